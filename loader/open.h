@@ -1,0 +1,29 @@
+// The front door of loader/: any file the project can read -> Model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "loader/model.h"
+#include "loader/status.h"
+
+namespace glove {
+
+// Called now and then while a file is read, from the calling thread only. Returns false to
+// stop, and the reader then fails with kInterrupted.
+using ProgressCallback = std::function<bool(int64_t bytes_done, int64_t bytes_total)>;
+
+struct OpenOptions {
+  int threads = 0;            // for parsing; 0 = the cores this process may use
+  bool verify = false;        // check every tensor's checksum and invariant (one pass over the data)
+  ProgressCallback progress;  // may be empty
+};
+
+// Opens a model by its content, not its name. A safetensors model file of docs/format.md is
+// mapped: its header is read and nothing else. Text is parsed in parallel and quantised; the
+// result lives on the heap. On error nothing stays behind, and the message names the file
+// and the line or offset.
+Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options = {});
+
+}  // namespace glove

@@ -1,0 +1,47 @@
+// Row codes: the compact int8 copy of the unit vectors that backends scan, with the
+// bound that makes an approximate scan certain (docs/exactness.md; DESIGN of the file:
+// docs/format.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace glove {
+
+constexpr int64_t kTileRows = 32;       // rows of a tile of codes
+constexpr int64_t kTileComponents = 4;  // components of one row that lie together in a tile
+
+// Codes are stored [ceil(n/32)][ceil(d/4)][32][4]: 32 rows side by side, four components
+// each. Rows past n and components past d are zero.
+constexpr int64_t tile_count(int64_t rows) {
+  return (rows + kTileRows - 1) / kTileRows;
+}
+constexpr int64_t component_groups(int64_t dims) {
+  return (dims + kTileComponents - 1) / kTileComponents;
+}
+constexpr int64_t code_bytes(int64_t rows, int64_t dims) {
+  return tile_count(rows) * component_groups(dims) * kTileRows * kTileComponents;
+}
+constexpr int64_t code_index(int64_t row, int64_t component, int64_t dims) {
+  return ((row / kTileRows * component_groups(dims) + component / kTileComponents) * kTileRows +
+          row % kTileRows) *
+             kTileComponents +
+         component % kTileComponents;
+}
+
+// Quantises rows [first_row, first_row + row_count) of a model of `dims` components. With
+// u = x/|x| in double, row i gets codes c in [-127, 127], a scale s > 0 and the residual
+// r = ||u - s*c|| * (1 + 2^-40) + 2^-40, rounded up to float and computed with the stored s.
+// A zero row gets codes 0, scale 0 and residual +infinity: its lower bound is -infinity and
+// its upper bound +infinity, so a scan can neither raise a threshold by it nor wrongly
+// drop it.
+//   vectors       [row_count, dims], row-major, the rows themselves (not the whole model)
+//   norms_squared [row_count], D(x, x)
+//   codes         the whole model's tiles; only this call's rows are written, padding is not
+//   scales, residuals [row_count]
+// REQUIRES: the float environment; first_row a multiple of kTileRows when called from
+// several threads at once.
+void quantize_rows(std::span<const float> vectors, std::span<const double> norms_squared, int64_t first_row,
+                   int64_t dims, int8_t* codes, std::span<float> scales, std::span<float> residuals);
+
+}  // namespace glove

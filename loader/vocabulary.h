@@ -1,0 +1,51 @@
+// The words of a model, in both directions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace glove {
+
+// An immutable view of a model's words. Owns nothing: the bytes belong to the Model
+// that holds it. Safe to use from many threads at once.
+//
+// The arrays may come straight from a mapped file that nobody has checked, so every
+// offset and id is bounds-checked here, where it is used: a corrupt entry reads as an
+// empty word or as "not found", never outside the arrays.
+class Vocabulary {
+ public:
+  Vocabulary() = default;
+  // word_bytes: all words one after another, no separators. word_offsets[n+1]: word i is
+  // bytes [word_offsets[i], word_offsets[i+1]). sorted_ids[n]: the ids in the memcmp order
+  // of their words.
+  Vocabulary(std::span<const char> word_bytes, std::span<const int64_t> word_offsets,
+             std::span<const int32_t> sorted_ids)
+      : word_bytes_(word_bytes), word_offsets_(word_offsets), sorted_ids_(sorted_ids) {}
+
+  int64_t size() const { return static_cast<int64_t>(sorted_ids_.size()); }
+
+  // The word with this id (its position in the file, from 0); empty if there is none.
+  // Not NUL-terminated; may hold any bytes.
+  std::string_view word(int64_t id) const;
+
+  // The id of exactly these bytes.
+  std::optional<int32_t> find_exact(std::string_view word) const;
+
+  // The lookup of every SQL argument: the exact bytes first, then the bytes with A-Z
+  // lower-cased (so "King" finds "king" in a lower-cased model).
+  std::optional<int32_t> find(std::string_view word) const;
+
+  // The sorted order, for ranges and prefixes: position -> id, and the first position
+  // whose word is not below `word` (memcmp order; size() if there is none).
+  int32_t sorted_id(int64_t position) const;
+  int64_t lower_bound(std::string_view word) const;
+
+ private:
+  std::span<const char> word_bytes_;
+  std::span<const int64_t> word_offsets_;
+  std::span<const int32_t> sorted_ids_;
+};
+
+}  // namespace glove

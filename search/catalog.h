@@ -1,0 +1,51 @@
+// The models of this process, by name. Shared by all connections and threads.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/model.h"
+#include "loader/open.h"
+#include "loader/status.h"
+
+namespace glove {
+
+// A process-wide, thread-safe map name -> model. A model that is in use when it is
+// unloaded lives on until its last user lets go.
+class Catalog {
+ public:
+  static Catalog& instance();
+
+  // Opens `path` and adds it as `name` (empty: the file's name without directories and extensions),
+  // replacing a model of that name only once the new one is open. It becomes the default
+  // when it is the first or is named "main". Returns the name. On error nothing changes.
+  Result<std::string> load(const std::string& path, const std::string& name, const OpenOptions& options);
+
+  // kNotFound, with the names there are, if there is no such model. Frees it on every backend.
+  // If it was the default, the default becomes the oldest model left.
+  Status unload(std::string_view name);
+
+  // The model of that name, or the default one if name is nullopt. If there is no default and
+  // $GLOVE_MODEL is set, opens that file first (once; several threads wait for one).
+  // Errors say which names exist, or how to load one.
+  Result<ModelPtr> find(std::optional<std::string_view> name);
+
+  struct Entry {
+    std::string name;
+    bool is_default;
+    ModelPtr model;
+  };
+  std::vector<Entry> list() const;
+
+  // Rises with every load and unload: what was cached before is stale.
+  uint64_t generation() const;
+
+ private:
+  struct State;
+  Catalog();
+  State* state_;  // never freed: connections may outlive static destruction
+};
+
+}  // namespace glove

@@ -1,0 +1,34 @@
+// Vector expressions: 'king - man + woman', '2 * (paris - france) + "new york"', and the
+// postfix form 'king man - woman +'.
+//
+//   expr  := ['+'|'-'] term (('+'|'-') term)*
+//   term  := [number '*'] atom
+//   atom  := word | "quoted word" | '(' expr ')'
+//
+// An operator stands alone between white space, or next to a bracket, so well-known and c++ are
+// words; a word with spaces, or one that looks like an operator or a number, is quoted ("" inside
+// quotes is one quote). An expression that ends in an operator is read as postfix.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/status.h"
+
+namespace glove {
+
+// One word of the expression with the product of the signs and weights above it.
+struct Term {
+  double weight;
+  std::string word;
+};
+
+// The terms in text order (a word that occurs twice is there twice). An error names the
+// expression, the offending token and its position (1-based, in bytes), and says what may stand there.
+Result<std::vector<Term>> parse_expression(std::string_view text);
+
+// True when the first token of the text is '+' or '-' (so it may follow a `near`).
+bool starts_with_operator(std::string_view text);
+
+}  // namespace glove

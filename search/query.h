@@ -1,0 +1,40 @@
+// What is searched for: a vector, and the words that the answer leaves out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/model.h"
+#include "loader/status.h"
+
+namespace glove {
+
+// A resolved query against one model. norm_squared > 0 and every component is finite.
+struct Query {
+  std::vector<float> vector;      // [dims]
+  double norm_squared = 0;        // D(q, q)
+  std::vector<int32_t> excluded;  // ids that the query names, ascending, no duplicates
+};
+
+// nullopt = the query has no rows: an unknown word, or a zero vector.
+using MaybeQuery = std::optional<Query>;
+
+// near = 'word': one literal word, never parsed; its raw row.
+MaybeQuery query_near_word(const Model& model, std::string_view word);
+
+// near = x'...': a little-endian float32 vector of the model's dimensions. An error names a
+// wrong length, or the first component that is NaN or infinite.
+Result<MaybeQuery> query_near_vector(const Model& model, std::span<const std::byte> blob);
+
+// expr: a vector expression (search/expression.h), or, when `near` is given, near's raw word as
+// the first operand's unit vector followed by an expression that starts with an operator:
+// near 'king' with expr '- man + woman' is the expression "king" - man + woman.
+Result<MaybeQuery> query_expression(const Model& model, std::string_view expression);
+Result<MaybeQuery> query_near_expression(const Model& model, std::string_view near,
+                                         std::string_view expression);
+
+}  // namespace glove

@@ -1,0 +1,23 @@
+// Process-wide settings: what glove_config reads and sets, with their environment defaults.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/status.h"
+
+namespace glove {
+
+// key           environment     values
+// backend       GLOVE_BACKEND   auto (default), or a registered backend's name
+// threads       GLOVE_THREADS   0 (default: the cores this process may use) .. 1024
+// gpu_memory    GLOVE_GPU_MEMORY  bytes, or with K, M, G; 0 (default) = what the device has free
+// A bad value in the environment is an error at the first use, which names the variable.
+// Thread-safe. The table above is one table in settings.cpp; a new setting is a new row.
+Result<std::string> get_setting(std::string_view key);
+Status set_setting(std::string_view key,
+                   std::string_view value);  // unknown key or value: an error that lists what there is
+std::vector<std::string> setting_keys();
+
+}  // namespace glove
