@@ -1,0 +1,53 @@
+// The composition root: what `.load glove` runs. It adds the backends that were compiled in to the
+// registry, once a process, and registers each SQL object with the connection.
+#include <initializer_list>
+#include <mutex>
+
+#include "sql/boundary.h"
+#include "sql/register.h"
+
+SQLITE_EXTENSION_INIT1
+
+namespace {
+
+// What a connection gets; each gives an SQLite code. A new object is a new row.
+using RegisterObject = int (*)(sqlite3*);
+constexpr std::initializer_list<RegisterObject> kObjects = {};
+
+// Everything that a process does once. The pointer table is set here and not by every connection, so
+// threads that open connections at the same time do not race for it.
+void set_up_process(const sqlite3_api_routines* api) {
+  SQLITE_EXTENSION_INIT2(api);
+}
+
+int register_objects(sqlite3* db) {
+  for (RegisterObject register_object : kObjects)
+    if (const int code = register_object(db); code != SQLITE_OK) return code;
+  return SQLITE_OK;
+}
+
+}  // namespace
+
+// The symbol that SQLite derives from the file's name. Models and backends belong to the process and
+// outlive every connection, so the library is never unloaded (SQLite knows how since 3.14).
+extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3* db, char** error_message,
+                                                                         const sqlite3_api_routines* api) {
+  static std::once_flag once;
+  try {
+    std::call_once(once, set_up_process, api);
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  } catch (...) {
+    return SQLITE_ERROR;
+  }
+  if (api != sqlite3_api) {
+    *error_message = api->mprintf("glove is already loaded into another SQLite library of this process");
+    return SQLITE_ERROR;
+  }
+  if (const int code = register_objects(db); code != SQLITE_OK) {
+    *error_message =
+        sqlite3_mprintf("glove could not register its tables and functions: %s", sqlite3_errmsg(db));
+    return code;
+  }
+  return sqlite3_libversion_number() >= 3014000 ? SQLITE_OK_LOAD_PERMANENTLY : SQLITE_OK;
+}
