@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# From a fresh clone to "king - man + woman" in SQL: installs what is missing, builds, converts the sample
+# model (20,000 words of GloVe 6B, 100 dimensions) and runs examples/quickstart.sql in the sqlite3 shell.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+./build.sh
+model=build/glove-6b-100d-20k.safetensors
+if [[ ! -f $model || build/release/glove-convert -nt $model ]]; then
+  build/release/glove-convert examples/data/glove-6b-100d-20k.txt.gz "$model"
+fi
+
+sqlite3 -batch :memory: '.read examples/quickstart.sql'
+
+cat <<END
+
+To go on by hand, start sqlite3 in $(pwd) and type:
+
+  .load ./build/release/glove
+  SELECT glove_load('$model');
+  SELECT word, similarity FROM glove_nn('piano', NULL, 10);
+
+All 341,479 words: ./examples/full-model.sh
+END

@@ -1,0 +1,35 @@
+-- A first look, run by quickstart.sh from the project's folder.
+.load ./build/release/glove
+.mode box
+.print
+.print A model is a list of words with one vector each:
+SELECT glove_load('build/glove-6b-100d-20k.safetensors', 'glove') AS model;
+SELECT name, words, dims, backend FROM glove_models;
+
+.print
+.print 'The neighbours of a word: glove_nn(near, expr, k)'
+SELECT rank, word, round(similarity, 4) AS similarity FROM glove_nn('piano', NULL, 5);
+
+.print
+.print 'Words add and subtract: king - man + woman'
+SELECT rank, word, round(similarity, 4) AS similarity FROM glove_nn(NULL, 'king - man + woman', 5);
+
+.print
+.print Two words compared:
+SELECT round(cos_sim('coffee', 'tea'), 4) AS coffee_tea, round(cos_sim('coffee', 'car'), 4) AS coffee_car;
+
+.print
+.print An application table joined with the neighbours of its tags:
+CREATE TABLE article(id INTEGER PRIMARY KEY, title TEXT, tag TEXT);
+INSERT INTO article(title, tag) VALUES
+  ('Sonatas for beginners', 'piano'), ('How the loaf got its crust', 'bread'),
+  ('The long road to Mars', 'rocket'), ('A fugue a day', 'violin');
+SELECT a.title, a.tag, group_concat(n.word, ', ') AS neighbours
+  FROM article a JOIN glove_nn n ON n.near = a.tag AND n.k = 4
+ GROUP BY a.id;
+
+.print
+.print Which articles are near to music, best first:
+SELECT a.title, round(n.similarity, 4) AS similarity
+  FROM glove_nn('music') n JOIN article a ON a.tag = n.word
+ ORDER BY n.rank LIMIT 3;

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# All the tests: installs what is missing, builds, runs.
+#
+#   ./tests/run.sh                 the release build
+#   ./tests/run.sh asan            another preset: asan, tsan, cpu
+#   ./tests/run.sh release -R nn   what follows the preset goes to ctest
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+preset=${1:-release}
+shift || true
+./build.sh --preset "$preset" --tests
+ctest --preset "$preset" -j "$(nproc)" "$@"
