@@ -1,0 +1,175 @@
+"""Runs the SQL scripts of examples/ in the sqlite3 shell and compares what they print with references.
+
+test_examples.py NAME --extension GLOVE.SO --convert GLOVE-CONVERT --project DIR
+
+quickstart         quickstart.sql prints queen first, and every table it promises
+analogies_sample   analogies.sql on the 20,000-word sample = a NumPy float64 evaluation made here
+similarity_sample  similarity.sql on the sample = Spearman's correlation computed here
+full_model         both on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
+                   = the figures recorded below
+"""
+import argparse
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+
+# Float64, unit-normalised terms, on the 341,479-word model: correct of questions, and Spearman's correlation of pairs.
+FULL_ANALOGIES = {
+    "capital-common-countries": (506, 475), "currency": (866, 124), "family": (506, 413),
+    "gram3-comparative": (1332, 1065), "gram5-present-participle": (1056, 743),
+    "gram6-nationality-adjective": (1599, 1406), "gram8-plural": (1332, 959),
+}
+FULL_SIMILARITY = {"WS-353-ALL": (0.532735, 353), "SIMLEX-999": (0.297550, 999), "RG-65": (0.690737, 65)}
+
+
+class Run:
+    """One run of an example in the sqlite3 shell, with the paths of the build under test."""
+
+    def __init__(self, options):
+        self.options = options
+        self.folder = tempfile.mkdtemp(prefix="glove-examples-")
+
+    def convert_sample(self):
+        model = os.path.join(self.folder, "sample.safetensors")
+        subprocess.run([self.options.convert, "--quiet",
+                        os.path.join(self.options.project, "examples/data/glove-6b-100d-20k.txt.gz"), model], check=True)
+        return model
+
+    def shell(self, script, model, mode=None):
+        """The output of examples/SCRIPT; mode replaces its '.mode box'."""
+        with open(os.path.join(self.options.project, "examples", script)) as file:
+            sql = file.read()
+        sql = sql.replace("./build/release/glove", self.options.extension)
+        sql = sql.replace("build/glove-6b-100d-20k.safetensors", model)
+        if mode:
+            sql = sql.replace(".mode box", ".mode " + mode)
+        path = os.path.join(self.folder, script)
+        with open(path, "w") as file:
+            file.write(sql)
+        result = subprocess.run(["sqlite3", "-batch", "-bail", ":memory:", ".read " + path], capture_output=True, text=True,
+                                cwd=self.options.project, env={**os.environ, "GLOVE_MODEL": model})
+        if result.returncode != 0 or result.stderr:
+            sys.exit(f"{script} failed with {result.returncode}: {result.stderr}\n{result.stdout}")
+        return result.stdout
+
+    def rows(self, script, model):
+        lines = self.shell(script, model, "list").splitlines()
+        return {line.split("|")[0]: line.split("|")[1:] for line in lines}
+
+
+def table_lines(project, name):
+    with open(os.path.join(project, "examples/data", name), encoding="utf-8") as file:
+        return [line.rstrip("\n").split("\t") for line in file]
+
+
+def read_sample(project):
+    import numpy
+    words, vectors = [], []
+    with gzip.open(os.path.join(project, "examples/data/glove-6b-100d-20k.txt.gz"), "rt", encoding="utf-8") as file:
+        for line in file:
+            fields = line.rstrip("\n").split(" ")
+            words.append(fields[0])
+            vectors.append(fields[1:])
+    matrix = numpy.array(vectors, dtype=numpy.float32).astype(numpy.float64)
+    matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
+    return {word: i for i, word in enumerate(words)}, matrix
+
+
+def check_equal(what, found, expected):
+    if found != expected:
+        sys.exit(f"{what}: found {found}, expected {expected}")
+
+
+def quickstart(run):
+    output = run.shell("quickstart.sql", run.convert_sample())
+    analogy = output.split("king - man + woman")[1]
+    first = re.search(r"^│ 1 +│ (\S+)", analogy, re.MULTILINE)
+    check_equal("first row of the analogy", first and first.group(1), "queen")
+    for text in ("20000", "coffee_tea", "neighbours", "A fugue a day"):
+        if text not in output:
+            sys.exit(f"quickstart.sql does not print '{text}':\n{output}")
+
+
+def analogies_sample(run):
+    import numpy
+    ids, unit = read_sample(run.options.project)
+    expected = {}
+    for category, a, b, c, d in table_lines(run.options.project, "analogy-questions.tsv"):
+        questions, correct = expected.get(category, (0, 0))
+        if a in ids and b in ids and c in ids:
+            scores = unit @ (unit[ids[b]] - unit[ids[a]] + unit[ids[c]])
+            scores[[ids[a], ids[b], ids[c]]] = -numpy.inf
+            correct += ids.get(d) == int(numpy.argmax(scores))
+        expected[category] = (questions + 1, correct)
+    expected["all"] = tuple(sum(column) for column in zip(*expected.values()))
+    if expected["all"][1] < 1000:
+        sys.exit(f"the reference finds only {expected['all'][1]} correct answers: it tests nothing")
+    rows = run.rows("analogies.sql", run.convert_sample())
+    check_equal("analogies", {k: (int(v[0]), int(v[1])) for k, v in rows.items()}, expected)
+
+
+def spearman(x, y):
+    import numpy
+
+    def ranks(values):
+        values = numpy.asarray(values)
+        return numpy.array([(values < v).sum() + ((values == v).sum() - 1) / 2.0 for v in values])
+    return float(numpy.corrcoef(ranks(x), ranks(y))[0, 1])
+
+
+def similarity_sample(run):
+    ids, unit = read_sample(run.options.project)
+    scores = {}
+    for name, a, b, score in table_lines(run.options.project, "similarity-pairs.tsv"):
+        i = ids.get(a, ids.get(a.lower()))
+        j = ids.get(b, ids.get(b.lower()))
+        if i is not None and j is not None:
+            scores.setdefault(name, []).append((float(score), float(unit[i] @ unit[j])))
+    rows = run.rows("similarity.sql", run.convert_sample())
+    check_equal("sets", sorted(rows), sorted(scores))
+    for name, pairs in scores.items():
+        check_equal(f"{name}: pairs found", int(rows[name][1]), len(pairs))
+        expected = spearman(*zip(*pairs))
+        if abs(float(rows[name][0]) - expected) > 1e-6:
+            sys.exit(f"{name}: found {rows[name][0]}, expected {expected}")
+
+
+def full_model(run):
+    model = os.path.join(run.options.project, "build/glove-6b-100d.safetensors")
+    if not os.path.exists(model):
+        print(f"SKIPPED: {model} is not there; ./examples/full-model.sh makes it")
+        sys.exit(SKIPPED)
+    rows = run.rows("analogies.sql", model)
+    del rows["all"]
+    check_equal("analogies", {k: (int(v[0]), int(v[1])) for k, v in rows.items()}, FULL_ANALOGIES)
+    rows = run.rows("similarity.sql", model)
+    for name, (expected, pairs) in FULL_SIMILARITY.items():
+        check_equal(f"{name}: pairs found", int(rows[name][1]), pairs)
+        if abs(float(rows[name][0]) - expected) > 1e-6:
+            sys.exit(f"{name}: found {rows[name][0]}, expected {expected}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "full_model"])
+    for option in ("--extension", "--convert", "--project"):
+        parser.add_argument(option, required=True)
+    options = parser.parse_args()
+    if not shutil.which("sqlite3"):
+        print("SKIPPED: there is no sqlite3 shell here")
+        sys.exit(SKIPPED)
+    run = Run(options)
+    try:
+        globals()[options.name](run)
+    finally:
+        shutil.rmtree(run.folder)
+
+
+if __name__ == "__main__":
+    main()
