@@ -1,0 +1,63 @@
+#include "sql/arguments.h"
+
+#include <new>
+#include <string>
+
+#include "search/catalog.h"
+
+namespace glove::sql {
+
+std::string_view text_of(sqlite3_value* value) {
+  // The order matters: sqlite3_value_bytes tells the length of the last conversion.
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  if (text == nullptr) throw std::bad_alloc();
+  return {text, static_cast<size_t>(sqlite3_value_bytes(value))};
+}
+
+std::span<const std::byte> blob_of(sqlite3_value* value) {
+  const auto* bytes = static_cast<const std::byte*>(sqlite3_value_blob(value));
+  const auto size = static_cast<size_t>(sqlite3_value_bytes(value));
+  if (bytes == nullptr && size > 0) throw std::bad_alloc();
+  return {bytes, size};
+}
+
+Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
+                                                      std::string_view function, std::string_view parameter) {
+  if (index >= arguments.size() || is_null(arguments[index])) return std::optional<std::string_view>();
+  if (is_blob(arguments[index]))
+    return Error{ErrorCode::kInvalidArgument, std::string(function) + ": the " + std::string(parameter) +
+                                                  " is a BLOB where text belongs; CAST it AS TEXT"};
+  return std::optional<std::string_view>(text_of(arguments[index]));
+}
+
+Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
+                                       std::string_view parameter) {
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> text,
+                         optional_text(arguments, index, function, parameter));
+  if (!text)
+    return Error{ErrorCode::kInvalidArgument,
+                 std::string(function) + ": the " + std::string(parameter) + " is NULL where text belongs"};
+  return *text;
+}
+
+Result<ModelPtr> model_argument(Arguments arguments, size_t index, std::string_view function) {
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> name,
+                         optional_text(arguments, index, function, "model"));
+  return Catalog::instance().find(name);
+}
+
+void return_text(sqlite3_context* context, std::string_view text) {
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+int register_function(sqlite3* db, const char* name, int fewest, int most, int flags,
+                      void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
+  for (int count = fewest; count <= most; ++count) {
+    const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, nullptr, callback,
+                                                nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) return code;
+  }
+  return SQLITE_OK;
+}
+
+}  // namespace glove::sql

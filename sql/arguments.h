@@ -1,0 +1,52 @@
+// Reading the arguments of SQL functions and the inputs of tables.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "loader/model.h"
+#include "loader/status.h"
+#include "sql/boundary.h"
+
+namespace glove::sql {
+
+// The arguments of one call, in order.
+using Arguments = std::span<sqlite3_value* const>;
+
+inline bool is_null(sqlite3_value* value) {
+  return sqlite3_value_type(value) == SQLITE_NULL;
+}
+inline bool is_blob(sqlite3_value* value) {
+  return sqlite3_value_type(value) == SQLITE_BLOB;
+}
+
+// The bytes of a value as UTF-8 text; a number gives its text. They may hold NUL, and stay
+// valid until the value is read in another way. Throws bad_alloc when SQLite cannot convert.
+// REQUIRES: the value is not NULL.
+std::string_view text_of(sqlite3_value* value);
+
+// The bytes of a BLOB, valid as long as the value.
+std::span<const std::byte> blob_of(sqlite3_value* value);
+
+// argv[index] as text; nullopt when it is absent or NULL. A BLOB is an error that names the
+// function and the parameter.
+Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
+                                                      std::string_view function, std::string_view parameter);
+
+// The same for an argument that must be there: NULL is an error too.
+Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
+                                       std::string_view parameter);
+
+// The model that argv[index] names; the default model when it is absent or NULL.
+Result<ModelPtr> model_argument(Arguments arguments, size_t index, std::string_view function);
+
+// Makes the text the function's result, copied.
+void return_text(sqlite3_context* context, std::string_view text);
+
+// Registers `callback` as the function `name` once for each number of arguments from `fewest`
+// to `most`. `flags` are SQLite's, without the text encoding. Gives an SQLite code.
+int register_function(sqlite3* db, const char* name, int fewest, int most, int flags,
+                      void (*callback)(sqlite3_context*, int, sqlite3_value**));
+
+}  // namespace glove::sql

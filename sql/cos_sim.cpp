@@ -1,0 +1,138 @@
+// cos_sim(a, b [, model]): the cosine of two words or vectors, the same bits as glove_nn.similarity.
+//
+//   SELECT cos_sim('king', 'queen');                      -- 0.750769...
+//   SELECT cos_sim('king', glove_vec('queen'));           -- a vector is a BLOB of float32
+//   SELECT cos_sim(x'0000803f00000000', x'0000803f0000803f');  -- two BLOBs need no model
+//
+// NULL when a or b is NULL, a word that the model lacks, or a zero vector.
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "loader/exact_dot.h"
+#include "loader/model.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+// An argument as a vector. SQLite keeps it between the rows of a statement when the argument is a
+// constant (sqlite3_set_auxdata).
+struct Operand {
+  ModelPtr model;                 // whose row a word's vector is; null for a BLOB
+  std::vector<float> blob;        // a BLOB's components
+  std::span<const float> vector;  // empty for a word that the model lacks, and for x''
+  double norm_squared = 0;        // 0: unknown word or zero vector, so the cosine is NULL
+  bool unknown_word = false;
+};
+
+Result<std::unique_ptr<Operand>> operand_of_blob(sqlite3_value* value, const char* which) {
+  const std::span<const std::byte> bytes = blob_of(value);
+  if (bytes.size() % sizeof(float) != 0)
+    return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: the ") + which +
+                                                  " argument is a BLOB of " + std::to_string(bytes.size()) +
+                                                  " bytes; a vector of float32 takes 4 bytes a component"};
+  auto operand = std::make_unique<Operand>();
+  operand->blob.resize(bytes.size() / sizeof(float));
+  if (!bytes.empty()) std::memcpy(operand->blob.data(), bytes.data(), bytes.size());
+  for (size_t i = 0; i < operand->blob.size(); ++i)
+    if (!std::isfinite(operand->blob[i]))
+      return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: component ") + std::to_string(i) +
+                                                    " (from 0) of the " + which +
+                                                    " argument is NaN or infinite"};
+  operand->vector = operand->blob;
+  operand->norm_squared =
+      exact_dot(operand->vector.data(), operand->vector.data(), static_cast<int64_t>(operand->vector.size()));
+  return operand;
+}
+
+std::unique_ptr<Operand> operand_of_word(sqlite3_value* value, const ModelPtr& model) {
+  auto operand = std::make_unique<Operand>();
+  operand->model = model;
+  const std::optional<int32_t> id = model->vocabulary().find(text_of(value));
+  operand->unknown_word = !id.has_value();
+  if (id) {
+    operand->vector = {model->vector(*id), static_cast<size_t>(model->dims())};
+    operand->norm_squared = model->norm_squared(*id);
+  }
+  return operand;
+}
+
+// The cosine of two operands; nullopt is NULL.
+Result<std::optional<double>> cosine(const Operand& a, const Operand& b) {
+  if (a.unknown_word || b.unknown_word) return std::optional<double>();
+  if (a.vector.size() != b.vector.size())
+    return Error{ErrorCode::kInvalidArgument,
+                 "cos_sim: the arguments have " + std::to_string(a.vector.size()) + " and " +
+                     std::to_string(b.vector.size()) + " components; they must have equally many"};
+  if (!(a.norm_squared > 0) || !(b.norm_squared > 0)) return std::optional<double>();
+  const double dot = exact_dot(a.vector.data(), b.vector.data(), static_cast<int64_t>(a.vector.size()));
+  return std::optional<double>(cosine_from_dots(dot, a.norm_squared, b.norm_squared));
+}
+
+void destroy_operand(void* operand) {
+  delete static_cast<Operand*>(operand);
+}
+
+Status cos_sim(sqlite3_context* context, Arguments arguments) {
+  if (is_null(arguments[0]) || is_null(arguments[1])) return Status();  // the result is NULL by default
+
+  const bool names_model = arguments.size() > 2 && !is_null(arguments[2]);
+  ModelPtr model;
+  if (names_model || !is_blob(arguments[0]) || !is_blob(arguments[1])) {
+    GLOVE_ASSIGN_OR_RETURN(model, model_argument(arguments, 2, "cos_sim"));
+  }
+
+  std::array<std::unique_ptr<Operand>, 2> fresh;
+  std::array<const Operand*, 2> operands{};
+  for (size_t i = 0; i < 2; ++i) {
+    const bool blob = is_blob(arguments[i]);
+    const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, static_cast<int>(i)));
+    // A kept word is stale once its name means another model (loaded, unloaded, or another
+    // row's model argument).
+    if (kept != nullptr && (blob || kept->model == model)) {
+      operands[i] = kept;
+      continue;
+    }
+    if (blob) {
+      GLOVE_ASSIGN_OR_RETURN(fresh[i], operand_of_blob(arguments[i], i == 0 ? "first" : "second"));
+    } else {
+      fresh[i] = operand_of_word(arguments[i], model);
+    }
+    operands[i] = fresh[i].get();
+  }
+
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<double> similarity, cosine(*operands[0], *operands[1]));
+  if (similarity) sqlite3_result_double(context, *similarity);
+  // Last: SQLite may destroy the operand at once.
+  for (size_t i = 0; i < 2; ++i)
+    if (fresh[i] != nullptr)
+      sqlite3_set_auxdata(context, static_cast<int>(i), fresh[i].release(), destroy_operand);
+  return Status();
+}
+
+void cos_sim_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return cos_sim(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_cos_sim(sqlite3* db) {
+  // DETERMINISTIC: within a statement equal arguments give equal bits, as long as nobody loads a model
+  // meanwhile; generated columns and indexes on expressions need the flag. What they stored stays as it
+  // was when another model is loaded (docs/sql.md says so).
+  // Not INNOCUOUS: words depend on the models of the process, and the first use may open $GLOVE_MODEL,
+  // so a schema that one does not trust must not call it (trusted_schema=OFF refuses).
+  // Not DIRECTONLY: it writes nothing and opens only what the user named, so views and triggers
+  // of a trusted schema may use it.
+  return register_function(db, "cos_sim", 2, 3, SQLITE_DETERMINISTIC, cos_sim_callback);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,42 @@
+// glove_config(key [, value]): reads, or sets and gives, a setting of the process.
+//
+//   SELECT glove_config('threads');        -- 0: as many as the process has cores
+//   SELECT glove_config('threads', 4);     -- 4
+//   SELECT glove_config('backend', 'cpu'); -- cpu
+//
+// The keys are those of search/settings.h; an unknown key or value is an error that lists what there is.
+#include <string>
+#include <string_view>
+
+#include "search/settings.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+Status glove_config(sqlite3_context* context, Arguments arguments) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view key, required_text(arguments, 0, "glove_config", "key"));
+  if (arguments.size() > 1) {
+    GLOVE_ASSIGN_OR_RETURN(const std::string_view value,
+                           required_text(arguments, 1, "glove_config", "value"));
+    GLOVE_RETURN_IF_ERROR(set_setting(key, value));
+  }
+  GLOVE_ASSIGN_OR_RETURN(const std::string value, get_setting(key));
+  return_text(context, value);
+  return Status();
+}
+
+void glove_config_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_config(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_config(sqlite3* db) {
+  // DIRECTONLY: it changes the process, so no view, trigger or default of a database file may call it.
+  return register_function(db, "glove_config", 1, 2, SQLITE_DIRECTONLY, glove_config_callback);
+}
+
+}  // namespace glove::sql

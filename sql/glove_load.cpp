@@ -1,0 +1,84 @@
+// glove_load(path [, name [, options]]): opens a model file or an embedding text file, by its content,
+// and gives the model's name: `name`, or the file's without folders and extensions.
+//
+//   SELECT glove_load('glove.6B.100d.safetensors');                    -- glove
+//   SELECT glove_load('/data/vectors.txt.gz', 'main');                 -- main, now the default model
+//   SELECT glove_load('glove.safetensors', NULL, '{"verify":true}');   -- checks every checksum
+//
+// glove_unload(name): drops it, and gives its name. Queries that use it go on.
+//
+//   SELECT glove_unload('main');                                       -- main
+//
+// Models belong to the process: every connection and thread sees them. When loading fails, the
+// models stay as they were.
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "search/catalog.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/load_options.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr int kVersionWithIsInterrupted = 3041000;
+
+// False once the connection was interrupted. SQLite before 3.41 cannot be asked, so there the
+// file is read to its end.
+bool may_go_on(sqlite3* db) {
+  return sqlite3_libversion_number() < kVersionWithIsInterrupted || sqlite3_is_interrupted(db) == 0;
+}
+
+Status glove_load(sqlite3_context* context, Arguments arguments) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view path, required_text(arguments, 0, "glove_load", "path"));
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> name,
+                         optional_text(arguments, 1, "glove_load", "name"));
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
+                         optional_text(arguments, 2, "glove_load", "options"));
+  if (path.empty() || path.find('\0') != std::string_view::npos)
+    return Status(ErrorCode::kInvalidArgument, "glove_load: the path is empty or holds a NUL byte");
+  if (name && name->empty())
+    return Status(ErrorCode::kInvalidArgument,
+                  "glove_load: the name is empty; leave it out, or give NULL, to take the file's");
+  OpenOptions options;
+  if (json) {
+    GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, "glove_load"));
+  }
+  sqlite3* db = sqlite3_context_db_handle(context);
+  options.progress = [db](int64_t, int64_t) { return may_go_on(db); };
+  GLOVE_ASSIGN_OR_RETURN(
+      const std::string loaded,
+      Catalog::instance().load(std::string(path), std::string(name.value_or("")), options));
+  return_text(context, loaded);
+  return Status();
+}
+
+Status glove_unload(sqlite3_context* context, Arguments arguments) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, "glove_unload", "name"));
+  GLOVE_RETURN_IF_ERROR(Catalog::instance().unload(name));
+  return_text(context, name);
+  return Status();
+}
+
+void glove_load_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_load(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+void glove_unload_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_unload(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_load(sqlite3* db) {
+  // DIRECTONLY: glove_load opens any file that the process may read, and both change what every
+  // connection of the process sees, so no view, trigger or default of a database file may call them.
+  const int code = register_function(db, "glove_load", 1, 3, SQLITE_DIRECTONLY, glove_load_callback);
+  if (code != SQLITE_OK) return code;
+  return register_function(db, "glove_unload", 1, 1, SQLITE_DIRECTONLY, glove_unload_callback);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,54 @@
+// glove_oov(expr [, model]): the words of an expression that the model lacks ("out of vocabulary"),
+// a JSON array in text order, each once.
+//
+//   SELECT glove_oov('king - kingg + "qeen"');            -- ["kingg","qeen"]
+//   SELECT value FROM json_each(glove_oov('kingg'));      -- kingg
+//
+// '[]' when all are there; NULL when expr is NULL.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "search/expression.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr unsigned kJsonSubtype = 'J';  // tells json_each and its kin that the text is JSON
+
+Status glove_oov(sqlite3_context* context, Arguments arguments) {
+  if (is_null(arguments[0])) return Status();
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view expression,
+                         required_text(arguments, 0, "glove_oov", "expression"));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(arguments, 1, "glove_oov"));
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
+  std::vector<std::string> missing;
+  for (const Term& term : terms)
+    if (!model->vocabulary().find(term.word) && std::ranges::find(missing, term.word) == missing.end())
+      missing.push_back(term.word);
+  // Bytes that are no UTF-8 become U+FFFD: JSON has no way to write them.
+  using Json = nlohmann::json;
+  return_text(context, Json(missing).dump(-1, ' ', false, Json::error_handler_t::replace));
+  sqlite3_result_subtype(context, kJsonSubtype);
+  return Status();
+}
+
+void glove_oov_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_oov(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_oov(sqlite3* db) {
+  // The flags and their reasons are cos_sim's; RESULT_SUBTYPE because the result is marked as JSON
+  // (SQLite before 3.45 ignores the flag).
+  return register_function(db, "glove_oov", 1, 2, SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE,
+                           glove_oov_callback);
+}
+
+}  // namespace glove::sql

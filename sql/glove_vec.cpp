@@ -1,0 +1,44 @@
+// glove_vec(expr [, model]): the vector of an expression as a BLOB of little-endian float32, the layout
+// of sqlite-vec and of numpy's tobytes().
+//
+//   SELECT length(glove_vec('king')) / 4;                           -- 100, the model's dimensions
+//   SELECT cos_sim(glove_vec('king - man + woman'), 'queen');       -- 0.783441...
+//
+// NULL when expr is NULL, has a word that the model lacks (glove_oov tells which), or adds up to zero.
+#include <bit>
+#include <string_view>
+
+#include "search/query.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "vectors travel as little-endian float32");
+
+Status glove_vec(sqlite3_context* context, Arguments arguments) {
+  if (is_null(arguments[0])) return Status();
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view expression,
+                         required_text(arguments, 0, "glove_vec", "expression"));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(arguments, 1, "glove_vec"));
+  GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, query_expression(*model, expression));
+  if (query)
+    sqlite3_result_blob64(context, query->vector.data(), query->vector.size() * sizeof(float),
+                          SQLITE_TRANSIENT);
+  return Status();
+}
+
+void glove_vec_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_vec(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_vec(sqlite3* db) {
+  // The flags and their reasons are cos_sim's: depends on the models, writes nothing.
+  return register_function(db, "glove_vec", 1, 2, SQLITE_DETERMINISTIC, glove_vec_callback);
+}
+
+}  // namespace glove::sql

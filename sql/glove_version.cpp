@@ -1,0 +1,43 @@
+// glove_version(): the version, what it was built from, and the backends with what this machine says
+// about each, in the order in which 'auto' tries them.
+//
+//   SELECT glove_version();    -- 0.1.0 (v0.1.0-3-g1a2b3c4); backends: cpu
+#include <string>
+
+#include "glove_version.h"
+#include "search/backend.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+Status glove_version(sqlite3_context* context) {
+  std::string text = GLOVE_VERSION " (" GLOVE_GIT_DESCRIBE "); backends: ";
+  bool first = true;
+  for (const auto& backend : registered_backends()) {
+    text += first ? "" : ", ";
+    first = false;
+    text += backend->name();
+    const Status available = backend->available();
+    if (!available.ok()) text += " (not available: " + available.error().message + ")";
+  }
+  if (first) text += "none";
+  return_text(context, text);
+  return Status();
+}
+
+void glove_version_callback(sqlite3_context* context, int, sqlite3_value**) {
+  guard(context, [&] { return glove_version(context); });
+}
+
+}  // namespace
+
+int register_glove_version(sqlite3* db) {
+  // Neither DETERMINISTIC nor INNOCUOUS: it tells about the machine, and asks its devices at the first
+  // use. Not DIRECTONLY: it changes nothing.
+  return register_function(db, "glove_version", 0, 0, 0, glove_version_callback);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,73 @@
+#include "sql/load_options.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace glove::sql {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kMostThreads = 1024;
+
+// One option: its name, what its value must be, and how to take it over (false: a wrong value).
+struct LoadOption {
+  const char* name;
+  const char* expects;
+  bool (*take)(const Json& value, OpenOptions& options);
+};
+
+constexpr std::array kLoadOptions = {
+    LoadOption{"verify", "true or false",
+               [](const Json& value, OpenOptions& options) {
+                 if (!value.is_boolean()) return false;
+                 options.verify = value.get<bool>();
+                 return true;
+               }},
+    LoadOption{"threads", "an integer from 0 (all cores) to 1024",
+               [](const Json& value, OpenOptions& options) {
+                 if (!value.is_number_integer()) return false;
+                 const auto threads = value.get<int64_t>();
+                 if (threads < 0 || threads > kMostThreads) return false;
+                 options.threads = static_cast<int>(threads);
+                 return true;
+               }},
+};
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Error bad_options(std::string_view function, const std::string& rest) {
+  return Error{ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
+}
+
+Status take_option(const std::string& name, const Json& value, std::string_view function,
+                   OpenOptions& options) {
+  std::string names;
+  for (const LoadOption& option : kLoadOptions) {
+    if (name == option.name) {
+      if (option.take(value, options)) return Status();
+      return bad_options(function,
+                         "option " + dump(name) + " is " + dump(value) + "; it takes " + option.expects);
+    }
+    names += (names.empty() ? "" : ", ") + std::string(option.name);
+  }
+  return bad_options(function, "unknown option " + dump(name) + "; there are: " + names);
+}
+
+}  // namespace
+
+Result<OpenOptions> parse_load_options(std::string_view json, std::string_view function) {
+  OpenOptions options;
+  const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object())
+    return bad_options(function,
+                       "the options are no JSON object such as {\"verify\":true}: " + std::string(json));
+  for (const auto& [name, value] : object.items())
+    GLOVE_RETURN_IF_ERROR(take_option(name, value, function, options));
+  return options;
+}
+
+}  // namespace glove::sql
