@@ -37,8 +37,8 @@ class Vocabulary {
   // lower-cased (so "King" finds "king" in a lower-cased model).
   std::optional<int32_t> find(std::string_view word) const;
 
-  // The sorted order, for ranges and prefixes: position -> id, and the first position
-  // whose word is not below `word` (memcmp order; size() if there is none).
+  // The sorted order, for ranges and prefixes: position -> id (-1 if there is none), and the
+  // first position whose word is not below `word` (memcmp order; size() if there is none).
   int32_t sorted_id(int64_t position) const;
   int64_t lower_bound(std::string_view word) const;
 

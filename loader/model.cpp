@@ -1,0 +1,19 @@
+#include "loader/model.h"
+
+#include <atomic>
+#include <utility>
+
+namespace glove {
+namespace {
+
+uint64_t next_model_id() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Model::Model(const ModelArrays& arrays, Source source, std::shared_ptr<const void> owner)
+    : arrays_(arrays), source_(std::move(source)), owner_(std::move(owner)), id_(next_model_id()) {}
+
+}  // namespace glove

@@ -1,0 +1,36 @@
+#include "loader/parallel.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace glove {
+
+int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+void run_in_parallel(int threads, int64_t count, const std::function<void(int64_t, int64_t)>& body) {
+  if (count <= 0) return;
+  const int64_t pieces = std::min<int64_t>(count, threads > 0 ? threads : usable_cores());
+  const auto begin_of = [&](int64_t piece) {
+    return count / pieces * piece + std::min(piece, count % pieces);
+  };
+  std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(pieces - 1));
+  int64_t piece = 1;
+  try {
+    for (; piece < pieces; ++piece) workers.emplace_back(body, begin_of(piece), begin_of(piece + 1));
+  } catch (const std::system_error&) {
+    body(begin_of(piece), count);
+  }
+  body(0, begin_of(1));
+  for (std::thread& worker : workers) worker.join();
+}
+
+}  // namespace glove

@@ -1,0 +1,44 @@
+// Words in the order of their arrival, each once: what a model's vocabulary is made of.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace glove {
+
+// Owns the words' bytes and a hash table over them. One thread at a time.
+class WordSet {
+ public:
+  WordSet() : offsets_{0} {}
+
+  // True if the word was not there yet; it then has the id size() - 1.
+  bool insert(std::string_view word);
+  bool contains(std::string_view word) const;
+  int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
+  std::string_view word(int64_t id) const {
+    const auto begin = static_cast<size_t>(offsets_[static_cast<size_t>(id)]);
+    return {bytes_.data() + begin, static_cast<size_t>(offsets_[static_cast<size_t>(id) + 1]) - begin};
+  }
+
+  std::span<const char> bytes() const { return bytes_; }
+  std::span<const int64_t> offsets() const { return offsets_; }  // [size() + 1]
+
+  // The ids in the memcmp order of their words.
+  std::vector<int32_t> sorted_ids() const;
+
+ private:
+  struct Slot {
+    uint32_t hash = 0;
+    int32_t id = -1;
+  };
+  size_t find_slot(std::string_view word, uint32_t hash) const;
+  void grow();
+
+  std::vector<char> bytes_;
+  std::vector<int64_t> offsets_;
+  std::vector<Slot> slots_;  // a power of two, at most half full; linear probing
+};
+
+}  // namespace glove

@@ -1,0 +1,102 @@
+// Rows -> model: ids, lookups, norms, and the bound that the codes promise.
+#include "loader/model_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "loader/exact_dot.h"
+#include "tests/loader/random.h"
+
+namespace glove {
+namespace {
+
+using testing::random_source;
+
+TEST(ModelBuilder, KeepsRowsInOrderAndTheFirstOfEachWord) {
+  ModelBuilder builder("rows");
+  EXPECT_TRUE(builder.add("the", std::vector<float>{1, 2, 3}).value());
+  EXPECT_TRUE(builder.add("New York", std::vector<float>{0, 0, 0}).value());
+  EXPECT_FALSE(builder.add("the", std::vector<float>{4, 5, 6}).value());
+  EXPECT_TRUE(builder.add("paris", std::vector<float>{7, 8, 9}).value());
+  EXPECT_EQ(builder.duplicates(), 1);
+  const ModelPtr model = builder.finish().value();
+  ASSERT_EQ(model->words(), 3);
+  ASSERT_EQ(model->dims(), 3);
+  EXPECT_EQ(model->vector(0)[2], 3.0f);
+  EXPECT_EQ(model->vector(2)[0], 7.0f);
+  EXPECT_EQ(model->norm_squared(0), 14.0);
+  const Vocabulary& vocabulary = model->vocabulary();
+  EXPECT_EQ(vocabulary.word(1), "New York");
+  EXPECT_EQ(vocabulary.find("paris"), 2);
+  EXPECT_EQ(vocabulary.find("PARIS"), 2);
+  EXPECT_EQ(vocabulary.find_exact("PARIS"), std::nullopt);
+  EXPECT_EQ(vocabulary.find("New York"), 1);
+  EXPECT_EQ(vocabulary.find("new york"), std::nullopt);
+  EXPECT_EQ(vocabulary.word(3), "");
+  EXPECT_EQ(vocabulary.lower_bound("p"), 1);
+  EXPECT_EQ(vocabulary.sorted_id(0), 1);
+  EXPECT_EQ(vocabulary.sorted_id(3), -1);
+}
+
+TEST(ModelBuilder, NamesTheRowThatIsWrong) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  ModelBuilder builder("t");
+  ASSERT_TRUE(builder.add("a", std::vector<float>{1, 2}).ok());
+  EXPECT_EQ(builder.add("b", std::vector<float>{1}).error().message,
+            "t: row 2 has a vector of 1 components, but the rows before have 2");
+  EXPECT_EQ(builder.add("", std::vector<float>{1, 2}).error().message, "t: row 3 has an empty word");
+  EXPECT_EQ(builder.add("c", std::vector<float>{1, -infinity}).error().message,
+            "t: row 4 has a component, number 2, that is infinite");
+  EXPECT_EQ(builder.add("c", std::vector<float>{std::nanf(""), 2}).error().message,
+            "t: row 5 has a component, number 1, that is NaN");
+  EXPECT_EQ(builder.add("c", {}).error().message, "t: row 6 has a vector without components");
+  EXPECT_EQ(builder.finish().value()->words(), 1);
+  EXPECT_EQ(builder.finish().error().message, "t: there is no row to make a model of");
+}
+
+TEST(ModelBuilder, CodesAreWithinTheirResidual) {
+  GLOVE_TRACE_SEED();
+  auto random = random_source();
+  for (const int64_t dims : {1, 2, 3, 4, 5, 7, 8, 9, 31, 100, 301}) {
+    const int64_t rows = 1 + static_cast<int64_t>(random() % 100);
+    std::normal_distribution<float> normal;
+    ModelBuilder builder("random");
+    for (int64_t row = 0; row < rows; ++row) {
+      const float size = std::pow(10.0f, static_cast<float>(random() % 60) - 30.0f);
+      std::vector<float> vector(static_cast<size_t>(dims));
+      if (row % 17 != 5)
+        for (float& component : vector) component = size * normal(random);
+      ASSERT_TRUE(builder.add(std::to_string(row), vector).ok());
+    }
+    const ModelPtr model = builder.finish(3).value();
+    const ModelArrays& arrays = model->arrays();
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto i = static_cast<size_t>(row);
+      const float* x = model->vector(row);
+      ASSERT_EQ(model->norm_squared(row), exact_dot(x, x, dims));
+      if (model->norm_squared(row) == 0) {
+        EXPECT_EQ(arrays.scales[i], 0.0f);
+        EXPECT_TRUE(std::isinf(arrays.residuals[i]));
+        continue;
+      }
+      long double distance = 0;
+      for (int64_t j = 0; j < dims; ++j) {
+        const int code = arrays.codes[static_cast<size_t>(code_index(row, j, dims))];
+        ASSERT_GE(code, -127);
+        const long double u = x[j] / std::sqrt(static_cast<long double>(model->norm_squared(row)));
+        distance += std::pow(u - static_cast<long double>(arrays.scales[i]) * code, 2.0L);
+      }
+      ASSERT_LE(std::sqrt(distance), arrays.residuals[i]);
+      ASSERT_GT(arrays.scales[i], 0.0f);
+      ASSERT_LT(arrays.residuals[i], 0.01f * std::sqrt(static_cast<float>(dims)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace glove
