@@ -1,0 +1,50 @@
+// The inner loops of the CPU backend, one table of function pointers an instruction set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "search/cpu/collector.h"
+#include "search/cpu/scan_query.h"
+
+namespace glove::cpu {
+
+// What a scan reads of a model: the arrays of loader/quantize.h.
+struct ScanRows {
+  const int8_t* codes;     // tiles
+  const float* scales;     // [rows]
+  const float* residuals;  // [rows]
+  int64_t rows;
+  int64_t groups;  // component_groups(dims)
+};
+
+struct Kernels {
+  std::string_view name;
+
+  // The largest magnitude of a query code that scan() takes.
+  int32_t max_query_code;
+
+  // The query codes of a batch in the order in which scan() reads them.
+  //   codes   one pointer a query, [groups * kTileComponents] each, padded with zeros
+  //   packed  filled; its layout is the kernel's own
+  void (*pack)(std::span<const ScanQuery> queries, int64_t groups, std::vector<int8_t>& packed);
+
+  // Scores the rows of tiles [first_tile, last_tile) against every query and offers each row whose upper
+  // bound reaches the query's threshold to that query's collector.
+  //   collectors  [queries.size()], one thread's own
+  void (*scan)(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+               std::span<const ScanQuery> queries, const int8_t* packed, Collector* collectors);
+
+  // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double.
+  void (*exact_dots)(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
+                     double* dots);
+};
+
+// The tables that this machine can run, slowest first; never empty.
+std::span<const Kernels* const> usable_kernels();
+
+extern const Kernels kScalarKernels;
+
+}  // namespace glove::cpu
