@@ -18,7 +18,8 @@ class Catalog {
  public:
   static Catalog& instance();
 
-  // Opens `path` and adds it as `name` (empty: the file's name without directories and extensions),
+  // Opens `path` and adds it as `name` (empty: the file's name without directories, .gz and one
+  // extension of letters),
   // replacing a model of that name only once the new one is open. It becomes the default
   // when it is the first or is named "main". Returns the name. On error nothing changes.
   Result<std::string> load(const std::string& path, const std::string& name, const OpenOptions& options);
@@ -27,8 +28,9 @@ class Catalog {
   // If it was the default, the default becomes the oldest model left.
   Status unload(std::string_view name);
 
-  // The model of that name, or the default one if name is nullopt. If there is no default and
-  // $GLOVE_MODEL is set, opens that file first (once; several threads wait for one).
+  // The model of that name, or the default one if name is nullopt. If no model is loaded and
+  // $GLOVE_MODEL is set, opens that file first (several threads wait for one; not again once it was
+  // opened and then unloaded).
   // Errors say which names exist, or how to load one.
   Result<ModelPtr> find(std::optional<std::string_view> name);
 
@@ -45,6 +47,7 @@ class Catalog {
  private:
   struct State;
   Catalog();
+  Status load_from_environment();
   State* state_;  // never freed: connections may outlive static destruction
 };
 

@@ -12,30 +12,17 @@
 #include "loader/model.h"
 #include "loader/status.h"
 #include "search/backend.h"
+#include "search/neighbor.h"
+#include "search/ordered_rows.h"
 #include "search/query.h"
+#include "search/stats.h"
 
 namespace glove {
 
-// One row of the relation. Order: similarity falling, then id rising.
-struct Neighbor {
-  int32_t id;
-  double similarity;
-};
-inline bool ranks_before(const Neighbor& a, const Neighbor& b) {
-  return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
+// True when one pass of D over all rows is cheaper than a certified scan.
+inline bool wants_full_pass(const Model& model, int64_t k) {
+  return k > model.words() / 16;
 }
-
-// What a search was and cost: one row of glove_stats.
-struct SearchReport {
-  std::string backend;  // the one that answered
-  std::string device;
-  std::string kind;  // "near", "expr", "vector", "batch", "all", "words", ...
-  int64_t queries = 0;
-  int64_t k = 0;
-  ScanCost cost;
-  double resolve_us = 0;  // words or expression -> vectors
-  double total_us = 0;
-};
 
 // How to search. `backend`: "auto", or a registered name. 'auto' takes the first that is available
 // and can hold the model, and goes on with the next if one fails; a named one fails with its reason.
@@ -44,8 +31,9 @@ struct SearchOptions {
   InterruptCheck interrupted;
 };
 
-// The first min(k, admissible rows) rows of each query's relation, best first.
-// k <= 0 gives no rows. Opens and closes its own float environment.
+// The first min(k, admissible rows) rows of each query's relation, best first. k <= 0 gives no rows.
+// Queries are searched in blocks, so the memory is that of the answer and one block. Fills the report but
+// for model, kind and resolve_us, which are the caller's. Opens and closes its own float environment.
 Result<std::vector<std::vector<Neighbor>>> nearest(const ModelPtr& model, std::span<const Query> queries,
                                                    int64_t k, const SearchOptions& options,
                                                    SearchReport& report);
@@ -53,6 +41,10 @@ Result<std::vector<std::vector<Neighbor>>> nearest(const ModelPtr& model, std::s
 // The rows of these ids only, in the ids' order, without zero rows and excluded words; the work is
 // proportional to ids.size(). Runs on the host.
 std::vector<Neighbor> score_words(const Model& model, const Query& query, std::span<const int32_t> ids);
+
+// Every admissible row of the query's relation, in no order yet: one pass of D over the model.
+Result<OrderedRows> all_rows(const ModelPtr& model, const Query& query, const SearchOptions& options,
+                             SearchReport& report);
 
 // The rank (1 = nearest) of one row of the relation.
 // REQUIRES: `row` came from this query.
@@ -62,7 +54,9 @@ Result<int64_t> rank_of(const ModelPtr& model, const Query& query, const Neighbo
 // cos_sim of two vectors of the same length; nullopt if either is zero. Same bits as Neighbor::similarity.
 std::optional<double> cosine_similarity(std::span<const float> a, std::span<const float> b);
 
-// A query's relation, best first, computed in growing pieces as rows are asked for. One thread at a time.
+// A query's relation, best first, computed in growing pieces as rows are asked for: two searches of the
+// nearest rows, then one pass over all of them that is sorted only as far as it is read. One thread at a
+// time.
 class Ranking {
  public:
   // `first_piece`: how many rows to compute at first (a hint such as LIMIT + OFFSET; 0 = a default).
@@ -70,19 +64,25 @@ class Ranking {
   Ranking(ModelPtr model, Query query, SearchOptions options, int64_t first_piece, int64_t limit);
 
   // Row `position` (0-based; rank = position + 1), or nullptr past the end. Pointers stay valid until the
-  // next call.
+  // next call. After an error the same row may be asked for again.
   Result<const Neighbor*> row(int64_t position);
 
+  // Adds up what all pieces cost; k is the number of rows that were asked of the backend.
   const SearchReport& report() const { return report_; }
 
  private:
+  Status compute_through(int64_t position);
+  std::span<const Neighbor> ready() const;
+
   ModelPtr model_;
   Query query_;
   SearchOptions options_;
   int64_t next_piece_;
   int64_t limit_;
-  bool complete_ = false;
-  std::vector<Neighbor> rows_;
+  int pieces_ = 0;
+  bool complete_ = false;           // no row follows those that are ready
+  std::vector<Neighbor> rows_;      // the first pieces
+  std::optional<OrderedRows> all_;  // replaces rows_ after them
   SearchReport report_;
 };
 

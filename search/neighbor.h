@@ -1,0 +1,17 @@
+// One row of the relation, and the relation's order.
+#pragma once
+
+#include <cstdint>
+
+namespace glove {
+
+// Order: similarity falling, then id rising.
+struct Neighbor {
+  int32_t id;
+  double similarity;
+};
+inline bool ranks_before(const Neighbor& a, const Neighbor& b) {
+  return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
+}
+
+}  // namespace glove

@@ -1,0 +1,98 @@
+#include "search/query.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "loader/exact_dot.h"
+#include "loader/float_environment.h"
+#include "search/expression.h"
+
+namespace glove {
+namespace {
+
+// Doubles at or beyond this magnitude round to an infinite float.
+constexpr double kFloatOverflow = 0x1.ffffffp127;
+
+MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded) {
+  const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
+  if (!(norm_squared > 0)) return std::nullopt;
+  std::sort(excluded.begin(), excluded.end());
+  excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
+  return Query{std::move(vector), norm_squared, std::move(excluded)};
+}
+
+// `text` is for the message alone.
+Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> terms, std::string_view text) {
+  std::vector<int32_t> ids;
+  for (const Term& term : terms) {
+    const std::optional<int32_t> id = model.vocabulary().find(term.word);
+    if (!id) return MaybeQuery();
+    ids.push_back(*id);
+  }
+  std::vector<double> sum(static_cast<size_t>(model.dims()), 0.0);
+  for (size_t m = 0; m < ids.size(); ++m) {
+    const double norm_squared = model.norm_squared(ids[m]);
+    if (!(norm_squared > 0)) continue;  // a zero row has no direction and adds nothing
+    const double factor = terms[m].weight / std::sqrt(norm_squared);
+    const float* row = model.vector(ids[m]);
+    for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * static_cast<double>(row[j]);
+  }
+  std::vector<float> vector(sum.size());
+  for (size_t j = 0; j < sum.size(); ++j) {
+    if (!(std::fabs(sum[j]) < kFloatOverflow))
+      return Error{ErrorCode::kInvalidArgument, "expression '" + std::string(text) + "': component " +
+                                                    std::to_string(j + 1) +
+                                                    " of its vector overflows float32; use smaller weights"};
+    vector[j] = static_cast<float>(sum[j]);
+  }
+  return make_query(std::move(vector), std::move(ids));
+}
+
+}  // namespace
+
+MaybeQuery query_near_word(const Model& model, std::string_view word) {
+  ScopedFloatEnvironment float_environment;
+  const std::optional<int32_t> id = model.vocabulary().find(word);
+  if (!id) return std::nullopt;
+  const float* row = model.vector(*id);
+  return make_query(std::vector<float>(row, row + model.dims()), {*id});
+}
+
+Result<MaybeQuery> query_near_vector(const Model& model, std::span<const std::byte> blob) {
+  ScopedFloatEnvironment float_environment;
+  const size_t dims = static_cast<size_t>(model.dims());
+  if (blob.size() != dims * sizeof(float))
+    return Error{ErrorCode::kInvalidArgument, "the vector has " + std::to_string(blob.size()) +
+                                                  " bytes; the model's " + std::to_string(dims) +
+                                                  " dimensions need " + std::to_string(dims * sizeof(float)) +
+                                                  " (float32, little-endian)"};
+  std::vector<float> vector(dims);
+  std::memcpy(vector.data(), blob.data(), blob.size());
+  for (size_t j = 0; j < dims; ++j)
+    if (!std::isfinite(vector[j]))
+      return Error{ErrorCode::kInvalidArgument, "component " + std::to_string(j + 1) + " of the vector is " +
+                                                    (std::isnan(vector[j]) ? "NaN" : "infinite") +
+                                                    "; every component must be finite"};
+  return make_query(std::move(vector), {});
+}
+
+Result<MaybeQuery> query_expression(const Model& model, std::string_view expression) {
+  ScopedFloatEnvironment float_environment;
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
+  return query_from_terms(model, terms, expression);
+}
+
+Result<MaybeQuery> query_near_expression(const Model& model, std::string_view near,
+                                         std::string_view expression) {
+  ScopedFloatEnvironment float_environment;
+  GLOVE_ASSIGN_OR_RETURN(std::vector<Term> terms, parse_expression(expression));
+  if (!starts_with_operator(expression))
+    return Error{ErrorCode::kInvalidArgument,
+                 "expression '" + std::string(expression) +
+                     "' must start with '+' or '-' when near is given too; or leave near out"};
+  terms.insert(terms.begin(), Term{1.0, std::string(near)});
+  return query_from_terms(model, terms, expression);
+}
+
+}  // namespace glove

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <utility>
+
+#include "search/engine.h"
+
+namespace glove {
+namespace {
+
+constexpr int64_t kDefaultFirstPiece = 64;
+constexpr int64_t kGrowth = 4;
+constexpr int kSearchedPieces = 2;  // then all rows at once
+
+void add_cost(SearchReport& total, const SearchReport& piece) {
+  total.backend = piece.backend;
+  total.device = piece.device;
+  total.queries = piece.queries;
+  total.k = piece.k;
+  total.total_us += piece.total_us;
+  total.cost.rows_scanned += piece.cost.rows_scanned;
+  total.cost.bytes_scanned += piece.cost.bytes_scanned;
+  total.cost.candidates += piece.cost.candidates;
+  total.cost.scan_us += piece.cost.scan_us;
+  total.cost.select_us += piece.cost.select_us;
+  total.cost.rescore_us += piece.cost.rescore_us;
+}
+
+}  // namespace
+
+Ranking::Ranking(ModelPtr model, Query query, SearchOptions options, int64_t first_piece, int64_t limit)
+    : model_(std::move(model)),
+      query_(std::move(query)),
+      options_(std::move(options)),
+      next_piece_(first_piece > 0 ? first_piece
+                  : limit > 0     ? limit
+                                  : kDefaultFirstPiece),
+      limit_(limit < 0 ? model_->words() : std::min(limit, model_->words())) {}
+
+std::span<const Neighbor> Ranking::ready() const {
+  return all_ ? all_->sorted() : std::span<const Neighbor>(rows_);
+}
+
+Result<const Neighbor*> Ranking::row(int64_t position) {
+  if (position < 0 || position >= limit_) return nullptr;
+  while (position >= static_cast<int64_t>(ready().size()) && !complete_)
+    GLOVE_RETURN_IF_ERROR(compute_through(position));
+  const std::span<const Neighbor> rows = ready();
+  return position < static_cast<int64_t>(rows.size()) ? &rows[static_cast<size_t>(position)] : nullptr;
+}
+
+// Takes one step towards row `position`: the next piece, or the pass over all rows, or more of its order.
+Status Ranking::compute_through(int64_t position) {
+  const int64_t wanted = std::min(std::max(next_piece_, position + 1), limit_);
+  if (!all_ && pieces_ < kSearchedPieces && !wants_full_pass(*model_, wanted)) {
+    SearchReport report;
+    GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(model_, {&query_, 1}, wanted, options_, report));
+    add_cost(report_, report);
+    rows_ = std::move(answers.front());
+    complete_ = wanted == limit_ || static_cast<int64_t>(rows_.size()) < wanted;
+    ++pieces_;
+  } else {
+    if (!all_) {
+      SearchReport report;
+      GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, all_rows(model_, query_, options_, report));
+      add_cost(report_, report);
+      all_ = std::move(rows);
+      rows_ = {};
+    }
+    GLOVE_RETURN_IF_ERROR(all_->sort_first(wanted, options_.interrupted));
+    complete_ = static_cast<int64_t>(all_->sorted().size()) >= std::min(limit_, all_->size());
+  }
+  next_piece_ = wanted * kGrowth;
+  return {};
+}
+
+}  // namespace glove
