@@ -1,0 +1,168 @@
+#include "sql/glove_words_plan.h"
+
+#include <cstdint>
+
+#include "sql/sqlite_version.h"
+
+namespace glove::sql {
+namespace {
+
+// Rows are what is counted: costs only need to rank the paths, and joins, by how many they visit.
+constexpr double kAssumedWords = 400000;
+constexpr double kLookupCost = 10;  // a binary search in the sorted words
+constexpr int kAssumedListLength = 25;
+constexpr double kUnansweredFactor = 100;
+constexpr double kErrorPlanCost = 1e99;
+constexpr int kFirstUnreliableOmit = 16;  // SQLite ignores `omit` for constraints from this index on
+
+// The first usable constraint of each kind, as indexes into aConstraint; -1: none.
+struct Found {
+  int model = -1;
+  bool model_unusable = false;
+  int id = -1, id_lower = -1, id_upper = -1;
+  int word = -1, word_list = -1, word_lower = -1, word_upper = -1, pattern = -1;
+};
+
+void keep_first(int& slot, int index) {
+  if (slot < 0) slot = index;
+}
+
+bool is_binary(sqlite3_index_info* info, int index) {
+  return sqlite3_stricmp(sqlite3_vtab_collation(info, index), "BINARY") == 0;
+}
+
+bool is_equality(int op) {
+  return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+}
+
+void find_on_id(Found& found, int op, int index) {
+  // SQLite compares ids as numbers, so a value in SQLite's own loop over an IN list is exact too.
+  if (is_equality(op)) keep_first(found.id, index);
+  if (op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE) keep_first(found.id_lower, index);
+  if (op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE) keep_first(found.id_upper, index);
+}
+
+void find_on_word(Found& found, sqlite3_index_info* info, int op, int index, bool utf8) {
+  if (op == SQLITE_INDEX_CONSTRAINT_GLOB) keep_first(found.pattern, index);
+  if (!is_binary(info, index)) return;
+  if (is_equality(op) && has_whole_in_lists()) {
+    // In SQLite's own loop over an IN list a value that is no TEXT would visit all words, once a
+    // value: rows twice. So a list is taken whole or not at all, and an SQLite that cannot tell a list
+    // from a value gets neither.
+    const bool is_list = sqlite3_vtab_in(info, index, -1) != 0;
+    keep_first(is_list ? found.word_list : found.word, index);
+  }
+  if (!utf8) return;
+  if (op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE)
+    keep_first(found.word_lower, index);
+  if (op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE)
+    keep_first(found.word_upper, index);
+}
+
+Found find_constraints(sqlite3_index_info* info, bool utf8) {
+  Found found;
+  for (int index = 0; index < info->nConstraint; ++index) {
+    const auto& constraint = info->aConstraint[index];
+    if (constraint.iColumn == kWordsModel && is_equality(constraint.op)) {
+      if (constraint.usable)
+        keep_first(found.model, index);
+      else
+        found.model_unusable = true;
+    }
+    if (!constraint.usable) continue;
+    if (constraint.iColumn == kWordsId) find_on_id(found, constraint.op, index);
+    if (constraint.iColumn == kWordsWord) find_on_word(found, info, constraint.op, index, utf8);
+  }
+  return found;
+}
+
+// Fills in a plan: which constraints xFilter gets, in which order.
+class Plan {
+ public:
+  Plan(sqlite3_index_info* info, bool utf8)
+      : info_(info), utf8_(utf8), found_(find_constraints(info, utf8)) {}
+
+  void make() {
+    if (found_.model < 0 && found_.model_unusable) return finish(kModelMissing, kErrorPlanCost, 1);
+    if (pass(found_.model, kWordsHasModel)) {
+      info_->aConstraintUsage[found_.model].omit = 1;
+      if (found_.model >= kFirstUnreliableOmit) flags_ |= kWordsModelChecked;
+    }
+    if (pass(found_.id, 0)) return finish(kOneId, 1, 1);
+    if (pass(found_.word, 0)) return finish(kOneWord, kLookupCost, 1);
+    if (found_.word_list >= 0) {
+      sqlite3_vtab_in(info_, found_.word_list, 1);
+      pass(found_.word_list, 0);
+      return finish(kListedWords, kAssumedListLength * kLookupCost, kAssumedListLength);
+    }
+    if (found_.pattern >= 0 || found_.word_lower >= 0 || found_.word_upper >= 0) return by_word();
+    if (utf8_ && ordered_by(kWordsWord)) return by_word();
+    by_id();
+  }
+
+ private:
+  // Hands a constraint to xFilter as its next argument.
+  bool pass(int index, int flag) {
+    if (index < 0) return false;
+    info_->aConstraintUsage[index].argvIndex = ++arguments_;
+    flags_ |= flag;
+    return true;
+  }
+
+  bool ordered_by(int column) const {
+    return info_->nOrderBy == 1 && info_->aOrderBy[0].iColumn == column && info_->aOrderBy[0].desc == 0;
+  }
+
+  bool is_literal(int index) const {
+    sqlite3_value* value = nullptr;
+    return has_whole_in_lists() && sqlite3_vtab_rhs_value(info_, index, &value) == SQLITE_OK &&
+           sqlite3_value_type(value) == SQLITE_TEXT;
+  }
+
+  void by_word() {
+    double share = 1;
+    if (pass(found_.word_lower, kWordsHasLower)) share /= 4;
+    if (pass(found_.word_upper, kWordsHasUpper)) {
+      share /= 4;
+      if (is_literal(found_.word_upper)) flags_ |= kWordsUpperIsLiteral;
+    }
+    if (pass(found_.pattern, kWordsHasPattern)) share /= 64;
+    // Visiting the words in sorted order touches memory here and there.
+    finish(kByWord, kLookupCost + 1.5 * share * kAssumedWords, share * kAssumedWords);
+    info_->orderByConsumed = utf8_ && ordered_by(kWordsWord);
+  }
+
+  void by_id() {
+    double share = 1;
+    if (pass(found_.id_lower, kWordsHasLower)) share /= 4;
+    if (pass(found_.id_upper, kWordsHasUpper)) share /= 4;
+    finish(kAllById, share * kAssumedWords, share * kAssumedWords);
+    info_->orderByConsumed = ordered_by(kWordsId);
+  }
+
+  void finish(WordsPath path, double cost, double rows) {
+    info_->idxNum = flags_ | path;
+    // A plan without the model that must read it raises: any other plan, such as an OR cut into its
+    // two halves, comes first.
+    const bool reads_model = ((info_->colUsed >> kWordsModel) & 1) != 0;
+    info_->estimatedCost = found_.model < 0 && reads_model ? cost * kUnansweredFactor : cost;
+    info_->estimatedRows = static_cast<sqlite3_int64>(rows);
+    // Not for kOneWord: 5 equals the words '5' and '05'.
+    if (path == kOneId) info_->idxFlags |= SQLITE_INDEX_SCAN_UNIQUE;
+  }
+
+  sqlite3_index_info* info_;
+  bool utf8_;
+  Found found_;
+  int arguments_ = 0;
+  int flags_ = 0;
+};
+
+}  // namespace
+
+int plan_words(sqlite3_index_info* info, bool utf8) {
+  Plan(info, utf8).make();
+  return SQLITE_OK;
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,41 @@
+// How a scan of glove_words is planned: what xBestIndex (plan_words) tells xFilter.
+#pragma once
+
+#include "sql/boundary.h"
+
+namespace glove::sql {
+
+enum WordsColumn : int { kWordsId, kWordsWord, kWordsNorm, kWordsModel, kWordsVector };
+
+constexpr const char* kWordsDeclaration =
+    "CREATE TABLE glove_words(id INTEGER, word TEXT, norm REAL, model TEXT HIDDEN, vector BLOB HIDDEN)";
+
+// idxNum: a path in the low four bits, and flags. The arguments of xFilter are, in this order and as far
+// as path and flags name them: the model, then the path's own.
+//
+//   path            visits                                 arguments        order of the rows
+//   kAllById        ids from a lower to an upper bound     [lower] [upper]  id
+//   kOneId          one id                                 id               -
+//   kOneWord        one word; all if the value is no TEXT  word             -
+//   kListedWords    the words of an IN list; all if a      list             id
+//                   value is no TEXT
+//   kByWord         the sorted words within bounds,        [lower] [upper]  word
+//                   and within the prefix of a GLOB        [pattern]
+//   kModelMissing   nothing: xFilter raises
+//
+// SQLite checks every condition again but that on the model, so visiting too many rows is
+// always right, and strict bounds are visited like the others.
+enum WordsPath : int { kAllById, kOneId, kOneWord, kListedWords, kByWord, kModelMissing };
+
+constexpr int kWordsPathMask = 0xf;
+constexpr int kWordsHasModel = 0x10;
+constexpr int kWordsHasLower = 0x20;
+constexpr int kWordsHasUpper = 0x40;
+constexpr int kWordsHasPattern = 0x80;
+constexpr int kWordsUpperIsLiteral = 0x100;  // its value is TEXT written in the statement itself
+constexpr int kWordsModelChecked = 0x200;    // SQLite checks the model too, so NULL cannot mean the default
+
+// `utf8`: the database stores text as UTF-8, so its BINARY order is the order of the sorted words.
+int plan_words(sqlite3_index_info* info, bool utf8);
+
+}  // namespace glove::sql
