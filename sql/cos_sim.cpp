@@ -44,8 +44,8 @@ Result<std::unique_ptr<Operand>> operand_of_blob(sqlite3_value* value, const cha
   if (!bytes.empty()) std::memcpy(operand->blob.data(), bytes.data(), bytes.size());
   for (size_t i = 0; i < operand->blob.size(); ++i)
     if (!std::isfinite(operand->blob[i]))
-      return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: component ") + std::to_string(i) +
-                                                    " (from 0) of the " + which +
+      return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: component ") + std::to_string(i + 1) +
+                                                    " of the " + which +
                                                     " argument is NaN or infinite"};
   operand->vector = operand->blob;
   operand->norm_squared =

@@ -31,7 +31,8 @@ struct Table : sqlite3_vtab {
   bool utf8;  // how the connection's databases store text
 };
 
-// Positions [position, end) of the visited rows; what a position means depends on `path`.
+// Positions [position, end) of the visited rows; what a position means depends on `path`. An id is -1
+// where a damaged model file holds no valid one.
 struct Cursor : sqlite3_vtab_cursor {
   ModelPtr model;
   std::optional<std::string> model_name;  // as given
@@ -232,6 +233,10 @@ Status filter_words(Cursor& cursor, int plan, FilterArguments arguments) {
 
 Status return_column(sqlite3_context* context, const Cursor& cursor, int column) {
   const int64_t id = cursor.id();
+  if (id < 0)
+    return Status(ErrorCode::kCorrupt, "glove_words: " + cursor.model->path() +
+                                           ": the sorted order of the words is damaged at position " +
+                                           std::to_string(cursor.position));
   switch (column) {
     case kWordsId:
       sqlite3_result_int64(context, id);
