@@ -1,12 +1,10 @@
-#include "search/cpu/scan_query.h"
+#include "search/quantized_query.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "loader/quantize.h"
-
-namespace glove::cpu {
+namespace glove {
 namespace {
 
 float round_up(double value) {
@@ -14,7 +12,8 @@ float round_up(double value) {
   return rounded >= value ? rounded : std::nextafter(rounded, std::numeric_limits<float>::infinity());
 }
 
-// S: as fine as the code range and an int32 sum allow.
+// S: as fine as the code range and an int32 sum allow. |codes[j]| <= S*|v_j| + 1/2, and the |v_j| add up to
+// sqrt(d) at most.
 double choose_scale(double largest, int64_t dims, int32_t max_code) {
   const double root = std::sqrt(static_cast<double>(dims));
   const double no_overflow = (std::ldexp(1.0, 31) - 1) / (128 * root) - root / 2;
@@ -23,32 +22,32 @@ double choose_scale(double largest, int64_t dims, int32_t max_code) {
 
 }  // namespace
 
-ScanQuery make_scan_query(const Query& query, int32_t max_code) {
+QuantizedQuery quantize_query(const Query& query, int32_t max_code) {
   const auto dims = static_cast<int64_t>(query.vector.size());
   const double norm = std::sqrt(query.norm_squared);
   double largest = 0;
   for (const float x : query.vector) largest = std::max(largest, std::abs(x / norm));
-  const double scale = choose_scale(largest, dims, max_code);
 
-  ScanQuery result;
+  QuantizedQuery result;
+  result.scale = choose_scale(largest, dims, max_code);
   result.codes.resize(static_cast<size_t>(component_groups(dims) * kTileComponents));
   double residual_squared = 0;
   for (size_t j = 0; j < query.vector.size(); ++j) {
     const double unit = query.vector[j] / norm;
-    const auto code = static_cast<int32_t>(
-        std::clamp(std::nearbyint(scale * unit), -double{1} * max_code, double{1} * max_code));
-    const double rest = unit - code / scale;
+    const double limit = max_code;
+    const double code = std::clamp(std::nearbyint(result.scale * unit), -limit, limit);
+    const double rest = unit - code / result.scale;
     residual_squared += rest * rest;
     result.codes[j] = static_cast<int16_t>(code);
-    result.code_sum += code;
+    result.code_sum += static_cast<int32_t>(code);
   }
   const double tiny = std::ldexp(1.0, -40);
   const double slack = std::ldexp(1.0, -20);
   const double residual = std::sqrt(residual_squared) * (1 + tiny) + tiny;
-  result.inverse_scale = static_cast<float>(1 / scale);
+  result.inverse_scale = static_cast<float>(1 / result.scale);
   result.error_slope = round_up((1 + residual) * (1 + slack));
   result.error_offset = round_up(residual + slack);
   return result;
 }
 
-}  // namespace glove::cpu
+}  // namespace glove
