@@ -12,7 +12,13 @@ namespace {
 
 // What a connection gets; each gives an SQLite code. A new object is a new row.
 using RegisterObject = int (*)(sqlite3*);
-constexpr std::initializer_list<RegisterObject> kObjects = {};
+constexpr std::initializer_list<RegisterObject> kObjects = {
+    glove::sql::register_glove_models, glove::sql::register_glove_words,
+    glove::sql::register_glove_stats,  glove::sql::register_cos_sim,
+    glove::sql::register_glove_vec,    glove::sql::register_glove_oov,
+    glove::sql::register_glove_load,   glove::sql::register_glove_load_table,
+    glove::sql::register_glove_config, glove::sql::register_glove_version,
+};
 
 // Everything that a process does once. The pointer table is set here and not by every connection, so
 // threads that open connections at the same time do not race for it.

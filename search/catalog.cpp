@@ -63,25 +63,29 @@ Result<std::string> Catalog::load(const std::string& path, const std::string& na
                                   const OpenOptions& options) {
   const std::string chosen = name.empty() ? name_of_path(path) : name;
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model(path, options));
+  add(chosen, std::move(model));
+  return chosen;
+}
+
+void Catalog::add(const std::string& name, ModelPtr model) {
   ModelPtr replaced;
   {
     const std::lock_guard lock(state_->mutex);
     auto& entries = state_->entries;
-    const bool becomes_default = entries.empty() || chosen == "main";
+    const bool becomes_default = entries.empty() || name == "main";
     if (becomes_default)
       for (Entry& entry : entries) entry.is_default = false;
     bool found = false;
     for (Entry& entry : entries) {
-      if (entry.name != chosen) continue;
+      if (entry.name != name) continue;
       replaced = std::exchange(entry.model, model);
       entry.is_default = entry.is_default || becomes_default;
       found = true;
     }
-    if (!found) entries.push_back({chosen, becomes_default, model});
+    if (!found) entries.push_back({name, becomes_default, model});
     ++state_->generation;
   }
   if (replaced) retire_model(*replaced);
-  return chosen;
 }
 
 Status Catalog::unload(std::string_view name) {

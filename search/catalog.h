@@ -24,6 +24,9 @@ class Catalog {
   // when it is the first or is named "main". Returns the name. On error nothing changes.
   Result<std::string> load(const std::string& path, const std::string& name, const OpenOptions& options);
 
+  // The same for a model that is open already.
+  void add(const std::string& name, ModelPtr model);
+
   // kNotFound, with the names there are, if there is no such model. Frees it on every backend.
   // If it was the default, the default becomes the oldest model left.
   Status unload(std::string_view name);

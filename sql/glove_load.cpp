@@ -45,7 +45,7 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
                   "glove_load: the name is empty; leave it out, or give NULL, to take the file's");
   OpenOptions options;
   if (json) {
-    GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, "glove_load"));
+    GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kFile, "glove_load"));
   }
   sqlite3* db = sqlite3_context_db_handle(context);
   options.progress = [db](int64_t, int64_t) { return may_go_on(db); };

@@ -11,21 +11,23 @@ using Json = nlohmann::json;
 
 constexpr int64_t kMostThreads = 1024;
 
-// One option: its name, what its value must be, and how to take it over (false: a wrong value).
+// One option: its name, whether glove_load_table has it, what its value must be, and how to take it over
+// (false: a wrong value).
 struct LoadOption {
   const char* name;
+  bool of_tables;
   const char* expects;
   bool (*take)(const Json& value, OpenOptions& options);
 };
 
 constexpr std::array kLoadOptions = {
-    LoadOption{"verify", "true or false",
+    LoadOption{"verify", false, "true or false",
                [](const Json& value, OpenOptions& options) {
                  if (!value.is_boolean()) return false;
                  options.verify = value.get<bool>();
                  return true;
                }},
-    LoadOption{"threads", "an integer from 0 (all cores) to 1024",
+    LoadOption{"threads", true, "an integer from 0 (all cores) to 1024",
                [](const Json& value, OpenOptions& options) {
                  if (!value.is_number_integer()) return false;
                  const auto threads = value.get<int64_t>();
@@ -43,10 +45,11 @@ Error bad_options(std::string_view function, const std::string& rest) {
   return Error{ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
 }
 
-Status take_option(const std::string& name, const Json& value, std::string_view function,
+Status take_option(const std::string& name, const Json& value, LoadSource source, std::string_view function,
                    OpenOptions& options) {
   std::string names;
   for (const LoadOption& option : kLoadOptions) {
+    if (source == LoadSource::kTable && !option.of_tables) continue;
     if (name == option.name) {
       if (option.take(value, options)) return Status();
       return bad_options(function,
@@ -59,14 +62,14 @@ Status take_option(const std::string& name, const Json& value, std::string_view 
 
 }  // namespace
 
-Result<OpenOptions> parse_load_options(std::string_view json, std::string_view function) {
+Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source, std::string_view function) {
   OpenOptions options;
   const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object())
     return bad_options(function,
-                       "the options are no JSON object such as {\"verify\":true}: " + std::string(json));
+                       "the options are no JSON object such as {\"threads\":2}: " + std::string(json));
   for (const auto& [name, value] : object.items())
-    GLOVE_RETURN_IF_ERROR(take_option(name, value, function, options));
+    GLOVE_RETURN_IF_ERROR(take_option(name, value, source, function, options));
   return options;
 }
 

@@ -8,11 +8,14 @@
 
 namespace glove::sql {
 
-// option     value           meaning
-// verify     true, false     check every checksum and invariant of a model file (default false)
-// threads    0 .. 1024       for parsing; 0 (default) = the cores this process may use
-// Text that is no JSON object, an unknown option and a wrong value are errors that name it and what
-// there is. `function` begins the message.
-Result<OpenOptions> parse_load_options(std::string_view json, std::string_view function);
+// What is loaded; not every option fits both.
+enum class LoadSource { kFile, kTable };
+
+// option     of           value           meaning
+// verify     file         true, false     check every checksum and invariant of a model file (default false)
+// threads    file, table  0 .. 1024       for parsing and encoding; 0 (default) = the cores this process may
+// use Text that is no JSON object, an unknown option and a wrong value are errors that name it and what there
+// is. `function` begins the message.
+Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source, std::string_view function);
 
 }  // namespace glove::sql

@@ -1,0 +1,169 @@
+// glove_load_table(name, sql [, options]): the rows of a SELECT become a model, so that an application
+// searches its own embeddings. Gives the name.
+//
+//   SELECT glove_load_table('tags', 'SELECT tag, embedding FROM tags');   -- tags
+//   SELECT n.word FROM glove_nn('sqlite') n WHERE n.model = 'tags' AND n.k = 5;
+//
+// The first column is the word, TEXT; the second its vector, a BLOB of little-endian float32 or a JSON
+// array of numbers. The SELECT runs once, in the transaction of the caller; the model is a copy and
+// does not follow later changes. A word that comes twice keeps its first vector.
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "loader/model_builder.h"
+#include "search/catalog.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/load_options.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+struct FinalizeStatement {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+
+Error load_error(const std::string& rest) {
+  return Error{ErrorCode::kInvalidArgument, "glove_load_table: " + rest};
+}
+
+// What the connection says about a code that is neither SQLITE_ROW nor SQLITE_DONE.
+Error connection_error(sqlite3* db, int code) {
+  if (code == SQLITE_NOMEM) throw std::bad_alloc();
+  if (code == SQLITE_INTERRUPT) return Error{ErrorCode::kInterrupted, "interrupted"};
+  return load_error(std::string("the SELECT failed: ") + sqlite3_errmsg(db));
+}
+
+// The one statement of `sql`, which must read only and give two columns.
+Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
+  sqlite3_stmt* first = nullptr;
+  const char* tail = nullptr;
+  int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &first, &tail);
+  Statement select(first);
+  if (code != SQLITE_OK) return connection_error(db, code);
+  if (select == nullptr) return load_error("the SQL is empty; write SELECT word, vector FROM ...");
+
+  sqlite3_stmt* second = nullptr;
+  code = sqlite3_prepare_v2(db, tail, static_cast<int>(sql.data() + sql.size() - tail), &second, nullptr);
+  const Statement rest(second);
+  if (code != SQLITE_OK || rest != nullptr)
+    return load_error("the SQL goes on after its first statement; write one SELECT");
+  if (sqlite3_stmt_readonly(select.get()) == 0)
+    return load_error("the SQL writes to the database; write one SELECT");
+  if (const int columns = sqlite3_column_count(select.get()); columns != 2)
+    return load_error("the SELECT gives " + std::to_string(columns) +
+                      " columns; it must give two, the word and its vector");
+  return select;
+}
+
+// The end of a message about a row; model_of_rows() puts the beginning before it.
+Error wrong_row(const std::string& what) {
+  return Error{ErrorCode::kInvalidArgument, what};
+}
+
+const char* type_name(int type) {
+  switch (type) {
+    case SQLITE_INTEGER:
+      return "INTEGER";
+    case SQLITE_FLOAT:
+      return "REAL";
+    case SQLITE_TEXT:
+      return "TEXT";
+    case SQLITE_BLOB:
+      return "BLOB";
+    default:
+      return "NULL";
+  }
+}
+
+Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
+  if (bytes.size() % sizeof(float) != 0)
+    return wrong_row("has a vector of " + std::to_string(bytes.size()) +
+                     " bytes; float32 takes 4 bytes a component");
+  vector.resize(bytes.size() / sizeof(float));
+  if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
+  return Status();
+}
+
+Status floats_of_json(std::string_view text, std::vector<float>& vector) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return wrong_row("has a vector that is TEXT, but no JSON array");
+  vector.clear();
+  for (const auto& component : json) {
+    if (!component.is_number())
+      return wrong_row("has a component, number " + std::to_string(vector.size() + 1) +
+                       ", that is no number");
+    vector.push_back(static_cast<float>(component.get<double>()));
+  }
+  return Status();
+}
+
+// The row's vector, or the end of a message that says what is wrong with the row's types.
+Status read_row(sqlite3_stmt* row, std::vector<float>& vector) {
+  const int word_type = sqlite3_column_type(row, 0);
+  const int vector_type = sqlite3_column_type(row, 1);
+  if (word_type != SQLITE_TEXT)
+    return wrong_row(std::string("has a word of type ") + type_name(word_type) +
+                     "; a word is TEXT (CAST makes a number one)");
+  sqlite3_value* value = sqlite3_column_value(row, 1);
+  if (vector_type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
+  if (vector_type == SQLITE_TEXT) return floats_of_json(text_of(value), vector);
+  return wrong_row(std::string("has a vector of type ") + type_name(vector_type) +
+                   "; a vector is a BLOB of float32 or a JSON array");
+}
+
+Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_view name, int threads) {
+  const std::string source = "glove_load_table('" + std::string(name) + "')";
+  ModelBuilder builder(source);
+  std::vector<float> vector;
+  int code = sqlite3_step(select);
+  for (int64_t row = 1; code == SQLITE_ROW; code = sqlite3_step(select), ++row) {
+    if (const Status read = read_row(select, vector); !read.ok())
+      return Error{read.error().code, source + ": row " + std::to_string(row) + " " + read.error().message};
+    // Its messages count the rows, too: every row gets here, or none after it.
+    GLOVE_RETURN_IF_ERROR(builder.add(text_of(sqlite3_column_value(select, 0)), vector));
+  }
+  if (code != SQLITE_DONE) return connection_error(db, code);
+  return builder.finish(threads);
+}
+
+Status glove_load_table(sqlite3_context* context, Arguments arguments) {
+  constexpr std::string_view kFunction = "glove_load_table";
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kFunction, "name"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view sql, required_text(arguments, 1, kFunction, "SQL"));
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
+                         optional_text(arguments, 2, kFunction, "options"));
+  if (name.empty()) return load_error("the name is empty");
+  OpenOptions options;
+  if (json) {
+    GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kTable, kFunction));
+  }
+  sqlite3* db = sqlite3_context_db_handle(context);
+  GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
+  Catalog::instance().add(std::string(name), std::move(model));
+  return_text(context, name);
+  return Status();
+}
+
+void glove_load_table_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_load_table(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_load_table(sqlite3* db) {
+  // DIRECTONLY: it runs any SELECT and changes what every connection of the process sees, so no view,
+  // trigger or default of a database file may call it.
+  return register_function(db, "glove_load_table", 2, 3, SQLITE_DIRECTONLY, glove_load_table_callback);
+}
+
+}  // namespace glove::sql

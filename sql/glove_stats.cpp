@@ -1,0 +1,48 @@
+// glove_stats: what the last 256 searches of the process cost, newest first; of all connections and threads.
+//
+//   SELECT kind, queries, k, rows_scanned, candidates, total_us FROM glove_stats LIMIT 1;
+//   -- near|1|10|341479|15|1650.2
+//
+// A batch is one row. Times are microseconds; what is not a stage of its own (sorting, choosing a
+// backend) is in total_us alone. words_per_ms counts the rows scanned, all queries together.
+#include <string>
+#include <vector>
+
+#include "search/stats.h"
+#include "sql/register.h"
+#include "sql/snapshot_table.h"
+
+namespace glove::sql {
+namespace {
+
+SnapshotRow row_of(const SearchReport& report) {
+  const ScanCost& cost = report.cost;
+  SnapshotValue words_per_ms = nullptr;
+  if (report.total_us > 0) words_per_ms = static_cast<double>(cost.rows_scanned) * 1000 / report.total_us;
+  return {report.model, report.backend,    report.device,      report.kind,     report.queries,
+          report.k,     cost.rows_scanned, cost.bytes_scanned, cost.candidates, report.resolve_us,
+          cost.scan_us, cost.select_us,    cost.rescore_us,    report.total_us, words_per_ms};
+}
+
+Result<std::vector<SnapshotRow>> rows() {
+  std::vector<SnapshotRow> result;
+  for (const SearchReport& report : recent_searches()) result.push_back(row_of(report));
+  return result;
+}
+
+constexpr SnapshotTable kGloveStats = {
+    "glove_stats",
+    "CREATE TABLE glove_stats(model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER,"
+    " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
+    " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL)",
+    rows};
+
+}  // namespace
+
+int register_glove_stats(sqlite3* db) {
+  // Not INNOCUOUS: it tells what others of the process searched for, so a schema that one does not trust
+  // must not read it. Not DIRECTONLY: it changes nothing.
+  return register_snapshot_table(db, &kGloveStats);
+}
+
+}  // namespace glove::sql
