@@ -11,7 +11,8 @@
 namespace glove {
 namespace {
 
-constexpr size_t kQueriesABlock = 1024;
+constexpr int64_t kQueriesABlock = 1024;
+constexpr int64_t kAnswerBytes = int64_t{64} << 20;
 
 bool is_admissible(const Model& model, const Query& query, int32_t id) {
   return model.norm_squared(id) > 0 && !std::binary_search(query.excluded.begin(), query.excluded.end(), id);
@@ -70,7 +71,7 @@ using Answers = std::vector<std::vector<Neighbor>>;
 Status nearest_by_scan(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
                        const SearchOptions& options, ScanCost& cost, Answers& answers) {
   while (!queries.empty()) {
-    const auto block = queries.first(std::min(queries.size(), kQueriesABlock));
+    const auto block = queries.first(std::min(queries.size(), static_cast<size_t>(kQueriesABlock)));
     queries = queries.subspan(block.size());
     GLOVE_ASSIGN_OR_RETURN(const std::vector<Candidates> proposed,
                            backend.propose(model, block, k, options.interrupted, cost));
@@ -133,6 +134,12 @@ Result<std::vector<std::vector<Neighbor>>> nearest(const ModelPtr& model, std::s
                      : nearest_by_scan(backend, model, queries, k, options, cost, answers);
   }));
   return answers;
+}
+
+int64_t queries_a_batch(const Model& model, int64_t k) {
+  const int64_t rows = std::clamp<int64_t>(k, 1, std::max<int64_t>(model.words(), 1));
+  return std::clamp<int64_t>(kAnswerBytes / (rows * static_cast<int64_t>(sizeof(Neighbor))), 1,
+                             kQueriesABlock);
 }
 
 std::vector<Neighbor> score_words(const Model& model, const Query& query, std::span<const int32_t> ids) {

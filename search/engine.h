@@ -38,6 +38,9 @@ Result<std::vector<std::vector<Neighbor>>> nearest(const ModelPtr& model, std::s
                                                    int64_t k, const SearchOptions& options,
                                                    SearchReport& report);
 
+// How many queries to give to one nearest() so that their answers stay under 64 MB: 1 to 1024.
+int64_t queries_a_batch(const Model& model, int64_t k);
+
 // The rows of these ids only, in the ids' order, without zero rows and excluded words; the work is
 // proportional to ids.size(). Runs on the host.
 std::vector<Neighbor> score_words(const Model& model, const Query& query, std::span<const int32_t> ids);

@@ -1,0 +1,110 @@
+#include "search/answer_cache.h"
+
+#include <functional>
+#include <iterator>
+#include <new>
+#include <utility>
+
+#include "search/catalog.h"
+#include "search/settings.h"
+
+namespace glove {
+namespace {
+
+// What an entry costs beside its vectors: the entry itself, the list's and the map's nodes.
+constexpr size_t kEntryBytes = 256;
+
+template <class Value>
+std::string_view bytes_of(const std::vector<Value>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
+}
+
+uint64_t hash_of(const Model& model, const Query& query, int64_t k, std::string_view backend) {
+  const std::hash<std::string_view> hash;
+  uint64_t result = model.id();
+  for (const uint64_t part :
+       {uint64_t{hash(bytes_of(query.vector))}, uint64_t{hash(bytes_of(query.excluded))},
+        static_cast<uint64_t>(k), uint64_t{hash(backend)}})
+    result = (result ^ part) * 0x9E3779B97F4A7C15u;
+  return result ^ (result >> 32);
+}
+
+}  // namespace
+
+AnswerCache::Answer AnswerCache::find(const Model& model, const Query& query, int64_t k,
+                                      std::string_view backend) {
+  const std::lock_guard lock(mutex_);
+  forget_if_stale();
+  const auto entry = find_entry(hash_of(model, query, k, backend), model, query, k, backend);
+  if (entry == entries_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, entry);
+  return entry->answer;
+}
+
+AnswerCache::Answer AnswerCache::insert(const Model& model, const Query& query, int64_t k,
+                                        std::string_view backend, std::vector<Neighbor> rows) {
+  const auto answer = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
+  const size_t bytes = kEntryBytes + backend.size() + bytes_of(query.vector).size() +
+                       bytes_of(query.excluded).size() + bytes_of(*answer).size();
+  if (bytes > max_bytes_ / 4) return answer;
+  const std::lock_guard lock(mutex_);
+  forget_if_stale();
+  const uint64_t hash = hash_of(model, query, k, backend);
+  if (find_entry(hash, model, query, k, backend) != entries_.end()) return answer;
+  try {
+    entries_.push_front(
+        {hash, model.id(), k, std::string(backend), query.vector, query.excluded, answer, bytes});
+    try {
+      by_hash_.emplace(hash, entries_.begin());
+    } catch (...) {
+      entries_.pop_front();
+      throw;
+    }
+  } catch (const std::bad_alloc&) {
+    return answer;
+  }
+  bytes_ += bytes;
+  while (bytes_ > max_bytes_) erase(std::prev(entries_.end()));
+  return answer;
+}
+
+size_t AnswerCache::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+void AnswerCache::forget_if_stale() {
+  const uint64_t catalog = Catalog::instance().generation();
+  const uint64_t settings = settings_generation();
+  if (catalog == catalog_generation_ && settings == settings_generation_) return;
+  by_hash_.clear();
+  entries_.clear();
+  bytes_ = 0;
+  catalog_generation_ = catalog;
+  settings_generation_ = settings;
+}
+
+AnswerCache::Entries::iterator AnswerCache::find_entry(uint64_t hash, const Model& model, const Query& query,
+                                                       int64_t k, std::string_view backend) {
+  const auto [first, last] = by_hash_.equal_range(hash);
+  for (auto found = first; found != last; ++found) {
+    const Entry& entry = *found->second;
+    if (entry.model_id == model.id() && entry.k == k && entry.backend == backend &&
+        bytes_of(entry.vector) == bytes_of(query.vector) && entry.excluded == query.excluded)
+      return found->second;
+  }
+  return entries_.end();
+}
+
+void AnswerCache::erase(Entries::iterator entry) {
+  const auto [first, last] = by_hash_.equal_range(entry->hash);
+  for (auto found = first; found != last; ++found) {
+    if (found->second != entry) continue;
+    by_hash_.erase(found);
+    break;
+  }
+  bytes_ -= entry->bytes;
+  entries_.erase(entry);
+}
+
+}  // namespace glove
