@@ -10,7 +10,6 @@ void Collector::offer(int32_t id, float estimate, float error) {
   if (std::isinf(error) || std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
   const float lower = estimate - error;
   const float upper = estimate + error;
-  if (upper < threshold_) return;
   if (candidates_.size() >= drop_at_) drop_hopeless_candidates();
   candidates_.push_back({id, upper});
   if (std::isnan(lower)) return;  // a damaged file: a candidate, but no evidence
@@ -28,6 +27,11 @@ void Collector::offer(int32_t id, float estimate, float error) {
     threshold_ = lower_bounds_.front();
     shared_->raise(threshold_);
   }
+}
+
+void Collector::offer_rows(int32_t first_id, const float* estimates, const float* errors, int count) {
+  for (int i = 0; i < count; ++i)
+    if (!(estimates[i] + errors[i] < threshold_)) offer(first_id + i, estimates[i], errors[i]);
 }
 
 void Collector::drop_hopeless_candidates() {

@@ -49,6 +49,9 @@ class Collector {
   // A row that the threshold did not rule out. A row with an infinite error is a zero row and no candidate.
   void offer(int32_t id, float estimate, float error);
 
+  // offer() for those of `count` rows from first_id on that the threshold does not rule out.
+  void offer_rows(int32_t first_id, const float* estimates, const float* errors, int count);
+
   // The k (or fewer) best lower bounds of the rows offered, in any order.
   std::span<const float> lower_bounds() const { return lower_bounds_; }
   std::span<const Candidate> candidates() const { return candidates_; }

@@ -61,8 +61,8 @@ class CpuBackend final : public Backend {
     if (!kernels_.ok()) return {.state = "failed: " + kernels_.error().message, .device = "CPU"};
     const Result<int> threads = thread_count();
     return {.state = "mapped",
-            .device = cpu::processor_name() + ", " + std::to_string(threads.ok() ? threads.value() : 1) +
-                      " threads, " + std::string(kernels_.value()->name)};
+            .device = processor_ + ", " + std::to_string(threads.ok() ? threads.value() : 1) + " threads, " +
+                      std::string(kernels_.value()->name)};
   }
 
   void release(const Model&) override {}
@@ -79,6 +79,7 @@ class CpuBackend final : public Backend {
 
   Result<const Kernels*> kernels_;
   int threads_;
+  std::string processor_ = cpu::processor_name();
 };
 
 }  // namespace

@@ -1,9 +1,49 @@
 #include "search/cpu/kernels.h"
 
 namespace glove::cpu {
+namespace {
+
+#if defined(__x86_64__)
+bool has_sse4() {
+  return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
+         __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
+         __builtin_cpu_supports("aes");
+}
+
+bool has_avx2() {
+  return has_sse4() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
+
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+
+bool has_avx512vnni() {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+#endif
+
+std::vector<const Kernels*> find_usable() {
+  std::vector<const Kernels*> usable = {&kScalarKernels};
+#if defined(__x86_64__)
+  // Each needs what the attributes of its functions name (kernels_simd.cpp), and the system's leave.
+  __builtin_cpu_init();
+  if (has_sse4()) usable.push_back(&sse4::kKernels);
+  if (has_avx2()) usable.push_back(&avx2::kKernels);
+  if (has_avx512()) usable.push_back(&avx512::kKernels);
+  if (has_avx512vnni()) usable.push_back(&avx512vnni::kKernels);
+#endif
+  return usable;
+}
+
+}  // namespace
 
 std::span<const Kernels* const> usable_kernels() {
-  static const Kernels* const usable[] = {&kScalarKernels};
+  static const auto& usable =
+      *new std::vector<const Kernels*>(find_usable());  // workers may outlive destructors
   return usable;
 }
 

@@ -26,6 +26,9 @@ struct Kernels {
   // The largest magnitude of a query code that scan() takes.
   int32_t max_query_code;
 
+  // Multiply-adds that scan() does in a few milliseconds at most, on a slow machine.
+  int64_t chunk_products;
+
   // The query codes of a batch in the order in which scan() reads them.
   //   codes   one pointer a query, [groups * kTileComponents] each, padded with zeros
   //   packed  filled; its layout is the kernel's own
@@ -37,7 +40,8 @@ struct Kernels {
   void (*scan)(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
                std::span<const ScanQuery> queries, const int8_t* packed, Collector* collectors);
 
-  // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double.
+  // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double,
+  // padded with zeros to a multiple of 8.
   void (*exact_dots)(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
                      double* dots);
 };
@@ -46,5 +50,19 @@ struct Kernels {
 std::span<const Kernels* const> usable_kernels();
 
 extern const Kernels kScalarKernels;
+#if defined(__x86_64__)
+namespace sse4 {
+extern const Kernels kKernels;
+}
+namespace avx2 {
+extern const Kernels kKernels;
+}
+namespace avx512 {
+extern const Kernels kKernels;
+}
+namespace avx512vnni {
+extern const Kernels kKernels;
+}
+#endif
 
 }  // namespace glove::cpu

@@ -55,6 +55,6 @@ void exact_dots(const double* wide_query, const float* const* rows, int64_t coun
 
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar", 32767, pack, scan, exact_dots};
+const Kernels kScalarKernels = {"scalar", 32767, 4 << 20, pack, scan, exact_dots};
 
 }  // namespace glove::cpu

@@ -10,9 +10,7 @@
 namespace glove::cpu {
 namespace {
 
-// A chunk of work: about this many multiply-adds and at least this many bytes, so that it takes well under
-// 10 ms on the slowest kernels and much longer than handing it out.
-constexpr int64_t kChunkProducts = 4 << 20;
+// Bytes that a chunk of work reads at most (a tile at least): much longer than handing it out takes.
 constexpr int64_t kChunkBytes = 192 << 10;
 // Queries that are scanned together: their codes and thresholds stay in a core's cache, their lower bounds
 // in a bounded amount of memory.
@@ -45,10 +43,10 @@ ScanRows rows_of(const Model& model) {
           component_groups(arrays.dims)};
 }
 
-int64_t tiles_per_chunk(const ScanRows& rows, int64_t queries) {
+int64_t tiles_per_chunk(const Kernels& kernels, const ScanRows& rows, int64_t queries) {
   const int64_t tile_bytes = rows.groups * kTileRows * kTileComponents;
   const int64_t by_bytes = (kChunkBytes + tile_bytes - 1) / tile_bytes;
-  const int64_t by_products = kChunkProducts / (tile_bytes * queries);
+  const int64_t by_products = kernels.chunk_products / (tile_bytes * queries);
   return std::max<int64_t>(1, std::min(by_bytes, by_products));
 }
 
@@ -70,7 +68,7 @@ class BatchScan {
   bool run() {
     const ScanRows rows = rows_of(context_.model);
     const int64_t tiles = tile_count(rows.rows);
-    const int64_t step = tiles_per_chunk(rows, static_cast<int64_t>(queries_.size()));
+    const int64_t step = tiles_per_chunk(context_.kernels, rows, static_cast<int64_t>(queries_.size()));
     std::vector<int8_t> packed;
     context_.kernels.pack(scan_queries_, rows.groups, packed);
     const auto work = [&](int slot, int64_t chunk) {
@@ -125,10 +123,17 @@ class BatchScan {
   std::vector<std::vector<Collector>> collectors_;  // [slot][query]
 };
 
+// As Kernels::exact_dots wants it.
+std::vector<double> widen(std::span<const float> vector) {
+  std::vector<double> wide(vector.begin(), vector.end());
+  wide.resize((wide.size() + 7) / 8 * 8);
+  return wide;
+}
+
 // dots[i] = D(query, row ids[i]).
 bool rescore(const ScanContext& context, const Query& query, std::span<const int32_t> ids,
              std::vector<double>& dots) {
-  const std::vector<double> wide(query.vector.begin(), query.vector.end());
+  const std::vector<double> wide = widen(query.vector);
   dots.resize(ids.size());
   const auto count = static_cast<int64_t>(ids.size());
   const auto work = [&](int, int64_t chunk) {
@@ -182,7 +187,7 @@ Result<std::vector<Candidates>> propose(const ScanContext& context, std::span<co
 
 Status score_all(const ScanContext& context, const Query& query, std::span<double> dots, ScanCost& cost) {
   Stopwatch watch;
-  const std::vector<double> wide(query.vector.begin(), query.vector.end());
+  const std::vector<double> wide = widen(query.vector);
   const int64_t dims = context.model.dims();
   const auto count = static_cast<int64_t>(dots.size());
   const int64_t step =

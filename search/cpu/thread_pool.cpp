@@ -25,7 +25,7 @@ void forget_pool() {
   g_pool.store(nullptr, std::memory_order_relaxed);
 }
 
-// Asks `interrupted` when the last answer has become too old.
+// Asks `interrupted` at first and whenever the last answer has become too old.
 class InterruptPoll {
  public:
   explicit InterruptPoll(const InterruptCheck& interrupted) : interrupted_(interrupted) {}
@@ -39,7 +39,7 @@ class InterruptPoll {
 
  private:
   const InterruptCheck& interrupted_;
-  Clock::time_point due_ = Clock::now() + kPollInterval;
+  Clock::time_point due_;
 };
 
 // The host's signal handlers run on the host's threads, never on ours.

@@ -1,0 +1,266 @@
+// The SIMD kernels for one instruction set: kernels_simd.cpp includes this file once for each, inside
+// which GLOVE_KERNELS_NAMESPACE, GLOVE_KERNELS_NAME, GLOVE_KERNELS_ATTRIBUTES (the instruction set's
+// function attributes) and GLOVE_KERNELS_VNNI (0 or 1) are set. No include guard.
+
+HWY_PUSH_ATTRIBUTES(GLOVE_KERNELS_ATTRIBUTES)
+namespace glove::cpu::GLOVE_KERNELS_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+const hn::ScalableTag<float> kFloats;
+const hn::ScalableTag<int32_t> kInts;
+constexpr int kFloatLanes = HWY_LANES(float);
+using FloatVector = hn::VFromD<decltype(kFloats)>;
+using IntVector = hn::VFromD<decltype(kInts)>;
+
+#if GLOVE_KERNELS_VNNI
+
+// Codes of 8 bits against query codes of 8 bits. The instruction multiplies unsigned by signed, so
+// the row codes are raised by 128, and a query's sums start at -128 times the sum of its codes.
+struct Dot {
+  using CodeVector = hn::VFromD<hn::ScalableTag<int8_t>>;
+  using QueryCode = int8_t;
+  using QueryUnit = int32_t;  // four codes
+  static constexpr int32_t kMaxQueryCode = 127;
+  static constexpr int kRowsPerVector = HWY_LANES(int32_t);
+  static constexpr int kVectorsPerSum = 1;
+  static constexpr int kSingleVectors = 2;
+  static constexpr int kBatchVectors = 2;
+  static constexpr int kGroupSizes[] = {12, 4, 1};
+  static constexpr int64_t kChunkProducts = 64 << 20;
+
+  static HWY_INLINE CodeVector load(const int8_t* codes) {
+    const hn::ScalableTag<int8_t> bytes;
+    return hn::Xor(hn::LoadU(bytes, codes), hn::Set(bytes, int8_t{-128}));
+  }
+  static HWY_INLINE IntVector broadcast(QueryUnit unit) { return hn::Set(kInts, unit); }
+  static HWY_INLINE IntVector start(const ScanQuery& query) { return hn::Set(kInts, -128 * query.code_sum); }
+  static HWY_INLINE IntVector add(IntVector sums, CodeVector codes, IntVector query) {
+    return IntVector{_mm512_dpbusd_epi32(sums.raw, codes.raw, query.raw)};
+  }
+  static HWY_INLINE IntVector row_sums(const IntVector* sums) { return sums[0]; }
+};
+
+#else
+
+// Codes widened to 16 bits against query codes of 16 bits: a vector of sums has two a row.
+struct Dot {
+  using CodeVector = hn::VFromD<hn::ScalableTag<int16_t>>;
+  using QueryCode = int16_t;
+  using QueryUnit = int64_t;  // four codes
+  static constexpr int32_t kMaxQueryCode = 32767;
+  static constexpr int kRowsPerVector = HWY_LANES(int16_t) / kTileComponents;
+  static constexpr int kVectorsPerSum = 2;
+  static constexpr int kSingleVectors = HWY_LANES(int8_t) == 32 ? 8 : 4;
+  static constexpr int kBatchVectors = HWY_LANES(int8_t) == 64 ? 4 : 2;
+  static constexpr int kGroupSizes[] = {HWY_LANES(int8_t) == 64 ? 6 : 4, 2, 1};
+  static constexpr int64_t kChunkProducts = HWY_LANES(int8_t) << 19;
+
+  static HWY_INLINE CodeVector load(const int8_t* codes) {
+    const hn::ScalableTag<int16_t> shorts;
+    return hn::PromoteTo(shorts, hn::LoadU(hn::Rebind<int8_t, decltype(shorts)>(), codes));
+  }
+  static HWY_INLINE CodeVector broadcast(QueryUnit unit) {
+    return hn::BitCast(hn::ScalableTag<int16_t>(), hn::Set(hn::ScalableTag<int64_t>(), unit));
+  }
+  static HWY_INLINE IntVector start(const ScanQuery&) { return hn::Zero(kInts); }
+  static HWY_INLINE IntVector add(IntVector sums, CodeVector codes, CodeVector query) {
+    IntVector unused = hn::Zero(kInts);
+    return hn::ReorderWidenMulAccumulate(kInts, codes, query, sums, unused);  // adjacent pairs on x86
+  }
+  static HWY_INLINE IntVector row_sums(const IntVector* sums) {
+    return hn::Add(hn::ConcatEven(kInts, sums[1], sums[0]), hn::ConcatOdd(kInts, sums[1], sums[0]));
+  }
+};
+
+#endif
+
+constexpr int kVectorsPerTile = kTileRows / Dot::kRowsPerVector;
+constexpr int64_t kTileStride = kTileRows * kTileComponents;  // bytes of a tile's component group
+
+// Queries that the next call of scan_tile takes when `left` are left.
+HWY_INLINE int next_group(size_t left) {
+  for (const int size : Dot::kGroupSizes)
+    if (left >= static_cast<size_t>(size)) return size;
+  return 1;
+}
+
+// A group of queries lies as [component group][query][4].
+void pack(std::span<const ScanQuery> queries, int64_t groups, std::vector<int8_t>& packed) {
+  packed.resize(queries.size() * static_cast<size_t>(groups) * sizeof(Dot::QueryUnit));
+  int8_t* out = packed.data();
+  while (!queries.empty()) {
+    const auto size = static_cast<size_t>(next_group(queries.size()));
+    for (int64_t group = 0; group < groups; ++group)
+      for (const ScanQuery& query : queries.first(size))
+        for (int64_t part = 0; part < kTileComponents; ++part) {
+          const auto code =
+              static_cast<Dot::QueryCode>(query.codes[static_cast<size_t>(group * kTileComponents + part)]);
+          std::memcpy(out, &code, sizeof(code));
+          out += sizeof(code);
+        }
+    queries = queries.subspan(size);
+  }
+}
+
+// One tile as scan_tile reads it.
+struct Tile {
+  const int8_t* codes;
+  const float* scales;     // [kTileRows]
+  const float* residuals;  // [kTileRows]
+  int32_t first_row;
+};
+
+// Offers the rows among kFloatLanes whose upper bound reaches the threshold.
+HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const ScanQuery& query,
+                       Collector& collector) {
+  const FloatVector scales = hn::LoadU(kFloats, tile.scales + row);
+  const FloatVector residuals = hn::LoadU(kFloats, tile.residuals + row);
+  const FloatVector estimates =
+      hn::Mul(hn::Mul(hn::ConvertTo(kFloats, sums), hn::Set(kFloats, query.inverse_scale)), scales);
+  const FloatVector errors =
+      hn::MulAdd(residuals, hn::Set(kFloats, query.error_slope), hn::Set(kFloats, query.error_offset));
+  const auto hopeless = hn::Lt(hn::Add(estimates, errors), hn::Set(kFloats, collector.threshold()));
+  if (HWY_LIKELY(hn::AllTrue(kFloats, hopeless))) return;
+  HWY_ALIGN float estimate[kFloatLanes];
+  HWY_ALIGN float error[kFloatLanes];
+  hn::Store(estimates, kFloats, estimate);
+  hn::Store(errors, kFloats, error);
+  collector.offer_rows(tile.first_row + row, estimate, error, kFloatLanes);
+}
+
+// One tile against kQueries queries, kVectors vectors of rows at a time.
+template <int kVectors, int kQueries>
+HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* packed, const ScanQuery* queries,
+                            Collector* collectors) {
+  for (int first = 0; first < kVectorsPerTile; first += kVectors) {
+    IntVector sums[kQueries * kVectors];
+#pragma GCC unroll 16
+    for (int q = 0; q < kQueries; ++q)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) sums[q * kVectors + v] = Dot::start(queries[q]);
+    const int8_t* row_codes = tile.codes + first * Dot::kRowsPerVector * kTileComponents;
+    const int8_t* query_codes = packed;
+    for (int64_t group = 0; group < groups; ++group) {
+      Dot::CodeVector codes[kVectors];
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v)
+        codes[v] = Dot::load(row_codes + v * Dot::kRowsPerVector * kTileComponents);
+#pragma GCC unroll 16
+      for (int q = 0; q < kQueries; ++q) {
+        Dot::QueryUnit unit;
+        std::memcpy(&unit, query_codes + q * sizeof(unit), sizeof(unit));
+        const auto query = Dot::broadcast(unit);
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v)
+          sums[q * kVectors + v] = Dot::add(sums[q * kVectors + v], codes[v], query);
+      }
+      row_codes += kTileStride;
+      query_codes += kQueries * sizeof(Dot::QueryUnit);
+    }
+#pragma GCC unroll 16
+    for (int q = 0; q < kQueries; ++q)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; v += Dot::kVectorsPerSum)
+        filter(tile, (first + v) * Dot::kRowsPerVector, Dot::row_sums(&sums[q * kVectors + v]), queries[q],
+               collectors[q]);
+  }
+}
+
+void scan_queries(const Tile& tile, int64_t groups, std::span<const ScanQuery> queries, const int8_t* packed,
+                  Collector* collectors) {
+  for (size_t q = 0; q < queries.size();) {
+    const int size = next_group(queries.size() - q);
+    if (size == Dot::kGroupSizes[0])
+      scan_tile<Dot::kBatchVectors, Dot::kGroupSizes[0]>(tile, groups, packed, &queries[q], collectors + q);
+    else if (size == Dot::kGroupSizes[1])
+      scan_tile<Dot::kBatchVectors, Dot::kGroupSizes[1]>(tile, groups, packed, &queries[q], collectors + q);
+    else
+      scan_tile<Dot::kSingleVectors, 1>(tile, groups, packed, &queries[q], collectors + q);
+    packed += size * groups * static_cast<int64_t>(sizeof(Dot::QueryUnit));
+    q += static_cast<size_t>(size);
+  }
+}
+
+void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile, std::span<const ScanQuery> queries,
+          const int8_t* packed, Collector* collectors) {
+  for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+    const int64_t first_row = tile * kTileRows;
+    const int8_t* codes = rows.codes + tile * rows.groups * kTileStride;
+    if (first_row + kTileRows <= rows.rows) {
+      scan_queries(
+          {codes, rows.scales + first_row, rows.residuals + first_row, static_cast<int32_t>(first_row)},
+          rows.groups, queries, packed, collectors);
+      continue;
+    }
+    // The last tile: rows past the end get what zero rows have, and are dropped like those.
+    float scales[kTileRows] = {};
+    float residuals[kTileRows];
+    std::fill_n(residuals, kTileRows, std::numeric_limits<float>::infinity());
+    std::copy(rows.scales + first_row, rows.scales + rows.rows, scales);
+    std::copy(rows.residuals + first_row, rows.residuals + rows.rows, residuals);
+    scan_queries({codes, scales, residuals, static_cast<int32_t>(first_row)}, rows.groups, queries, packed,
+                 collectors);
+  }
+}
+
+const hn::CappedTag<double, 8> kDoubles;
+constexpr int kDoubleLanes = HWY_LANES(double);
+constexpr int kParts = 8 / kDoubleLanes;  // vectors that hold the eight partial sums of a row
+using DoubleVector = hn::VFromD<decltype(kDoubles)>;
+
+// Adds eight products a row to the partial sums of kRows rows.
+template <int kRows>
+HWY_INLINE void add_products(const double* query, const float* const* rows, int64_t first,
+                             DoubleVector* sums) {
+  const hn::Rebind<float, decltype(kDoubles)> floats;
+#pragma GCC unroll 8
+  for (int part = 0; part < kParts; ++part) {
+    const DoubleVector q = hn::LoadU(kDoubles, query + part * kDoubleLanes);
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) {
+      const auto x = hn::PromoteTo(kDoubles, hn::LoadU(floats, rows[row] + first + part * kDoubleLanes));
+      sums[row * kParts + part] = hn::MulAdd(q, x, sums[row * kParts + part]);
+    }
+  }
+}
+
+template <int kRows>
+HWY_INLINE void exact_dots_of(const double* query, const float* const* rows, int64_t dims, double* dots) {
+  DoubleVector sums[kRows * kParts];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kParts; ++i) sums[i] = hn::Zero(kDoubles);
+  int64_t j = 0;
+  for (; j + 8 <= dims; j += 8) add_products<kRows>(query + j, rows, j, sums);
+  if (j < dims) {
+    // Partial sums are never -0.0, so adding products of zeros changes nothing.
+    float padded[kRows][8] = {};
+    const float* padded_rows[kRows];
+    for (int row = 0; row < kRows; ++row) {
+      std::copy(rows[row] + j, rows[row] + dims, padded[row]);
+      padded_rows[row] = padded[row];
+    }
+    add_products<kRows>(query + j, padded_rows, 0, sums);
+  }
+#pragma GCC unroll 8
+  for (int row = 0; row < kRows; ++row) {
+    double p[8];
+#pragma GCC unroll 8
+    for (int part = 0; part < kParts; ++part)
+      hn::StoreU(sums[row * kParts + part], kDoubles, p + part * kDoubleLanes);
+    dots[row] = ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+  }
+}
+
+void exact_dots(const double* query, const float* const* rows, int64_t count, int64_t dims, double* dots) {
+  constexpr int kRows = kParts == 4 ? 2 : 4;
+  int64_t i = 0;
+  for (; i + kRows <= count; i += kRows) exact_dots_of<kRows>(query, rows + i, dims, dots + i);
+  for (; i < count; ++i) exact_dots_of<1>(query, rows + i, dims, dots + i);
+}
+
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan,
+                                 exact_dots};
+
+}  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
+HWY_POP_ATTRIBUTES

@@ -1,0 +1,197 @@
+// Data that strain the bounds: always exact.
+#include <gtest/gtest.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "loader/exact_dot.h"
+#include "loader/float_environment.h"
+#include "search/engine.h"
+#include "tests/cpu/test_support.h"
+
+namespace glove::test {
+namespace {
+
+void expect_exact(const Matrix& matrix, const ModelPtr& model, const std::vector<Query>& queries, int64_t k) {
+  std::vector<std::vector<Row>> expected;
+  for (const Query& query : queries) expected.push_back(reference_rows(matrix, query, k));
+  for (const Variant& variant : all_variants({1, 2, 7})) {
+    SCOPED_TRACE(variant.name + ", k = " + std::to_string(k));
+    ASSERT_EQ(backend_rows(*variant.backend, model, queries, k), expected);
+    ASSERT_EQ(backend_rows(*variant.backend, model, {queries.data(), 1}, k)[0], expected[0]);
+  }
+}
+
+void expect_exact(const Matrix& matrix, int64_t k) {
+  std::vector<Query> queries;
+  for (int64_t i = 0; i < matrix.rows && queries.size() < 15; i += 1 + matrix.rows / 15)
+    if (reference_dot(matrix.row(i), matrix.row(i), matrix.dims) > 0) queries.push_back(row_query(matrix, i));
+  expect_exact(matrix, make_model(matrix), queries, k);
+}
+
+class Adversarial : public testing::Test {
+ protected:
+  testing::ScopedTrace trace_{__FILE__, __LINE__, seed_text()};
+  std::mt19937_64 random_ = make_random(40);
+};
+
+TEST_F(Adversarial, DimensionsFromOneToFourThousand) {
+  for (const int64_t dims : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 300, 511, 1023, 4096})
+    expect_exact(gaussian(70, dims, random_), 10);
+}
+
+TEST_F(Adversarial, RowsThatAreNearlyEqual) {
+  Matrix matrix = gaussian(3000, 30, random_);
+  for (int64_t i = 1; i < matrix.rows; ++i)
+    for (int64_t j = 0; j < matrix.dims; ++j)
+      matrix.row(i)[j] = matrix.row(0)[j] * (1.0f + static_cast<float>(random_() % 16) * 0x1p-23f);
+  expect_exact(matrix, 20);
+}
+
+TEST_F(Adversarial, DuplicatesByTheThousandLeaveMoreCandidatesThanABufferHolds) {
+  Matrix matrix = gaussian(9000, 12, random_);
+  for (int64_t i = 0; i < matrix.rows; ++i)
+    if (i % 3 != 0) std::copy_n(matrix.row(0), matrix.dims, matrix.row(i));
+  for (const int64_t k : {1, 10, 5000}) expect_exact(matrix, make_model(matrix), {row_query(matrix, 0)}, k);
+}
+
+TEST_F(Adversarial, RowsInRisingOrderRaiseTheThresholdAtEveryRow) {
+  Matrix matrix = gaussian(5000, 16, random_);
+  for (int64_t i = 0; i < matrix.rows; ++i)
+    matrix.row(i)[0] = static_cast<float>(i) / 300.0f;  // ever nearer to the first axis
+  std::vector<float> axis(16, 0.0f);
+  axis[0] = 1.0f;
+  for (const int64_t k : {1, 10, 300})
+    expect_exact(matrix, make_model(matrix), {make_query(axis.data(), 16)}, k);
+}
+
+TEST_F(Adversarial, NormsFromDenormalToHuge) {
+  Matrix matrix = clustered(500, 20, random_);
+  constexpr float kFactors[] = {1e30f, 1e-30f, 1e-38f, 1e-40f, 1.0f, 1e25f, 3e-42f};
+  for (int64_t i = 0; i < matrix.rows; ++i)
+    for (int64_t j = 0; j < matrix.dims; ++j) matrix.row(i)[j] *= kFactors[i % 7];
+  expect_exact(matrix, 10);
+}
+
+TEST_F(Adversarial, OneHotRows) {
+  Matrix matrix{400, 100, std::vector<float>(40000, 0.0f)};
+  for (int64_t i = 0; i < matrix.rows; ++i)
+    matrix.row(i)[random_() % 100] = random_() % 2 ? 1.0f : -static_cast<float>(random_() % 9 + 1);
+  expect_exact(matrix, 10);
+}
+
+TEST_F(Adversarial, OneHugeComponentHidesTheOthers) {
+  Matrix matrix = gaussian(400, 40, random_);
+  for (int64_t i = 0; i < matrix.rows; ++i) matrix.row(i)[3] = 1e6f;
+  expect_exact(matrix, 10);
+}
+
+TEST_F(Adversarial, SignedZeros) {
+  Matrix matrix = gaussian(200, 10, random_);
+  for (float& value : matrix.values)
+    if (random_() % 2) value = random_() % 2 ? 0.0f : -0.0f;
+  expect_exact(matrix, 20);
+}
+
+TEST_F(Adversarial, AllSimilaritiesNegativeAndFewerThanKAdmissibleRows) {
+  Matrix matrix = gaussian(50, 8, random_);
+  for (float& value : matrix.values) value = -std::abs(value) - 0.01f;
+  for (int64_t i = 5; i < matrix.rows; ++i) std::fill_n(matrix.row(i), 8, 0.0f);  // zero rows
+  const std::vector<float> ones(8, 1.0f);
+  for (const int64_t k : {1, 3, 10, 100})
+    expect_exact(matrix, make_model(matrix), {make_query(ones.data(), 8), make_query(ones.data(), 8, {1, 3})},
+                 k);
+}
+
+TEST_F(Adversarial, ZeroRowsAmongNegativeSimilaritiesNeverAppear) {
+  Matrix matrix = gaussian(2000, 8, random_);
+  for (float& value : matrix.values) value = -std::abs(value);
+  for (int64_t i = 0; i < matrix.rows; i += 2) std::fill_n(matrix.row(i), 8, 0.0f);
+  const std::vector<float> ones(8, 1.0f);
+  expect_exact(matrix, make_model(matrix), {make_query(ones.data(), 8)}, 10);
+}
+
+TEST_F(Adversarial, ManyExcludedRows) {
+  const Matrix matrix = clustered(1000, 24, random_);
+  std::vector<int32_t> excluded;
+  for (int32_t id = 0; id < 1000; id += 2) excluded.push_back(id);
+  expect_exact(matrix, make_model(matrix), {make_query(matrix.row(4), 24, excluded)}, 10);
+}
+
+// A file made elsewhere may use the code -128, or far from the best codes, as long as its residuals tell so.
+TEST_F(Adversarial, CodesOfMinus128AndCoarseCodes) {
+  for (const int64_t dims : {3, 100, 1030}) {
+    const Matrix matrix = clustered(300, dims, random_);
+    const ModelPtr base = make_model(matrix);
+    std::vector<int8_t> codes(base->arrays().codes.begin(), base->arrays().codes.end());
+    std::vector<float> scales(300), residuals(300);
+    for (int64_t i = 0; i < 300; ++i) {
+      const double norm = std::sqrt(base->norm_squared(i));
+      const double shrink = i % 3 == 0 ? 1.0 : 1.0 + static_cast<double>(random_() % 100) / 50;
+      const auto scale = static_cast<float>(base->arrays().scales[static_cast<size_t>(i)] / shrink);
+      double squares = 0;
+      for (int64_t j = 0; j < dims; ++j) {
+        const double unit = matrix.row(i)[j] / norm;
+        const auto code = static_cast<int8_t>(std::clamp(std::nearbyint(unit / scale), -128.0, 127.0));
+        codes[static_cast<size_t>(code_index(i, j, dims))] = i % 5 == 0 ? int8_t{-128} : code;
+        const double rest = unit - double{scale} * codes[static_cast<size_t>(code_index(i, j, dims))];
+        squares += rest * rest;
+      }
+      scales[static_cast<size_t>(i)] = scale;
+      residuals[static_cast<size_t>(i)] =
+          std::nextafter(static_cast<float>(std::sqrt(squares) * (1 + 0x1p-40) + 0x1p-40), 1e9f);
+    }
+    std::vector<Query> queries;
+    for (int64_t i = 0; i < 14; ++i) queries.push_back(row_query(matrix, i));
+    std::vector<float> minus(static_cast<size_t>(dims), -1.0f);
+    queries.push_back(make_query(minus.data(), dims));
+    expect_exact(matrix, with_codes(base, codes, scales, residuals), queries, 10);
+  }
+}
+
+// A damaged file may give wrong rows, but no crash, and each row once.
+TEST_F(Adversarial, DamagedCodesScalesAndResiduals) {
+  const Matrix matrix = gaussian(500, 20, random_);
+  const ModelPtr base = make_model(matrix);
+  std::vector<int8_t> codes(base->arrays().codes.begin(), base->arrays().codes.end());
+  std::vector<float> scales(500), residuals(500);
+  for (int8_t& code : codes) code = static_cast<int8_t>(random_());
+  for (float& scale : scales) scale = std::bit_cast<float>(static_cast<uint32_t>(random_()));
+  for (float& residual : residuals) residual = std::bit_cast<float>(static_cast<uint32_t>(random_()));
+  const ModelPtr model = with_codes(base, codes, scales, residuals);
+  for (const Variant& variant : all_variants({1, 7})) {
+    SCOPED_TRACE(variant.name);
+    EXPECT_EQ(backend_rows(*variant.backend, model, std::vector<Query>{row_query(matrix, 0)}, 10).size(), 1u);
+  }
+}
+
+#if defined(__x86_64__)
+// The engine, not the backend, mends the control word; all threads must end up with it.
+TEST_F(Adversarial, AHostWithDenormalsOffGetsTheSameBits) {
+  Matrix matrix = gaussian(300, 16, random_);
+  for (float& value : matrix.values) value *= 1e-40f;  // denormals
+  const ModelPtr model = make_model(matrix);
+  const Query query = row_query(matrix, 7);
+  const std::vector<Row> expected = reference_rows(matrix, query, 10);
+  register_backend(make_cpu_backend());
+  const unsigned saved = _mm_getcsr();
+  _mm_setcsr(saved | 0x8040);
+  SearchReport report;
+  const auto answers = nearest(model, {&query, 1}, 10, {.backend = "cpu", .interrupted = {}}, report);
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(saved);
+  EXPECT_EQ(after & 0x8040, 0x8040u) << "the host's settings are put back";
+  ASSERT_TRUE(answers.ok()) << answers.error().message;
+  std::vector<Row> rows;
+  for (const Neighbor& neighbor : answers.value()[0]) rows.push_back({neighbor.id, neighbor.similarity});
+  EXPECT_EQ(rows, expected);
+}
+#endif
+
+}  // namespace
+}  // namespace glove::test

@@ -1,0 +1,152 @@
+// The CPU backend as the engine sees it: dispatch, and rows that do not depend on it.
+#include "search/cpu/cpu_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "loader/float_environment.h"
+#include "tests/cpu/test_support.h"
+
+namespace glove::test {
+namespace {
+
+class EnvironmentTarget {
+ public:
+  explicit EnvironmentTarget(const char* target) { setenv("GLOVE_CPU_TARGET", target, 1); }
+  ~EnvironmentTarget() { unsetenv("GLOVE_CPU_TARGET"); }
+};
+
+TEST(CpuDispatch, RunsTheFastestTargetByDefault) {
+  unsetenv("GLOVE_CPU_TARGET");
+  EXPECT_EQ(cpu_target_of(*make_cpu_backend()), cpu_targets().back());
+  EXPECT_EQ(cpu_targets().front(), "scalar");
+}
+
+TEST(CpuDispatch, TheEnvironmentForcesEachTarget) {
+  for (const std::string_view target : cpu_targets()) {
+    const EnvironmentTarget environment(std::string(target).c_str());
+    const auto backend = make_cpu_backend();
+    EXPECT_TRUE(backend->available().ok());
+    EXPECT_EQ(cpu_target_of(*backend), target);
+    std::mt19937_64 random = make_random(1);
+    const ModelPtr model = make_model(gaussian(3, 4, random));
+    const std::string device = backend->residency(*model).device;
+    EXPECT_NE(device.find(", " + std::string(target)), std::string::npos) << device;
+  }
+}
+
+TEST(CpuDispatch, AnUnknownTargetIsAnErrorThatListsTheTargets) {
+  const EnvironmentTarget environment("pentium");
+  const auto backend = make_cpu_backend();
+  const Status status = backend->available();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(cpu_target_of(*backend), "");
+  EXPECT_NE(status.error().message.find("'pentium'"), std::string::npos) << status.error().message;
+  for (const std::string_view target : cpu_targets())
+    EXPECT_NE(status.error().message.find(target), std::string::npos) << status.error().message;
+  std::mt19937_64 random = make_random(2);
+  const Matrix matrix = gaussian(3, 4, random);
+  const ModelPtr model = make_model(matrix);
+  const Query query = row_query(matrix, 0);
+  ScanCost cost;
+  std::vector<double> dots(3);
+  EXPECT_FALSE(backend->prepare(model).ok());
+  EXPECT_FALSE(backend->propose(model, {&query, 1}, 1, {}, cost).ok());
+  EXPECT_FALSE(backend->score_all(model, query, dots, {}, cost).ok());
+}
+
+// 1,000 random words, the first 50 rows, every target, 1, 2 and 7 threads: one and the same bits.
+TEST(CpuBackend, AThousandWordsGiveTheReferencesRows) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(3);
+  const Matrix matrix = clustered(6000, 100, random);
+  const ModelPtr model = make_model(matrix);
+  std::vector<Query> queries;
+  for (int i = 0; i < 1000; ++i)
+    queries.push_back(row_query(matrix, static_cast<int64_t>(random() % static_cast<uint64_t>(matrix.rows))));
+  std::vector<std::vector<Row>> expected;
+  for (const Query& query : queries) expected.push_back(reference_rows(matrix, query, 50));
+  for (const Variant& variant : all_variants({1, 2, 7})) {
+    SCOPED_TRACE(variant.name);
+    const auto batch = backend_rows(*variant.backend, model, queries, 50);
+    ASSERT_EQ(batch.size(), queries.size());
+    for (size_t q = 0; q < queries.size(); ++q) ASSERT_EQ(batch[q], expected[q]) << "query " << q;
+    for (size_t q = 0; q < 20; ++q)  // the kernels for one query are others than those for many
+      ASSERT_EQ(backend_rows(*variant.backend, model, {&queries[q], 1}, 50)[0], expected[q]) << "query " << q;
+  }
+}
+
+TEST(CpuBackend, EveryBatchSizeGivesTheSameRows) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(4);
+  const Matrix matrix = clustered(333, 37, random);
+  const ModelPtr model = make_model(matrix);
+  std::vector<Query> queries;
+  std::vector<std::vector<Row>> expected;
+  for (int64_t i = 0; i < 40; ++i) {
+    queries.push_back(row_query(matrix, i));
+    expected.push_back(reference_rows(matrix, queries.back(), 7));
+  }
+  for (const Variant& variant : all_variants({1, 2}))
+    for (size_t size = 1; size <= queries.size(); ++size) {
+      SCOPED_TRACE(variant.name + ", " + std::to_string(size) + " queries");
+      const auto rows = backend_rows(*variant.backend, model, {queries.data(), size}, 7);
+      ASSERT_EQ(rows, std::vector<std::vector<Row>>(expected.begin(),
+                                                    expected.begin() + static_cast<ptrdiff_t>(size)));
+    }
+}
+
+TEST(CpuBackend, ScoresEveryRowExactly) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(5);
+  for (const int64_t dims : {1, 3, 8, 50, 100, 301}) {
+    const Matrix matrix = gaussian(1234, dims, random);
+    const ModelPtr model = make_model(matrix);
+    const Query query = row_query(matrix, 17);
+    for (const Variant& variant : all_variants({1, 2, 7})) {
+      SCOPED_TRACE(variant.name);
+      std::vector<double> dots(1234);
+      ScanCost cost;
+      const ScopedFloatEnvironment environment;
+      ASSERT_TRUE(variant.backend->score_all(model, query, dots, {}, cost).ok());
+      for (int64_t i = 0; i < matrix.rows; ++i)
+        ASSERT_EQ(dots[static_cast<size_t>(i)], reference_dot(matrix.row(17), matrix.row(i), dims)) << i;
+    }
+  }
+}
+
+TEST(CpuBackend, CountsWhatItCosts) {
+  std::mt19937_64 random = make_random(6);
+  const Matrix matrix = gaussian(1000, 20, random);
+  const ModelPtr model = make_model(matrix);
+  const std::vector<Query> queries = {row_query(matrix, 0), row_query(matrix, 1)};
+  const ScopedFloatEnvironment environment;
+  ScanCost cost;
+  const auto backend = make_cpu_backend();
+  ASSERT_TRUE(backend->propose(model, queries, 5, {}, cost).ok());
+  EXPECT_EQ(cost.rows_scanned, 2000);
+  EXPECT_EQ(cost.bytes_scanned, 1024 * 20 + 1000 * 8);
+  EXPECT_GE(cost.candidates, 10);
+  EXPECT_LE(cost.candidates, 2000);
+}
+
+TEST(CpuBackend, AnInterruptStopsTheScan) {
+  std::mt19937_64 random = make_random(7);
+  const Matrix matrix = gaussian(20000, 64, random);
+  const ModelPtr model = make_model(matrix);
+  std::vector<Query> queries(200, row_query(matrix, 0));
+  const ScopedFloatEnvironment environment;
+  for (const Variant& variant : all_variants({1, 2})) {
+    SCOPED_TRACE(variant.name);
+    ScanCost cost;
+    const auto result = variant.backend->propose(
+        model, queries, 5, [] { return true; }, cost);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code, ErrorCode::kInterrupted);
+  }
+}
+
+}  // namespace
+}  // namespace glove::test

@@ -1,0 +1,100 @@
+// Each table of kernels against plain loops.
+#include "search/cpu/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "loader/exact_dot.h"
+#include "loader/float_environment.h"
+#include "tests/cpu/test_support.h"
+
+namespace glove::cpu {
+namespace {
+
+using test::Matrix;
+
+TEST(Kernels, ExactDotsAreBitForBitD) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(20);
+  const ScopedFloatEnvironment environment;
+  for (int64_t dims = 1; dims <= 70; ++dims) {
+    Matrix matrix = test::gaussian(11, dims, random);
+    for (float& value : matrix.values) {
+      const uint64_t kind = random() % 8;
+      if (kind == 0) value = std::ldexp(value, static_cast<int>(random() % 200) - 100);
+      if (kind == 1) value = random() % 2 ? 0.0f : -0.0f;
+      if (kind == 2) value = std::bit_cast<float>(static_cast<uint32_t>(random() % 1000));  // denormal
+    }
+    std::vector<double> wide(matrix.row(0), matrix.row(0) + dims);
+    wide.resize(static_cast<size_t>((dims + 7) / 8 * 8));
+    std::vector<const float*> rows;
+    for (int64_t i = 0; i < matrix.rows; ++i) rows.push_back(matrix.row(i));
+    for (const Kernels* kernels : usable_kernels())
+      for (size_t count = 0; count <= rows.size(); ++count) {
+        std::vector<double> dots(count);
+        kernels->exact_dots(wide.data(), rows.data(), static_cast<int64_t>(count), dims, dots.data());
+        for (size_t i = 0; i < count; ++i)
+          ASSERT_EQ(std::bit_cast<uint64_t>(dots[i]),
+                    std::bit_cast<uint64_t>(exact_dot(matrix.row(0), rows[i], dims)))
+              << kernels->name << ", " << dims << " dimensions, row " << i;
+      }
+  }
+}
+
+// Every estimate that a kernel hands to a collector lies within its error of the truth, and a collector that
+// never rules anything out gets every row.
+TEST(Kernels, BoundsHoldForEveryRow) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(21);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 2, 5, 31, 100, 257}) {
+    const Matrix matrix = test::clustered(77, dims, random);
+    const ModelPtr model = test::make_model(matrix);
+    const ModelArrays& arrays = model->arrays();
+    const ScanRows rows{arrays.codes.data(), arrays.scales.data(), arrays.residuals.data(), arrays.words,
+                        component_groups(dims)};
+    const Query query = test::make_query(matrix.row(5), dims);
+    for (const Kernels* kernels : usable_kernels()) {
+      const std::vector<ScanQuery> queries = {make_scan_query(query, kernels->max_query_code)};
+      std::vector<int8_t> packed;
+      kernels->pack(queries, rows.groups, packed);
+      SharedThreshold shared;
+      Collector collector(1000, {}, shared);
+      kernels->scan(rows, 0, tile_count(rows.rows), queries, packed.data(), &collector);
+      ASSERT_EQ(collector.candidates().size(), 77u) << kernels->name;
+      ASSERT_EQ(collector.lower_bounds().size(), 77u) << kernels->name;
+      for (const Collector::Candidate& candidate : collector.candidates()) {
+        const double similarity =
+            cosine_from_dots(test::reference_dot(query.vector.data(), matrix.row(candidate.id), dims),
+                             query.norm_squared, model->norm_squared(candidate.id));
+        ASSERT_GE(candidate.upper, similarity) << kernels->name << ", row " << candidate.id;
+      }
+      double best = -1;
+      for (const float bound : collector.lower_bounds()) best = std::max(best, double{bound});
+      ASSERT_LE(best, 1.0) << kernels->name;
+    }
+  }
+}
+
+TEST(ScanQuery, SumsFitInThirtyTwoBits) {
+  for (const int64_t dims : {1, 4, 100, 511, 512, 4096, 65536}) {
+    // The worst row: every code at -128 against the worst query, all components equal.
+    std::vector<float> equal(static_cast<size_t>(dims), 1.0f);
+    for (const int32_t max_code : {127, 32767}) {
+      const ScanQuery query = make_scan_query(test::make_query(equal.data(), dims), max_code);
+      int64_t sum = 0;
+      for (const int16_t code : query.codes) {
+        ASSERT_LE(std::abs(code), max_code);
+        sum += int64_t{128} * std::abs(code);
+      }
+      EXPECT_LT(sum, int64_t{1} << 31) << dims << " dimensions";
+      EXPECT_GT(query.inverse_scale, 0);
+      EXPECT_LT(query.error_offset, 0.5f);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace glove::cpu

@@ -1,0 +1,76 @@
+// Thousands of small random models of every shape and kind against the reference.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "tests/cpu/test_support.h"
+
+namespace glove::test {
+namespace {
+
+// A value of one of the kinds that make trouble somewhere.
+float strange_value(uint64_t kind, std::mt19937_64& random) {
+  std::normal_distribution<float> normal;
+  switch (kind) {
+    case 0:
+      return normal(random);
+    case 1:
+      return static_cast<float>(static_cast<int>(random() % 5) - 2);
+    case 2:
+      return random() % 4 ? 0.0f : normal(random);
+    case 3:
+      return std::ldexp(normal(random), static_cast<int>(random() % 120) - 60);
+    case 4:
+      return std::bit_cast<float>(static_cast<uint32_t>(random() % 0x1000000));  // mostly denormal
+    case 5:
+      return 1.0f + static_cast<float>(random() % 4) * 0x1p-23f;
+    default:
+      return random() % 2 ? 1e30f : 1e-30f;
+  }
+}
+
+Matrix strange_matrix(std::mt19937_64& random) {
+  const auto rows = static_cast<int64_t>(1 + random() % (random() % 4 ? 100 : 700));
+  const auto dims = static_cast<int64_t>(1 + random() % (random() % 4 ? 20 : 150));
+  Matrix matrix{rows, dims, std::vector<float>(static_cast<size_t>(rows * dims))};
+  const bool mixed = random() % 4 == 0;
+  const uint64_t kind = random() % 7;
+  for (float& value : matrix.values) value = strange_value(mixed ? random() % 7 : kind, random);
+  for (int64_t i = 1; i < rows; ++i) {
+    const uint64_t fate = random() % 16;
+    if (fate == 0) std::fill_n(matrix.row(i), dims, 0.0f);
+    if (fate == 1) std::copy_n(matrix.row(static_cast<int64_t>(random()) & (i - 1)), dims, matrix.row(i));
+  }
+  return matrix;
+}
+
+TEST(Property, RandomModelsGiveTheReferencesRows) {
+  SCOPED_TRACE(seed_text());
+  const std::vector<Variant> variants = all_variants({1, 2, 7});
+  for (uint64_t round = 0; round < 3000; ++round) {
+    std::mt19937_64 random = make_random(1000 + round);
+    const Matrix matrix = strange_matrix(random);
+    const ModelPtr model = make_model(matrix);
+    std::vector<Query> queries;
+    for (uint64_t count = 1 + random() % 14; count > 0; --count) {
+      Matrix other{1, matrix.dims, std::vector<float>(static_cast<size_t>(matrix.dims))};
+      for (float& value : other.values) value = strange_value(random() % 7, random);
+      const auto row = static_cast<int64_t>(random() % static_cast<uint64_t>(matrix.rows));
+      Query query = random() % 3 ? row_query(matrix, row) : make_query(other.row(0), matrix.dims);
+      if (query.norm_squared > 0) queries.push_back(std::move(query));
+    }
+    if (queries.empty()) continue;
+    const auto k = static_cast<int64_t>(1 + random() % (random() % 2 ? 10 : 1000));
+    const Variant& variant = variants[round % variants.size()];
+    const auto rows = backend_rows(*variant.backend, model, queries, k);
+    ASSERT_EQ(rows.size(), queries.size());
+    for (size_t q = 0; q < queries.size(); ++q)
+      ASSERT_EQ(rows[q], reference_rows(matrix, queries[q], k))
+          << variant.name << ", round " << round << ", " << matrix.rows << " x " << matrix.dims
+          << ", k = " << k << ", query " << q;
+  }
+}
+
+}  // namespace
+}  // namespace glove::test

@@ -1,0 +1,162 @@
+#include "tests/cpu/test_support.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <ostream>
+#include <set>
+
+#include "loader/exact_dot.h"
+#include "loader/float_environment.h"
+#include "loader/model_builder.h"
+
+namespace glove::test {
+
+uint64_t test_seed() {
+  static const uint64_t seed = [] {
+    const char* text = std::getenv("GLOVE_TEST_SEED");
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : uint64_t{std::random_device()()};
+  }();
+  return seed;
+}
+
+std::string seed_text() {
+  return "GLOVE_TEST_SEED=" + std::to_string(test_seed());
+}
+
+std::mt19937_64 make_random(uint64_t stream) {
+  return std::mt19937_64(test_seed() * 0x9E3779B97F4A7C15u + stream);
+}
+
+Matrix gaussian(int64_t rows, int64_t dims, std::mt19937_64& random) {
+  std::normal_distribution<float> normal;
+  Matrix matrix{rows, dims, std::vector<float>(static_cast<size_t>(rows * dims))};
+  for (float& value : matrix.values) value = normal(random);
+  return matrix;
+}
+
+Matrix clustered(int64_t rows, int64_t dims, std::mt19937_64& random) {
+  const Matrix centres = gaussian(40, dims, random);
+  Matrix matrix = gaussian(rows, dims, random);
+  for (int64_t i = 0; i < rows; ++i) {
+    const float* centre = centres.row(static_cast<int64_t>(random() % 40));
+    const float spread = 0.05f + static_cast<float>(random() % 100) / 50.0f;
+    for (int64_t j = 0; j < dims; ++j) matrix.row(i)[j] = centre[j] + spread * matrix.row(i)[j];
+  }
+  return matrix;
+}
+
+ModelPtr make_model(const Matrix& matrix) {
+  ModelBuilder builder("test model");
+  for (int64_t i = 0; i < matrix.rows; ++i) {
+    const auto added = builder.add(std::string("w").append(std::to_string(i)),
+                                   {matrix.row(i), static_cast<size_t>(matrix.dims)});
+    if (!added.ok()) ADD_FAILURE() << added.error().message;
+  }
+  auto model = builder.finish(1);
+  if (!model.ok()) ADD_FAILURE() << model.error().message;
+  return model.value();
+}
+
+ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
+                    std::vector<float> residuals) {
+  struct Owner {
+    ModelPtr base;
+    std::vector<int8_t> codes;
+    std::vector<float> scales, residuals;
+  };
+  auto owner =
+      std::make_shared<Owner>(Owner{model, std::move(codes), std::move(scales), std::move(residuals)});
+  ModelArrays arrays = model->arrays();
+  arrays.codes = owner->codes;
+  arrays.scales = owner->scales;
+  arrays.residuals = owner->residuals;
+  Model::Source source;
+  source.path = model->path();
+  return std::make_shared<Model>(arrays, source, owner);
+}
+
+Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded) {
+  Query query;
+  query.vector.assign(vector, vector + dims);
+  query.norm_squared = reference_dot(vector, vector, dims);
+  query.excluded = std::move(excluded);
+  return query;
+}
+
+Query row_query(const Matrix& matrix, int64_t row) {
+  return make_query(matrix.row(row), matrix.dims, {static_cast<int32_t>(row)});
+}
+
+std::ostream& operator<<(std::ostream& out, const Row& row) {
+  return out << row.id << " (" << std::hexfloat << row.similarity << std::defaultfloat << ")";
+}
+
+double reference_dot(const float* a, const float* b, int64_t dims) {
+  double p[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  for (int64_t j = 0; j < dims; ++j) p[j % 8] += static_cast<double>(a[j]) * static_cast<double>(b[j]);
+  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+}
+
+std::vector<Row> reference_rows(const Matrix& matrix, const Query& query, int64_t k) {
+  std::vector<Row> rows;
+  for (int64_t i = 0; i < matrix.rows; ++i) {
+    const auto id = static_cast<int32_t>(i);
+    const double norm_squared = reference_dot(matrix.row(i), matrix.row(i), matrix.dims);
+    if (norm_squared == 0 || std::count(query.excluded.begin(), query.excluded.end(), id) > 0) continue;
+    const double dot = reference_dot(query.vector.data(), matrix.row(i), matrix.dims);
+    const double cosine = dot / std::sqrt(query.norm_squared * norm_squared);
+    rows.push_back({id, std::clamp(cosine, -1.0, 1.0)});
+  }
+  const auto better = [](const Row& a, const Row& b) {
+    return a.similarity > b.similarity || (a.similarity == b.similarity && a.id < b.id);
+  };
+  const auto kept = std::min(static_cast<size_t>(k), rows.size());
+  std::partial_sort(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(kept), rows.end(), better);
+  rows.resize(kept);
+  return rows;
+}
+
+std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& model,
+                                           std::span<const Query> queries, int64_t k) {
+  const ScopedFloatEnvironment environment;
+  ScanCost cost;
+  auto proposed = backend.propose(model, queries, k, {}, cost);
+  if (!proposed.ok()) {
+    ADD_FAILURE() << proposed.error().message;
+    return {};
+  }
+  std::vector<std::vector<Row>> results;
+  for (size_t q = 0; q < queries.size(); ++q) {
+    const Candidates& candidates = proposed.value()[q];
+    EXPECT_EQ(candidates.ids.size(), candidates.dots.size());
+    EXPECT_EQ(std::set<int32_t>(candidates.ids.begin(), candidates.ids.end()).size(), candidates.ids.size());
+    std::vector<Row> rows;
+    for (size_t i = 0; i < candidates.ids.size(); ++i) {
+      const double norm_squared = model->norm_squared(candidates.ids[i]);
+      if (norm_squared == 0) continue;
+      rows.push_back(
+          {candidates.ids[i], cosine_from_dots(candidates.dots[i], queries[q].norm_squared, norm_squared)});
+    }
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
+    });
+    rows.resize(std::min(static_cast<size_t>(k), rows.size()));
+    results.push_back(std::move(rows));
+  }
+  return results;
+}
+
+std::vector<Variant> all_variants(const std::vector<int>& threads) {
+  std::vector<Variant> variants;
+  for (const std::string_view target : cpu_targets())
+    for (const int count : threads)
+      variants.push_back({std::string(target) + ", " + std::to_string(count) + " threads",
+                          make_cpu_backend({.target = std::string(target), .threads = count})});
+  return variants;
+}
+
+}  // namespace glove::test

@@ -1,0 +1,68 @@
+// What the tests of the CPU backend share: models, and the plain reference that they are held against.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "loader/model.h"
+#include "search/backend.h"
+#include "search/cpu/cpu_backend.h"
+
+namespace glove::test {
+
+// The seed of this run: $GLOVE_TEST_SEED, or a fresh one. Print it with SCOPED_TRACE(seed_text()).
+uint64_t test_seed();
+std::string seed_text();
+
+// A generator that depends on the seed and on `stream` only.
+std::mt19937_64 make_random(uint64_t stream);
+
+// [rows, dims], row-major.
+struct Matrix {
+  int64_t rows = 0;
+  int64_t dims = 0;
+  std::vector<float> values;
+  float* row(int64_t i) { return values.data() + i * dims; }
+  const float* row(int64_t i) const { return values.data() + i * dims; }
+};
+
+Matrix gaussian(int64_t rows, int64_t dims, std::mt19937_64& random);
+// Rows around a few dozen centres, so that every row has close neighbours.
+Matrix clustered(int64_t rows, int64_t dims, std::mt19937_64& random);
+
+// The words are "w0", "w1", ...
+ModelPtr make_model(const Matrix& matrix);
+
+// The same model with other codes, scales and residuals (sizes as in ModelArrays).
+ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
+                    std::vector<float> residuals);
+
+Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded = {});
+Query row_query(const Matrix& matrix, int64_t row);  // excludes the row, as near = 'word' does
+
+struct Row {
+  int32_t id;
+  double similarity;
+  bool operator==(const Row&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Row& row);
+
+// The definition, written out plainly: D in eight partial sums, the cosine, ties by id.
+double reference_dot(const float* a, const float* b, int64_t dims);
+std::vector<Row> reference_rows(const Matrix& matrix, const Query& query, int64_t k);
+
+// What a backend's candidates give after sorting and cutting. Fails the test on any error, on an
+// id that occurs twice, and on dots that are not D.
+std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& model,
+                                           std::span<const Query> queries, int64_t k);
+
+// One backend for each target of this machine and each of `threads`.
+struct Variant {
+  std::string name;
+  std::unique_ptr<Backend> backend;
+};
+std::vector<Variant> all_variants(const std::vector<int>& threads);
+
+}  // namespace glove::test
