@@ -3,8 +3,12 @@
 #include <initializer_list>
 #include <mutex>
 
+#include "search/cpu/cpu_backend.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#ifdef GLOVE_WITH_CUDA
+#include "gpu/cuda_backend.h"
+#endif
 
 SQLITE_EXTENSION_INIT1
 
@@ -13,17 +17,23 @@ namespace {
 // What a connection gets; each gives an SQLite code. A new object is a new row.
 using RegisterObject = int (*)(sqlite3*);
 constexpr std::initializer_list<RegisterObject> kObjects = {
-    glove::sql::register_glove_models, glove::sql::register_glove_words,
-    glove::sql::register_glove_stats,  glove::sql::register_cos_sim,
-    glove::sql::register_glove_vec,    glove::sql::register_glove_oov,
-    glove::sql::register_glove_load,   glove::sql::register_glove_load_table,
-    glove::sql::register_glove_config, glove::sql::register_glove_version,
+    glove::sql::register_glove_nn,         glove::sql::register_glove_models,
+    glove::sql::register_glove_words,      glove::sql::register_glove_stats,
+    glove::sql::register_cos_sim,          glove::sql::register_glove_vec,
+    glove::sql::register_glove_oov,        glove::sql::register_glove_load,
+    glove::sql::register_glove_load_table, glove::sql::register_glove_config,
+    glove::sql::register_glove_version,
 };
 
-// Everything that a process does once. The pointer table is set here and not by every connection, so
-// threads that open connections at the same time do not race for it.
+// Everything that a process does once, the backends in the order in which 'auto' tries them. The pointer
+// table is set here and not by every connection, so threads that open connections at the same time do not
+// race for it.
 void set_up_process(const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api);
+#ifdef GLOVE_WITH_CUDA
+  glove::register_backend(glove::make_cuda_backend());
+#endif
+  glove::register_backend(glove::make_cpu_backend());
 }
 
 int register_objects(sqlite3* db) {

@@ -1,0 +1,221 @@
+// glove_nn: the words of a model, ranked by their cosine with a query.
+//
+//   CREATE TABLE glove_nn(word TEXT, similarity REAL, rank INTEGER,
+//                         near TEXT HIDDEN, expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN,
+//                         backend TEXT HIDDEN);
+//
+//   SELECT word, similarity FROM glove_nn('frog', NULL, 2);      frogs | 0.786..., toad | 0.766...
+//   SELECT word FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1;           queen
+//   SELECT i.id, n.word FROM items i JOIN glove_nn n ON n.near = i.tag AND n.k = 5;
+//
+// The hidden columns are inputs: given by argument, =, IS or IN. Everything else is a condition on
+// rows; what is known of it saves work and never changes a row (glove_nn_plan.h). The parts: the planner
+// (glove_nn_planner.cpp), the arguments (glove_nn_inputs.h), the rows (glove_nn_search.h), and
+// here the module that SQLite calls.
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "search/settings.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/glove_nn_plan.h"
+#include "sql/glove_nn_search.h"
+#include "sql/interrupt.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+// Declared types, so that SQLite hands near = 5 and near IN ('05') over as the text they are.
+constexpr const char* kDeclaration =
+    "CREATE TABLE glove_nn(word TEXT, similarity REAL, rank INTEGER, near TEXT HIDDEN, expr TEXT HIDDEN, "
+    "k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
+
+struct Table : sqlite3_vtab {
+  Table(sqlite3* database, nn::Pushdowns enabled) : sqlite3_vtab{}, db(database), pushdowns(enabled) {}
+
+  sqlite3* db;
+  nn::Pushdowns pushdowns;
+  AnswerCache cache;  // of this connection's joins
+};
+
+struct Cursor : sqlite3_vtab_cursor {
+  explicit Cursor(Table* owner) : sqlite3_vtab_cursor{}, table(owner) {}
+
+  // Runs body() while the engine may ask whether to stop.
+  template <class Body>
+  auto interruptible(Body&& body) {
+    InterruptPoller poller(table->db);
+    struct Scope {
+      InterruptPoller*& slot;
+      ~Scope() { slot = nullptr; }
+    } scope{active_poller = &poller};
+    return body();
+  }
+
+  Table* table;
+  InterruptPoller* active_poller = nullptr;
+  std::optional<nn::Search> search;
+  bool at_end = true;
+};
+
+Cursor* as_cursor(sqlite3_vtab_cursor* cursor) {
+  return static_cast<Cursor*>(cursor);
+}
+
+int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, char** error) {
+  try {
+    const Result<nn::Pushdowns> pushdowns = nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"));
+    if (!pushdowns.ok()) {
+      *error = sqlite_message(pushdowns.error().message);
+      return SQLITE_ERROR;
+    }
+    if (const int code = sqlite3_declare_vtab(db, kDeclaration); code != SQLITE_OK) return code;
+    *table = new Table(db, pushdowns.value());
+    return SQLITE_OK;
+  } catch (...) {
+    return SQLITE_NOMEM;
+  }
+}
+
+int disconnect(sqlite3_vtab* table) {
+  delete static_cast<Table*>(table);
+  return SQLITE_OK;
+}
+
+int best_index(sqlite3_vtab* table, sqlite3_index_info* info) {
+  return guard(table, [&] { return nn::best_index(info, static_cast<Table*>(table)->pushdowns); });
+}
+
+int open(sqlite3_vtab* table, sqlite3_vtab_cursor** cursor) {
+  return guard(table, [&] {
+    *cursor = new Cursor(static_cast<Table*>(table));
+    return Status();
+  });
+}
+
+int close(sqlite3_vtab_cursor* cursor) {
+  delete as_cursor(cursor);
+  return SQLITE_OK;
+}
+
+Status advance(Cursor& cursor) {
+  GLOVE_ASSIGN_OR_RETURN(const bool more, cursor.interruptible([&] { return cursor.search->next(); }));
+  cursor.at_end = !more;
+  return {};
+}
+
+int filter(sqlite3_vtab_cursor* base, int idx_num, const char* idx_str, int argc, sqlite3_value** argv) {
+  return guard(base->pVtab, [&]() -> Status {
+    Cursor& cursor = *as_cursor(base);
+    cursor.at_end = true;
+    cursor.search.reset();
+    if (idx_num == nn::Plan::kError) return {ErrorCode::kInvalidArgument, idx_str};
+    const nn::Plan plan = nn::Plan::decode(idx_num, idx_str);
+    GLOVE_ASSIGN_OR_RETURN(nn::Request request,
+                           nn::Request::read(plan, Arguments(argv, static_cast<size_t>(argc))));
+    SearchOptions options;
+    options.backend = request.inputs.backend;
+    if (!request.inputs.has(nn::kBackend)) {
+      GLOVE_ASSIGN_OR_RETURN(options.backend, get_setting("backend"));
+    }
+    options.interrupted = [&cursor] {
+      return cursor.active_poller != nullptr && cursor.active_poller->interrupted();
+    };
+    const bool cached = (cursor.table->pushdowns & nn::kCache) != 0;
+    cursor.search.emplace(std::move(request), std::move(options), cached ? &cursor.table->cache : nullptr);
+    return advance(cursor);
+  });
+}
+
+int next(sqlite3_vtab_cursor* base) {
+  return guard(base->pVtab, [&] { return advance(*as_cursor(base)); });
+}
+
+int eof(sqlite3_vtab_cursor* base) {
+  return as_cursor(base)->at_end;
+}
+
+void return_query_value(sqlite3_context* context, const nn::QueryValue& value) {
+  if (value.blob) {
+    sqlite3_result_blob64(context, value.bytes.data(), value.bytes.size(), SQLITE_TRANSIENT);
+  } else {
+    return_text(context, value.bytes);
+  }
+}
+
+// An input reads as it was given. One that was not given is not NULL: it has no value in this plan.
+Status return_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
+  switch (inputs.state(column)) {
+    case nn::Given::kNull:
+      return {};
+    case nn::Given::kNo:
+      return {
+          ErrorCode::kInvalidArgument,
+          std::string("glove_nn: ") + nn::kColumnNames[static_cast<size_t>(column)] +
+              " is an input and was not given, so it can be neither read nor compared; give it by argument, "
+              "=, IS or IN, joined by AND, and in an outer join in its ON clause"};
+    case nn::Given::kValue:
+      break;
+  }
+  if (column == nn::kNear) return_query_value(context, inputs.near);
+  if (column == nn::kExpr) return_query_value(context, inputs.expr);
+  if (column == nn::kK) sqlite3_result_int64(context, inputs.k);
+  if (column == nn::kModel) return_text(context, inputs.model);
+  if (column == nn::kBackend) return_text(context, inputs.backend);
+  return {};
+}
+
+int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int index) {
+  return guard(context, [&]() -> Status {
+    Cursor& cursor = *as_cursor(base);
+    nn::Search& search = *cursor.search;
+    if (index == nn::kWord) {
+      return_text(context, search.model().vocabulary().word(search.neighbor().id));
+    } else if (index == nn::kSimilarity) {
+      sqlite3_result_double(context, search.neighbor().similarity);
+    } else if (index == nn::kRank) {
+      GLOVE_ASSIGN_OR_RETURN(const int64_t rank, cursor.interruptible([&] { return search.rank(); }));
+      sqlite3_result_int64(context, rank);
+    } else {
+      return return_input(context, search.inputs(), index);
+    }
+    return {};
+  });
+}
+
+// Names the inputs and the word, so that a row found by two branches of an OR is one row, and rows of
+// different inputs are two.
+int rowid(sqlite3_vtab_cursor* base, sqlite3_int64* rowid) {
+  const nn::Search& search = *as_cursor(base)->search;
+  *rowid = (static_cast<sqlite3_int64>(search.inputs().fingerprint()) << 31) | search.neighbor().id;
+  return SQLITE_OK;
+}
+
+// No xCreate: the table is there without CREATE VIRTUAL TABLE, and cannot be created. No security flag:
+// what it gives depends on the models that the process has loaded and not on its arguments alone, so it
+// is not innocuous; and it changes nothing, so views and triggers of a trusted schema may use it.
+constexpr sqlite3_module make_module() {
+  sqlite3_module module{};
+  module.xConnect = connect;
+  module.xBestIndex = best_index;
+  module.xDisconnect = disconnect;
+  module.xOpen = open;
+  module.xClose = close;
+  module.xFilter = filter;
+  module.xNext = next;
+  module.xEof = eof;
+  module.xColumn = column;
+  module.xRowid = rowid;
+  return module;
+}
+constexpr sqlite3_module kModule = make_module();
+
+}  // namespace
+
+int register_glove_nn(sqlite3* db) {
+  return sqlite3_create_module_v2(db, "glove_nn", &kModule, nullptr, nullptr);
+}
+
+}  // namespace glove::sql

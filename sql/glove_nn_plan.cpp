@@ -1,0 +1,94 @@
+#include "sql/glove_nn_plan.h"
+
+#include <utility>
+
+namespace glove::sql::nn {
+
+const std::array<const char*, kColumns> kColumnNames = {"word", "similarity", "rank",  "near",
+                                                        "expr", "k",          "model", "backend"};
+
+namespace {
+
+constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {
+    {"word_equal", kWordEqual}, {"word_in", kWordIn}, {"rank", kRankRange}, {"similarity", kSimilarityRange},
+    {"limit", kLimitHint},      {"order", kOrder},    {"batch", kBatch},    {"cache", kCache},
+};
+
+constexpr std::pair<Relation, std::string_view> kRelationMarks[] = {
+    {Relation::kAtMost, "<="}, {Relation::kAtLeast, ">="},  {Relation::kAmong, "[]"},
+    {Relation::kEqual, "="},   {Relation::kLimit, "limit"}, {Relation::kOffset, "offset"},
+};
+
+std::string_view mark_of(Relation relation) {
+  for (const auto& [known, mark] : kRelationMarks)
+    if (known == relation) return mark;
+  return {};
+}
+
+bool consume_suffix(std::string_view& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
+
+// Takes the part before the first `separator` off `text`.
+std::string_view next_token(std::string_view& text, char separator) {
+  const size_t end = text.find(separator);
+  const std::string_view token = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return token;
+}
+
+Argument decode_argument(std::string_view token) {
+  Argument argument;
+  argument.compared_again = consume_suffix(token, "!");
+  for (const auto& [relation, mark] : kRelationMarks) {
+    if (!consume_suffix(token, mark)) continue;
+    argument.relation = relation;
+    break;
+  }
+  for (int column = 0; column < kColumns; ++column)
+    if (token == kColumnNames[static_cast<size_t>(column)]) argument.column = column;
+  return argument;
+}
+
+}  // namespace
+
+Result<Pushdowns> read_pushdowns(const char* disabled) {
+  Pushdowns pushdowns = ~Pushdowns{0};
+  std::string_view rest = disabled == nullptr ? "" : disabled;
+  while (!rest.empty()) {
+    const std::string_view name = next_token(rest, ',');
+    bool known = name.empty();
+    for (const auto& [known_name, pushdown] : kPushdownNames) {
+      if (name != known_name) continue;
+      pushdowns &= ~Pushdowns{pushdown};
+      known = true;
+    }
+    if (!known)
+      return Error{ErrorCode::kInvalidArgument,
+                   "GLOVE_NN_DISABLE names no pushdown with '" + std::string(name) +
+                       "'; there are word_equal, word_in, rank, similarity, limit, order, batch and cache"};
+  }
+  return pushdowns;
+}
+
+std::string Plan::encode() const {
+  std::string text;
+  for (const Argument& argument : arguments) {
+    if (!text.empty()) text += ' ';
+    if (argument.column >= 0) text += kColumnNames[static_cast<size_t>(argument.column)];
+    text += mark_of(argument.relation);
+    if (argument.compared_again) text += '!';
+  }
+  return text;
+}
+
+Plan Plan::decode(int idx_num, std::string_view idx_str) {
+  Plan plan;
+  plan.reads_rank = (idx_num & kReadsRank) != 0;
+  while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' ')));
+  return plan;
+}
+
+}  // namespace glove::sql::nn

@@ -1,0 +1,86 @@
+// How glove_nn is asked: its columns, and the plans that xBestIndex hands to xFilter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/status.h"
+#include "sql/boundary.h"
+
+namespace glove::sql::nn {
+
+// In declared order; from kNear on they are inputs.
+enum Column { kWord, kSimilarity, kRank, kNear, kExpr, kK, kModel, kBackend, kColumns };
+constexpr int kFirstInput = kNear;
+constexpr int kInputs = kColumns - kFirstInput;
+extern const std::array<const char*, kColumns> kColumnNames;
+
+// Conditions that may be turned into less work. Each can be switched off by its name in the environment
+// variable GLOVE_NN_DISABLE (a list with commas), which is read when a connection first uses the table:
+// the rows must not change. For the tests.
+enum Pushdown : uint32_t {
+  kWordEqual = 1 << 0,        // word_equal:  word = ?
+  kWordIn = 1 << 1,           // word_in:     word IN (...)
+  kRankRange = 1 << 2,        // rank:        rank <, <=, =, >=, > ?
+  kSimilarityRange = 1 << 3,  // similarity:  similarity <, <=, =, >=, > ?
+  kLimitHint = 1 << 4,        // limit:       LIMIT and OFFSET size the first piece
+  kOrder = 1 << 5,            // order:       ORDER BY is consumed
+  kBatch = 1 << 6,            // batch:       IN over near or expr arrives whole
+  kCache = 1 << 7,            // cache:       answers of earlier scans are kept
+};
+using Pushdowns = uint32_t;
+// All of them, less those that `disabled` (the variable's value; may be null) names.
+Result<Pushdowns> read_pushdowns(const char* disabled);
+
+// What one argument of xFilter is.
+enum class Relation {
+  kEqual,    // column = argument
+  kAmong,    // column IN (argument), to be read by sqlite3_vtab_in_first and _next
+  kAtMost,   // column <= argument, or <
+  kAtLeast,  // column >= argument, or >
+  kLimit,    // LIMIT; no column
+  kOffset,   // OFFSET; no column
+};
+struct Argument {
+  Relation relation = Relation::kEqual;
+  int column = -1;
+  // SQLite will compare the column with the argument again, by =, so that a NULL leaves no rows.
+  bool compared_again = false;
+};
+
+// A plan as it travels from xBestIndex to xFilter. EXPLAIN QUERY PLAN shows both numbers:
+// "SCAN n VIRTUAL TABLE INDEX 0:near= k= rank<=".
+//
+//   idxNum  idxStr
+//   0       one token an argument, in order, with a space between (table below)
+//   2       the same, and the statement reads rank
+//   1       the text of an error, and no arguments: a plan that cannot be carried out
+//
+//   token                                        the argument
+//   near= expr= k= model= backend= word=         the value the column equals
+//   near[] expr[] word[]                         all values of an IN, in one xFilter
+//   rank= rank<= rank>= similarity= <= >=        a bound (a strict one too: SQLite checks again)
+//   limit offset                                 a hint for the size of the first piece
+//   any of them with a ! behind                  Argument::compared_again
+//
+// A column stands at most once among the inputs, any number of times among word, rank and similarity.
+struct Plan {
+  static constexpr int kError = 1;
+  static constexpr int kReadsRank = 2;
+
+  std::vector<Argument> arguments;
+  bool reads_rank = false;
+
+  std::string encode() const;  // idxStr
+  int number() const { return reads_rank ? kReadsRank : 0; }
+  // REQUIRES: idx_num and idx_str came from a Plan without kError.
+  static Plan decode(int idx_num, std::string_view idx_str);
+};
+
+// The body of xBestIndex.
+Status best_index(sqlite3_index_info* info, Pushdowns pushdowns);
+
+}  // namespace glove::sql::nn

@@ -1,0 +1,324 @@
+// xBestIndex of glove_nn: which conditions become arguments of xFilter (the table of plans is in
+// glove_nn_plan.h), in what order the rows come, and what a plan costs.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "search/catalog.h"
+#include "sql/arguments.h"
+#include "sql/glove_nn_plan.h"
+#include "sql/sqlite_features.h"
+
+namespace glove::sql::nn {
+namespace {
+
+// One condition of the statement on a column of ours.
+struct Condition {
+  int index = -1;          // in aConstraint
+  bool may_be_in = false;  // x IN (...): SQLite calls xFilter once a value unless it is asked for whole
+  bool whole = false;      // asked for whole
+};
+
+// SQLite keeps the wish to omit its own check for the first 16 constraints only.
+constexpr int kOmitLimit = 16;
+// sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
+constexpr int kInLimit = 32;
+
+class Planner {
+ public:
+  Planner(sqlite3_index_info* info, Pushdowns pushdowns) : info_(info), pushdowns_(pushdowns) {}
+
+  Status plan() {
+    collect();
+    if (const std::string error = input_error(); !error.empty()) return refuse(error);
+    choose_batch();
+    push_inputs();
+    push_words();
+    push_bounds();
+    push_limit();
+    plan_.reads_rank = (info_->colUsed >> kRank & 1) != 0;
+    info_->orderByConsumed = enabled(kOrder) && order_consumed();
+    estimate();
+    return finish(plan_.number(), plan_.encode());
+  }
+
+ private:
+  bool enabled(Pushdown pushdown) const { return (pushdowns_ & pushdown) != 0; }
+  const auto& constraint(int index) const { return info_->aConstraint[index]; }
+  std::optional<Condition>& input(int column) { return inputs_[static_cast<size_t>(column - kFirstInput)]; }
+
+  // Whether constraint `index`, an equality for all we see, may be an IN.
+  bool may_be_in(int index) const {
+    if (!sqlite_has(kSqliteVtabIn) || index >= kInLimit) return true;
+    return sqlite3_vtab_in(info_, index, -1) != 0;
+  }
+
+  void collect() {
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      const bool equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+      if (op == SQLITE_INDEX_CONSTRAINT_LIMIT || op == SQLITE_INDEX_CONSTRAINT_OFFSET) continue;
+      if (column >= kFirstInput && (equality || op == SQLITE_INDEX_CONSTRAINT_ISNULL)) collect_input(i);
+    }
+  }
+
+  // The first usable `=` of a column is its input, before any IN; SQLite checks the others itself.
+  void collect_input(int index) {
+    const int column = constraint(index).iColumn;
+    std::optional<Condition>& chosen = input(column);
+    asked_[static_cast<size_t>(column - kFirstInput)] = true;
+    if (!constraint(index).usable) return;
+    const Condition condition{index, may_be_in(index), false};
+    if (!chosen || (chosen->may_be_in && !condition.may_be_in)) chosen = condition;
+  }
+
+  // Why no search can be made from the conditions that this plan may use; empty if one can.
+  std::string input_error() {
+    for (int column = kFirstInput; column < kColumns; ++column) {
+      if (!asked_[static_cast<size_t>(column - kFirstInput)] || input(column)) continue;
+      return std::string("glove_nn cannot have its input ") + kColumnNames[static_cast<size_t>(column)] +
+             " here: the value comes from a table that must be read later. Write the condition as an "
+             "argument, "
+             "or with = or IN, joined by AND, and in an outer join in its ON clause";
+    }
+    if (!input(kNear) && !input(kExpr))
+      return "glove_nn needs a query: write glove_nn('king'), or WHERE near = 'king', or "
+             "WHERE expr = 'king - man + woman'; in an outer join, in its ON clause";
+    return {};
+  }
+
+  // An error here would break statements that SQLite plans in another way, and so would SQLITE_CONSTRAINT;
+  // a plan that costs more than any other is taken only when there is no other, and then says why.
+  Status refuse(const std::string& error) {
+    info_->estimatedCost = 1e99;
+    info_->estimatedRows = int64_t{1} << 40;
+    return finish(Plan::kError, error);
+  }
+
+  Status finish(int number, const std::string& text) {
+    info_->idxNum = number;
+    info_->idxStr = sqlite_message(text);
+    if (info_->idxStr == nullptr) return Error{ErrorCode::kOutOfMemory, "out of memory"};
+    info_->needToFreeIdxStr = 1;
+    return {};
+  }
+
+  // IN over near, or over expr, comes in one xFilter where SQLite can do so (since 3.38). Of two such only
+  // one.
+  void choose_batch() {
+    if (!enabled(kBatch) || !sqlite_has(kSqliteVtabIn)) return;
+    for (const int column : {kNear, kExpr}) {
+      std::optional<Condition>& chosen = input(column);
+      if (!chosen || !chosen->may_be_in || !take_whole(chosen->index)) continue;
+      chosen->whole = true;
+      batch_column_ = column;
+      return;
+    }
+  }
+
+  bool take_whole(int index) { return index < kInLimit && sqlite3_vtab_in(info_, index, 1) != 0; }
+
+  void push(int index, Relation relation, bool omit) {
+    auto& usage = info_->aConstraintUsage[index];
+    usage.argvIndex = static_cast<int>(plan_.arguments.size()) + 1;
+    usage.omit = omit;
+    const bool hint = relation == Relation::kLimit || relation == Relation::kOffset;
+    const bool again = omit && index >= kOmitLimit && constraint(index).op == SQLITE_INDEX_CONSTRAINT_EQ &&
+                       relation == Relation::kEqual;
+    plan_.arguments.push_back({relation, hint ? -1 : constraint(index).iColumn, again});
+  }
+
+  void push_inputs() {
+    for (int column = kFirstInput; column < kColumns; ++column)
+      if (const auto& chosen = input(column))
+        push(chosen->index, chosen->whole ? Relation::kAmong : Relation::kEqual, true);
+  }
+
+  // Some input is an IN that SQLite takes apart. Beside one, 3.53 finds no plan for a pushed word.
+  bool has_loop() const {
+    return std::any_of(inputs_.begin(), inputs_.end(),
+                       [](const auto& chosen) { return chosen && chosen->may_be_in && !chosen->whole; });
+  }
+
+  // word = ? and word IN (...) where words compare by their bytes. An IN only whole: taken apart by SQLite it
+  // gives rows twice or not at all when the values are numbers or BLOBs. Never omitted.
+  void push_words() {
+    if (!sqlite_has(kSqliteVtabIn) || has_loop()) return;
+    for (int i = 0; i < std::min(info_->nConstraint, kInLimit); ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      if (column != kWord || !usable) continue;
+      if (op != SQLITE_INDEX_CONSTRAINT_EQ && op != SQLITE_INDEX_CONSTRAINT_IS) continue;
+      if (sqlite3_stricmp(sqlite3_vtab_collation(info_, i), "BINARY") != 0) continue;
+      const bool in = may_be_in(i);
+      if (!enabled(in ? kWordIn : kWordEqual) || (in && !take_whole(i))) continue;
+      push(i, in ? Relation::kAmong : Relation::kEqual, false);
+      (in ? word_in_ : word_equal_) = true;
+    }
+  }
+
+  static std::optional<Relation> bound_relation(int op) {
+    switch (op) {
+      case SQLITE_INDEX_CONSTRAINT_EQ:
+        return Relation::kEqual;
+      case SQLITE_INDEX_CONSTRAINT_LT:
+      case SQLITE_INDEX_CONSTRAINT_LE:
+        return Relation::kAtMost;
+      case SQLITE_INDEX_CONSTRAINT_GT:
+      case SQLITE_INDEX_CONSTRAINT_GE:
+        return Relation::kAtLeast;
+      default:
+        return std::nullopt;
+    }
+  }
+
+  void push_bounds() {
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      if (!usable || (column != kRank && column != kSimilarity)) continue;
+      if (!enabled(column == kRank ? kRankRange : kSimilarityRange)) continue;
+      const std::optional<Relation> relation = bound_relation(op);
+      if (!relation || (*relation == Relation::kEqual && may_be_in(i))) continue;
+      push(i, *relation, false);
+    }
+  }
+
+  // A hint, never a cut: SQLite passes LIMIT even where it leaves out rows of ours itself. Worth asking for
+  // only if we were given every other condition.
+  void push_limit() {
+    if (!enabled(kLimitHint) || !sqlite_has(kSqliteVtabIn)) return;
+    std::optional<int> limit, offset;
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      const bool pushed = info_->aConstraintUsage[i].argvIndex > 0;
+      if (op == SQLITE_INDEX_CONSTRAINT_LIMIT && usable) {
+        limit = i;
+      } else if (op == SQLITE_INDEX_CONSTRAINT_OFFSET && usable) {
+        offset = i;
+      } else if (!pushed) {
+        return;
+      }
+    }
+    if (has_loop() || !limit) return;
+    push(*limit, Relation::kLimit, false);
+    if (offset) push(*offset, Relation::kOffset, false);
+  }
+
+  // Rows come by rank, in a batch by the batch's values first. An input bound by one = is the same in all
+  // rows. (Where SQLite takes an IN apart, it clears orderByConsumed itself.)
+  bool order_consumed() {
+    bool batch_ordered = batch_column_ < 0;
+    for (int i = 0; i < info_->nOrderBy; ++i) {
+      const auto& [column, descending] = info_->aOrderBy[i];
+      if (column == batch_column_ && !batch_ordered) {
+        if (descending) return false;
+        batch_ordered = true;
+        continue;
+      }
+      if (column >= kFirstInput && (column == batch_column_ || input(column))) continue;
+      if (!batch_ordered) return false;
+      if (column == kRank) return !descending;
+      return column == kSimilarity && descending && only_rank_follows(i + 1);
+    }
+    return info_->nOrderBy > 0 && batch_ordered;
+  }
+
+  // Whether nothing that matters, or rank first, follows similarity DESC: equals are ordered by rank.
+  bool only_rank_follows(int i) {
+    for (; i < info_->nOrderBy; ++i) {
+      const auto& [column, descending] = info_->aOrderBy[i];
+      if (column == kRank) return !descending;
+      if (column < kFirstInput || !(column == batch_column_ || input(column))) return false;
+    }
+    return true;
+  }
+
+  // The literal on the right of a constraint; nullptr when it is none, or SQLite cannot tell.
+  sqlite3_value* literal(int index) const {
+    sqlite3_value* value = nullptr;
+    if (!sqlite_has(kSqliteVtabIn) || sqlite3_vtab_rhs_value(info_, index, &value) != SQLITE_OK)
+      return nullptr;
+    return value;
+  }
+
+  struct Size {
+    double words = 400000;
+    double dims = 100;
+  };
+  // Of the model that is meant, if it is loaded; planning opens no file.
+  Size model_size() {
+    const auto& chosen = input(kModel);
+    sqlite3_value* named = chosen ? literal(chosen->index) : nullptr;
+    for (const Catalog::Entry& entry : Catalog::instance().list()) {
+      if (named == nullptr || is_null(named) ? !entry.is_default : entry.name != text_of(named)) continue;
+      return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
+    }
+    return {};
+  }
+
+  // How many rows a search gives: k's literal, a guess for an unknown k, or all words. Ranges lower it only
+  // for a literal query: else one search among several OR'ed would look cheaper than another for no reason.
+  double rows_of_search(double words) {
+    double rows = words;
+    if (const auto& k = input(kK)) {
+      sqlite3_value* value = literal(k->index);
+      if (value == nullptr || !is_null(value))
+        rows = std::min(rows, value == nullptr ? 10.0 : sqlite3_value_double(value));
+    }
+    const auto& near = input(kNear);
+    if (!near || literal(near->index) == nullptr) return std::max(rows, 1.0);
+    for (const Argument& argument : plan_.arguments) {
+      const int index = index_of(argument);
+      sqlite3_value* value = literal(index);
+      if (argument.column == kSimilarity) rows /= 4;
+      if (argument.column != kRank || argument.relation == Relation::kAtLeast || value == nullptr) continue;
+      rows = std::min(rows, argument.relation == Relation::kEqual ? 1.0 : sqlite3_value_double(value));
+    }
+    return std::max(rows, 1.0);
+  }
+
+  int index_of(const Argument& argument) const {
+    const auto position = static_cast<int>(&argument - plan_.arguments.data()) + 1;
+    for (int i = 0; i < info_->nConstraint; ++i)
+      if (info_->aConstraintUsage[i].argvIndex == position) return i;
+    return -1;
+  }
+
+  // In units of about one row that SQLite reads: a search reads words x dims codes, a row it gives costs one.
+  void estimate() {
+    const Size size = model_size();
+    const double scan = 100 + size.words * size.dims / 1000;
+    double rows = rows_of_search(size.words);
+    double cost = scan + rows;
+    if (word_equal_ || word_in_) {
+      const double asked = word_equal_ ? 1 : 25;
+      const bool needs_rank = plan_.reads_rank || input(kK);
+      // Just below the plan without the words: the same cost would make SQLite's estimates of an OR
+      // meaningless.
+      cost = needs_rank ? cost * 0.9 : 10 * asked;
+      rows = std::min(rows, asked);
+    }
+    if (batch_column_ >= 0) {
+      cost *= 25.0 / 8;
+      rows *= 25;
+    }
+    info_->estimatedCost = cost;
+    info_->estimatedRows = static_cast<sqlite3_int64>(std::ceil(rows));
+  }
+
+  sqlite3_index_info* info_;
+  Pushdowns pushdowns_;
+  std::array<std::optional<Condition>, kInputs> inputs_;
+  std::array<bool, kInputs> asked_{};
+  int batch_column_ = -1;
+  bool word_equal_ = false;
+  bool word_in_ = false;
+  Plan plan_;
+};
+
+}  // namespace
+
+Status best_index(sqlite3_index_info* info, Pushdowns pushdowns) {
+  return Planner(info, pushdowns).plan();
+}
+
+}  // namespace glove::sql::nn

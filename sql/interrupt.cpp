@@ -1,0 +1,37 @@
+#include "sql/interrupt.h"
+
+#include "sql/sqlite_features.h"
+
+namespace glove::sql {
+namespace {
+
+// About 1,900 steps of SQLite's machine, some 30 microseconds: progress handlers are commonly asked for
+// every 1,000 steps.
+constexpr const char* kStatement =
+    "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<100) SELECT max(x) FROM c";
+constexpr std::chrono::milliseconds kBetweenStatements(10);
+
+}  // namespace
+
+bool InterruptPoller::interrupted() {
+  if (interrupted_) return true;
+  if (sqlite_has(kSqliteIsInterrupted) && sqlite3_is_interrupted(db_) != 0) return interrupted_ = true;
+  const Clock::time_point now = Clock::now();
+  if (refused_ || now - last_statement_ < kBetweenStatements) return false;
+  interrupted_ = statement_interrupted();
+  last_statement_ = Clock::now();
+  return interrupted_;
+}
+
+bool InterruptPoller::statement_interrupted() {
+  if (statement_ == nullptr) {
+    const int code = sqlite3_prepare_v2(db_, kStatement, -1, &statement_, nullptr);
+    if (code == SQLITE_INTERRUPT) return true;
+    refused_ = code != SQLITE_OK;
+    if (refused_) return false;
+  }
+  sqlite3_step(statement_);
+  return sqlite3_reset(statement_) == SQLITE_INTERRUPT;
+}
+
+}  // namespace glove::sql

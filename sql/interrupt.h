@@ -1,0 +1,43 @@
+// Long work that SQLite's user can stop.
+#pragma once
+
+#include <chrono>
+
+#include "search/backend.h"
+#include "sql/boundary.h"
+
+namespace glove::sql {
+
+// Tells, from inside a callback, whether the statement that called it shall stop: after
+// sqlite3_interrupt() from any thread, or because a progress handler says so.
+//
+// SQLite can be asked since 3.41 (sqlite3_is_interrupted), and no version can be asked on behalf of its
+// progress handler. What works everywhere: a statement of our own, run on the same connection while the
+// caller's is active, ends in SQLITE_INTERRUPT when the caller's would, because the mark that
+// sqlite3_interrupt() leaves is only cleared when no statement runs; and the steps it takes count towards
+// the progress handler. It reads no table, is prepared only when work has lasted a while, and is
+// finalized by the destructor, so it never keeps sqlite3_close() from closing.
+//
+// REQUIRES: lives on the stack of one callback, and is used from the thread that SQLite called.
+class InterruptPoller {
+ public:
+  explicit InterruptPoller(sqlite3* db) : db_(db), last_statement_(Clock::now()) {}
+  ~InterruptPoller() { sqlite3_finalize(statement_); }
+  InterruptPoller(const InterruptPoller&) = delete;
+  InterruptPoller& operator=(const InterruptPoller&) = delete;
+
+  // Cheap enough to be called every few microseconds. Once true, always true.
+  bool interrupted();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool statement_interrupted();
+
+  sqlite3* db_;
+  sqlite3_stmt* statement_ = nullptr;
+  Clock::time_point last_statement_;
+  bool refused_ = false;  // the statement cannot be prepared: an authorizer forbids it
+  bool interrupted_ = false;
+};
+
+}  // namespace glove::sql

@@ -1,0 +1,23 @@
+// What the running SQLite can do. The headers are newer than most libraries that load us, so every
+// interface younger than the oldest supported SQLite (3.9) is asked for here before it is called.
+#pragma once
+
+#include "sql/boundary.h"
+
+// The newest SQLite whose interfaces this build uses. Lowered by the tests to leave the newer calls out.
+#ifndef GLOVE_SQLITE_CEILING
+#define GLOVE_SQLITE_CEILING 999999999
+#endif
+
+namespace glove::sql {
+
+// True if the running SQLite is at least `version` (3038000 is 3.38.0) and the build may use it.
+inline bool sqlite_has(int version) {
+  return version <= GLOVE_SQLITE_CEILING && sqlite3_libversion_number() >= version;
+}
+
+constexpr int kSqliteVtabCollation = 3022000;  // sqlite3_vtab_collation
+constexpr int kSqliteVtabIn = 3038000;         // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
+constexpr int kSqliteIsInterrupted = 3041000;  // sqlite3_is_interrupted
+
+}  // namespace glove::sql
