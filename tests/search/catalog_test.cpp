@@ -1,0 +1,140 @@
+#include "search/catalog.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "search/engine.h"
+#include "tests/search/temporary_model.h"
+
+namespace glove {
+namespace {
+
+using testing::TemporaryModel;
+
+class CatalogTest : public ::testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override { clear(); }
+
+  static void clear() {
+    for (const auto& entry : Catalog::instance().list())
+      EXPECT_TRUE(Catalog::instance().unload(entry.name).ok());
+  }
+  static std::string load(const std::string& path, const std::string& name = "") {
+    const auto loaded = Catalog::instance().load(path, name, {});
+    return loaded.ok() ? loaded.value() : loaded.error().message;
+  }
+  static std::string default_name() {
+    for (const auto& entry : Catalog::instance().list())
+      if (entry.is_default) return entry.name;
+    return "none";
+  }
+
+  Catalog& catalog_ = Catalog::instance();
+  TemporaryModel two_{"two.txt", {"a 1 2", "b 3 4"}};
+  TemporaryModel three_{"three.6B.3d.txt", {"a 1 2 3", "b 3 4 5", "c 6 7 8"}};
+};
+
+TEST_F(CatalogTest, NamesAndTheDefault) {
+  const std::string two = "glove-" + std::to_string(getpid()) + "-two";
+  const std::string three = "glove-" + std::to_string(getpid()) + "-three.6B.3d";
+  EXPECT_EQ(load(two_.path()), two);
+  EXPECT_EQ(load(three_.path()), three);
+  EXPECT_EQ(default_name(), two);
+  EXPECT_EQ(load(three_.path(), "main"), "main");
+  EXPECT_EQ(default_name(), "main");
+  EXPECT_EQ(catalog_.find({}).value()->dims(), 3);
+  EXPECT_EQ(catalog_.find(two).value()->dims(), 2);
+  ASSERT_TRUE(catalog_.unload("main").ok());
+  EXPECT_EQ(default_name(), two) << "the oldest that is left";
+  EXPECT_EQ(catalog_.list().size(), 2u);
+}
+
+TEST_F(CatalogTest, ReplacingKeepsTheDefaultAndTheUsers) {
+  load(two_.path(), "m");
+  load(two_.path(), "other");
+  const ModelPtr old = catalog_.find("m").value();
+  const uint64_t generation = catalog_.generation();
+  EXPECT_EQ(load(three_.path(), "m"), "m");
+  EXPECT_GT(catalog_.generation(), generation);
+  EXPECT_EQ(default_name(), "m");
+  EXPECT_EQ(catalog_.list().size(), 2u);
+  EXPECT_EQ(catalog_.find("m").value()->dims(), 3);
+  EXPECT_EQ(old->dims(), 2);
+  EXPECT_NE(old->id(), catalog_.find("m").value()->id());
+}
+
+TEST_F(CatalogTest, AFailedLoadChangesNothing) {
+  load(two_.path(), "m");
+  const uint64_t generation = catalog_.generation();
+  const ModelPtr model = catalog_.find("m").value();
+  EXPECT_FALSE(catalog_.load(two_.path() + ".missing", "m", {}).ok());
+  EXPECT_FALSE(catalog_.load(two_.path() + ".missing", "main", {}).ok());
+  EXPECT_EQ(catalog_.generation(), generation);
+  EXPECT_EQ(catalog_.find({}).value(), model);
+}
+
+TEST_F(CatalogTest, ErrorsNameTheModelsThereAre) {
+  unsetenv("GLOVE_MODEL");
+  const std::string none =
+      "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE";
+  EXPECT_EQ(catalog_.find({}).error().message, none);
+  EXPECT_EQ(catalog_.find("x").error().message, "there is no model 'x'; " + none);
+  load(two_.path(), "m");
+  load(two_.path(), "other");
+  EXPECT_EQ(catalog_.find("x").error().message, "there is no model 'x'; the loaded models are: 'm', 'other'");
+  EXPECT_EQ(catalog_.find("x").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(catalog_.unload("x").error().message,
+            "there is no model 'x' to unload; the loaded models are: 'm', 'other'");
+}
+
+TEST_F(CatalogTest, TheEnvironmentsModel) {
+  setenv("GLOVE_MODEL", "/no/such/file", 1);
+  EXPECT_TRUE(catalog_.find({}).error().message.starts_with("$GLOVE_MODEL: "));
+  setenv("GLOVE_MODEL", three_.path().c_str(), 1);
+  std::atomic<int> found = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back([&] { found += catalog_.find({}).ok(); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(found, 4);
+  EXPECT_EQ(catalog_.list().size(), 1u);
+  clear();
+  EXPECT_FALSE(catalog_.find({}).ok()) << "an unloaded model stays unloaded";
+  unsetenv("GLOVE_MODEL");
+}
+
+TEST_F(CatalogTest, ManyThreadsLoadUnloadAndSearch) {
+  std::atomic<bool> stop = false;
+  std::atomic<int> answers = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 60; ++i) {
+        EXPECT_TRUE(catalog_.load(i % 2 ? two_.path() : three_.path(), t ? "x" : "y", {}).ok());
+        if (i % 3 == 0) (void)catalog_.unload(t ? "y" : "x");
+      }
+      stop = true;
+    });
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      while (!stop) {
+        const auto model = catalog_.find("x");
+        for (const auto& entry : catalog_.list()) EXPECT_GE(entry.model->words(), 2);
+        if (!model.ok()) continue;
+        const Query query = *query_near_word(*model.value(), "a");
+        SearchReport report;
+        const auto rows = nearest(model.value(), {&query, 1}, 1, {}, report);
+        ASSERT_TRUE(rows.ok()) << rows.error().message;
+        EXPECT_EQ(rows.value()[0].size(), 1u);
+        ++answers;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(catalog_.list().size(), 2u);
+}
+
+}  // namespace
+}  // namespace glove

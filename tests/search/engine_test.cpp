@@ -1,0 +1,176 @@
+// The engine against the relation by definition, for every backend, bit for bit.
+#include "search/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/loader/random.h"
+#include "tests/search/random_model.h"
+#include "tests/search/reference.h"
+
+namespace glove {
+namespace {
+
+using namespace glove::testing;
+
+// Queries by word, by expression and by vector; those without rows are left out.
+std::vector<Query> random_queries(std::mt19937_64& random, const Model& model, Rows kind) {
+  std::vector<Query> queries;
+  const auto keep = [&](MaybeQuery query) {
+    if (query) queries.push_back(std::move(*query));
+  };
+  const auto word = [&] { return word_name(random() % static_cast<uint64_t>(model.words())); };
+  for (int i = 0; i < 3; ++i) keep(query_near_word(model, word()));
+  for (int i = 0; i < 3; ++i)
+    keep(query_expression(model, word() + " - " + word() + " + 2 * " + word()).value());
+  for (int i = 0; i < 2; ++i)
+    keep(query_near_vector(model, bytes_of(random_vector(random, model.dims(), kind))).value());
+  std::vector<float> axis(static_cast<size_t>(model.dims()));
+  axis[0] = 1;  // with Rows::kNegative every similarity is negative
+  keep(query_near_vector(model, bytes_of(axis)).value());
+  return queries;
+}
+
+void check(const ModelPtr& model, const std::vector<Query>& queries) {
+  const int64_t n = model->words();
+  std::vector<std::vector<Neighbor>> relations;
+  for (const Query& query : queries) relations.push_back(reference_relation(*model, query));
+  for (const char* backend : {"cpu", "plain"})
+    for (const int64_t k :
+         {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{10}, n / 16, n / 16 + 1, n - 1, n, n + 7}) {
+      SearchReport report;
+      const auto answers = nearest(model, queries, k, {backend, {}}, report);
+      ASSERT_TRUE(answers.ok()) << answers.error().message;
+      ASSERT_EQ(answers.value().size(), queries.size());
+      for (size_t q = 0; q < queries.size(); ++q) {
+        const auto kept = std::min(relations[q].size(), static_cast<size_t>(std::max<int64_t>(k, 0)));
+        EXPECT_EQ(difference(answers.value()[q], std::span(relations[q]).first(kept)), "")
+            << backend << ", k = " << k << ", " << n << " x " << model->dims() << ", query " << q;
+      }
+    }
+}
+
+TEST(Engine, NearestIsTheRelation) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  for (const int64_t dims : {1, 2, 3, 4, 5, 8, 31, 33, 100})
+    for (const Rows kind : kAllRows) {
+      const ModelPtr model = random_model(random, 33 + static_cast<int64_t>(random() % 400), dims, kind);
+      check(model, random_queries(random, *model, kind));
+    }
+}
+
+TEST(Engine, NearestAtOddSizes) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  for (const int64_t words : {1, 2, 15, 16, 17, 31, 32, 33, 64}) {
+    const ModelPtr model = random_model(random, words, 6, Rows::kMixed);
+    check(model, random_queries(random, *model, Rows::kMixed));
+  }
+  for (const int64_t dims : {1024, 4096}) {
+    const ModelPtr model = random_model(random, 180, dims, Rows::kMixed);
+    check(model, random_queries(random, *model, Rows::kMixed));
+  }
+}
+
+TEST(Engine, FewerAdmissibleRowsThanK) {
+  ModelBuilder builder("test");
+  for (int i = 0; i < 500; ++i) {
+    const bool is_zero = i % 100 != 7;
+    ASSERT_TRUE(builder
+                    .add(word_name(i),
+                         std::vector<float>{is_zero ? 0 : -1.0f * static_cast<float>(i), 1.0f * !is_zero})
+                    .value());
+  }
+  const ModelPtr model = builder.finish(1).value();
+  const Query query = *query_near_vector(*model, bytes_of({1, 0})).value();
+  const auto relation = reference_relation(*model, query);
+  ASSERT_EQ(relation.size(), 5u);
+  for (const char* backend : {"cpu", "plain"}) {
+    SearchReport report;
+    EXPECT_EQ(difference(nearest(model, {&query, 1}, 20, {backend, {}}, report).value()[0], relation), "");
+  }
+}
+
+TEST(Engine, ABatchOfManyBlocksIsTheSameAsOneByOne) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  const ModelPtr model = random_model(random, 300, 7, Rows::kMixed);
+  std::vector<Query> queries;
+  while (queries.size() < 2500) {
+    auto query = query_near_vector(*model, bytes_of(random_vector(random, 7, Rows::kGaussian))).value();
+    if (query) queries.push_back(std::move(*query));
+  }
+  SearchReport report;
+  const auto answers = nearest(model, queries, 3, {"cpu", {}}, report).value();
+  ASSERT_EQ(answers.size(), queries.size());
+  EXPECT_EQ(report.queries, 2500);
+  for (size_t q = 0; q < queries.size(); q += 7) {
+    const auto relation = reference_relation(*model, queries[q]);
+    ASSERT_EQ(difference(answers[q], std::span(relation).first(3)), "") << q;
+  }
+}
+
+TEST(Engine, ScoreWordsAndRankOf) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  for (const Rows kind : kAllRows) {
+    const ModelPtr model = random_model(random, 400, 9, kind);
+    for (const Query& query : random_queries(random, *model, kind)) {
+      const auto relation = reference_relation(*model, query);
+      std::vector<int32_t> ids(400);
+      for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i);
+      auto scored = score_words(*model, query, ids);
+      ASSERT_TRUE(std::is_sorted(scored.begin(), scored.end(), [](auto& a, auto& b) { return a.id < b.id; }));
+      std::sort(scored.begin(), scored.end(), ranks_before);
+      ASSERT_EQ(difference(scored, relation), "");
+      for (int i = 0; i < 5 && !relation.empty(); ++i) {
+        const size_t position = random() % relation.size();
+        SearchReport report;
+        EXPECT_EQ(rank_of(model, query, relation[position], {}, report).value(),
+                  static_cast<int64_t>(position) + 1);
+      }
+    }
+  }
+}
+
+TEST(Engine, CosineSimilarityHasTheRelationsBits) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  const ModelPtr model = random_model(random, 100, 50, Rows::kMixed);
+  const auto query = query_near_vector(*model, bytes_of(random_vector(random, 50, Rows::kGaussian))).value();
+  for (const Neighbor& row : reference_relation(*model, *query)) {
+    const std::span<const float> vector(model->vector(row.id), 50);
+    EXPECT_EQ(cosine_similarity(query->vector, vector), row.similarity);
+    EXPECT_EQ(cosine_similarity(vector, query->vector), row.similarity);
+  }
+}
+
+TEST(Engine, TheReportSaysWhatWasDone) {
+  std::mt19937_64 random(1);
+  const ModelPtr model = random_model(random, 640, 12, Rows::kGaussian);
+  const Query query = *query_near_word(*model, "w5");
+  SearchReport report;
+  ASSERT_TRUE(nearest(model, {&query, 1}, 10, {"cpu", {}}, report).ok());
+  EXPECT_EQ(report.backend, "cpu");
+  EXPECT_FALSE(report.device.empty());
+  EXPECT_EQ(report.queries, 1);
+  EXPECT_EQ(report.k, 10);
+  EXPECT_EQ(report.cost.rows_scanned, 640);
+  EXPECT_GE(report.cost.candidates, 10);
+  EXPECT_GT(report.cost.bytes_scanned, 0);
+  EXPECT_GE(report.total_us, report.cost.scan_us);
+  EXPECT_EQ(nearest(model, {}, 10, {}, report).value().size(), 0u);
+  EXPECT_EQ(report.queries, 0);
+}
+
+TEST(Engine, BatchesStaySmall) {
+  std::mt19937_64 random(1);
+  const ModelPtr model = random_model(random, 2000, 1, Rows::kGaussian);
+  EXPECT_EQ(queries_a_batch(*model, 10), 1024);
+  EXPECT_EQ(queries_a_batch(*model, 0), 1024);
+  EXPECT_EQ(queries_a_batch(*model, INT64_MAX), 1024);
+  EXPECT_LE(queries_a_batch(*model, INT64_MAX) * 2000 * 16, int64_t{64} << 20);
+}
+
+}  // namespace
+}  // namespace glove

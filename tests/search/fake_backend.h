@@ -1,0 +1,107 @@
+// Backends for tests of the engine: one that answers plainly, and one that does what it is told.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+
+#include "loader/exact_dot.h"
+#include "search/backend.h"
+
+namespace glove::testing {
+
+// Proposes every row, with no dots, and scores with exact_dot.
+class PlainBackend : public Backend {
+ public:
+  std::string_view name() const override { return "plain"; }
+  Status available() override { return {}; }
+  Status prepare(const ModelPtr&) override { return {}; }
+
+  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t,
+                                          const InterruptCheck& interrupted, ScanCost& cost) override {
+    if (interrupted && interrupted()) return Error{ErrorCode::kInterrupted, "interrupted"};
+    Candidates all;
+    all.ids.resize(static_cast<size_t>(model->words()));
+    std::iota(all.ids.rbegin(), all.ids.rend(), 0);
+    cost.rows_scanned += model->words();
+    cost.candidates += model->words() * static_cast<int64_t>(queries.size());
+    return std::vector<Candidates>(queries.size(), all);
+  }
+
+  Status score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
+                   const InterruptCheck& interrupted, ScanCost& cost) override {
+    for (int64_t i = 0; i < model->words(); ++i) {
+      if (interrupted && interrupted()) return Status(ErrorCode::kInterrupted, "interrupted");
+      dots[static_cast<size_t>(i)] = exact_dot(query.vector.data(), model->vector(i), model->dims());
+    }
+    cost.rows_scanned += model->words();
+    return {};
+  }
+
+  Residency residency(const Model&) const override { return {"mapped", "test", 0}; }
+  void release(const Model&) override {}
+};
+
+// What "scripted", the first backend of the registry, answers. By default it is not available.
+struct Script {
+  std::mutex mutex;
+  Status available = Status(ErrorCode::kUnavailable, "it was switched off");
+  Status prepare;
+  Status search;
+  int prepared = 0;
+  int searched = 0;
+  int released = 0;
+
+  static Script& instance() {
+    static Script script;
+    return script;
+  }
+};
+
+class ScriptedBackend final : public PlainBackend {
+ public:
+  std::string_view name() const override { return "scripted"; }
+
+  Status available() override {
+    Script& script = Script::instance();
+    const std::lock_guard lock(script.mutex);
+    return script.available;
+  }
+
+  Status prepare(const ModelPtr&) override {
+    Script& script = Script::instance();
+    const std::lock_guard lock(script.mutex);
+    ++script.prepared;
+    return script.prepare;
+  }
+
+  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
+                                          const InterruptCheck& interrupted, ScanCost& cost) override {
+    GLOVE_RETURN_IF_ERROR(count_search());
+    return PlainBackend::propose(model, queries, k, interrupted, cost);
+  }
+
+  Status score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
+                   const InterruptCheck& interrupted, ScanCost& cost) override {
+    GLOVE_RETURN_IF_ERROR(count_search());
+    return PlainBackend::score_all(model, query, dots, interrupted, cost);
+  }
+
+  void release(const Model&) override {
+    Script& script = Script::instance();
+    const std::lock_guard lock(script.mutex);
+    ++script.released;
+  }
+
+ private:
+  Status count_search() {
+    Script& script = Script::instance();
+    const std::lock_guard lock(script.mutex);
+    ++script.searched;
+    return script.search;
+  }
+};
+
+}  // namespace glove::testing

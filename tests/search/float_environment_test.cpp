@@ -1,0 +1,82 @@
+// Host processes run with denormals flushed or another rounding: same bits, and their settings come back.
+#include <gtest/gtest.h>
+
+#include <cfenv>
+
+#include "loader/float_environment.h"
+#include "search/engine.h"
+#include "tests/loader/random.h"
+#include "tests/search/random_model.h"
+#include "tests/search/reference.h"
+
+namespace glove {
+namespace {
+
+using namespace glove::testing;
+
+#if defined(__SSE__) || defined(__x86_64__)
+constexpr unsigned kFlushed = 0x8040;  // FTZ and DAZ
+
+class Host {
+ public:
+  Host() : saved_(_mm_getcsr()) {
+    std::fesetround(FE_DOWNWARD);
+    _mm_setcsr(_mm_getcsr() | kFlushed);
+  }
+  ~Host() {
+    EXPECT_EQ(_mm_getcsr() & kFlushed, kFlushed);
+    EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
+    std::fesetround(FE_TONEAREST);
+    _mm_setcsr(saved_);
+  }
+
+ private:
+  unsigned saved_;
+};
+
+TEST(FloatEnvironment, AHostWithFlushedDenormalsGetsTheSameBits) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  for (const Rows kind : {Rows::kDenormal, Rows::kTiny, Rows::kGaussian, Rows::kMixed}) {
+    const ModelPtr model = random_model(random, 700, 13, kind);
+    const std::vector<float> vector = random_vector(random, 13, Rows::kDenormal);
+    const auto everything = [&] {
+      std::vector<Neighbor> rows;
+      const auto add = [&](std::span<const Neighbor> more) {
+        rows.insert(rows.end(), more.begin(), more.end());
+      };
+      for (const MaybeQuery& query :
+           {query_near_word(*model, "w7"), query_near_vector(*model, bytes_of(vector)).value(),
+            query_expression(*model, "w1 - 0.3 * w2 + w3").value(),
+            query_near_expression(*model, "w9", "- w4").value()}) {
+        if (!query) continue;
+        SearchReport report;
+        for (const char* backend : {"cpu", "plain"})
+          for (const int64_t k : {5, 600})
+            add(nearest(model, {&*query, 1}, k, {backend, {}}, report).value()[0]);
+        Ranking ranking(model, *query, {}, 3, -1);
+        for (const int64_t position : {0, 20, 400}) {
+          const Neighbor row = *ranking.row(position).value();
+          const int32_t ids[] = {row.id};
+          add({&row, 1});
+          add(score_words(*model, *query, ids));
+          rows.push_back({static_cast<int32_t>(rank_of(model, *query, row, {}, report).value()),
+                          *cosine_similarity(query->vector, {model->vector(row.id), 13})});
+        }
+      }
+      return rows;
+    };
+    const std::vector<Neighbor> wanted = everything();
+    std::vector<Neighbor> got;
+    {
+      Host host;
+      got = everything();
+    }
+    EXPECT_FALSE(wanted.empty());
+    EXPECT_EQ(difference(got, wanted), "");
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace glove

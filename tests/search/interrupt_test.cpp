@@ -1,0 +1,65 @@
+// Every long loop stops when it is asked to.
+#include <gtest/gtest.h>
+
+#include "search/engine.h"
+#include "tests/search/random_model.h"
+#include "tests/search/reference.h"
+
+namespace glove {
+namespace {
+
+using namespace glove::testing;
+
+class Interrupt : public ::testing::Test {
+ protected:
+  // Runs `work` again and again, stopped at its first check, at its second, ..., until it gets through.
+  template <class Work>
+  int checks_of(Work work) {
+    for (int allowed = 0;; ++allowed) {
+      int left = allowed;
+      const SearchOptions options{"cpu", [&left] { return left-- <= 0; }};
+      const auto result = work(options);
+      if (result.ok()) return allowed;
+      EXPECT_EQ(result.error().code, ErrorCode::kInterrupted);
+    }
+  }
+
+  std::mt19937_64 random_{1};
+  ModelPtr model_ = random_model(random_, 30000, 20, Rows::kGaussian);
+  Query query_ = *query_near_word(*model_, "w1");
+  SearchReport report_;
+};
+
+TEST_F(Interrupt, StopsAScan) {
+  EXPECT_GE(checks_of([&](const SearchOptions& options) {
+              return nearest(model_, {&query_, 1}, 10, options, report_);
+            }),
+            1);
+}
+
+TEST_F(Interrupt, StopsABatch) {
+  const std::vector<Query> queries(50, query_);
+  EXPECT_GE(
+      checks_of([&](const SearchOptions& options) { return nearest(model_, queries, 10, options, report_); }),
+      50);
+}
+
+TEST_F(Interrupt, StopsAFullPassAndItsSort) {
+  const int pass =
+      checks_of([&](const SearchOptions& options) { return all_rows(model_, query_, options, report_); });
+  EXPECT_GE(pass, 1);
+  EXPECT_GT(checks_of([&](const SearchOptions& options) {
+              return nearest(model_, {&query_, 1}, 30000, options, report_);
+            }),
+            pass + 3);
+}
+
+TEST_F(Interrupt, StopsRankOf) {
+  const Neighbor row = reference_relation(*model_, query_)[17];
+  EXPECT_GE(
+      checks_of([&](const SearchOptions& options) { return rank_of(model_, query_, row, options, report_); }),
+      1);
+}
+
+}  // namespace
+}  // namespace glove

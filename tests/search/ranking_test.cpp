@@ -1,0 +1,95 @@
+// A ranking read row by row, in any order and with any hint, is the relation.
+#include <gtest/gtest.h>
+
+#include "search/engine.h"
+#include "tests/loader/random.h"
+#include "tests/search/random_model.h"
+#include "tests/search/reference.h"
+
+namespace glove {
+namespace {
+
+using namespace glove::testing;
+
+std::vector<Neighbor> read_all(Ranking& ranking) {
+  std::vector<Neighbor> rows;
+  for (int64_t position = 0;; ++position) {
+    const auto row = ranking.row(position);
+    EXPECT_TRUE(row.ok());
+    if (!row.ok() || !row.value()) return rows;
+    rows.push_back(*row.value());
+  }
+}
+
+TEST(Ranking, IsTheRelationWithAnyHintAndLimit) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  for (const Rows kind : kAllRows) {
+    const ModelPtr model = random_model(random, 5000, 3, kind);
+    const Query query = query_near_vector(*model, bytes_of({0.5f, -1, 2})).value().value();
+    const auto relation = reference_relation(*model, query);
+    for (const int64_t first : {0, 1, 10, 312, 313, 9999})
+      for (const int64_t limit : {-1, 0, 1, 40, 1300, 9999}) {
+        Ranking ranking(model, query, {}, first, limit);
+        const auto kept = limit < 0 ? relation.size() : std::min(relation.size(), static_cast<size_t>(limit));
+        ASSERT_EQ(difference(read_all(ranking), std::span(relation).first(kept)), "")
+            << first << ", " << limit;
+      }
+  }
+}
+
+TEST(Ranking, MayBeReadInAnyOrder) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  const ModelPtr model = random_model(random, 20000, 4, Rows::kMixed);
+  const Query query = query_near_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
+  const auto relation = reference_relation(*model, query);
+  for (int run = 0; run < 20; ++run) {
+    Ranking ranking(model, query, {}, 0, -1);
+    for (int i = 0; i < 20; ++i) {
+      const auto position = static_cast<int64_t>(random() % (relation.size() >> random() % 12));
+      const Neighbor* row = ranking.row(position).value();
+      ASSERT_TRUE(row);
+      ASSERT_EQ(difference({row, 1}, std::span(relation).subspan(static_cast<size_t>(position), 1)), "");
+    }
+    EXPECT_EQ(ranking.row(20000).value(), nullptr);
+    EXPECT_EQ(ranking.row(INT64_MAX).value(), nullptr);
+    EXPECT_EQ(ranking.row(-1).value(), nullptr);
+  }
+}
+
+TEST(Ranking, DoesNoMoreThanTwoSearchesAndOnePass) {
+  std::mt19937_64 random(1);
+  const ModelPtr model = random_model(random, 20000, 4, Rows::kGaussian);
+  const Query query = query_near_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
+  Ranking ranking(model, query, {"plain", {}}, 0, -1);
+  ASSERT_TRUE(ranking.row(0).value());
+  EXPECT_EQ(ranking.report().cost.rows_scanned, 20000);
+  EXPECT_EQ(ranking.report().k, 64);
+  ASSERT_TRUE(ranking.row(63).value());
+  EXPECT_EQ(ranking.report().cost.rows_scanned, 20000);
+  ASSERT_TRUE(ranking.row(64).value());
+  EXPECT_EQ(ranking.report().cost.rows_scanned, 40000);
+  EXPECT_EQ(read_all(ranking).size(), 20000u);
+  EXPECT_EQ(ranking.report().cost.rows_scanned, 60000);
+}
+
+TEST(Ranking, AnErrorCanBeTriedAgain) {
+  std::mt19937_64 random(1);
+  const ModelPtr model = random_model(random, 20000, 4, Rows::kGaussian);
+  const Query query = query_near_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
+  const auto relation = reference_relation(*model, query);
+  bool stop = false;
+  Ranking ranking(model, query, {"auto", [&] { return stop; }}, 0, -1);
+  for (const int64_t position : {0, 100, 5000, 19999}) {
+    stop = true;
+    EXPECT_EQ(ranking.row(position).error().code, ErrorCode::kInterrupted) << position;
+    stop = false;
+    const Neighbor* row = ranking.row(position).value();
+    ASSERT_TRUE(row);
+    EXPECT_EQ(row->id, relation[static_cast<size_t>(position)].id);
+  }
+}
+
+}  // namespace
+}  // namespace glove
