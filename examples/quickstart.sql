@@ -12,7 +12,7 @@ SELECT rank, word, round(similarity, 4) AS similarity FROM glove_nn('piano', NUL
 
 .print
 .print 'Words add and subtract: king - man + woman'
-SELECT rank, word, round(similarity, 4) AS similarity FROM glove_nn(NULL, 'king - man + woman', 5);
+SELECT rank, word, round(similarity, 4) AS similarity FROM glove_nn WHERE expr = 'king - man + woman' AND k = 5;
 
 .print
 .print Two words compared:
