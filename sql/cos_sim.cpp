@@ -45,7 +45,9 @@ Result<std::unique_ptr<Operand>> operand_of_blob(sqlite3_value* value, const cha
   for (size_t i = 0; i < operand->blob.size(); ++i)
     if (!std::isfinite(operand->blob[i]))
       return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: component ") + std::to_string(i + 1) +
-                                                    " of the " + which + " argument is NaN or infinite"};
+                                                    " of the " + which + " argument is " +
+                                                    (std::isnan(operand->blob[i]) ? "NaN" : "infinite") +
+                                                    "; every component must be finite"};
   operand->vector = operand->blob;
   operand->norm_squared =
       exact_dot(operand->vector.data(), operand->vector.data(), static_cast<int64_t>(operand->vector.size()));

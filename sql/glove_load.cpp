@@ -18,19 +18,12 @@
 #include "search/catalog.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/interrupt.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
 
 namespace glove::sql {
 namespace {
-
-constexpr int kVersionWithIsInterrupted = 3041000;
-
-// False once the connection was interrupted. SQLite before 3.41 cannot be asked, so there the
-// file is read to its end.
-bool may_go_on(sqlite3* db) {
-  return sqlite3_libversion_number() < kVersionWithIsInterrupted || sqlite3_is_interrupted(db) == 0;
-}
 
 Status glove_load(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view path, required_text(arguments, 0, "glove_load", "path"));
@@ -47,8 +40,8 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
   if (json) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kFile, "glove_load"));
   }
-  sqlite3* db = sqlite3_context_db_handle(context);
-  options.progress = [db](int64_t, int64_t) { return may_go_on(db); };
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  options.progress = [&poller](int64_t, int64_t) { return !poller.interrupted(); };
   GLOVE_ASSIGN_OR_RETURN(
       const std::string loaded,
       Catalog::instance().load(std::string(path), std::string(name.value_or("")), options));

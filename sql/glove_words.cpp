@@ -22,7 +22,7 @@
 #include "sql/boundary.h"
 #include "sql/glove_words_plan.h"
 #include "sql/register.h"
-#include "sql/sqlite_version.h"
+#include "sql/sqlite_features.h"
 
 namespace glove::sql {
 namespace {

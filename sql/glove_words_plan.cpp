@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sql/sqlite_version.h"
+#include "sql/sqlite_features.h"
 
 namespace glove::sql {
 namespace {
@@ -28,7 +28,8 @@ void keep_first(int& slot, int index) {
 }
 
 bool is_binary(sqlite3_index_info* info, int index) {
-  return sqlite3_stricmp(sqlite3_vtab_collation(info, index), "BINARY") == 0;
+  return sqlite_has(kSqliteVtabCollation) &&
+         sqlite3_stricmp(sqlite3_vtab_collation(info, index), "BINARY") == 0;
 }
 
 bool is_equality(int op) {
@@ -45,7 +46,7 @@ void find_on_id(Found& found, int op, int index) {
 void find_on_word(Found& found, sqlite3_index_info* info, int op, int index, bool utf8) {
   if (op == SQLITE_INDEX_CONSTRAINT_GLOB) keep_first(found.pattern, index);
   if (!is_binary(info, index)) return;
-  if (is_equality(op) && has_whole_in_lists()) {
+  if (is_equality(op) && sqlite_has(kSqliteVtabIn)) {
     // In SQLite's own loop over an IN list a value that is no TEXT would visit all words, once a
     // value: rows twice. So a list is taken whole or not at all, and an SQLite that cannot tell a list
     // from a value gets neither.
@@ -115,7 +116,7 @@ class Plan {
 
   bool is_literal(int index) const {
     sqlite3_value* value = nullptr;
-    return has_whole_in_lists() && sqlite3_vtab_rhs_value(info_, index, &value) == SQLITE_OK &&
+    return sqlite_has(kSqliteVtabIn) && sqlite3_vtab_rhs_value(info_, index, &value) == SQLITE_OK &&
            sqlite3_value_type(value) == SQLITE_TEXT;
   }
 

@@ -1,0 +1,62 @@
+// A connection with the extension, as a host program opens it, for tests that speak SQL.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glove::testing {
+
+// A row as text: NULL is "NULL", a BLOB is X'..', a REAL has 17 digits. Enough to compare.
+using Row = std::vector<std::string>;
+using Rows = std::vector<Row>;
+
+// One thread at a time. Fails the test (ADD_FAILURE) on what a test does not expect.
+class Connection {
+ public:
+  // `with_extension`: load the glove.so under test, through SQLite, as `.load` does.
+  explicit Connection(const std::string& file = ":memory:", bool with_extension = true);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  sqlite3* handle() { return db_; }
+
+  // All rows of all statements; an error fails the test.
+  Rows rows(std::string_view sql);
+  // The one value of one row.
+  std::string value(std::string_view sql);
+  // The message of the error that the SQL must end in.
+  std::string error(std::string_view sql);
+
+ private:
+  int run(std::string_view sql, Rows& rows);
+
+  sqlite3* db_ = nullptr;
+};
+
+// A folder of its own, removed with all it holds.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  // Writes a file and gives its path.
+  std::string write(const std::string& name, std::string_view content) const;
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  std::string folder_;
+};
+
+// Text as an SQL literal.
+std::string sql_text(std::string_view text);
+
+// Drops every model of the process, so that a test starts from nothing.
+void unload_all(Connection& connection);
+
+}  // namespace glove::testing

@@ -1,0 +1,125 @@
+// glove_load, glove_unload, glove_models: the life of a model.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/functions/models.h"
+
+namespace glove::testing {
+namespace {
+
+class Load : public TinyModelTest {
+ protected:
+  std::string load_error(const std::string& arguments) {
+    return connection.error("SELECT glove_load(" + arguments + ")");
+  }
+  std::string other() { return sql_text(folder.write("other.v1.txt", "a 1\nb 2\n")); }
+};
+
+TEST_F(Load, GivesTheNameAndTakesItFromTheFile) {
+  EXPECT_EQ(connection.value("SELECT glove_load(" + other() + ")"), "other.v1");
+  EXPECT_EQ(connection.value("SELECT glove_load(" + other() + ", NULL)"), "other.v1");
+  EXPECT_EQ(connection.value("SELECT glove_load(" + other() + ", 'x', NULL)"), "x");
+}
+
+TEST_F(Load, ModelsAreListedInTheOrderOfLoading) {
+  connection.rows("SELECT glove_load(" + other() + ")");
+  EXPECT_EQ(connection.rows(
+                "SELECT name, is_default, words, dims, path LIKE '%/' || name || '.txt' FROM glove_models"),
+            (Rows{{"tiny", "1", "8", "3", "1"}, {"other.v1", "0", "2", "1", "1"}}));
+  const Rows served =
+      connection.rows("SELECT backend, device <> '', device_bytes >= 0, state FROM glove_models");
+  ASSERT_EQ(served.size(), 2U);
+  EXPECT_EQ(served[0][0], "cpu");
+  EXPECT_EQ(served[0][1], "1");
+  EXPECT_EQ(served[0][2], "1");
+}
+
+TEST_F(Load, TheFirstIsTheDefaultUntilOneIsNamedMain) {
+  connection.rows("SELECT glove_load(" + other() + ")");
+  EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words"), "8");
+  connection.rows("SELECT glove_load(" + other() + ", 'main')");
+  EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words"), "2");
+  EXPECT_EQ(connection.value("SELECT glove_unload('main')"), "main");
+  EXPECT_EQ(connection.value("SELECT name FROM glove_models WHERE is_default"), "tiny");
+}
+
+TEST_F(Load, ReplacesAModelOfTheSameName) {
+  connection.rows("SELECT glove_load(" + other() + ", 'tiny')");
+  EXPECT_EQ(connection.rows("SELECT name, words FROM glove_models"), (Rows{{"tiny", "2"}}));
+}
+
+TEST_F(Load, AnotherConnectionSeesTheModels) {
+  Connection another;
+  EXPECT_EQ(another.value("SELECT name FROM glove_models"), "tiny");
+}
+
+TEST_F(Load, AScanGoesOnWhileItsModelIsUnloaded) {
+  EXPECT_EQ(
+      connection.rows("SELECT word, iif(id = 0, glove_unload('tiny'), '') FROM glove_words WHERE id < 3"),
+      (Rows{{"the", "tiny"}, {"king", ""}, {"queen", ""}}));
+}
+
+TEST_F(Load, WhatFailsLeavesTheModelsAsTheyWere) {
+  const Rows before = connection.rows("SELECT name, is_default, path, words FROM glove_models");
+  const std::string missing = folder.path("missing.txt");
+  EXPECT_NE(load_error(sql_text(missing)).find(missing), std::string::npos);
+  EXPECT_NE(load_error(sql_text(missing) + ", 'tiny'").find(missing), std::string::npos);
+  const std::string damaged = folder.write("damaged.txt", "a 1 2\nb 1\n");
+  EXPECT_NE(load_error(sql_text(damaged) + ", 'tiny'").find(damaged), std::string::npos);
+  EXPECT_NE(load_error(sql_text(folder.path(""))), "");
+  EXPECT_NE(load_error(sql_text(folder.write("empty.txt", ""))), "");
+  EXPECT_EQ(connection.rows("SELECT name, is_default, path, words FROM glove_models"), before);
+}
+
+TEST_F(Load, ArgumentErrors) {
+  EXPECT_EQ(load_error("NULL"), "glove_load: the path is NULL where text belongs");
+  EXPECT_EQ(load_error("x'00'"), "glove_load: the path is a BLOB where text belongs; CAST it AS TEXT");
+  EXPECT_EQ(load_error("''"), "glove_load: the path is empty or holds a NUL byte");
+  EXPECT_EQ(load_error("'a' || char(0)"), "glove_load: the path is empty or holds a NUL byte");
+  EXPECT_EQ(load_error(other() + ", ''"),
+            "glove_load: the name is empty; leave it out, or give NULL, to take the file's");
+  EXPECT_EQ(load_error(other() + ", x'00'"),
+            "glove_load: the name is a BLOB where text belongs; CAST it AS TEXT");
+  EXPECT_EQ(load_error(other() + ", 'a', x'00'"),
+            "glove_load: the options is a BLOB where text belongs; CAST it AS TEXT");
+  EXPECT_EQ(load_error(""), "wrong number of arguments to function glove_load()");
+}
+
+TEST_F(Load, Options) {
+  const auto with = [this](const std::string& options) { return other() + ", 'x', " + sql_text(options); };
+  for (const char* options : {"{}", "{\"threads\":0}", "{\"threads\":2}", "{\"verify\":false}"})
+    EXPECT_EQ(connection.value("SELECT glove_load(" + with(options) + ")"), "x") << options;
+  EXPECT_EQ(load_error(with("{")), "glove_load: the options are no JSON object such as {\"threads\":2}: {");
+  EXPECT_EQ(load_error(with("[1]")),
+            "glove_load: the options are no JSON object such as {\"threads\":2}: [1]");
+  EXPECT_EQ(load_error(with("{\"thread\":2}")),
+            "glove_load: unknown option \"thread\"; there are: verify, threads");
+  EXPECT_EQ(load_error(with("{\"threads\":\"2\"}")),
+            "glove_load: option \"threads\" is \"2\"; it takes an integer from 0 (all cores) to 1024");
+  EXPECT_EQ(load_error(with("{\"threads\":-1}")),
+            "glove_load: option \"threads\" is -1; it takes an integer from 0 (all cores) to 1024");
+  EXPECT_EQ(load_error(with("{\"threads\":18446744073709551615}")),
+            "glove_load: option \"threads\" is 18446744073709551615; it takes an integer from 0 (all cores) "
+            "to 1024");
+  EXPECT_EQ(load_error(with("{\"verify\":1}")), "glove_load: option \"verify\" is 1; it takes true or false");
+}
+
+TEST_F(Load, UnloadErrors) {
+  EXPECT_EQ(connection.error("SELECT glove_unload('nosuch')"),
+            "there is no model 'nosuch' to unload; the loaded models are: 'tiny'");
+  EXPECT_EQ(connection.error("SELECT glove_unload(NULL)"),
+            "glove_unload: the name is NULL where text belongs");
+}
+
+TEST_F(Load, TheEnvironmentNamesTheDefaultModel) {
+  unload_all(connection);
+  setenv("GLOVE_MODEL", folder.write("from-environment.txt", "a 1 0\nb 0 1\n").c_str(), 1);
+  EXPECT_EQ(connection.rows("SELECT name FROM glove_models"), Rows{}) << "looking must not load";
+  EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words"), "2");
+  EXPECT_EQ(connection.value("SELECT name FROM glove_models"), "from-environment");
+  unsetenv("GLOVE_MODEL");
+}
+
+}  // namespace
+}  // namespace glove::testing

@@ -1,0 +1,109 @@
+// What SQL sees of the extension, pinned: a change of any name, argument count, flag or column must be
+// made here too, and in docs/sql.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "tests/functions/connection.h"
+
+namespace glove::testing {
+namespace {
+
+// 2048 = DETERMINISTIC, 524288 = DIRECTONLY, 1048576 = SUBTYPE, 2097152 = INNOCUOUS.
+constexpr const char* kFunctions =
+    "SELECT name, narg, type, flags & (2048 | 524288 | 2097152) FROM pragma_function_list ORDER BY name, "
+    "narg";
+
+Rows difference(Rows with, Rows without) {
+  Rows result;
+  std::ranges::set_difference(with, without, std::back_inserter(result));
+  return result;
+}
+
+Rows sorted(Rows rows) {
+  std::ranges::sort(rows);
+  return rows;
+}
+
+TEST(Surface, Functions) {
+  Connection plain(":memory:", false);
+  Connection with_glove;
+  const Rows expected = {
+      {"cos_sim", "2", "s", "2048"},
+      {"cos_sim", "3", "s", "2048"},
+      {"glove_config", "1", "s", "524288"},
+      {"glove_config", "2", "s", "524288"},
+      {"glove_load", "1", "s", "524288"},
+      {"glove_load", "2", "s", "524288"},
+      {"glove_load", "3", "s", "524288"},
+      {"glove_load_table", "2", "s", "524288"},
+      {"glove_load_table", "3", "s", "524288"},
+      {"glove_oov", "1", "s", "2048"},
+      {"glove_oov", "2", "s", "2048"},
+      {"glove_unload", "1", "s", "524288"},
+      {"glove_vec", "1", "s", "2048"},
+      {"glove_vec", "2", "s", "2048"},
+      {"glove_version", "0", "s", "0"},
+  };
+  EXPECT_EQ(difference(sorted(with_glove.rows(kFunctions)), sorted(plain.rows(kFunctions))), expected);
+}
+
+TEST(Surface, Tables) {
+  Connection plain(":memory:", false);
+  Connection with_glove;
+  constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
+  const Rows expected = {{"glove_models"}, {"glove_nn"}, {"glove_stats"}, {"glove_words"}};
+  EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
+}
+
+// name type, with a + before hidden columns.
+std::string columns_of(const std::string& table) {
+  Connection connection;
+  return connection.value(
+      "SELECT group_concat(iif(hidden, '+', '') || name || ' ' || type, ', ') FROM pragma_table_xinfo(" +
+      sql_text(table) + ")");
+}
+
+TEST(Surface, ColumnsOfGloveNn) {
+  EXPECT_EQ(columns_of("glove_nn"),
+            "word TEXT, similarity REAL, rank INTEGER, +near TEXT, +expr TEXT, +k INTEGER, +model TEXT, "
+            "+backend TEXT");
+}
+
+TEST(Surface, ColumnsOfGloveModels) {
+  EXPECT_EQ(columns_of("glove_models"),
+            "name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER, file_bytes INTEGER, "
+            "backend TEXT, device TEXT, device_bytes INTEGER, state TEXT");
+}
+
+TEST(Surface, ColumnsOfGloveWords) {
+  EXPECT_EQ(columns_of("glove_words"), "id INTEGER, word TEXT, norm REAL, +model TEXT, +vector BLOB");
+}
+
+TEST(Surface, ColumnsOfGloveStats) {
+  EXPECT_EQ(columns_of("glove_stats"),
+            "model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER, "
+            "rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL, "
+            "select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL");
+}
+
+TEST(Surface, TablesAreReadOnlyAndCannotBeMadeAgain) {
+  Connection connection;
+  for (const char* table : {"glove_nn", "glove_models", "glove_words", "glove_stats"}) {
+    const std::string name = table;
+    EXPECT_EQ(connection.error("DELETE FROM " + name), "table " + name + " may not be modified");
+    EXPECT_EQ(connection.error("CREATE VIRTUAL TABLE t USING " + name), "no such module: " + name);
+  }
+}
+
+TEST(Surface, LoadingTwiceIntoOneConnectionIsFine) {
+  Connection connection;
+  char* message = nullptr;
+  EXPECT_EQ(sqlite3_load_extension(connection.handle(), GLOVE_EXTENSION, nullptr, &message), SQLITE_OK);
+  sqlite3_free(message);
+  EXPECT_EQ(connection.value("SELECT cos_sim(x'0000803f', x'0000803f')"), "1");
+}
+
+}  // namespace
+}  // namespace glove::testing
