@@ -23,28 +23,34 @@ double choose_scale(double largest, int64_t dims, int32_t max_code) {
 }  // namespace
 
 QuantizedQuery quantize_query(const Query& query, int32_t max_code) {
+  // Reciprocals, and rounding by a constant: a batch quantises a thousand queries on one thread. The error of
+  // both is far below the slack of the residual.
+  constexpr double kRoundingMagic = 0x1.8p52;
   const auto dims = static_cast<int64_t>(query.vector.size());
-  const double norm = std::sqrt(query.norm_squared);
-  double largest = 0;
-  for (const float x : query.vector) largest = std::max(largest, std::abs(x / norm));
+  const double inverse_norm = 1 / std::sqrt(query.norm_squared);
+  float largest = 0;
+  for (const float x : query.vector) largest = std::max(largest, std::fabs(x));
 
   QuantizedQuery result;
-  result.scale = choose_scale(largest, dims, max_code);
+  result.scale = choose_scale(largest * inverse_norm, dims, max_code);
   result.codes.resize(static_cast<size_t>(component_groups(dims) * kTileComponents));
-  double residual_squared = 0;
+  const double inverse_scale = 1 / result.scale;
+  const double limit = max_code;
+  double squares[4] = {};
   for (size_t j = 0; j < query.vector.size(); ++j) {
-    const double unit = query.vector[j] / norm;
-    const double limit = max_code;
-    const double code = std::clamp(std::nearbyint(result.scale * unit), -limit, limit);
-    const double rest = unit - code / result.scale;
-    residual_squared += rest * rest;
-    result.codes[j] = static_cast<int16_t>(code);
+    const double unit = query.vector[j] * inverse_norm;
+    const double rounded = (result.scale * unit + kRoundingMagic) - kRoundingMagic;
+    const double code = std::max(-limit, std::min(limit, rounded));
+    const double rest = unit - code * inverse_scale;
+    squares[j % 4] += rest * rest;
+    result.codes[j] = static_cast<int16_t>(static_cast<int32_t>(code));
     result.code_sum += static_cast<int32_t>(code);
   }
   const double tiny = std::ldexp(1.0, -40);
   const double slack = std::ldexp(1.0, -20);
+  const double residual_squared = (squares[0] + squares[1]) + (squares[2] + squares[3]);
   const double residual = std::sqrt(residual_squared) * (1 + tiny) + tiny;
-  result.inverse_scale = static_cast<float>(1 / result.scale);
+  result.inverse_scale = static_cast<float>(inverse_scale);
   result.error_slope = round_up((1 + residual) * (1 + slack));
   result.error_offset = round_up(residual + slack);
   return result;

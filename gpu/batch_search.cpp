@@ -1,0 +1,200 @@
+#include "gpu/batch_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "gpu/query_codes.h"
+#include "loader/quantize.h"
+
+namespace glove::cuda {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kUnscoredAnswer = 2048;  // rows of an answer when the vectors are not on the device
+
+// Cuts one allocation into arrays.
+class Cutter {
+ public:
+  int64_t take(int64_t bytes) {
+    const int64_t offset = size_;
+    size_ += (bytes + 255) / 256 * 256;
+    return offset;
+  }
+  int64_t size() const { return size_; }
+
+ private:
+  int64_t size_ = 0;
+};
+
+double microseconds_between(const Event& begin, const Event& end) {
+  float milliseconds = 0;
+  return cudaEventElapsedTime(&milliseconds, begin.get(), end.get()) == cudaSuccess ? milliseconds * 1e3 : 0;
+}
+
+}  // namespace
+
+// Where everything of a round lies. The first part of the device's memory is copied from the staging memory.
+struct BatchSearch::Layout {
+  int64_t queries, padded, fragments, vectors, parameters, sizes, copied;
+  int64_t sample_best, thresholds, lists, device_bytes;
+  int64_t answer_capacity, answer_sizes, answer_ids, answer_dots, answer_bytes;
+
+  Layout(const DeviceModel& model, const BatchPlan& plan, int64_t query_count, int64_t wanted)
+      : queries(query_count), padded((query_count + 31) / 32 * 32) {
+    Cutter device;
+    fragments = device.take(fragment_bytes(padded, model.dims));
+    vectors = device.take(padded * model.dims * 4);
+    parameters = device.take(padded * static_cast<int64_t>(sizeof(BatchQuery)));
+    sizes = device.take(padded * 4);
+    copied = device.size();
+    sample_best = device.take(padded * plan.sample_tiles * 4);
+    thresholds = device.take(padded * 4);
+    lists = device.take(padded * plan.list_capacity * static_cast<int64_t>(sizeof(ListedRow)));
+    device_bytes = device.size();
+    Cutter answer;
+    answer_capacity = model.vectors != nullptr ? wanted : std::max(kUnscoredAnswer, 8 * wanted);
+    answer_sizes = answer.take(queries * 4);
+    answer_ids = answer.take(queries * answer_capacity * 4);
+    answer_dots = answer.take(queries * answer_capacity * 8);
+    answer_bytes = answer.size();
+  }
+};
+
+Status BatchSearch::create() {
+  GLOVE_RETURN_IF_ERROR(stream_.create());
+  for (Event& event : events_) GLOVE_RETURN_IF_ERROR(event.create(cudaEventDefault));
+  return {};
+}
+
+Status BatchSearch::reserve(const Layout& layout) {
+  GLOVE_RETURN_IF_ERROR(device_.reserve(layout.device_bytes));
+  GLOVE_RETURN_IF_ERROR(staging_.reserve(layout.copied));
+  return answer_.reserve(layout.answer_bytes);
+}
+
+void BatchSearch::pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries) {
+  std::memset(staging_.data(), 0, static_cast<size_t>(layout.copied));
+  auto* parameters = staging_.as<BatchQuery>(layout.parameters);
+  for (int64_t i = 0; i < layout.padded; ++i) {
+    if (i >= layout.queries) {
+      parameters[i] = {{1, 1, 1}, 1};
+      continue;
+    }
+    const Query& query = queries[static_cast<size_t>(i)];
+    const QuantizedQuery quantized = quantize_for_batch(query);
+    pack_fragments(quantized.codes, i, model.dims, staging_.as<int8_t>(layout.fragments));
+    std::memcpy(staging_.as<float>(layout.vectors) + i * model.dims, query.vector.data(),
+                static_cast<size_t>(model.dims) * 4);
+    parameters[i] = {bound_of(quantized), query.norm_squared};
+  }
+}
+
+// Polls, so that an interrupt is seen; sleeps between polls of a long round.
+Status BatchSearch::wait(const InterruptCheck& interrupted) {
+  const auto start = Clock::now();
+  auto check_at = start + std::chrono::milliseconds(5);
+  bool stop = false;
+  while (true) {
+    const cudaError_t state = cudaStreamQuery(stream_.get());
+    if (state == cudaSuccess) break;
+    if (state != cudaErrorNotReady) return cuda_failure(state, "scanning a batch");
+    if (Clock::now() >= check_at) {
+      check_at = Clock::now() + std::chrono::milliseconds(5);
+      if (interrupted && interrupted()) stop = true;
+      if (Clock::now() - start > std::chrono::milliseconds(20))
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+  return stop ? Status(ErrorCode::kInterrupted, "interrupted") : Status();
+}
+
+Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
+                          std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
+                          ScanCost& cost) {
+  const auto start = Clock::now();
+  const Layout layout(model, plan, static_cast<int64_t>(queries.size()), wanted);
+  GLOVE_RETURN_IF_ERROR(reserve(layout));
+  pack(model, layout, queries);
+  scan_.codes = model.codes;
+  scan_.scales = model.scales;
+  scan_.residuals = model.residuals;
+  scan_.vectors = model.vectors;
+  scan_.norms_squared = model.norms_squared;
+  scan_.tiles = static_cast<int32_t>(tile_count(model.words));
+  scan_.groups = static_cast<int32_t>(component_groups(model.dims));
+  scan_.dims = static_cast<int32_t>(model.dims);
+  scan_.steps = static_cast<int32_t>(matrix_steps(model.dims));
+  scan_.fragments = device_.as<int8_t>(layout.fragments);
+  scan_.query_vectors = device_.as<float>(layout.vectors);
+  scan_.parameters = device_.as<BatchQuery>(layout.parameters);
+  scan_.queries = static_cast<int32_t>(layout.queries);
+  scan_.padded_queries = static_cast<int32_t>(layout.padded);
+  scan_.wanted = static_cast<int32_t>(wanted);
+  scan_.sample_tiles = static_cast<int32_t>(plan.sample_tiles);
+  scan_.sample_best = device_.as<float>(layout.sample_best);
+  scan_.thresholds = device_.as<float>(layout.thresholds);
+  scan_.list_sizes = device_.as<uint32_t>(layout.sizes);
+  scan_.lists = device_.as<ListedRow>(layout.lists);
+  scan_.list_capacity = static_cast<uint32_t>(plan.list_capacity);
+  scan_.answer_capacity = static_cast<uint32_t>(layout.answer_capacity);
+  scan_.answer_sizes = answer_.as<int32_t>(layout.answer_sizes);
+  scan_.answer_ids = answer_.as<int32_t>(layout.answer_ids);
+  scan_.answer_dots = answer_.as<double>(layout.answer_dots);
+
+  const cudaStream_t stream = stream_.get();
+  const auto record = [&](int i) { return cuda_status(cudaEventRecord(events_[i].get(), stream), "timing"); };
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(cudaMemcpyAsync(device_.data(), staging_.data(), static_cast<size_t>(layout.copied),
+                                  cudaMemcpyHostToDevice, stream),
+                  "copying queries"));
+  GLOVE_RETURN_IF_ERROR(record(0));
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_thresholds(scan_, shape, stream), "launching a batch"));
+  GLOVE_RETURN_IF_ERROR(record(1));
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_lists(scan_, shape, stream), "launching a batch"));
+  GLOVE_RETURN_IF_ERROR(record(2));
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_answers(scan_, stream), "launching a batch"));
+  GLOVE_RETURN_IF_ERROR(record(3));
+  GLOVE_RETURN_IF_ERROR(wait(interrupted));
+
+  const double select_us = microseconds_between(events_[0], events_[1]);
+  const double rescore_us = microseconds_between(events_[2], events_[3]);
+  const double wall_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  cost.select_us += select_us;
+  cost.rescore_us += rescore_us;
+  cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // packing, copying and launching included
+  cost.rows_scanned += model.words * layout.queries;
+  const int64_t row_bytes = component_groups(model.dims) * kTileComponents + 8;
+  cost.bytes_scanned += (scan_.tiles + plan.sample_tiles) * kTileRows * row_bytes;
+  return {};
+}
+
+Status BatchSearch::run(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
+                        std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
+                        std::vector<Candidates>& answers, std::vector<size_t>& again, ScanCost& cost) {
+  while (!queries.empty()) {
+    const auto part = queries.first(std::min(queries.size(), static_cast<size_t>(plan.queries_per_round)));
+    queries = queries.subspan(part.size());
+    GLOVE_RETURN_IF_ERROR(round(model, shape, plan, part, wanted, interrupted, cost));
+    for (size_t i = 0; i < part.size(); ++i) {
+      const int32_t size = scan_.answer_sizes[i];
+      Candidates candidates;
+      if (size == kListOverflow) {
+        again.push_back(answers.size());
+      } else {
+        const size_t begin = i * scan_.answer_capacity;
+        const size_t end = begin + static_cast<size_t>(size);
+        candidates.ids.assign(scan_.answer_ids + begin, scan_.answer_ids + end);
+        if (model.vectors != nullptr)
+          candidates.dots.assign(scan_.answer_dots + begin, scan_.answer_dots + end);
+        cost.candidates += size;
+      }
+      answers.push_back(std::move(candidates));
+    }
+  }
+  return {};
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,45 @@
+// Many queries on a CUDA device: packing, four launches a round, and reading the answers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpu/cuda_memory.h"
+#include "gpu/device.h"
+#include "gpu/kernels/batch_scan.h"
+#include "gpu/plan.h"
+
+namespace glove::cuda {
+
+// A stream and its scratch memory. Lent to one thread at a time. Allocates only when a batch is larger than
+// any before.
+class BatchSearch {
+ public:
+  Status create();
+
+  // Appends to `answers` the candidates of each query, in order; to `again` the positions (in `answers`) of
+  // queries whose list overflowed and whose candidates are therefore missing. REQUIRES: plan =
+  // plan_batch(...) of this model and worthwhile.
+  Status run(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
+             std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
+             std::vector<Candidates>& answers, std::vector<size_t>& again, ScanCost& cost);
+
+ private:
+  struct Layout;
+  Status round(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
+               std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
+               ScanCost& cost);
+  Status reserve(const Layout& layout);
+  void pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries);
+  Status wait(const InterruptCheck& interrupted);
+
+  Stream stream_;
+  Event events_[4];
+  DeviceMemory device_;
+  PinnedMemory staging_;
+  PinnedMemory answer_;
+  BatchScan scan_ = {};
+};
+
+}  // namespace glove::cuda

@@ -1,0 +1,23 @@
+// A barrier for all blocks of a cooperative launch.
+#pragma once
+
+#include <cstdint>
+
+namespace glove::cuda {
+
+// Called once a launch by all threads of all blocks, which are all resident (cudaLaunchCooperativeKernel).
+// `arrived` is 0 before the launch. What any thread wrote before is visible to all after, through L2
+// (__ldcg).
+__device__ inline void grid_barrier(uint32_t* arrived) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(arrived, 1u);
+    while (*static_cast<volatile uint32_t*>(arrived) < gridDim.x) {
+    }
+    __threadfence();
+  }
+  __syncthreads();
+}
+
+}  // namespace glove::cuda

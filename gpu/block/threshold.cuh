@@ -1,0 +1,54 @@
+// The threshold that a histogram of lower bounds gives, by one block.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/bounds.h"
+#include "gpu/warp/reduce.cuh"
+
+namespace glove::cuda {
+
+// Shared memory of block_threshold.
+struct ThresholdScratch {
+  uint32_t warp_sums[32];
+  float threshold;
+};
+
+// The floor of the bin in which the `wanted`-th largest lower bound lies, -infinity if there are fewer.
+// Called by all threads of a block of whole warps; every thread gets the result. `counts`: [kBins] in shared
+// or global memory, complete and visible before the call.
+__device__ inline float block_threshold(const uint32_t* counts, uint32_t wanted, ThresholdScratch& scratch) {
+  const int threads = static_cast<int>(blockDim.x);
+  const int per_thread = (kBins + threads - 1) / threads;
+  const int first = static_cast<int>(threadIdx.x) * per_thread;  // positions from the top bin down
+  const int last = min(kBins, first + per_thread);
+  uint32_t mine = 0;
+  for (int p = first; p < last; ++p) mine += __ldcg(counts + (kBins - 1 - p));
+
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const int warp = static_cast<int>(threadIdx.x) >> 5;
+  uint32_t inclusive = mine;
+#pragma unroll
+  for (int offset = 1; offset < 32; offset *= 2) {
+    const uint32_t below = __shfl_up_sync(kFullWarp, inclusive, offset);
+    if (lane >= offset) inclusive += below;
+  }
+  if (lane == 31) scratch.warp_sums[warp] = inclusive;
+  if (threadIdx.x == 0) scratch.threshold = -INFINITY;
+  __syncthreads();
+  uint32_t before = inclusive - mine;
+  for (int w = 0; w < warp; ++w) before += scratch.warp_sums[w];
+  if (before < wanted && before + mine >= wanted) {
+    int p = first;
+    while (true) {
+      before += __ldcg(counts + (kBins - 1 - p));
+      if (before >= wanted) break;
+      ++p;
+    }
+    scratch.threshold = bin_floor(kBins - 1 - p);
+  }
+  __syncthreads();
+  return scratch.threshold;
+}
+
+}  // namespace glove::cuda

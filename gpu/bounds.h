@@ -1,0 +1,42 @@
+// The arithmetic of bounds and thresholds that host and device share.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define GLOVE_HOST_DEVICE __host__ __device__
+#else
+#define GLOVE_HOST_DEVICE
+#endif
+
+namespace glove::cuda {
+
+// For a row with scale s, residual r and codes c, and a query's codes Q:
+//   estimate = sum(c * Q) * (s * inverse_scale)
+//   error    = r * slope + offset
+// and estimate - error <= similarity <= estimate + error, with every float rounding covered.
+struct QueryBound {
+  float inverse_scale = 0;  // 1 / S
+  float slope = 0;          // 1 + r_q, rounded up
+  float offset = 0;         // r_q + 2^-20, rounded up
+};
+
+// Thresholds are found by counting lower bounds in bins of width 2^-11 over [-1, 1).
+constexpr int kBins = 4096;
+constexpr float kBinsPerUnit = 2048.0f;
+
+// The smallest lower bound that counts in `bin`: bin 0 takes everything below the second bin.
+GLOVE_HOST_DEVICE inline float bin_floor(int bin) {
+  return bin <= 0 ? -__builtin_inff() : static_cast<float>(bin) / kBinsPerUnit - 1.0f;
+}
+
+// bin_floor(bin_of(x)) <= x for every float x but NaN, and bin_of is monotone.
+GLOVE_HOST_DEVICE inline int bin_of(float lower_bound) {
+  if (!(lower_bound > -1.0f)) return 0;
+  if (lower_bound >= 1.0f) return kBins - 1;
+  int bin = static_cast<int>((lower_bound + 1.0f) * kBinsPerUnit);  // lower_bound + 1 may round up
+  if (bin > kBins - 1) bin = kBins - 1;
+  return bin_floor(bin) <= lower_bound ? bin : bin - 1;
+}
+
+}  // namespace glove::cuda

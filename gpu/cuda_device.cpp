@@ -1,0 +1,303 @@
+#include "gpu/cuda_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "gpu/batch_search.h"
+#include "gpu/cuda_error.h"
+#include "gpu/cuda_memory.h"
+#include "gpu/kernels/score_all.h"
+#include "gpu/plan.h"
+#include "gpu/pool.h"
+#include "gpu/single_search.h"
+#include "loader/quantize.h"
+
+namespace glove::cuda {
+namespace {
+
+constexpr int64_t kLaneBuffer = int64_t{2}
+                                << 20;  // small enough to stay in the cache until the device reads it
+constexpr int64_t kScorePiece = int64_t{1} << 22;  // rows whose dots come back at a time
+
+class CudaLane : public CopyLane {
+ public:
+  Status create() {
+    GLOVE_RETURN_IF_ERROR(stream_.create());
+    for (int i = 0; i < 2; ++i) {
+      GLOVE_RETURN_IF_ERROR(buffers_[i].reserve(kLaneBuffer));
+      GLOVE_RETURN_IF_ERROR(copied_[i].create(cudaEventDisableTiming));
+    }
+    return {};
+  }
+
+  Result<std::span<std::byte>> next_buffer() override {
+    const ScopedDevice current(0);
+    turn_ ^= 1;
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventSynchronize(copied_[turn_].get()), "copying to the device"));
+    return std::span<std::byte>(buffers_[turn_].data(), static_cast<size_t>(kLaneBuffer));
+  }
+
+  Status copy(std::byte* device_address, int64_t bytes) override {
+    const ScopedDevice current(0);
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(cudaMemcpyAsync(device_address, buffers_[turn_].data(), static_cast<size_t>(bytes),
+                                    cudaMemcpyHostToDevice, stream_.get()),
+                    "copying to the device"));
+    return cuda_status(cudaEventRecord(copied_[turn_].get(), stream_.get()), "copying to the device");
+  }
+
+  Status finish() override {
+    const ScopedDevice current(0);
+    return cuda_status(cudaStreamSynchronize(stream_.get()), "copying to the device");
+  }
+
+ private:
+  Stream stream_;
+  PinnedMemory buffers_[2];
+  Event copied_[2];
+  int turn_ = 0;
+};
+
+// What score_all needs of the device.
+struct ScoreSearch {
+  Stream stream;
+  Event events[2];
+  DeviceMemory query;
+  DeviceMemory dots;
+  PinnedMemory staging;
+
+  Status create() {
+    GLOVE_RETURN_IF_ERROR(stream.create());
+    for (Event& event : events) GLOVE_RETURN_IF_ERROR(event.create(cudaEventDefault));
+    return {};
+  }
+};
+
+class CudaDevice : public Device {
+ public:
+  explicit CudaDevice(DeviceInfo info) : info_(std::move(info)), owner_(getpid()) {}
+  Status create() { return cuda_status(batch_shape(0, &batch_shape_), "asking for the device's limits"); }
+
+  const DeviceInfo& info() const override { return info_; }
+  Result<int64_t> free_bytes() override;
+  Result<DeviceBlock> allocate(int64_t bytes) override;
+  void deallocate(std::byte* data) override;
+  Result<std::vector<std::unique_ptr<CopyLane>>> take_lanes(int count) override;
+  void give_back_lanes(std::vector<std::unique_ptr<CopyLane>> lanes) override;
+  Result<std::vector<Candidates>> propose(const DeviceModel& model, std::span<const Query> queries,
+                                          int64_t wanted, const InterruptCheck& interrupted,
+                                          ScanCost& cost) override;
+  Status score_all(const DeviceModel& model, const Query& query, std::span<double> dots,
+                   const InterruptCheck& interrupted, ScanCost& cost) override;
+
+ private:
+  Result<ScanShape> scan_shape(int64_t dims);
+  Result<Candidates> propose_one(const DeviceModel& model, const Query& query, int64_t wanted,
+                                 const InterruptCheck& interrupted, ScanCost& cost);
+
+  const DeviceInfo info_;
+  const pid_t owner_;
+  BatchShape batch_shape_;
+  std::atomic<uint32_t> scans_{0};
+
+  std::mutex mutex_;
+  std::map<int64_t, ScanShape> scan_shapes_;  // by dims
+  std::vector<std::unique_ptr<CopyLane>> idle_lanes_;
+
+  Pool<SingleSearch> single_searches_;
+  Pool<BatchSearch> batch_searches_;
+  Pool<ScoreSearch> score_searches_;
+};
+
+Result<int64_t> CudaDevice::free_bytes() {
+  const ScopedDevice current(0);
+  size_t free = 0;
+  size_t total = 0;
+  GLOVE_RETURN_IF_ERROR(cuda_status(cudaMemGetInfo(&free, &total), "asking for free memory"));
+  return static_cast<int64_t>(free);
+}
+
+Result<DeviceBlock> CudaDevice::allocate(int64_t bytes) {
+  const ScopedDevice current(0);
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, static_cast<size_t>(bytes));
+  if (error == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    return Error{ErrorCode::kOutOfMemory,
+                 info_.name + " could not give " + std::to_string(bytes) + " bytes of its memory"};
+  }
+  GLOVE_RETURN_IF_ERROR(cuda_status(error, "allocating device memory"));
+  return DeviceBlock(this, static_cast<std::byte*>(data), bytes);
+}
+
+void CudaDevice::deallocate(std::byte* data) {
+  if (getpid() != owner_) return;  // a forked child does not own the driver's state
+  const ScopedDevice current(0);
+  static_cast<void>(cudaFree(data));
+}
+
+Result<std::vector<std::unique_ptr<CopyLane>>> CudaDevice::take_lanes(int count) {
+  const ScopedDevice current(0);
+  std::vector<std::unique_ptr<CopyLane>> lanes;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!idle_lanes_.empty() && static_cast<int>(lanes.size()) < count) {
+      lanes.push_back(std::move(idle_lanes_.back()));
+      idle_lanes_.pop_back();
+    }
+  }
+  while (static_cast<int>(lanes.size()) < count) {
+    auto lane = std::make_unique<CudaLane>();
+    Status status = lane->create();
+    if (!status.ok() && lanes.empty()) return status.error();
+    if (!status.ok()) break;  // fewer lanes are slower and no worse
+    lanes.push_back(std::move(lane));
+  }
+  return lanes;
+}
+
+void CudaDevice::give_back_lanes(std::vector<std::unique_ptr<CopyLane>> lanes) {
+  const std::lock_guard lock(mutex_);
+  for (auto& lane : lanes) idle_lanes_.push_back(std::move(lane));
+}
+
+Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = scan_shapes_.find(dims); found != scan_shapes_.end()) return found->second;
+  ScanShape shape;
+  GLOVE_RETURN_IF_ERROR(cuda_status(single_scan_shape(0, dims, &shape), "preparing the scan"));
+  scan_shapes_[dims] = shape;
+  return shape;
+}
+
+Result<Candidates> CudaDevice::propose_one(const DeviceModel& model, const Query& query, int64_t wanted,
+                                           const InterruptCheck& interrupted, ScanCost& cost) {
+  GLOVE_ASSIGN_OR_RETURN(const ScanShape shape, scan_shape(model.dims));
+  GLOVE_ASSIGN_OR_RETURN(auto search, single_searches_.take());
+  // Every other scan starts where the one before ended, with what is in the cache.
+  const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
+  return search->run(model, shape, query, wanted, reversed, interrupted, cost);
+}
+
+Result<std::vector<Candidates>> CudaDevice::propose(const DeviceModel& model, std::span<const Query> queries,
+                                                    int64_t wanted, const InterruptCheck& interrupted,
+                                                    ScanCost& cost) {
+  const ScopedDevice current(0);
+  std::vector<Candidates> answers;
+  answers.reserve(queries.size());
+  std::vector<size_t> singly;
+  const BatchPlan plan = plan_batch(model.words, model.dims, static_cast<int64_t>(queries.size()), wanted);
+  if (plan.worthwhile) {
+    GLOVE_ASSIGN_OR_RETURN(auto search, batch_searches_.take());
+    GLOVE_RETURN_IF_ERROR(
+        search->run(model, batch_shape_, plan, queries, wanted, interrupted, answers, singly, cost));
+  } else {
+    answers.resize(queries.size());
+    for (size_t i = 0; i < queries.size(); ++i) singly.push_back(i);
+  }
+  for (const size_t i : singly) {
+    GLOVE_ASSIGN_OR_RETURN(answers[i], propose_one(model, queries[i], wanted, interrupted, cost));
+    if (interrupted && queries.size() > 1 && interrupted())
+      return Error{ErrorCode::kInterrupted, "interrupted"};
+  }
+  return answers;
+}
+
+Status CudaDevice::score_all(const DeviceModel& model, const Query& query, std::span<double> dots,
+                             const InterruptCheck& interrupted, ScanCost& cost) {
+  const ScopedDevice current(0);
+  GLOVE_ASSIGN_OR_RETURN(auto search, score_searches_.take());
+  const cudaStream_t stream = search->stream.get();
+  const int64_t piece = std::min(kScorePiece, model.words);
+  GLOVE_RETURN_IF_ERROR(search->query.reserve(model.dims * 4));
+  GLOVE_RETURN_IF_ERROR(search->dots.reserve(piece * 8));
+  GLOVE_RETURN_IF_ERROR(search->staging.reserve(std::max(piece * 8, model.dims * 4)));
+  std::copy(query.vector.begin(), query.vector.end(), search->staging.as<float>());
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(cudaMemcpyAsync(search->query.data(), search->staging.data(),
+                                  static_cast<size_t>(model.dims) * 4, cudaMemcpyHostToDevice, stream),
+                  "copying the query"));
+  for (int64_t first = 0; first < model.words; first += piece) {
+    const int64_t rows = std::min(piece, model.words - first);
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventRecord(search->events[0].get(), stream), "timing"));
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(launch_score_all(model.vectors + first * model.dims, search->query.as<float>(), rows,
+                                     static_cast<int32_t>(model.dims), search->dots.as<double>(), stream),
+                    "launching a pass"));
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(cudaMemcpyAsync(search->staging.data(), search->dots.data(),
+                                    static_cast<size_t>(rows) * 8, cudaMemcpyDeviceToHost, stream),
+                    "copying similarities"));
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventRecord(search->events[1].get(), stream), "timing"));
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream), "scoring every row"));
+    float milliseconds = 0;
+    if (cudaEventElapsedTime(&milliseconds, search->events[0].get(), search->events[1].get()) == cudaSuccess)
+      cost.rescore_us += milliseconds * 1e3;
+    std::copy_n(search->staging.as<double>(), rows, dots.begin() + first);
+    if (interrupted && interrupted()) return {ErrorCode::kInterrupted, "interrupted"};
+  }
+  cost.rows_scanned += model.words;
+  cost.bytes_scanned += model.words * model.dims * 4;
+  return {};
+}
+
+// Whether this build has machine code, or code that the driver can compile, for the device.
+Status check_code_for(const DeviceInfo& info) {
+  ScanShape shape;
+  const cudaError_t error = single_scan_shape(0, 4, &shape);
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
+    static_cast<void>(cudaGetLastError());
+    return {ErrorCode::kUnavailable, "this build has no code for " + info.name + " (compute capability " +
+                                         std::to_string(info.compute_capability / 10) + "." +
+                                         std::to_string(info.compute_capability % 10) + ")"};
+  }
+  return cuda_status(error, "preparing the scan");
+}
+
+// Why there is no device, in words that say what to do.
+Error no_device(cudaError_t error) {
+  static_cast<void>(cudaGetLastError());
+  if (error == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    static_cast<void>(cudaDriverGetVersion(&driver));
+    if (driver == 0) return {ErrorCode::kUnavailable, "there is no NVIDIA driver on this machine"};
+    return {ErrorCode::kUnavailable, "the NVIDIA driver supports CUDA " + std::to_string(driver / 1000) +
+                                         "." + std::to_string(driver % 1000 / 10) +
+                                         ", and this build needs CUDA " +
+                                         std::to_string(CUDART_VERSION / 1000) + "; install a newer driver"};
+  }
+  if (error == cudaErrorNoDevice || error == cudaSuccess)
+    return {ErrorCode::kUnavailable, "the NVIDIA driver shows no device (is CUDA_VISIBLE_DEVICES set?)"};
+  return cuda_failure(error, "looking for a device");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_cuda_device() {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted != cudaSuccess || count == 0) return no_device(counted);
+  const ScopedDevice current(0);
+  cudaDeviceProp properties;
+  GLOVE_RETURN_IF_ERROR(cuda_status(cudaGetDeviceProperties(&properties, 0), "asking for the device"));
+  DeviceInfo info;
+  info.name = properties.name;
+  info.compute_capability = properties.major * 10 + properties.minor;
+  info.multiprocessors = properties.multiProcessorCount;
+  info.total_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  if (info.compute_capability < 75)
+    return Error{ErrorCode::kUnavailable,
+                 info.name + " is too old: compute capability 7.5 (Turing) or later is needed"};
+  if (properties.cooperativeLaunch == 0)
+    return Error{ErrorCode::kUnavailable, info.name + " cannot launch cooperative kernels"};
+  GLOVE_RETURN_IF_ERROR(check_code_for(info));
+  auto device = std::make_unique<CudaDevice>(std::move(info));
+  GLOVE_RETURN_IF_ERROR(device->create());
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,44 @@
+// CUDA's error codes as values.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "loader/status.h"
+
+namespace glove::cuda {
+
+// What failed, as kOutOfMemory or, for everything else, kUnavailable: after most other errors a context is
+// lost. Clears the thread's last error, so that the host application does not meet it.
+inline Error cuda_failure(cudaError_t error, const char* what) {
+  static_cast<void>(cudaGetLastError());
+  const ErrorCode code =
+      error == cudaErrorMemoryAllocation ? ErrorCode::kOutOfMemory : ErrorCode::kUnavailable;
+  return Error{code, std::string("CUDA: ") + what + ": " + cudaGetErrorString(error)};
+}
+
+inline Status cuda_status(cudaError_t error, const char* what) {
+  return error == cudaSuccess ? Status() : Status(cuda_failure(error, what));
+}
+
+// Makes a device current for the calling thread and puts the host application's choice back.
+class ScopedDevice {
+ public:
+  explicit ScopedDevice(int device) {
+    if (cudaGetDevice(&previous_) != cudaSuccess) previous_ = device;
+    if (previous_ != device) static_cast<void>(cudaSetDevice(device));
+    changed_ = previous_ != device;
+  }
+  ~ScopedDevice() {
+    if (changed_) static_cast<void>(cudaSetDevice(previous_));
+  }
+  ScopedDevice(const ScopedDevice&) = delete;
+  ScopedDevice& operator=(const ScopedDevice&) = delete;
+
+ private:
+  int previous_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace glove::cuda

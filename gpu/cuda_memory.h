@@ -1,0 +1,109 @@
+// Owners of memory and streams of the CUDA runtime, which grow and never shrink. Move nowhere. The caller has
+// the device current.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/cuda_error.h"
+#include "loader/status.h"
+
+namespace glove::cuda {
+
+class Stream {
+ public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() {
+    if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
+  }
+  Status create() {
+    return cuda_status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  }
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() {
+    if (event_ != nullptr) static_cast<void>(cudaEventDestroy(event_));
+  }
+  Status create(unsigned flags) {
+    return cuda_status(cudaEventCreateWithFlags(&event_, flags), "making an event");
+  }
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory() { static_cast<void>(cudaFree(data_)); }
+
+  // At least `bytes`; what was there is lost when it grows.
+  Status reserve(int64_t bytes) {
+    if (bytes <= bytes_) return {};
+    static_cast<void>(cudaFree(data_));
+    data_ = nullptr;
+    bytes_ = 0;
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(cudaMalloc(&data_, static_cast<size_t>(bytes)), "allocating scratch memory"));
+    bytes_ = bytes;
+    return {};
+  }
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  template <class T>
+  T* as(int64_t offset = 0) const {
+    return reinterpret_cast<T*>(data() + offset);
+  }
+
+ private:
+  void* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+// Host memory that copies read at full speed and that kernels see at the same address.
+class PinnedMemory {
+ public:
+  PinnedMemory() = default;
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  ~PinnedMemory() { static_cast<void>(cudaFreeHost(data_)); }
+
+  Status reserve(int64_t bytes) {
+    if (bytes <= bytes_) return {};
+    static_cast<void>(cudaFreeHost(data_));
+    data_ = nullptr;
+    bytes_ = 0;
+    GLOVE_RETURN_IF_ERROR(cuda_status(
+        cudaHostAlloc(&data_, static_cast<size_t>(bytes), cudaHostAllocMapped | cudaHostAllocPortable),
+        "allocating pinned memory"));
+    bytes_ = bytes;
+    return {};
+  }
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  template <class T>
+  T* as(int64_t offset = 0) const {
+    return reinterpret_cast<T*>(data() + offset);
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace glove::cuda

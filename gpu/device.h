@@ -1,0 +1,113 @@
+// What the backend needs of a GPU. CudaDevice (gpu/cuda_device.h) is the real one; tests have one
+// made of host memory, so that everything on this side of the interface is tested without a GPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/query_codes.h"
+#include "loader/status.h"
+#include "search/backend.h"
+
+namespace glove::cuda {
+
+struct DeviceInfo {
+  std::string name;          // "NVIDIA H200"
+  int compute_capability{};  // 90 = 9.0
+  int multiprocessors{};
+  int64_t total_bytes{};
+};
+
+class Device;
+
+// Device memory that frees itself. Move-only. The device outlives it.
+class DeviceBlock {
+ public:
+  DeviceBlock() = default;
+  DeviceBlock(Device* device, std::byte* data, int64_t bytes) : device_(device), data_(data), bytes_(bytes) {}
+  DeviceBlock(DeviceBlock&& other) noexcept { swap(other); }
+  DeviceBlock& operator=(DeviceBlock&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~DeviceBlock();
+
+  std::byte* data() const { return data_; }  // a device address
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  void swap(DeviceBlock& other) {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+  Device* device_ = nullptr;
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+// A model's arrays in device memory, padded to whole tiles of kTileRows rows: padding rows have codes 0,
+// scale 0 and residual +infinity, as zero rows have. Device addresses.
+struct DeviceModel {
+  int64_t words = 0;
+  int64_t dims = 0;
+  const int8_t* codes = nullptr;
+  const float* scales = nullptr;
+  const float* residuals = nullptr;
+  const float* vectors = nullptr;         // [words, dims], or null if they are not (yet) there
+  const double* norms_squared = nullptr;  // [words], there if `vectors` are
+};
+
+// One thread's way of moving bytes to the device: staging memory that the device reads while the
+// thread fills the next piece. One thread at a time.
+class CopyLane {
+ public:
+  virtual ~CopyLane() = default;
+
+  // Staging memory that no copy reads any more: waits if it must.
+  virtual Result<std::span<std::byte>> next_buffer() = 0;
+
+  // Starts copying the first `bytes` of the buffer that next_buffer() gave last.
+  virtual Status copy(std::byte* device_address, int64_t bytes) = 0;
+
+  // Waits until everything copied through this lane is there.
+  virtual Status finish() = 0;
+};
+
+// Every member may be called from any thread. A function that fails with kUnavailable means that the
+// device is lost: nothing will work on it again.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const = 0;
+  virtual Result<int64_t> free_bytes() = 0;
+
+  // kOutOfMemory if the device has not that much.
+  virtual Result<DeviceBlock> allocate(int64_t bytes) = 0;
+  virtual void deallocate(std::byte* data) = 0;
+
+  // Lanes are made once and reused. `count` of them, from now until they are given back.
+  virtual Result<std::vector<std::unique_ptr<CopyLane>>> take_lanes(int count) = 0;
+  virtual void give_back_lanes(std::vector<std::unique_ptr<CopyLane>> lanes) = 0;
+
+  // Backend::propose for the best `wanted` rows that are not zero; excluded words are not looked at.
+  // Adds scan, select and rescore times and candidates to `cost`.
+  virtual Result<std::vector<Candidates>> propose(const DeviceModel& model, std::span<const Query> queries,
+                                                  int64_t wanted, const InterruptCheck& interrupted,
+                                                  ScanCost& cost) = 0;
+
+  // Backend::score_all. REQUIRES: model.vectors.
+  virtual Status score_all(const DeviceModel& model, const Query& query, std::span<double> dots,
+                           const InterruptCheck& interrupted, ScanCost& cost) = 0;
+};
+
+inline DeviceBlock::~DeviceBlock() {
+  if (data_ != nullptr) device_->deallocate(data_);
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,246 @@
+#include "gpu/device_backend.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "gpu/residency.h"
+#include "loader/exact_dot.h"
+#include "loader/float_environment.h"
+
+namespace glove::cuda {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+// A model's place in the backend. `mutex` is held during an upload, so that one thread uploads and the others
+// wait.
+struct Entry {
+  std::mutex mutex;
+  std::shared_ptr<ResidentModel> resident;
+  std::optional<Error> failure;  // of the last upload; the next prepare() tries again
+  std::atomic<bool> uploading{false};
+};
+
+class DeviceBackend : public Backend {
+ public:
+  DeviceBackend(DeviceFactory open_device, MemoryLimit memory_limit)
+      : open_device_(std::move(open_device)), memory_limit_(std::move(memory_limit)) {}
+
+  std::string_view name() const override { return "cuda"; }
+  Status available() override;
+  Status prepare(const ModelPtr& model) override;
+  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
+                                          const InterruptCheck& interrupted, ScanCost& cost) override;
+  Status score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
+                   const InterruptCheck& interrupted, ScanCost& cost) override;
+  Residency residency(const Model& model) const override;
+  void release(const Model& model) override;
+
+ private:
+  // A forked child has its parent's addresses but not its driver: nothing of CUDA may be called in it.
+  bool in_forked_child() const { return owner_ != 0 && owner_ != getpid(); }
+  std::shared_ptr<Entry> entry_of(uint64_t id, bool create) const;
+  Result<int64_t> budget();
+  Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model);
+  Result<std::shared_ptr<ResidentModel>> resident(const ModelPtr& model);
+  void note_error(const Error& error);
+
+  const DeviceFactory open_device_;
+  const MemoryLimit memory_limit_;
+
+  mutable std::mutex mutex_;  // guards everything below; never held while the device works
+  bool opened_ = false;
+  std::atomic<pid_t> owner_{0};
+  std::unique_ptr<Device> device_;
+  std::optional<Error> unavailable_;
+  mutable std::map<uint64_t, std::shared_ptr<Entry>> entries_;
+
+  std::mutex upload_mutex_;  // one upload at a time, so that two do not count on the same free bytes
+};
+
+Status DeviceBackend::available() {
+  if (in_forked_child())
+    return {ErrorCode::kUnavailable,
+            "CUDA was started before this process was forked and does not work in the child"};
+  const std::lock_guard lock(mutex_);
+  if (!opened_) {
+    opened_ = true;
+    owner_ = getpid();
+    auto device = open_device_();
+    if (device.ok())
+      device_ = std::move(device).value();
+    else
+      unavailable_ = device.error();
+  }
+  return unavailable_ ? Status(*unavailable_) : Status();
+}
+
+void DeviceBackend::note_error(const Error& error) {
+  if (error.code != ErrorCode::kUnavailable) return;
+  const std::lock_guard lock(mutex_);
+  if (!unavailable_) unavailable_ = error;
+}
+
+std::shared_ptr<Entry> DeviceBackend::entry_of(uint64_t id, bool create) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(id);
+  if (found != entries_.end()) return found->second;
+  if (!create) return nullptr;
+  return entries_[id] = std::make_shared<Entry>();
+}
+
+// What an upload may take now.
+Result<int64_t> DeviceBackend::budget() {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t limit, memory_limit_());
+  GLOVE_ASSIGN_OR_RETURN(const int64_t free, device_->free_bytes());
+  int64_t allowed = std::max<int64_t>(0, free - kScratchReserve);
+  if (limit > 0) {
+    int64_t used = 0;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, entry] : entries_)
+      if (!entry->uploading && entry->resident) used += entry->resident->device_bytes();
+    allowed = std::min(allowed, limit - used);
+  }
+  return allowed;
+}
+
+Result<std::shared_ptr<ResidentModel>> DeviceBackend::upload(const ModelPtr& model) {
+  const std::lock_guard lock(upload_mutex_);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget());
+  return ResidentModel::upload(*device_, model, allowed);
+}
+
+Status DeviceBackend::prepare(const ModelPtr& model) {
+  GLOVE_RETURN_IF_ERROR(available());
+  const std::shared_ptr<Entry> entry = entry_of(model->id(), true);
+  const std::lock_guard lock(entry->mutex);
+  if (entry->resident) return {};
+  entry->uploading = true;
+  auto uploaded = upload(model);
+  {
+    const std::lock_guard state_lock(mutex_);
+    if (uploaded.ok()) {
+      entry->resident = std::move(uploaded).value();
+      entry->failure.reset();
+    } else {
+      entry->failure = uploaded.error();
+    }
+    entry->uploading = false;
+  }
+  if (!entry->failure) return {};
+  note_error(*entry->failure);
+  return *entry->failure;
+}
+
+// The model on the device, uploaded again if somebody released it since prepare().
+Result<std::shared_ptr<ResidentModel>> DeviceBackend::resident(const ModelPtr& model) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    GLOVE_RETURN_IF_ERROR(available());
+    if (const std::shared_ptr<Entry> entry = entry_of(model->id(), false)) {
+      const std::lock_guard lock(mutex_);
+      if (entry->resident) return entry->resident;
+    }
+    GLOVE_RETURN_IF_ERROR(prepare(model));
+  }
+  return Error{ErrorCode::kUnavailable, model->path() + " was released while it was searched"};
+}
+
+Result<std::vector<Candidates>> DeviceBackend::propose(const ModelPtr& model, std::span<const Query> queries,
+                                                       int64_t k, const InterruptCheck& interrupted,
+                                                       ScanCost& cost) {
+  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model));
+  // Excluded words are dropped by the engine, so that many more rows are asked for.
+  size_t excluded = 0;
+  for (const Query& query : queries) excluded = std::max(excluded, query.excluded.size());
+  const int64_t wanted = std::min(model->words(), k + static_cast<int64_t>(excluded));
+  auto proposed = device_->propose(on_device->view(), queries, wanted, interrupted, cost);
+  if (!proposed.ok()) note_error(proposed.error());
+  return proposed;
+}
+
+// D for every row, on the host: for models whose vectors did not fit on the device.
+Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
+                     const InterruptCheck& interrupted) {
+  constexpr int64_t kPiece = 4096;
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> stop{false};
+  const auto work = [&](bool may_ask) {
+    const ScopedFloatEnvironment float_environment;
+    for (int64_t begin = 0; !stop && (begin = next.fetch_add(kPiece)) < model.words();) {
+      const int64_t end = std::min(model.words(), begin + kPiece);
+      for (int64_t row = begin; row < end; ++row)
+        dots[static_cast<size_t>(row)] = exact_dot(query.vector.data(), model.vector(row), model.dims());
+      if (may_ask && interrupted && interrupted()) stop = true;
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < upload_threads(); ++i) helpers.emplace_back(work, false);
+  work(true);
+  for (std::thread& helper : helpers) helper.join();
+  return stop ? Status(ErrorCode::kInterrupted, "the search was interrupted") : Status();
+}
+
+Status DeviceBackend::score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
+                                const InterruptCheck& interrupted, ScanCost& cost) {
+  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model));
+  const DeviceModel view = on_device->view();
+  if (view.vectors == nullptr) {
+    const auto start = Clock::now();
+    GLOVE_RETURN_IF_ERROR(score_on_host(*model, query, dots, interrupted));
+    cost.rows_scanned += model->words();
+    cost.rescore_us += microseconds_since(start);
+    return {};
+  }
+  Status status = device_->score_all(view, query, dots, interrupted, cost);
+  if (!status.ok()) note_error(status.error());
+  return status;
+}
+
+Residency DeviceBackend::residency(const Model& model) const {
+  Residency residency;
+  residency.state = "not loaded";
+  if (in_forked_child()) return residency;
+  const std::shared_ptr<Entry> entry = entry_of(model.id(), false);
+  const std::lock_guard lock(mutex_);
+  if (device_) residency.device = device_->info().name;
+  if (unavailable_ && device_) {
+    residency.state = "failed: " + unavailable_->message;
+  } else if (entry && entry->uploading) {
+    residency.state = "uploading";
+  } else if (entry && entry->resident) {
+    residency.state = "resident";
+    residency.device_bytes = entry->resident->device_bytes();
+  } else if (entry && entry->failure) {
+    residency.state = "failed: " + entry->failure->message;
+  }
+  return residency;
+}
+
+void DeviceBackend::release(const Model& model) {
+  if (in_forked_child()) return;
+  std::shared_ptr<Entry> gone;
+  const std::lock_guard lock(mutex_);
+  if (const auto found = entries_.find(model.id()); found != entries_.end()) {
+    gone = std::move(found->second);
+    entries_.erase(found);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_device_backend(DeviceFactory open_device, MemoryLimit memory_limit) {
+  return std::make_unique<DeviceBackend>(std::move(open_device), std::move(memory_limit));
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,389 @@
+#include "gpu/kernels/batch_scan.h"
+
+#include "gpu/block/threshold.cuh"
+#include "gpu/warp/exact_dot.cuh"
+#include "gpu/warp/matrix.cuh"
+
+namespace glove::cuda {
+namespace {
+
+constexpr int kThreads = 384;
+constexpr int kWarps = kThreads / 32;
+constexpr int kChunk = 32;          // queries that a warp multiplies at a time
+constexpr int kResidentSteps = 10;  // steps of a tile that fit in a warp's registers: up to 320 dimensions
+
+// Sums start at this integer, whose bits are the float 1.5 * 2^23; as long as |sum| < 2^22 the bits of the
+// result are the float 1.5 * 2^23 + sum, and no conversion is needed.
+constexpr int kSumBits = 0x4B400000;
+constexpr float kSumFloat = 12582912.0f;
+
+// What a query's threshold means for sums: a row passes if sum * s + (r * slope - floor) >= 0.
+struct ChunkQuery {
+  float slope;
+  float floor;
+};
+
+// The tile's codes of one step: eight groups of components of the rows 4g .. 4g+3, g = lane / 4.
+struct TileStep {
+  uint4 front;  // group t = lane mod 4
+  uint4 back;   // group t + 4
+};
+
+__device__ TileStep load_step(const uint4* tile, int groups, int step, int lane) {
+  const uint4 zero = make_uint4(0, 0, 0, 0);
+  const int group = step * 8 + (lane & 3);
+  TileStep loaded;
+  loaded.front = group < groups ? __ldg(tile + group * 8 + (lane >> 2)) : zero;
+  loaded.back = group + 4 < groups ? __ldg(tile + (group + 4) * 8 + (lane >> 2)) : zero;
+  return loaded;
+}
+
+// Four columns blocks of eight queries by 32 rows.
+struct Sums {
+  int value[2][4]
+           [4];  // [rows 0, 1 or 2, 3 of the lane's four][block of eight queries][matrix_multiply_add's d]
+
+  __device__ void clear() {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int block = 0; block < 4; ++block)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) value[half][block][i] = kSumBits;
+  }
+
+  // fragments: the step's words of two pairs of blocks, `pair_stride` uint4 apart.
+  __device__ void add(const TileStep& tile, const uint4* fragments, int pair_stride) {
+#pragma unroll
+    for (int pair = 0; pair < 2; ++pair) {
+      const uint4 words = fragments[pair * pair_stride];
+      matrix_multiply_add(value[0][2 * pair], tile.front.x, tile.front.y, tile.back.x, tile.back.y, words.x,
+                          words.y);
+      matrix_multiply_add(value[1][2 * pair], tile.front.z, tile.front.w, tile.back.z, tile.back.w, words.x,
+                          words.y);
+      matrix_multiply_add(value[0][2 * pair + 1], tile.front.x, tile.front.y, tile.back.x, tile.back.y,
+                          words.z, words.w);
+      matrix_multiply_add(value[1][2 * pair + 1], tile.front.z, tile.front.w, tile.back.z, tile.back.w,
+                          words.z, words.w);
+    }
+  }
+
+  // The sum of the lane's row `row` (0..3) and its column `column` (0, 1) of a block.
+  __device__ float get(int row, int block, int column) const {
+    return __int_as_float(value[row >> 1][block][(row & 1) * 2 + column]) - kSumFloat;
+  }
+};
+
+// Scales and residuals of the lane's four rows; zero rows and padding never pass and never lead.
+struct LaneRows {
+  float scale[4];
+  float residual[4];  // for upper bounds: -infinity for zero rows
+  bool admissible[4];
+
+  __device__ void load(const BatchScan& scan, int tile, int lane) {
+    const int quad = tile * 8 + (lane >> 2);
+    const float4 s = __ldg(reinterpret_cast<const float4*>(scan.scales) + quad);
+    const float4 r = __ldg(reinterpret_cast<const float4*>(scan.residuals) + quad);
+    const float scales[4] = {s.x, s.y, s.z, s.w};
+    const float residuals[4] = {r.x, r.y, r.z, r.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      admissible[i] = residuals[i] < INFINITY;
+      scale[i] = admissible[i] ? scales[i] : 0.0f;
+      residual[i] = admissible[i] ? residuals[i] : -INFINITY;
+    }
+  }
+};
+
+// A tile's largest lower bound for each of the chunk's queries. `order`: the tile's number in the sample.
+__device__ void keep_best(const BatchScan& scan, const Sums& sums, const LaneRows& rows,
+                          const BatchQuery* parameters, int first_query, int order, int lane) {
+#pragma unroll
+  for (int block = 0; block < 4; ++block) {
+#pragma unroll
+    for (int column = 0; column < 2; ++column) {
+      const int query = first_query + block * 8 + (lane & 3) * 2 + column;
+      const QueryBound bound = parameters[query].bound;
+      float best = -INFINITY;
+#pragma unroll
+      for (int row = 0; row < 4; ++row) {
+        const float estimate = sums.get(row, block, column) * (rows.scale[row] * bound.inverse_scale);
+        const float error = rows.residual[row] * bound.slope + bound.offset;
+        if (rows.admissible[row]) best = fmaxf(best, estimate - error);
+      }
+      best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 4));
+      best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 8));
+      best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 16));
+      if (lane < 4) scan.sample_best[static_cast<int64_t>(query) * scan.sample_tiles + order] = best;
+    }
+  }
+}
+
+// Appends the rows that a query's threshold does not rule out to its list.
+__device__ void append(const BatchScan& scan, const Sums& sums, const LaneRows& rows, const ChunkQuery* chunk,
+                       int first_query, int tile, int lane) {
+  bool any = false;
+#pragma unroll
+  for (int block = 0; block < 4; ++block) {
+    const float4 pair = *reinterpret_cast<const float4*>(chunk + block * 8 + (lane & 3) * 2);
+#pragma unroll
+    for (int row = 0; row < 4; ++row) {
+      any |= fmaf(sums.get(row, block, 0), rows.scale[row], fmaf(rows.residual[row], pair.x, pair.y)) >= 0.0f;
+      any |= fmaf(sums.get(row, block, 1), rows.scale[row], fmaf(rows.residual[row], pair.z, pair.w)) >= 0.0f;
+    }
+  }
+  if (!any) return;
+#pragma unroll
+  for (int block = 0; block < 4; ++block) {
+#pragma unroll
+    for (int column = 0; column < 2; ++column) {
+      const int in_chunk = block * 8 + (lane & 3) * 2 + column;
+      const int query = first_query + in_chunk;
+#pragma unroll
+      for (int row = 0; row < 4; ++row) {
+        const float sum = sums.get(row, block, column);
+        if (fmaf(sum, rows.scale[row],
+                 fmaf(rows.residual[row], chunk[in_chunk].slope, chunk[in_chunk].floor)) < 0.0f)
+          continue;
+        if (query >= scan.queries || !rows.admissible[row]) continue;
+        const uint32_t slot = atomicAdd(scan.list_sizes + query, 1u);
+        if (slot < scan.list_capacity)
+          scan.lists[static_cast<int64_t>(query) * scan.list_capacity + slot] = {
+              tile * 32 + (lane >> 2) * 4 + row, sum};
+      }
+    }
+  }
+}
+
+// Blocks are dealt to query chunks of `chunk_queries`, so that blocks of different chunks read the same tiles
+// at about the same time. Shared memory: the chunk's fragments, then its parameters.
+template <bool kSample, bool kResident>
+__global__ void __launch_bounds__(kThreads, 1)
+    batch_kernel(const __grid_constant__ BatchScan scan, int chunk_queries, int query_chunks) {
+  extern __shared__ __align__(128) std::byte shared[];
+  const int warp = static_cast<int>(threadIdx.x) >> 5;
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const int chunk_first = static_cast<int>(blockIdx.x) % query_chunks * chunk_queries;
+  const int chunk_count = min(chunk_queries, scan.padded_queries - chunk_first);
+  const int pair_stride = scan.steps * 32;  // uint4 of 16 queries
+
+  auto* fragments = reinterpret_cast<uint4*>(shared);
+  auto* chunk =
+      reinterpret_cast<ChunkQuery*>(shared + static_cast<int64_t>(chunk_queries) / 16 * scan.steps * 512);
+  const auto* from = reinterpret_cast<const uint4*>(scan.fragments) + chunk_first / 16 * pair_stride;
+  for (int i = static_cast<int>(threadIdx.x); i < chunk_count / 16 * pair_stride; i += kThreads)
+    fragments[i] = from[i];
+  if constexpr (!kSample) {
+    for (int i = static_cast<int>(threadIdx.x); i < chunk_count; i += kThreads) {
+      const QueryBound bound = scan.parameters[chunk_first + i].bound;
+      const double scale = 1.0 / bound.inverse_scale;
+      const double room = static_cast<double>(bound.offset) - scan.thresholds[chunk_first + i];
+      chunk[i] = {__double2float_ru(bound.slope * scale), __double2float_ru(room * scale)};
+    }
+  }
+  __syncthreads();
+
+  const int teams = static_cast<int>(gridDim.x) / query_chunks;
+  const int tiles = kSample ? scan.sample_tiles : scan.tiles;
+  for (int order = static_cast<int>(blockIdx.x) / query_chunks * kWarps + warp; order < tiles;
+       order += teams * kWarps) {
+    const int tile = kSample ? static_cast<int>(static_cast<int64_t>(order) * scan.tiles / tiles) : order;
+    const uint4* codes =
+        reinterpret_cast<const uint4*>(scan.codes) + static_cast<int64_t>(tile) * scan.groups * 8;
+    TileStep resident[kResident ? kResidentSteps : 1];
+    if constexpr (kResident) {
+#pragma unroll
+      for (int step = 0; step < kResidentSteps; ++step)
+        if (step < scan.steps) resident[step] = load_step(codes, scan.groups, step, lane);
+    }
+    LaneRows rows;
+    rows.load(scan, tile, lane);
+    for (int first = 0; first < chunk_count; first += kChunk) {
+      Sums sums;
+      sums.clear();
+      const uint4* words = fragments + first / 16 * pair_stride + lane;
+      if constexpr (kResident) {
+#pragma unroll
+        for (int step = 0; step < kResidentSteps; ++step)
+          if (step < scan.steps) sums.add(resident[step], words + step * 32, pair_stride);
+      } else {
+        for (int step = 0; step < scan.steps; ++step)
+          sums.add(load_step(codes, scan.groups, step, lane), words + step * 32, pair_stride);
+      }
+      if constexpr (kSample)
+        keep_best(scan, sums, rows, scan.parameters, chunk_first + first, order, lane);
+      else
+        append(scan, sums, rows, chunk + first, chunk_first + first, tile, lane);
+    }
+  }
+}
+
+// One block a query: the threshold that its sample gives.
+__global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ BatchScan scan) {
+  __shared__ uint32_t counts[kBins];
+  __shared__ ThresholdScratch scratch;
+  const int64_t query = blockIdx.x;
+  for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x)) counts[i] = 0;
+  __syncthreads();
+  const float* best = scan.sample_best + query * scan.sample_tiles;
+  for (int i = static_cast<int>(threadIdx.x); i < scan.sample_tiles; i += static_cast<int>(blockDim.x))
+    if (best[i] > -INFINITY) atomicAdd(counts + bin_of(best[i]), 1u);
+  __syncthreads();
+  const float threshold = block_threshold(counts, static_cast<uint32_t>(scan.wanted), scratch);
+  if (threadIdx.x == 0) scan.thresholds[query] = threshold;
+}
+
+constexpr int kAnswerThreads = 256;
+constexpr int kMaxSurvivors = 3072;  // rows of a list that can be ranked in the shared memory of every device
+
+// Shared memory of answer_kernel; `counts` is done with when `dots` and `similarities` begin.
+struct AnswerMemory {
+  union {
+    uint32_t counts[kBins];
+    double dots[kMaxSurvivors];
+  };
+  double similarities[kMaxSurvivors];
+  int32_t rows[kMaxSurvivors];
+  ThresholdScratch scratch;
+  uint32_t survivors;
+};
+
+__device__ float list_estimate(const BatchScan& scan, ListedRow listed, const QueryBound& bound) {
+  return listed.sum * (__ldg(scan.scales + listed.row) * bound.inverse_scale);
+}
+
+__device__ float list_error(const BatchScan& scan, ListedRow listed, const QueryBound& bound) {
+  return __ldg(scan.residuals + listed.row) * bound.slope + bound.offset;
+}
+
+// The rows of the list that its own best lower bounds leave, into memory.rows. Gives their number.
+__device__ uint32_t survivors_of(const BatchScan& scan, const ListedRow* list, uint32_t size,
+                                 const QueryBound& bound, AnswerMemory& memory) {
+  for (int i = static_cast<int>(threadIdx.x); i < kBins; i += kAnswerThreads) memory.counts[i] = 0;
+  if (threadIdx.x == 0) memory.survivors = 0;
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads)
+    atomicAdd(memory.counts + bin_of(list_estimate(scan, list[i], bound) - list_error(scan, list[i], bound)),
+              1u);
+  __syncthreads();
+  const float threshold = block_threshold(memory.counts, static_cast<uint32_t>(scan.wanted), memory.scratch);
+  for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads) {
+    if (list_estimate(scan, list[i], bound) + list_error(scan, list[i], bound) < threshold) continue;
+    const uint32_t slot = atomicAdd(&memory.survivors, 1u);
+    if (slot < kMaxSurvivors) memory.rows[slot] = list[i].row;
+  }
+  __syncthreads();
+  return memory.survivors;
+}
+
+// One block a query.
+__global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_constant__ BatchScan scan) {
+  extern __shared__ __align__(128) std::byte shared[];
+  auto& memory = *reinterpret_cast<AnswerMemory*>(shared);
+  const int64_t query = blockIdx.x;
+  const BatchQuery parameters = scan.parameters[query];
+  const uint32_t size = scan.list_sizes[query];
+  const ListedRow* list = scan.lists + query * scan.list_capacity;
+  int32_t* ids = scan.answer_ids + query * scan.answer_capacity;
+  double* dots = scan.answer_dots + query * scan.answer_capacity;
+  const uint32_t survivors = size <= scan.list_capacity
+                                 ? survivors_of(scan, list, size, parameters.bound, memory)
+                                 : kMaxSurvivors + 1;
+  const bool rank = scan.vectors != nullptr;
+  if (survivors > kMaxSurvivors || (!rank && survivors > scan.answer_capacity)) {
+    if (threadIdx.x == 0) scan.answer_sizes[query] = kListOverflow;
+    return;
+  }
+  if (!rank) {
+    for (uint32_t i = threadIdx.x; i < survivors; i += kAnswerThreads) ids[i] = memory.rows[i];
+    if (threadIdx.x == 0) scan.answer_sizes[query] = static_cast<int32_t>(survivors);
+    return;
+  }
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const float* vector = scan.query_vectors + query * scan.dims;
+  for (uint32_t base = 0; base < survivors; base += kAnswerThreads / 8) {
+    const uint32_t i = base + threadIdx.x / 8;
+    const float* row =
+        i < survivors ? scan.vectors + static_cast<int64_t>(memory.rows[i]) * scan.dims : nullptr;
+    const double dot = team_exact_dot(vector, row, scan.dims, lane);
+    if (i < survivors && (lane & 7) == 0) {
+      // cosine_from_dots, in the same IEEE operations.
+      const double cosine = dot / sqrt(parameters.norm_squared * scan.norms_squared[memory.rows[i]]);
+      memory.dots[i] = dot;
+      memory.similarities[i] = cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine;
+    }
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < survivors; i += kAnswerThreads) {
+    const double similarity = memory.similarities[i];
+    const int32_t row = memory.rows[i];
+    uint32_t better = 0;
+    for (uint32_t j = 0; j < survivors && better < static_cast<uint32_t>(scan.wanted); ++j)
+      better += memory.similarities[j] > similarity ||
+                (memory.similarities[j] == similarity && memory.rows[j] < row);
+    if (better >= static_cast<uint32_t>(scan.wanted)) continue;
+    ids[better] = row;
+    dots[better] = memory.dots[i];
+  }
+  if (threadIdx.x == 0)
+    scan.answer_sizes[query] = static_cast<int32_t>(min(survivors, static_cast<uint32_t>(scan.wanted)));
+}
+
+template <bool kSample, bool kResident>
+cudaError_t launch_batch(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
+  const int room = shape.shared_limit - 1024;
+  const int pair_bytes = scan.steps * 512;
+  const int per_pair = pair_bytes + 16 * static_cast<int>(sizeof(ChunkQuery));
+  const int fitting = room / per_pair * 16 / kChunk * kChunk;
+  if (fitting == 0) return cudaErrorInvalidConfiguration;
+  const int query_chunks = (scan.padded_queries + fitting - 1) / fitting;
+  const int chunk_queries =
+      ((scan.padded_queries + query_chunks - 1) / query_chunks + kChunk - 1) / kChunk * kChunk;
+  const int shared_bytes = chunk_queries / 16 * per_pair;
+  const auto kernel = &batch_kernel<kSample, kResident>;
+  cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
+  if (error != cudaSuccess) return error;
+  const int tiles = kSample ? scan.sample_tiles : scan.tiles;
+  const int useful = (tiles + kWarps - 1) / kWarps;
+  const int fit_blocks = shape.multiprocessors / query_chunks;
+  const int teams = fit_blocks < 1 ? 1 : fit_blocks < useful ? fit_blocks : useful;
+  kernel<<<static_cast<unsigned>(teams * query_chunks), kThreads, static_cast<size_t>(shared_bytes),
+           stream>>>(scan, chunk_queries, query_chunks);
+  return cudaGetLastError();
+}
+
+template <bool kSample>
+cudaError_t launch_batch(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
+  return scan.steps <= kResidentSteps ? launch_batch<kSample, true>(scan, shape, stream)
+                                      : launch_batch<kSample, false>(scan, shape, stream);
+}
+
+}  // namespace
+
+cudaError_t batch_shape(int device, BatchShape* shape) {
+  cudaError_t error = cudaDeviceGetAttribute(&shape->multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (error != cudaSuccess) return error;
+  return cudaDeviceGetAttribute(&shape->shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+}
+
+cudaError_t launch_batch_thresholds(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
+  const cudaError_t error = launch_batch<true>(scan, shape, stream);
+  if (error != cudaSuccess) return error;
+  threshold_kernel<<<static_cast<unsigned>(scan.padded_queries), 256, 0, stream>>>(scan);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_batch_lists(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
+  return launch_batch<false>(scan, shape, stream);
+}
+
+cudaError_t launch_batch_answers(const BatchScan& scan, cudaStream_t stream) {
+  static_assert(sizeof(AnswerMemory) <= 64512, "what compute capability 7.5 has");
+  const cudaError_t error = cudaFuncSetAttribute(answer_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                 static_cast<int>(sizeof(AnswerMemory)));
+  if (error != cudaSuccess) return error;
+  answer_kernel<<<static_cast<unsigned>(scan.queries), kAnswerThreads, sizeof(AnswerMemory), stream>>>(scan);
+  return cudaGetLastError();
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,14 @@
+// D(q, x) for every row of a model. Host code may include this.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace glove::cuda {
+
+// vectors [rows, dims], query [dims], dots [rows]: device memory.
+cudaError_t launch_score_all(const float* vectors, const float* query, int64_t rows, int32_t dims,
+                             double* dots, cudaStream_t stream);
+
+}  // namespace glove::cuda

@@ -1,0 +1,341 @@
+#include "gpu/kernels/single_scan.h"
+
+#include "gpu/block/grid_barrier.cuh"
+#include "gpu/block/threshold.cuh"
+#include "gpu/warp/bulk_copy.cuh"
+#include "gpu/warp/exact_dot.cuh"
+#include "gpu/warp/tile_dots.cuh"
+
+namespace glove::cuda {
+namespace {
+
+constexpr int kPlainThreads = 256;
+constexpr int kMaxStages = 8;
+constexpr int kRowBytes = 128;  // of scales, and of residuals, a tile
+
+__device__ uint64_t global_nanoseconds() {
+  uint64_t time;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
+  return time;
+}
+
+// What a row's integer sum says about its similarity.
+struct RowBound {
+  float lower;
+  float upper;
+};
+
+// A residual of +infinity marks a zero row or padding: it raises no threshold and is no candidate.
+__device__ RowBound row_bound(int sum, float scale, float residual, const QueryBound& bound) {
+  if (!(residual < INFINITY)) return {-INFINITY, -INFINITY};
+  const float estimate = static_cast<float>(sum) * (scale * bound.inverse_scale);
+  const float error = residual * bound.slope + bound.offset;
+  return {estimate - error, estimate + error};
+}
+
+// Counts the tile's lower bounds and keeps its largest upper bound. Whole warp.
+__device__ void record_tile(const SingleScan& scan, int tile, RowBound row, int lane) {
+  const float upper = warp_max(row.upper);
+  if (scan.count_every_row != 0) {
+    if (row.lower > -INFINITY) atomicAdd(&scan.counters->histogram[bin_of(row.lower)], 1u);
+  } else {
+    const float lower = warp_max(row.lower);
+    if (lane == 0 && lower > -INFINITY) atomicAdd(&scan.counters->histogram[bin_of(lower)], 1u);
+  }
+  if (lane == 0) scan.tile_upper[tile] = upper;
+}
+
+// The tiles that one warp scans: its share of the static ones, then what next_tile gives. Lane 0 only.
+struct TileSource {
+  const SingleScan& scan;
+  int next;
+  int stride;
+
+  // The next tile in scan order, or -1.
+  __device__ int take() {
+    int order;
+    if (next < scan.static_tiles) {
+      order = next;
+      next += stride;
+    } else {
+      order = scan.static_tiles + static_cast<int>(atomicAdd(&scan.counters->next_tile, 1u));
+    }
+    if (order >= scan.tiles) return -1;
+    return scan.reversed != 0 ? scan.tiles - 1 - order : order;
+  }
+};
+
+// Neighbouring tiles go to different blocks.
+__device__ TileSource tile_source(const SingleScan& scan, int warp) {
+  const int warps = static_cast<int>(blockDim.x) >> 5;
+  return {scan, warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x),
+          warps * static_cast<int>(gridDim.x)};
+}
+
+__device__ void scan_plain(const SingleScan& scan, const uint2* planes, int warp, int lane) {
+  TileSource source = tile_source(scan, warp);
+  const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
+  int tile = 0;
+  while (true) {
+    if (lane == 0) tile = source.take();
+    tile = __shfl_sync(kFullWarp, tile, 0);
+    if (tile < 0) break;
+    const int64_t row = static_cast<int64_t>(tile) * 32 + row_of_lane(lane);
+    const float scale = __ldcs(scan.scales + row);
+    const float residual = __ldcs(scan.residuals + row);
+    const int sum = tile_dot_global(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
+                                    scan.groups, lane);
+    record_tile(scan, tile, row_bound(sum, scale, residual, scan.bound), lane);
+  }
+}
+
+#if __CUDA_ARCH__ >= 900
+// Each warp has its own ring of stages, so no warp ever waits for another.
+struct Ring {
+  std::byte* stages;  // [stage_count][stage_bytes] of this warp
+  uint64_t* full;     // [stage_count]
+  int* tiles;         // [stage_count]: the tile that is there or on its way, -1 for none
+  int stage_count;
+  int code_bytes;
+
+  __device__ int stage_bytes() const { return code_bytes + 2 * kRowBytes; }
+
+  // Starts loading `tile` into `stage`. Lane 0 only; nobody reads the stage any more.
+  __device__ void load(const SingleScan& scan, int stage, int tile) {
+    tiles[stage] = tile;
+    if (tile < 0) return;
+    std::byte* to = stages + stage * stage_bytes();
+    mbarrier_expect(full + stage, static_cast<uint32_t>(stage_bytes()));
+    bulk_copy(to, scan.codes + static_cast<int64_t>(tile) * code_bytes, code_bytes, full + stage);
+    bulk_copy(to + code_bytes, scan.scales + static_cast<int64_t>(tile) * 32, kRowBytes, full + stage);
+    bulk_copy(to + code_bytes + kRowBytes, scan.residuals + static_cast<int64_t>(tile) * 32, kRowBytes,
+              full + stage);
+  }
+};
+
+// ring_memory: per warp, stage_count * stage_bytes, then per warp the barriers and tile numbers (see
+// shared_layout).
+__device__ void scan_bulk(const SingleScan& scan, const ScanShape& shape, const uint2* planes,
+                          std::byte* ring_memory, int warp, int lane) {
+  const int warps = static_cast<int>(blockDim.x) >> 5;
+  Ring ring;
+  ring.stage_count = shape.stages;
+  ring.code_bytes = scan.groups * 128;
+  ring.stages = ring_memory + warp * shape.stages * ring.stage_bytes();
+  std::byte* control = ring_memory + warps * shape.stages * ring.stage_bytes();
+  ring.full = reinterpret_cast<uint64_t*>(control) + warp * kMaxStages;
+  ring.tiles = reinterpret_cast<int*>(control + warps * kMaxStages * 8) + warp * kMaxStages;
+
+  TileSource source = tile_source(scan, warp);
+  if (lane == 0) {
+    for (int s = 0; s < shape.stages; ++s) mbarrier_init(ring.full + s);
+    mbarrier_init_fence();
+    for (int s = 0; s < shape.stages; ++s) ring.load(scan, s, source.take());
+  }
+  __syncthreads();  // also: the query is in shared memory
+
+  int stage = 0;
+  uint32_t parity = 0;
+  while (true) {
+    __syncwarp();
+    const int tile = ring.tiles[stage];
+    if (tile < 0) break;
+    const int following = lane == 0 ? source.take() : 0;
+    mbarrier_wait(ring.full + stage, parity);
+    const std::byte* data = ring.stages + stage * ring.stage_bytes();
+    const float* rows = reinterpret_cast<const float*>(data + ring.code_bytes);
+    const int row = row_of_lane(lane);
+    const float scale = rows[row];
+    const float residual = rows[32 + row];
+    const int sum = tile_dot_shared(reinterpret_cast<const uint4*>(data), planes, scan.groups, lane);
+    __syncwarp();
+    if (lane == 0) ring.load(scan, stage, following);
+    record_tile(scan, tile, row_bound(sum, scale, residual, scan.bound), lane);
+    if (++stage == shape.stages) {
+      stage = 0;
+      parity ^= 1u;
+    }
+  }
+}
+#endif
+
+// Exact dots of the rows that the lanes of `passed` hold, four rows at a time, to slots first_slot...
+__device__ void rescore(const SingleScan& scan, const float* query, unsigned passed, int row,
+                        uint32_t first_slot, int lane) {
+  const int team = lane >> 3;
+  uint32_t slot = first_slot;
+  while (passed != 0) {
+    unsigned rest = passed;
+    for (int skipped = 0; skipped < team && rest != 0; ++skipped) rest &= rest - 1;
+    const int holder = rest != 0 ? __ffs(static_cast<int>(rest)) - 1 : 0;
+    const int team_row = __shfl_sync(kFullWarp, row, holder);
+    const float* vector = rest != 0 ? scan.vectors + static_cast<int64_t>(team_row) * scan.dims : nullptr;
+    const double dot = team_exact_dot(query, vector, scan.dims, lane);
+    if (rest != 0 && (lane & 7) == 0 && slot + team < scan.capacity) scan.dots[slot + team] = dot;
+    slot += 4;
+    for (int done = 0; done < 4 && passed != 0; ++done) passed &= passed - 1;
+  }
+}
+
+// Reads the tiles that may hold candidates again and writes their candidates out. All warps of the grid.
+__device__ void refine(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
+                       int warp, int lane) {
+  const int warps = static_cast<int>(blockDim.x) >> 5;
+  const int grid_warps = warps * static_cast<int>(gridDim.x);
+  const int first = warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
+  const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
+  for (int64_t base = static_cast<int64_t>(first) * 32; base < scan.tiles;
+       base += static_cast<int64_t>(grid_warps) * 32) {
+    const int64_t mine = base + lane;
+    const float tile_upper = mine < scan.tiles ? __ldcg(scan.tile_upper + mine) : -INFINITY;
+    unsigned hits = __ballot_sync(kFullWarp, tile_upper > -INFINITY && tile_upper >= threshold);
+    while (hits != 0) {
+      const int tile = static_cast<int>(base) + __ffs(static_cast<int>(hits)) - 1;
+      hits &= hits - 1;
+      const int row = tile * 32 + row_of_lane(lane);
+      const float scale = __ldg(scan.scales + row);
+      const float residual = __ldg(scan.residuals + row);
+      const int sum = tile_dot_global(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
+                                      scan.groups, lane);
+      const RowBound bound = row_bound(sum, scale, residual, scan.bound);
+      const bool passes = bound.upper > -INFINITY && bound.upper >= threshold;
+      const unsigned passed = __ballot_sync(kFullWarp, passes);
+      uint32_t slot = 0;
+      if (lane == 0) slot = atomicAdd(&scan.counters->candidates, static_cast<uint32_t>(__popc(passed)));
+      slot = __shfl_sync(kFullWarp, slot, 0);
+      const uint32_t my_slot = slot + static_cast<uint32_t>(__popc(passed & ((1u << lane) - 1u)));
+      if (passes && my_slot < scan.capacity) scan.ids[my_slot] = row;
+      if (scan.vectors != nullptr && slot < scan.capacity) rescore(scan, query, passed, row, slot, lane);
+    }
+  }
+}
+
+// The last block to come here tells the host.
+__device__ void finish(const SingleScan& scan, float threshold, uint64_t started, uint64_t scanned,
+                       uint64_t selected) {
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence_system();  // this block's rows, before the ticket
+  if (atomicAdd(&scan.counters->finished, 1u) + 1 != gridDim.x) return;
+  __threadfence_system();
+  volatile ScanDone* done = scan.done;
+  done->candidates = *static_cast<volatile uint32_t*>(&scan.counters->candidates);
+  done->threshold = threshold;
+  done->scan_ns = scanned - started;
+  done->select_ns = selected - scanned;
+  done->rescore_ns = global_nanoseconds() - selected;
+  __threadfence_system();
+  done->sequence = scan.sequence;
+}
+
+template <bool kBulk>
+__global__ void __launch_bounds__(kBulk ? 384 : kPlainThreads, kBulk ? 1 : 3)
+    single_scan_kernel(const __grid_constant__ SingleScan scan, const __grid_constant__ ScanShape shape) {
+  extern __shared__ __align__(128) std::byte shared[];
+  __shared__ ThresholdScratch scratch;
+  const int warp = static_cast<int>(threadIdx.x) >> 5;
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const uint64_t started = global_nanoseconds();
+
+  const auto* source =
+      reinterpret_cast<const uint4*>(scan.long_query != nullptr ? scan.long_query : scan.query);
+  const int words = static_cast<int>(query_bytes(scan.dims) / 16);
+  for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
+    reinterpret_cast<uint4*>(shared)[i] = source[i];
+  const auto* planes = reinterpret_cast<const uint2*>(shared);
+  const auto* query = reinterpret_cast<const float*>(shared + query_floats_offset(scan.dims));
+  auto* next_words = reinterpret_cast<uint32_t*>(scan.next_counters);
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+       i < static_cast<int>(sizeof(ScanCounters) / 4); i += static_cast<int>(gridDim.x * blockDim.x))
+    next_words[i] = 0;
+
+#if __CUDA_ARCH__ >= 900
+  if constexpr (kBulk) {
+    std::byte* ring_memory = shared + (query_bytes(scan.dims) + 127) / 128 * 128;
+    scan_bulk(scan, shape, planes, ring_memory, warp, lane);
+  } else
+#endif
+  {
+    __syncthreads();
+    scan_plain(scan, planes, warp, lane);
+  }
+  grid_barrier(&scan.counters->arrived);
+  const uint64_t scanned = global_nanoseconds();
+  const float threshold =
+      block_threshold(scan.counters->histogram, static_cast<uint32_t>(scan.wanted), scratch);
+  const uint64_t selected = global_nanoseconds();
+  refine(scan, planes, query, threshold, warp, lane);
+  finish(scan, threshold, started, scanned, selected);
+}
+
+template <bool kBulk>
+const void* kernel_address() {
+  return reinterpret_cast<const void*>(&single_scan_kernel<kBulk>);
+}
+
+int attribute(int device, cudaDeviceAttr name, cudaError_t* error) {
+  int value = 0;
+  if (*error == cudaSuccess) *error = cudaDeviceGetAttribute(&value, name, device);
+  return value;
+}
+
+// As many warps with at least two stages each as shared memory holds.
+bool bulk_shape(int shared_limit, int64_t dims, ScanShape* shape) {
+  constexpr int kControlBytes = kMaxStages * 12;
+  const int64_t fixed = (query_bytes(dims) + 127) / 128 * 128;
+  const int64_t stage = (dims + 3) / 4 * 128 + 2 * kRowBytes;
+  const int64_t room = shared_limit - fixed - 1024;  // what the compiler places itself
+  int warps = 0;
+  int stages = 0;
+  for (int w = 12; w >= 3 && stages < 2; --w) {
+    warps = w;
+    stages = static_cast<int>(room / w > kControlBytes ? (room / w - kControlBytes) / stage : 0);
+  }
+  if (stages < 2) return false;
+  if (stages > kMaxStages) stages = kMaxStages;
+  shape->bulk = true;
+  shape->threads = warps * 32;
+  shape->stages = stages;
+  shape->shared_bytes = static_cast<int>(fixed + warps * (stages * stage + kControlBytes));
+  return true;
+}
+
+}  // namespace
+
+cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, ScanShape* shape) {
+  cudaError_t error = cudaSuccess;
+  const int major = attribute(device, cudaDevAttrComputeCapabilityMajor, &error);
+  const int multiprocessors = attribute(device, cudaDevAttrMultiProcessorCount, &error);
+  const int shared_limit = attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &error);
+  if (error != cudaSuccess) return error;
+  *shape = ScanShape{};
+  if (!bulk || major < 9 || !bulk_shape(shared_limit, dims, shape)) {
+    shape->threads = kPlainThreads;
+    shape->shared_bytes = static_cast<int>(query_bytes(dims));
+  }
+  const void* kernel = shape->bulk ? kernel_address<true>() : kernel_address<false>();
+  // The limit itself, and not this model's need: another model's launch must not be refused later.
+  error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit - 1024);
+  if (error != cudaSuccess) return error;
+  int per_multiprocessor = 0;
+  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, shape->threads,
+                                                        static_cast<size_t>(shape->shared_bytes));
+  if (error != cudaSuccess) return error;
+  if (per_multiprocessor == 0) return cudaErrorInvalidConfiguration;
+  shape->blocks = multiprocessors * per_multiprocessor;
+  return cudaSuccess;
+}
+
+cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape) {
+  return single_scan_shape(device, dims, true, shape);
+}
+
+cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream) {
+  void* arguments[] = {const_cast<SingleScan*>(&scan), const_cast<ScanShape*>(&shape)};
+  const void* kernel = shape.bulk ? kernel_address<true>() : kernel_address<false>();
+  return cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(shape.blocks)),
+                                     dim3(static_cast<unsigned>(shape.threads)), arguments,
+                                     static_cast<size_t>(shape.shared_bytes), stream);
+}
+
+}  // namespace glove::cuda

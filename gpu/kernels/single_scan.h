@@ -1,0 +1,93 @@
+// One query in one cooperative launch: scan, threshold, refinement and exact dot products, and the
+// answer in host memory. Host code may include this.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/bounds.h"
+
+namespace glove::cuda {
+
+// Counters of one launch in device memory. A launch finds its own at zero and zeroes its neighbour's, which
+// the next launch of the same stream uses.
+struct ScanCounters {
+  uint32_t histogram[kBins];
+  uint32_t next_tile;
+  uint32_t arrived;
+  uint32_t candidates;
+  uint32_t finished;
+};
+
+// What the host waits for, in mapped host memory; `sequence` is written last.
+struct ScanDone {
+  uint32_t sequence;
+  uint32_t candidates;  // also when more than fit
+  float threshold;
+  uint64_t scan_ns;  // from the first block's start
+  uint64_t select_ns;
+  uint64_t rescore_ns;
+};
+
+// Queries up to this size travel as a kernel parameter, longer ones in device memory.
+constexpr int64_t kInlineQueryBytes = 3712;
+
+// Bytes of a query as the kernel reads it: the two planes of pack_planes, then from a multiple of 16 on the
+// floats.
+GLOVE_HOST_DEVICE constexpr int64_t query_floats_offset(int64_t dims) {
+  return ((dims + 3) / 4 * 8 + 15) / 16 * 16;
+}
+GLOVE_HOST_DEVICE constexpr int64_t query_bytes(int64_t dims) {
+  return (query_floats_offset(dims) + dims * 4 + 15) / 16 * 16;
+}
+
+struct SingleScan {
+  // The model (DeviceModel).
+  const int8_t* codes;
+  const float* scales;
+  const float* residuals;
+  const float* vectors;  // null: no exact dots
+  int32_t tiles;
+  int32_t groups;  // of four components
+  int32_t dims;
+  // The query.
+  QueryBound bound;
+  int32_t wanted;
+  int32_t count_every_row;
+  int32_t reversed;      // the last tile first: finds in L2 what the scan before left there
+  int32_t static_tiles;  // tiles dealt out beforehand; the rest go to whoever is free
+  // Device memory.
+  ScanCounters* counters;
+  ScanCounters* next_counters;
+  float* tile_upper;            // [tiles]
+  const std::byte* long_query;  // query_bytes(dims), or null: `query`
+  // Mapped host memory.
+  uint32_t capacity;
+  int32_t* ids;  // [capacity]
+  double* dots;  // [capacity], written if vectors
+  ScanDone* done;
+  uint32_t sequence;
+  alignas(16) std::byte query[kInlineQueryBytes];
+};
+
+// How a device runs the scan of a model; depends on the device and on dims only.
+struct ScanShape {
+  bool bulk = false;  // the copy engine, or plain loads
+  int blocks = 0;
+  int threads = 0;
+  int stages = 0;  // tiles in flight a warp, with the copy engine
+  int shared_bytes = 0;
+};
+
+// compute_capability: 90 = 9.0. Raises the kernel's shared memory limit as needed; call it once a model and
+// keep it.
+cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape);
+
+// Forces plain loads where `bulk` is false; for the ladder and the tests.
+cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, ScanShape* shape);
+
+cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream);
+
+}  // namespace glove::cuda

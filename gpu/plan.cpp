@@ -1,0 +1,47 @@
+#include "gpu/plan.h"
+
+#include <algorithm>
+
+#include "loader/quantize.h"
+
+namespace glove::cuda {
+namespace {
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(int64_t words, int64_t dims) {
+  const int64_t padded = tile_count(words) * kTileRows;
+  MemoryPlan plan;
+  plan.codes = aligned(code_bytes(words, dims));
+  plan.scales = aligned(padded * 4);
+  plan.residuals = aligned(padded * 4);
+  plan.norms_squared = aligned(words * 8);
+  plan.vectors = aligned(words * dims * 4);
+  return plan;
+}
+
+bool count_every_row(int64_t words, int64_t wanted) {
+  return wanted * 4 > tile_count(words);
+}
+
+BatchPlan plan_batch(int64_t words, int64_t dims, int64_t queries, int64_t wanted) {
+  const int64_t tiles = tile_count(words);
+  BatchPlan plan;
+  if (queries < 2 || dims > kMaxBatchDims || wanted > kMaxBatchWanted || 4 * wanted > tiles) return plan;
+  plan.worthwhile = true;
+  plan.sample_tiles = std::min(tiles, std::max({tiles / 16, 4 * wanted, int64_t{1024}}));
+  // The sample's threshold lets about wanted * tiles / sample rows through, and the width of the bounds
+  // several times that.
+  const int64_t expected = wanted * ((tiles + plan.sample_tiles - 1) / plan.sample_tiles);
+  plan.list_capacity =
+      std::min(tiles * kTileRows, std::max<int64_t>(4096, (16 * expected + 1023) / 1024 * 1024));
+  const int64_t fitting = std::max<int64_t>(16, kListBytes / (8 * plan.list_capacity) / 16 * 16);
+  plan.queries_per_round = std::min({kMaxRoundQueries, fitting, (queries + 15) / 16 * 16});
+  return plan;
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,44 @@
+#include "gpu/query_codes.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "loader/quantize.h"
+
+namespace glove::cuda {
+
+QuantizedQuery quantize_for_batch(const Query& query) {
+  int32_t max_code = kOnePlaneCode;
+  while (true) {
+    QuantizedQuery quantized = quantize_query(query, max_code);
+    int64_t magnitude = 0;
+    for (const int16_t code : quantized.codes) magnitude += std::abs(static_cast<int32_t>(code));
+    if (128 * magnitude < kBatchSumLimit || max_code == 1) return quantized;
+    max_code = std::max(1, max_code * 3 / 4);
+  }
+}
+
+void pack_planes(std::span<const int16_t> codes, int8_t* planes) {
+  for (size_t j = 0; j < codes.size(); ++j) {
+    const int high = (codes[j] + 64) >> 7;
+    const int low = codes[j] - high * 128;
+    planes[j / 4 * 8 + j % 4] = static_cast<int8_t>(high);
+    planes[j / 4 * 8 + 4 + j % 4] = static_cast<int8_t>(low);
+  }
+}
+
+void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments) {
+  const int64_t steps = matrix_steps(dims);
+  const int64_t block = query % 16 / 8;
+  const int64_t column = query % 8;
+  int8_t* pair = fragments + query / 16 * steps * 512;
+  for (int64_t j = 0; j < static_cast<int64_t>(codes.size()); ++j) {
+    const int64_t step = j / 32;
+    const int64_t word = j % 32 / 16;
+    const int64_t lane = column * 4 + j % 16 / 4;
+    pair[step * 512 + lane * 16 + block * 8 + word * 4 + j % 4] =
+        static_cast<int8_t>(codes[static_cast<size_t>(j)]);
+  }
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,50 @@
+// A quantised query (search/quantized_query.h) in the forms that the scans read: one or two int8 planes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpu/bounds.h"
+#include "search/quantized_query.h"
+#include "search/query.h"
+
+namespace glove::cuda {
+
+// Codes of the two-plane scan reach 127 * 128 + 63, so that code = 128 * high + low with both in an int8.
+constexpr int32_t kTwoPlaneCode = 16319;
+// Codes of the batch scan are one plane.
+constexpr int32_t kOnePlaneCode = 127;
+// |sum(c * Q)| of the batch scan stays below this, so that a float holds the sum exactly.
+constexpr int64_t kBatchSumLimit = int64_t{1} << 22;
+
+// The codes of the batch scan: as fine as one plane and kBatchSumLimit allow.
+// REQUIRES: query.norm_squared > 0, the float environment.
+QuantizedQuery quantize_for_batch(const Query& query);
+
+// The part of a quantised query that bounds need.
+inline QueryBound bound_of(const QuantizedQuery& query) {
+  return {query.inverse_scale, query.error_slope, query.error_offset};
+}
+
+// The two planes as the single scan reads them: for each group of four components, four high bytes and
+// then four low bytes.
+//   planes  [8 * component_groups(dims)]
+void pack_planes(std::span<const int16_t> codes, int8_t* planes);
+
+// Steps of 32 components that the tensor cores take for a query of `dims`.
+constexpr int64_t matrix_steps(int64_t dims) {
+  return (dims + 31) / 32;
+}
+
+// Bytes of the packed form of `queries` queries; a whole number of pairs of eight.
+constexpr int64_t fragment_bytes(int64_t queries, int64_t dims) {
+  return (queries + 15) / 16 * matrix_steps(dims) * 512;
+}
+
+// Writes query number `query` of a batch in the order in which the lanes of a warp read the second operand of
+// mma.m16n8k32: [queries/16][steps][32 lanes][2 blocks of 8 queries][2 words of 4 codes].
+// REQUIRES: fragments is zero where nothing is written; |codes| <= 127.
+void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments);
+
+}  // namespace glove::cuda

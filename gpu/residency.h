@@ -1,0 +1,74 @@
+// Moving a model into device memory and keeping it there.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "gpu/device.h"
+#include "gpu/plan.h"
+#include "loader/model.h"
+#include "loader/status.h"
+
+namespace glove::cuda {
+
+// Bytes that go to the device: from `memory` if it is not null, else from the open file `descriptor` at
+// `offset`.
+struct CopyTask {
+  const std::byte* memory = nullptr;
+  int descriptor = -1;
+  int64_t offset = 0;
+  std::byte* device_address = nullptr;
+  int64_t bytes = 0;
+};
+
+// Copies all tasks on up to `threads` threads, each of which reads into its own staging memory while its last
+// piece is on the way. Everything is there when it returns ok. `cancelled` stops it early with kInterrupted.
+// A file that ends too soon is kIo, and the message has `path`.
+Status copy_to_device(Device& device, std::span<const CopyTask> tasks, int threads, const std::string& path,
+                      const std::atomic<bool>& cancelled);
+
+// How many threads an upload uses on this machine.
+int upload_threads();
+
+// One model in the memory of one device. Thread-safe once made.
+class ResidentModel {
+ public:
+  // Copies codes, scales and residuals before it returns. If vectors and norms fit into `budget` (bytes) as
+  // well, a thread copies them behind; a failure there costs nothing but speed. kOutOfMemory if the device or
+  // the budget has no room, and the message has the numbers; nothing stays behind.
+  static Result<std::shared_ptr<ResidentModel>> upload(Device& device, ModelPtr model, int64_t budget);
+
+  // Waits for the thread behind, which stops at its next piece. REQUIRES: no search uses view().
+  ~ResidentModel();
+  ResidentModel(const ResidentModel&) = delete;
+  ResidentModel& operator=(const ResidentModel&) = delete;
+
+  // What a search may read now.
+  DeviceModel view() const;
+  int64_t device_bytes() const;
+  const ModelPtr& model() const { return model_; }
+
+  // Waits until the thread behind is done; for tests and timings.
+  void wait();
+
+ private:
+  ResidentModel(Device& device, ModelPtr model);
+  Status upload_scan_arrays();
+  void upload_exact_arrays();
+
+  Device& device_;
+  ModelPtr model_;
+  MemoryPlan plan_;
+  DeviceBlock scan_block_;
+  DeviceBlock exact_block_;
+  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> exact_ready_{false};
+  std::atomic<bool> exact_failed_{false};
+  std::thread behind_;
+};
+
+}  // namespace glove::cuda

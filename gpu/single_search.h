@@ -1,0 +1,43 @@
+// One query on a CUDA device: packing, one launch, and waiting for the answer in mapped memory.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/cuda_memory.h"
+#include "gpu/device.h"
+#include "gpu/kernels/single_scan.h"
+
+namespace glove::cuda {
+
+// A stream and its scratch memory. Lent to one thread at a time; several work side by side. Allocates only
+// when a model or an answer is larger than any before.
+class SingleSearch {
+ public:
+  Status create();
+
+  // Device::propose for one query. `reversed`: which end of the model to scan first.
+  Result<Candidates> run(const DeviceModel& model, const ScanShape& shape, const Query& query, int64_t wanted,
+                         bool reversed, const InterruptCheck& interrupted, ScanCost& cost);
+
+  // Bytes that a scan of this model reads.
+  static int64_t bytes_read(const DeviceModel& model);
+
+ private:
+  Status reserve(const DeviceModel& model, int64_t capacity);
+  Status pack(const DeviceModel& model, const Query& query, SingleScan& scan);
+  Status wait(uint32_t sequence, const InterruptCheck& interrupted);
+  Status launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
+                const InterruptCheck& interrupted);
+
+  Stream stream_;
+  DeviceMemory counters_;  // two ScanCounters, used in turn
+  DeviceMemory tile_upper_;
+  DeviceMemory long_query_;
+  PinnedMemory long_query_staging_;
+  PinnedMemory done_;
+  PinnedMemory answer_;
+  int64_t capacity_ = 0;
+  uint32_t sequence_ = 0;
+};
+
+}  // namespace glove::cuda

@@ -1,0 +1,28 @@
+// D(a, b) of loader/exact_dot.h by eight lanes, bit for bit.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/warp/reduce.cuh"
+
+namespace glove::cuda {
+
+// Called by whole warps; lanes 8i .. 8i+7 work on one row and all eight get D(query, row). A team without a
+// row passes row = nullptr and gets 0.
+//   query  [dims], any memory;  row  [dims], global memory
+__device__ inline double team_exact_dot(const float* query, const float* row, int dims, int lane) {
+  double sum = 0.0;
+  if (row != nullptr) {
+#pragma unroll 8
+    for (int j = lane & 7; j < dims; j += 8)
+      sum = fma(static_cast<double>(query[j]), static_cast<double>(__ldg(row + j)), sum);
+  }
+  // Each step adds the same two numbers in both lanes, so ((p0+p4)+(p2+p6)) + ((p1+p5)+(p3+p7)) comes out in
+  // all.
+  sum += __shfl_xor_sync(kFullWarp, sum, 4);
+  sum += __shfl_xor_sync(kFullWarp, sum, 2);
+  sum += __shfl_xor_sync(kFullWarp, sum, 1);
+  return sum;
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,32 @@
+// The int8 tensor cores, one warp.
+#pragma once
+
+#include <cstdint>
+
+namespace glove::cuda {
+
+// d += A * B, int8 x int8 -> int32, A 16 x 32 and B 32 x 8. Lane l holds, with g = l / 4 and t = l mod 4,
+// words of four components that begin at 4t: a[0] row g, a[1] row g+8, a[2] row g from component 16 on, a[3]
+// row g+8 likewise; b[0] column g, b[1] likewise from component 16 on; d[0], d[1] row g, columns 2t and 2t+1,
+// d[2], d[3] row g+8.
+__device__ inline void matrix_multiply_add(int (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                                           uint32_t b0, uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+#else
+  const auto step = [](int& x, int& y, uint32_t a, uint32_t b) {
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"
+                 : "+r"(x), "+r"(y)
+                 : "r"(a), "r"(b));
+  };
+  step(d[0], d[1], a0, b0);
+  step(d[0], d[1], a2, b1);
+  step(d[2], d[3], a1, b0);
+  step(d[2], d[3], a3, b1);
+#endif
+}
+
+}  // namespace glove::cuda

@@ -1,0 +1,84 @@
+// The integer dot products of one tile of 32 rows with a two-plane query, by one warp.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/warp/reduce.cuh"
+
+namespace glove::cuda {
+
+// Lane l reads 16 bytes at a time: four components of the rows 4 * (l mod 8) .. + 3, of every fourth group of
+// components from group l / 8 on. So a warp reads 512 consecutive bytes, and a tile is consecutive as well.
+struct TileSums {
+  int high[4] = {};
+  int low[4] = {};
+
+  // planes: the group's four high codes and four low ones.
+  __device__ void add(uint4 codes, uint2 planes) {
+    high[0] = __dp4a(static_cast<int>(codes.x), static_cast<int>(planes.x), high[0]);
+    low[0] = __dp4a(static_cast<int>(codes.x), static_cast<int>(planes.y), low[0]);
+    high[1] = __dp4a(static_cast<int>(codes.y), static_cast<int>(planes.x), high[1]);
+    low[1] = __dp4a(static_cast<int>(codes.y), static_cast<int>(planes.y), low[1]);
+    high[2] = __dp4a(static_cast<int>(codes.z), static_cast<int>(planes.x), high[2]);
+    low[2] = __dp4a(static_cast<int>(codes.z), static_cast<int>(planes.y), low[2]);
+    high[3] = __dp4a(static_cast<int>(codes.w), static_cast<int>(planes.x), high[3]);
+    low[3] = __dp4a(static_cast<int>(codes.w), static_cast<int>(planes.y), low[3]);
+  }
+
+  // Adds up the four lanes that share rows; lane l gets the sum of row_of_lane(l). All lanes call.
+  __device__ int finish(int lane) {
+    int sums[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sums[i] = high[i] * 128 + low[i];
+    const bool second_pair = (lane & 16) != 0;
+    const int kept0 = second_pair ? sums[2] : sums[0];
+    const int kept1 = second_pair ? sums[3] : sums[1];
+    const int sent0 = second_pair ? sums[0] : sums[2];
+    const int sent1 = second_pair ? sums[1] : sums[3];
+    const int pair0 = kept0 + __shfl_xor_sync(kFullWarp, sent0, 16);
+    const int pair1 = kept1 + __shfl_xor_sync(kFullWarp, sent1, 16);
+    const bool second = (lane & 8) != 0;
+    return (second ? pair1 : pair0) + __shfl_xor_sync(kFullWarp, second ? pair0 : pair1, 8);
+  }
+};
+
+// The row of the tile whose sum lane l holds; its inverse is not needed.
+__device__ inline int row_of_lane(int lane) {
+  return (lane & 7) * 4 + (lane >> 4) * 2 + ((lane >> 3) & 1);
+}
+
+// tile: 128 * groups bytes in shared memory, 16-byte aligned. planes: [groups] in shared memory.
+__device__ inline int tile_dot_shared(const uint4* tile, const uint2* planes, int groups, int lane) {
+  TileSums sums;
+  const uint4* mine = tile + lane;
+  int group = lane >> 3;
+#pragma unroll 5
+  for (; group < groups; group += 4, mine += 32) sums.add(*mine, planes[group]);
+  return sums.finish(lane);
+}
+
+// The same from global memory; the codes are read once and are not kept in the cache before others.
+__device__ inline int tile_dot_global(const uint4* tile, const uint2* planes, int groups, int lane) {
+  constexpr int kBatch = 8;  // 16-byte loads in flight a lane
+  TileSums sums;
+  for (int base = lane >> 3; base < groups; base += 4 * kBatch) {
+    uint4 codes[kBatch];
+    const uint4* mine = tile + (base << 3) + (lane & 7);
+    if (base + 4 * (kBatch - 1) < groups) {
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) codes[i] = __ldcs(mine + 32 * i);
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) sums.add(codes[i], planes[base + 4 * i]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i)
+        codes[i] = base + 4 * i < groups ? __ldcs(mine + 32 * i) : make_uint4(0, 0, 0, 0);
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i)
+        if (base + 4 * i < groups) sums.add(codes[i], planes[base + 4 * i]);
+    }
+  }
+  return sums.finish(lane);
+}
+
+}  // namespace glove::cuda
