@@ -3,6 +3,8 @@
 #include <atomic>
 #include <utility>
 
+#include "loader/mapped_file.h"
+
 namespace glove {
 namespace {
 
@@ -15,5 +17,9 @@ uint64_t next_model_id() {
 
 Model::Model(const ModelArrays& arrays, Source source, std::shared_ptr<const void> owner)
     : arrays_(arrays), source_(std::move(source)), owner_(std::move(owner)), id_(next_model_id()) {}
+
+Status Model::health() const {
+  return source_.map ? source_.map->health() : Status();
+}
 
 }  // namespace glove

@@ -12,6 +12,8 @@
 
 namespace glove {
 
+class MappedFile;
+
 // Where one array of a model lies in its file, so that a backend can read it with pread()
 // into its own buffers instead of touching the map page by page.
 struct FileExtent {
@@ -41,7 +43,11 @@ class Model {
   struct Source {
     std::string path;
     int64_t file_bytes = 0;
-    int descriptor = -1;  // owned by `owner`
+    int descriptor = -1;                    // owned by `owner`
+    std::shared_ptr<const MappedFile> map;  // null if the model lives on the heap only
+    std::string format;                     // the input format's name, such as "glove-text"
+    int64_t duplicates = 0;                 // rows left out because their word was there already
+    int64_t invalid_utf8 = 0;               // words that are not valid UTF-8; 0 for a mapped model
     FileExtent vectors, norms_squared, codes, scales, residuals;
   };
   Model(const ModelArrays& arrays, Source source, std::shared_ptr<const void> owner);
@@ -58,6 +64,10 @@ class Model {
   const Vocabulary& vocabulary() const { return arrays_.vocabulary; }
   const Source& source() const { return source_; }
   const std::string& path() const { return source_.path; }
+
+  // Ok, or why rows read since the model was opened may be wrong: its file was cut, written to, or could not
+  // be read (loader/mapped_file.h). Ask after a scan, before its rows are believed. About a microsecond.
+  Status health() const;
 
  private:
   ModelArrays arrays_;

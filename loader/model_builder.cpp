@@ -1,46 +1,22 @@
 #include "loader/model_builder.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
+#include "loader/derived_arrays.h"
 #include "loader/limits.h"
-#include "loader/parallel.h"
 #include "loader/word_set.h"
 
 namespace glove {
 namespace {
 
 // What a finished model keeps alive.
-struct HeapArrays {
+struct BuiltArrays {
   WordSet words;
-  std::vector<int32_t> sorted_ids;
   std::vector<float> vectors;
-  std::vector<double> norms_squared;
-  std::vector<int8_t> codes;
-  std::vector<float> scales;
-  std::vector<float> residuals;
+  DerivedArrays derived;
 };
-
-// Norms and codes of rows [first, last). REQUIRES: first is a multiple of kTileRows.
-void derive_rows(HeapArrays& heap, int64_t dims, int64_t first, int64_t last) {
-  const auto begin = static_cast<size_t>(first);
-  const auto count = static_cast<size_t>(last - first);
-  for (int64_t row = first; row < last; ++row) {
-    const float* x = heap.vectors.data() + row * dims;
-    heap.norms_squared[static_cast<size_t>(row)] = exact_dot(x, x, dims);
-  }
-  const std::span<const float> vectors(heap.vectors);
-  quantize_rows(vectors.subspan(begin * static_cast<size_t>(dims), count * static_cast<size_t>(dims)),
-                std::span<const double>(heap.norms_squared).subspan(begin, count), first, dims,
-                heap.codes.data(), std::span(heap.scales).subspan(begin, count),
-                std::span(heap.residuals).subspan(begin, count));
-}
 
 }  // namespace
 
@@ -49,7 +25,7 @@ struct ModelBuilder::State {
   int64_t dims = 0;
   int64_t calls = 0;
   int64_t duplicates = 0;
-  std::shared_ptr<HeapArrays> heap = std::make_shared<HeapArrays>();
+  std::shared_ptr<BuiltArrays> arrays = std::make_shared<BuiltArrays>();
 
   Error row_error(const std::string& what) const {
     return {ErrorCode::kInvalidArgument, source + ": row " + std::to_string(calls) + " " + what};
@@ -64,7 +40,7 @@ ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
 
 int64_t ModelBuilder::rows() const {
-  return state_->heap->words.size();
+  return state_->arrays->words.size();
 }
 int64_t ModelBuilder::duplicates() const {
   return state_->duplicates;
@@ -77,8 +53,8 @@ Result<bool> ModelBuilder::add(std::string_view word, std::span<const float> vec
   if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
     return state.row_error("has a word of " + std::to_string(word.size()) + " bytes; the most is " +
                            std::to_string(kMaxWordBytes));
-  if (vector.empty()) return state.row_error("has a vector without components");
   const auto length = static_cast<int64_t>(vector.size());
+  if (length == 0) return state.row_error("has a vector without components");
   if (length > kMaxDims)
     return state.row_error("has a vector of " + std::to_string(length) + " components; the most is " +
                            std::to_string(kMaxDims));
@@ -92,46 +68,35 @@ Result<bool> ModelBuilder::add(std::string_view word, std::span<const float> vec
   if (rows() >= kMaxRows)
     return state.row_error("is one too many; a model holds " + std::to_string(kMaxRows) + " words at most");
   state.dims = length;
-  if (!state.heap->words.insert(word)) {
+  if (!state.arrays->words.insert(word)) {
     ++state.duplicates;
     return false;
   }
-  state.heap->vectors.insert(state.heap->vectors.end(), vector.begin(), vector.end());
+  state.arrays->vectors.insert(state.arrays->vectors.end(), vector.begin(), vector.end());
   return true;
 }
 
 Result<ModelPtr> ModelBuilder::finish(int threads) {
-  State& state = *state_;
-  const int64_t rows = this->rows();
-  if (rows == 0)
-    return Error{ErrorCode::kInvalidArgument, state.source + ": there is no row to make a model of"};
-  const int64_t dims = state.dims;
-  const auto heap = std::exchange(state.heap, std::make_shared<HeapArrays>());
-  state.dims = state.calls = state.duplicates = 0;
-  const auto count = static_cast<size_t>(rows);
-  heap->norms_squared.resize(count);
-  heap->codes.resize(static_cast<size_t>(code_bytes(rows, dims)));
-  heap->scales.resize(count);
-  heap->residuals.resize(count);
-
-  run_in_parallel(threads, tile_count(rows), [&](int64_t first_tile, int64_t last_tile) {
-    const ScopedFloatEnvironment environment;
-    derive_rows(*heap, dims, first_tile * kTileRows, std::min(rows, last_tile * kTileRows));
-  });
-  heap->sorted_ids = heap->words.sorted_ids();
-
+  const std::shared_ptr<BuiltArrays> built = std::exchange(state_->arrays, std::make_shared<BuiltArrays>());
+  const int64_t dims = std::exchange(state_->dims, 0);
+  state_->calls = state_->duplicates = 0;
   ModelArrays arrays;
-  arrays.words = rows;
+  arrays.words = built->words.size();
   arrays.dims = dims;
-  arrays.vectors = heap->vectors;
-  arrays.norms_squared = heap->norms_squared;
-  arrays.codes = heap->codes;
-  arrays.scales = heap->scales;
-  arrays.residuals = heap->residuals;
-  arrays.vocabulary = Vocabulary(heap->words.bytes(), heap->words.offsets(), heap->sorted_ids);
+  if (arrays.words == 0)
+    return Error{ErrorCode::kInvalidArgument, state_->source + ": there is no row to make a model of"};
+  arrays.vectors = built->vectors;
+  DerivedArrays& derived = built->derived;
+  GLOVE_RETURN_IF_ERROR(derived.compute_rows(state_->source, arrays.vectors, arrays.words, dims, threads));
+  derived.sorted_ids = built->words.sorted_ids();
+  arrays.norms_squared = derived.norms_squared;
+  arrays.codes = derived.codes;
+  arrays.scales = derived.scales;
+  arrays.residuals = derived.residuals;
+  arrays.vocabulary = Vocabulary(built->words.bytes(), built->words.offsets(), derived.sorted_ids);
   Model::Source source;
-  source.path = state.source;
-  return ModelPtr(std::make_shared<const Model>(arrays, std::move(source), heap));
+  source.path = state_->source;
+  return ModelPtr(std::make_shared<const Model>(arrays, std::move(source), built));
 }
 
 }  // namespace glove

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "loader/model.h"
+#include "loader/read_options.h"
 #include "loader/status.h"
 
 namespace glove {
@@ -18,6 +19,7 @@ struct OpenOptions {
   int threads = 0;            // for parsing; 0 = the cores this process may use
   bool verify = false;        // check every tensor's checksum and invariant (one pass over the data)
   ProgressCallback progress;  // may be empty
+  ReadOptions read;
 };
 
 // Opens a model by its content, not its name. A safetensors model file of docs/format.md is

@@ -56,26 +56,28 @@ double code_row(const float* x, double inverse_norm, float scale, int64_t dims, 
 
 }  // namespace
 
+void quantize_row(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
+                  float& scale, float& residual) {
+  if (!(norm_squared > 0.0)) {
+    for (int64_t j = 0; j < dims; ++j) codes[j / kTileComponents * stride + j % kTileComponents] = 0;
+    scale = 0.0f;
+    residual = std::numeric_limits<float>::infinity();
+    return;
+  }
+  float largest = 0.0f;
+  for (int64_t j = 0; j < dims; ++j) largest = std::max(largest, std::fabs(x[j]));
+  const double inverse_norm = 1.0 / std::sqrt(norm_squared);
+  scale = static_cast<float>(static_cast<double>(largest) * inverse_norm / 127.0);
+  const double distance = code_row(x, inverse_norm, scale, dims, codes, stride);
+  residual = round_up_to_float(distance * (1.0 + kRelativeSlack) + kAbsoluteSlack);
+}
+
 void quantize_rows(std::span<const float> vectors, std::span<const double> norms_squared, int64_t first_row,
                    int64_t dims, int8_t* codes, std::span<float> scales, std::span<float> residuals) {
-  for (size_t i = 0; i < norms_squared.size(); ++i) {
-    const float* x = vectors.data() + i * static_cast<size_t>(dims);
-    int8_t* row_codes = codes + code_index(first_row + static_cast<int64_t>(i), 0, dims);
-    const int64_t stride = kTileRows * kTileComponents;
-    if (!(norms_squared[i] > 0.0)) {
-      for (int64_t j = 0; j < dims; ++j) row_codes[j / kTileComponents * stride + j % kTileComponents] = 0;
-      scales[i] = 0.0f;
-      residuals[i] = std::numeric_limits<float>::infinity();
-      continue;
-    }
-    float largest = 0.0f;
-    for (int64_t j = 0; j < dims; ++j) largest = std::max(largest, std::fabs(x[j]));
-    const double inverse_norm = 1.0 / std::sqrt(norms_squared[i]);
-    const float scale = static_cast<float>(static_cast<double>(largest) * inverse_norm / 127.0);
-    const double distance = code_row(x, inverse_norm, scale, dims, row_codes, stride);
-    scales[i] = scale;
-    residuals[i] = round_up_to_float(distance * (1.0 + kRelativeSlack) + kAbsoluteSlack);
-  }
+  for (size_t i = 0; i < norms_squared.size(); ++i)
+    quantize_row(vectors.data() + i * static_cast<size_t>(dims), norms_squared[i], dims,
+                 codes + code_index(first_row + static_cast<int64_t>(i), 0, dims),
+                 kTileRows * kTileComponents, scales[i], residuals[i]);
 }
 
 }  // namespace glove

@@ -29,6 +29,12 @@ constexpr int64_t code_index(int64_t row, int64_t component, int64_t dims) {
          component % kTileComponents;
 }
 
+// Quantises one row: dims codes, in groups of four that begin `stride` bytes apart; what a last,
+// incomplete group has past them is left alone. See quantize_rows for scale and residual.
+// REQUIRES: the float environment; x[dims] finite with norm_squared = D(x, x).
+void quantize_row(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
+                  float& scale, float& residual);
+
 // Quantises rows [first_row, first_row + row_count) of a model of `dims` components. With
 // u = x/|x| in double, row i gets codes c in [-127, 127], a scale s > 0 and the residual
 // r = ||u - s*c|| * (1 + 2^-40) + 2^-40, rounded up to float and computed with the stored s.

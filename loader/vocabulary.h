@@ -42,6 +42,10 @@ class Vocabulary {
   int32_t sorted_id(int64_t position) const;
   int64_t lower_bound(std::string_view word) const;
 
+  // The arrays as they are, unchecked.
+  std::span<const char> word_bytes() const { return word_bytes_; }
+  std::span<const int64_t> word_offsets() const { return word_offsets_; }
+
  private:
   std::span<const char> word_bytes_;
   std::span<const int64_t> word_offsets_;

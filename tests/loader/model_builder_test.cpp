@@ -73,7 +73,7 @@ TEST(ModelBuilder, CodesAreWithinTheirResidual) {
         for (float& component : vector) component = size * normal(random);
       ASSERT_TRUE(builder.add(std::to_string(row), vector).ok());
     }
-    const ModelPtr model = builder.finish(3).value();
+    const ModelPtr model = builder.finish().value();
     const ModelArrays& arrays = model->arrays();
     for (int64_t row = 0; row < rows; ++row) {
       const auto i = static_cast<size_t>(row);

@@ -1,0 +1,31 @@
+// The file formats that can be read: one row a format in the table of format.cpp, one file a
+// format in formats/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "loader/input.h"
+#include "loader/read_options.h"
+#include "loader/row_reader.h"
+#include "loader/status.h"
+
+namespace glove {
+
+struct Format {
+  std::string_view name;         // as --format takes it
+  std::string_view description;  // one line for --help
+  // Whether the input looks like this format. Called in the table's order; the first that says yes reads.
+  bool (*sniff)(const Input& input, const ReadOptions& options);
+  Result<std::unique_ptr<RowReader>> (*open)(const Input& input, const ReadOptions& options);
+};
+
+std::span<const Format> formats();
+
+// The format that options.format names, or that the content shows. Errors list the formats there are.
+Result<const Format*> find_format(const Input& input, const ReadOptions& options);
+
+}  // namespace glove

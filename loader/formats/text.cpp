@@ -1,0 +1,279 @@
+#include "loader/formats/text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "loader/limits.h"
+#include "loader/number.h"
+
+namespace glove {
+namespace {
+
+constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr size_t kMaxLineBytes = size_t{1} << 24;
+
+bool is_separator(char c) {
+  return c == ' ' || c == '\t';
+}
+
+std::string_view trim_end(std::string_view line) {
+  while (!line.empty() && (is_separator(line.back()) || line.back() == '\r')) line.remove_suffix(1);
+  return line;
+}
+
+// Parses `count` fields, each after one or more separators, that fill [at, end).
+bool parse_fields(const char* at, const char* end, int64_t count, float* values) {
+  for (int64_t j = 0; j < count; ++j) {
+    if (at >= end || !is_separator(*at)) return false;
+    do ++at;
+    while (at < end && is_separator(*at));
+    at = parse_float(at, end, values[j]);
+    if (at == nullptr) return false;
+  }
+  return at == end;
+}
+
+// The position in `line` of the separator before its last `count` fields, or npos.
+size_t before_last_fields(std::string_view line, int64_t count) {
+  size_t at = line.size();
+  for (int64_t j = 0; j < count; ++j) {
+    while (at > 0 && !is_separator(line[at - 1])) --at;
+    if (at == 0) return std::string_view::npos;
+    if (j + 1 == count) break;
+    while (at > 0 && is_separator(line[at - 1])) --at;
+  }
+  return at - 1;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr size_t kShown = 40;
+  std::string shown(text.substr(0, kShown));
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  return "'" + shown + (text.size() > kShown ? "...'" : "'");
+}
+
+class TextReader final : public RowReader {
+ public:
+  TextReader(const Input& input, const TextLayout& layout)
+      : path_(input.path()), layout_(layout), stream_(input.stream()) {
+    block_bytes_ = input.sample_is_whole() ? input.sample().size() + 1 : kBlockBytes;
+    block_bytes_ = std::max<size_t>(block_bytes_, 64);
+  }
+
+  int64_t dims() const override { return layout_.numbers - layout_.leading_numbers; }
+  int64_t file_position() const override { return stream_->file_position(); }
+
+  Result<bool> fetch(RawBlock& raw) override {
+    raw.bytes.resize(std::max(block_bytes_, carry_.size() + block_bytes_ / 2));
+    std::copy(carry_.begin(), carry_.end(), raw.bytes.begin());
+    size_t filled = carry_.size();
+    size_t whole = 0;  // bytes of complete lines
+    while (whole == 0) {
+      if (filled == raw.bytes.size()) {
+        if (filled >= kMaxLineBytes)
+          return error_at(next_line_, "the line is longer than " + std::to_string(kMaxLineBytes) +
+                                          " bytes; this is no text of words and numbers");
+        raw.bytes.resize(filled * 2);
+      }
+      const std::span<char> space(raw.bytes.data() + filled, raw.bytes.size() - filled);
+      GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(space));
+      at_end_ = at_end_ || count < space.size();
+      const void* newline = ::memrchr(space.data(), '\n', count);
+      filled += count;
+      if (at_end_) {
+        whole = filled;
+        break;
+      }
+      if (newline != nullptr)
+        whole = static_cast<size_t>(static_cast<const char*>(newline) - raw.bytes.data()) + 1;
+    }
+    carry_.assign(raw.bytes.begin() + static_cast<std::ptrdiff_t>(whole),
+                  raw.bytes.begin() + static_cast<std::ptrdiff_t>(filled));
+    raw.bytes.resize(whole);
+    raw.first_row = next_line_;
+    next_line_ += std::count(raw.bytes.begin(), raw.bytes.end(), '\n');
+    if (whole == 0) return check_row_count();
+    if (raw.bytes.back() != '\n') ++next_line_;
+    return count_rows(raw);
+  }
+
+  Status decode(const RawBlock& raw, RowBlock& rows) const override {
+    rows.place = "line";
+    rows.first_row = raw.first_row;
+    const char* at = raw.bytes.data();
+    const char* const end = at + raw.bytes.size();
+    if (raw.first_row == 1 && std::string_view(at, raw.bytes.size()).starts_with(kByteOrderMark))
+      at += kByteOrderMark.size();
+    // A number takes two bytes at least, with its separator.
+    rows.vectors.resize(raw.bytes.size() / 2 + static_cast<size_t>(layout_.numbers));
+    const auto width = static_cast<size_t>(dims());
+    Status status;
+    int64_t line = raw.first_row;
+    for (; at < end && status.ok(); ++line) {
+      const char* const newline =
+          static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
+      const char* const line_end = newline != nullptr ? newline : end;
+      const std::string_view text = trim_end({at, static_cast<size_t>(line_end - at)});
+      at = line_end + 1;
+      if (text.empty() || (line == 1 && layout_.has_header)) continue;
+      status = decode_line(text, line, rows.vectors.data() + rows.words.size() * width, rows);
+    }
+    rows.vectors.resize(rows.words.size() * width);
+    return status;
+  }
+
+ private:
+  // `row`: room for layout_.numbers values.
+  Status decode_line(std::string_view text, int64_t line, float* row, RowBlock& rows) const {
+    const char* const begin = text.data();
+    const char* const end = begin + text.size();
+    const char* word_end = begin;
+    while (word_end < end && !is_separator(*word_end)) ++word_end;
+    if (!parse_fields(word_end, end, layout_.numbers, row)) {
+      const size_t split = before_last_fields(text, layout_.numbers);
+      if (split == std::string_view::npos || !parse_fields(begin + split, end, layout_.numbers, row))
+        return explain(text, line);
+      word_end = begin + split;
+    }
+    if (word_end == begin) return error_at(line, "there is no word before the numbers");
+    if (layout_.leading_numbers > 0) std::copy(row + layout_.leading_numbers, row + layout_.numbers, row);
+    rows.words.emplace_back(begin, static_cast<size_t>(word_end - begin));
+    rows.row_numbers.push_back(line);
+    return {};
+  }
+
+  // Why a line is no row: too few fields, or the last of its fields that is no number.
+  Error explain(std::string_view text, int64_t line) const {
+    const std::string wanted = "a word and " + std::to_string(layout_.numbers) + " numbers";
+    std::string_view rest = text;
+    for (int64_t found = 0; found < layout_.numbers; ++found) {
+      const size_t split = before_last_fields(rest, 1);
+      if (split == std::string_view::npos)
+        return error_at(
+            line, wanted + " were expected, but it has " + std::to_string(found) + " after its first field");
+      const std::string_view field = rest.substr(split + 1);
+      float value = 0;
+      const char* parsed = parse_float(field.data(), field.data() + field.size(), value);
+      if (parsed != field.data() + field.size())
+        return error_at(line, wanted + " were expected, but " + quoted(field) + " is no number");
+      rest = trim_end(rest.substr(0, split));
+    }
+    return error_at(line, wanted + " were expected");
+  }
+
+  Error error_at(int64_t line, const std::string& what) const {
+    return {ErrorCode::kCorrupt, path_ + ": line " + std::to_string(line) + ": " + what};
+  }
+
+  // With a header, every line after it is a row; both counts must agree.
+  Result<bool> count_rows(const RawBlock& raw) {
+    if (layout_.expected_rows < 0) return true;
+    const char* at = raw.bytes.data();
+    const char* const end = at + raw.bytes.size();
+    for (int64_t line = raw.first_row; at < end; ++line) {
+      const char* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
+      if (newline == nullptr) newline = end;
+      const bool blank = trim_end({at, static_cast<size_t>(newline - at)}).empty();
+      if (!blank && line > 1 && ++rows_seen_ > layout_.expected_rows)
+        return error_at(line, "the header promises " + std::to_string(layout_.expected_rows) +
+                                  " rows, but there are more");
+      at = newline + 1;
+    }
+    return true;
+  }
+  Result<bool> check_row_count() const {
+    if (layout_.expected_rows >= 0 && rows_seen_ < layout_.expected_rows)
+      return error_at(next_line_, "the file ends after " + std::to_string(rows_seen_) +
+                                      " rows, but its header promises " +
+                                      std::to_string(layout_.expected_rows));
+    return false;
+  }
+
+  std::string path_;
+  TextLayout layout_;
+  std::unique_ptr<ByteStream> stream_;
+  size_t block_bytes_;
+  std::vector<char> carry_;  // the beginning of a line whose end is still to be read
+  bool at_end_ = false;
+  int64_t next_line_ = 1;
+  int64_t rows_seen_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RowReader> read_text(const Input& input, const TextLayout& layout) {
+  return std::make_unique<TextReader>(input, layout);
+}
+
+std::vector<std::string_view> sample_lines(const Input& input) {
+  constexpr size_t kMaxLines = 64;
+  std::string_view rest(input.sample().data(), input.sample().size());
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  std::vector<std::string_view> lines;
+  while (!rest.empty() && lines.size() < kMaxLines) {
+    const size_t newline = rest.find('\n');
+    if (newline == std::string_view::npos && !input.sample_is_whole()) break;
+    lines.push_back(trim_end(rest.substr(0, newline)));
+    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+  }
+  return lines;
+}
+
+int64_t trailing_numbers(std::string_view line) {
+  int64_t count = 0;
+  for (line = trim_end(line);; ++count) {
+    const size_t split = before_last_fields(line, 1);
+    if (split == std::string_view::npos) return count;
+    float value = 0;
+    const char* const end = line.data() + line.size();
+    if (parse_float(line.data() + split + 1, end, value) != end) return count;
+    line = trim_end(line.substr(0, split));
+  }
+}
+
+std::vector<float> last_numbers(std::string_view line, int64_t count) {
+  line = trim_end(line);
+  const size_t split = before_last_fields(line, count);
+  if (count <= 0 || split == std::string_view::npos) return {};
+  std::vector<float> values(static_cast<size_t>(count));
+  if (!parse_fields(line.data() + split, line.data() + line.size(), count, values.data())) return {};
+  return values;
+}
+
+int64_t usual_numbers(std::span<const std::string_view> lines) {
+  std::vector<std::pair<int64_t, int>> counts;  // a number of numbers, and how many lines end in it
+  for (const std::string_view line : lines) {
+    if (line.empty()) continue;
+    const int64_t numbers = trailing_numbers(line);
+    const auto known =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& entry) { return entry.first == numbers; });
+    if (known != counts.end()) {
+      ++known->second;
+    } else {
+      counts.emplace_back(numbers, 1);
+    }
+  }
+  const auto most = std::max_element(counts.begin(), counts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 0 : std::min(most->first, kMaxDims);
+}
+
+std::optional<TextHeader> parse_text_header(std::string_view line) {
+  TextHeader header{0, 0};
+  line = trim_end(line);
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  const auto read_integer = [&](int64_t& value) {
+    const char* const start = at;
+    for (; at < end && *at >= '0' && *at <= '9' && at - start < 18; ++at) value = value * 10 + (*at - '0');
+    return at > start && value > 0;
+  };
+  if (!read_integer(header.rows) || at == end || !is_separator(*at)) return std::nullopt;
+  while (at < end && is_separator(*at)) ++at;
+  if (!read_integer(header.dims) || at != end) return std::nullopt;
+  return header;
+}
+
+}  // namespace glove

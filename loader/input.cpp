@@ -1,0 +1,112 @@
+#include "loader/input.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace glove {
+namespace {
+
+constexpr std::string_view kGzipMagic = "\x1F\x8B";
+constexpr std::string_view kZipMagic = "PK\3\4";
+constexpr std::string_view kEmptyZipMagic = "PK\5\6";
+
+// Splits "dir/archive.zip/member" at the first part that is a regular file; an empty member if there is none.
+std::pair<std::string, std::string> split_member(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    std::string archive = path.substr(0, slash);
+    if (File::open_for_reading(archive).ok()) return {std::move(archive), path.substr(slash + 1)};
+  }
+  return {path, ""};
+}
+
+}  // namespace
+
+Result<Input> Input::open(const std::string& path) {
+  std::string member;
+  auto opened = File::open_for_reading(path);
+  if (!opened.ok() && errno == ENOTDIR) {
+    auto [archive, inside] = split_member(path);
+    member = std::move(inside);
+    if (!member.empty()) opened = File::open_for_reading(archive);
+  }
+  GLOVE_RETURN_IF_ERROR(opened.status());
+  Input input;
+  input.path_ = path;
+  input.file_ = std::make_shared<const File>(std::move(opened).value());
+  GLOVE_ASSIGN_OR_RETURN(input.file_bytes_, input.file_->size());
+  if (input.file_bytes_ == 0) return Error{ErrorCode::kCorrupt, path + ": the file is empty"};
+  GLOVE_RETURN_IF_ERROR(input.find_wrapping(member));
+  GLOVE_RETURN_IF_ERROR(input.take_sample());
+  return input;
+}
+
+Status Input::find_wrapping(const std::string& member) {
+  char magic[4] = {};
+  GLOVE_RETURN_IF_ERROR(file_->read_at(0, magic));
+  const std::string_view head(magic, sizeof magic);
+  const bool is_zip = head == kZipMagic || head == kEmptyZipMagic;
+  if (!member.empty() && !is_zip)
+    return {ErrorCode::kIo,
+            "cannot open '" + path_ + "': '" + file_->path() + "' is neither a directory nor a zip archive"};
+  if (head.starts_with(kGzipMagic)) wrapping_ = Wrapping::kGzip;
+  if (!is_zip) return {};
+  wrapping_ = Wrapping::kZip;
+  GLOVE_ASSIGN_OR_RETURN(std::vector<ZipMember> members, list_zip_members(*file_));
+  std::string names;
+  for (ZipMember& candidate : members) {
+    if (candidate.name == member || (member.empty() && members.size() == 1)) {
+      member_ = std::move(candidate);
+      return locate_zip_member(*file_, member_);
+    }
+    names += (names.empty() ? "" : ", ") + candidate.name;
+  }
+  if (members.empty()) return {ErrorCode::kCorrupt, path_ + ": the zip archive holds no file"};
+  return {ErrorCode::kInvalidArgument,
+          path_ +
+              (member.empty()
+                   ? ": the zip archive holds several files; name one as '" + file_->path() + "/NAME': "
+                   : ": the zip archive has no such member, but: ") +
+              names};
+}
+
+std::unique_ptr<ByteStream> Input::stream() const {
+  if (wrapping_ == Wrapping::kGzip) return gzip_stream(file_, 0, file_bytes_);
+  if (wrapping_ == Wrapping::kPlain) return plain_stream(file_, 0, file_bytes_);
+  const int64_t end = member_.offset + member_.compressed_bytes;
+  if (!member_.deflated) return plain_stream(file_, member_.offset, end);
+  return deflate_stream(file_, member_.offset, end, {member_.bytes, member_.crc});
+}
+
+Status Input::take_sample() {
+  const auto reader = stream();
+  const bool plain = wrapping_ == Wrapping::kPlain;
+  sample_.resize(plain && file_bytes_ < static_cast<int64_t>(kSampleBytes) ? static_cast<size_t>(file_bytes_)
+                                                                           : kSampleBytes);
+  GLOVE_ASSIGN_OR_RETURN(const size_t count, reader->read(sample_));
+  sample_.resize(count);
+  char next = 0;
+  GLOVE_ASSIGN_OR_RETURN(const size_t more, reader->read(std::span(&next, 1)));
+  sample_is_whole_ = more == 0;
+  if (count == 0) return {ErrorCode::kCorrupt, path_ + ": there is nothing inside the compressed file"};
+  return {};
+}
+
+Result<std::shared_ptr<const File>> Input::random_access() const {
+  if (wrapping_ == Wrapping::kPlain) return file_;
+  const char* directory = std::getenv("TMPDIR");
+  GLOVE_ASSIGN_OR_RETURN(
+      File copy, File::create_unnamed(directory != nullptr && *directory != '\0' ? directory : "/tmp"));
+  const auto reader = stream();
+  std::vector<char> buffer(size_t{1} << 18);
+  for (int64_t offset = 0;;) {
+    GLOVE_ASSIGN_OR_RETURN(const size_t count, reader->read(buffer));
+    if (count == 0) break;
+    GLOVE_RETURN_IF_ERROR(copy.write_at(offset, std::span(buffer).first(count)));
+    offset += static_cast<int64_t>(count);
+  }
+  return std::make_shared<const File>(std::move(copy));
+}
+
+}  // namespace glove

@@ -1,0 +1,185 @@
+#include "loader/model_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "loader/derived_arrays.h"
+#include "loader/limits.h"
+#include "loader/mapped_file.h"
+#include "loader/model_format.h"
+
+namespace glove {
+namespace {
+
+// What a model on a map keeps alive.
+struct MappedArrays {
+  std::shared_ptr<const MappedFile> map;
+  DerivedArrays derived;  // the tensors that the file lacks
+};
+
+class ModelFileReader {
+ public:
+  ModelFileReader(std::string path, const SafetensorsHeader& header, std::shared_ptr<MappedArrays> owner)
+      : path_(std::move(path)), header_(header), owner_(std::move(owner)) {}
+
+  Result<ModelPtr> read(int threads) {
+    GLOVE_RETURN_IF_ERROR(read_shape());
+    GLOVE_RETURN_IF_ERROR(check_types());
+    const int64_t n = arrays_.words;
+    take(kVectors, arrays_.vectors, source_.vectors);
+    const bool has_norms = take(kNormsSquared, arrays_.norms_squared, source_.norms_squared);
+    // Codes, scales and residuals belong together: all of the file's, or all computed.
+    const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals);
+    if (has_codes) {
+      take(kCodes, arrays_.codes, source_.codes);
+      take(kScales, arrays_.scales, source_.scales);
+      take(kResiduals, arrays_.residuals, source_.residuals);
+    }
+    std::span<const char> word_bytes;
+    std::span<const int64_t> word_offsets;
+    std::span<const int32_t> sorted_ids;
+    FileExtent unused;
+    take(kWordBytes, word_bytes, unused);
+    take(kWordOffsets, word_offsets, unused);
+    const bool has_order = take(kSortedIds, sorted_ids, unused);
+
+    DerivedArrays& derived = owner_->derived;
+    if (!has_norms || !has_codes) {
+      GLOVE_RETURN_IF_ERROR(derived.compute_rows(path_, arrays_.vectors, n, arrays_.dims, threads));
+      if (!has_norms) arrays_.norms_squared = derived.norms_squared;
+      if (!has_codes) {
+        arrays_.codes = derived.codes;
+        arrays_.scales = derived.scales;
+        arrays_.residuals = derived.residuals;
+      }
+    }
+    if (!has_order) {
+      derived.compute_order(word_bytes, word_offsets);
+      sorted_ids = derived.sorted_ids;
+    }
+    arrays_.vocabulary = Vocabulary(word_bytes, word_offsets, sorted_ids);
+    source_.path = path_;
+    source_.map = owner_->map;
+    source_.file_bytes = static_cast<int64_t>(owner_->map->bytes().size());
+    source_.descriptor = owner_->map->file().descriptor();
+    return ModelPtr(std::make_shared<const Model>(arrays_, std::move(source_), owner_));
+  }
+
+ private:
+  Error corrupt(const std::string& what) const { return {ErrorCode::kCorrupt, path_ + ": " + what}; }
+
+  Status read_shape() {
+    const Tensor& vectors = *header_.find(kVectors);
+    if (vectors.dtype != "F32" || vectors.shape.size() != 2)
+      return corrupt("the tensor 'vectors' must be a matrix of F32");
+    arrays_.words = vectors.shape[0];
+    arrays_.dims = vectors.shape[1];
+    if (arrays_.words < 1 || arrays_.words > kMaxRows || arrays_.dims < 1 || arrays_.dims > kMaxDims)
+      return corrupt("the tensor 'vectors' is " + std::to_string(arrays_.words) + " x " +
+                     std::to_string(arrays_.dims) + "; a model has 1 to " + std::to_string(kMaxRows) +
+                     " words of 1 to " + std::to_string(kMaxDims) + " dimensions");
+    return {};
+  }
+
+  // Each known tensor that is there has the type, the shape and the alignment that its use needs.
+  Status check_types() const {
+    const int64_t n = arrays_.words;
+    const int64_t d = arrays_.dims;
+    const auto bytes = header_.find(kWordBytes)->bytes;
+    const struct {
+      std::string_view name, dtype;
+      std::vector<int64_t> shape;
+    } expected[] = {
+        {kVectors, "F32", {n, d}},
+        {kNormsSquared, "F64", {n}},
+        {kCodes, "I8", {tile_count(n), component_groups(d), kTileRows, kTileComponents}},
+        {kScales, "F32", {n}},
+        {kResiduals, "F32", {n}},
+        {kWordBytes, "U8", {bytes}},
+        {kWordOffsets, "I64", {n + 1}},
+        {kSortedIds, "I32", {n}},
+    };
+    for (const auto& [name, dtype, shape] : expected) {
+      const Tensor* const tensor = header_.find(name);
+      if (tensor == nullptr) continue;
+      if (tensor->dtype != dtype || tensor->shape != shape)
+        return corrupt("the tensor '" + std::string(name) + "' has another type or shape than a model of " +
+                       std::to_string(n) + " words and " + std::to_string(d) + " dimensions needs");
+      if (tensor->offset % safetensors_type_bytes(dtype) != 0)
+        return corrupt("the tensor '" + std::string(name) + "' begins at offset " +
+                       std::to_string(tensor->offset) +
+                       ", which its type cannot; write the file again with glove-convert");
+    }
+    return {};
+  }
+
+  // The view of a tensor whose type check_types() has checked; false if it is not there.
+  template <class T>
+  bool take(std::string_view name, std::span<const T>& view, FileExtent& extent) const {
+    const Tensor* const tensor = header_.find(name);
+    if (tensor == nullptr) return false;
+    const auto bytes =
+        owner_->map->bytes().subspan(static_cast<size_t>(tensor->offset), static_cast<size_t>(tensor->bytes));
+    view = {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+    extent = {tensor->offset, tensor->bytes};
+    return true;
+  }
+
+  std::string path_;
+  const SafetensorsHeader& header_;
+  std::shared_ptr<MappedArrays> owner_;
+  ModelArrays arrays_;
+  Model::Source source_;
+};
+
+// The version and the checksum of the header, before anything it says is believed.
+Status check_header(const std::string& path, const SafetensorsHeader& header, const std::string& raw) {
+  const std::string_view version = header.metadata_value(kVersionKey);
+  int major = 0;
+  const auto [rest, error] = std::from_chars(version.data(), version.data() + version.size(), major);
+  if (error != std::errc() || (rest != version.data() + version.size() && *rest != '.'))
+    return {ErrorCode::kCorrupt,
+            path + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
+  if (major != kFormatMajor)
+    return {ErrorCode::kCorrupt, path + ": the file has format version " + std::string(version) +
+                                     ", but this build reads version " + std::to_string(kFormatMajor) +
+                                     "; convert the original again, or use a newer build"};
+  const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
+  const std::string computed = header_checksum(raw);
+  if (stored.empty() || stored != computed)
+    return {ErrorCode::kCorrupt, path + ": the header's checksum is " + computed + ", but the header says '" +
+                                     std::string(stored) + "'; the file is damaged"};
+  return {};
+}
+
+}  // namespace
+
+bool is_model_file(const SafetensorsHeader& header) {
+  return header.find(kVectors) && header.find(kWordBytes) && header.find(kWordOffsets);
+}
+
+Result<ModelPtr> open_model_file(File file, int threads) {
+  const std::string path = file.path();
+  std::string raw;
+  GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, file, &raw));
+  if (!is_model_file(header))
+    return Error{ErrorCode::kCorrupt,
+                 path + ": this safetensors file is no model file: it lacks vectors or words"};
+  GLOVE_RETURN_IF_ERROR(check_header(path, header, raw));
+  auto owner = std::make_shared<MappedArrays>();
+  GLOVE_ASSIGN_OR_RETURN(owner->map, MappedFile::map(std::move(file)));
+  // The file may have shrunk since its header was read.
+  const Tensor* last = nullptr;
+  for (const auto& [name, tensor] : header.tensors)
+    if (last == nullptr || tensor.offset + tensor.bytes > last->offset + last->bytes) last = &tensor;
+  if (static_cast<int64_t>(owner->map->bytes().size()) < last->offset + last->bytes)
+    return Error{ErrorCode::kIo, path + ": the file became shorter while it was opened"};
+  return ModelFileReader(path, header, std::move(owner)).read(threads);
+}
+
+}  // namespace glove

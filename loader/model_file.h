@@ -1,0 +1,27 @@
+// Opens and verifies model files (docs/format.md).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "loader/file.h"
+#include "loader/model.h"
+#include "loader/safetensors.h"
+#include "loader/status.h"
+
+namespace glove {
+
+// Whether a safetensors header is that of a model file: it has vectors and words under our names.
+bool is_model_file(const SafetensorsHeader& header);
+
+// Maps a model file: reads the header, checks its checksum and every tensor's type and shape, and does not
+// touch the data, unless tensors that can be derived are missing: they are then computed on the heap, on up
+// to `threads` threads.
+Result<ModelPtr> open_model_file(File file, int threads);
+
+// One pass over a model file's data: every tensor's checksum, and that the arrays are what the writer
+// would have made of the vectors and words. The error names the tensor, and the row where there is one.
+// `progress` as in OpenOptions. REQUIRES: `model` came from open_model_file().
+Status verify_model_file(const Model& model, const std::function<bool(int64_t, int64_t)>& progress);
+
+}  // namespace glove

@@ -1,0 +1,23 @@
+#include "loader/model_format.h"
+
+#include <zlib.h>
+
+namespace glove {
+
+std::string checksum_text(uint32_t crc) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text(8, '0');
+  for (size_t i = 8; i-- > 0; crc >>= 4) text[i] = kDigits[crc & 15];
+  return text;
+}
+
+std::string header_checksum(std::string header) {
+  const std::string key = "\"" + std::string(kHeaderChecksumKey) + "\":\"";
+  const size_t place = header.find(key);
+  if (place == std::string::npos || header.size() - place < key.size() + 8) return {};
+  header.replace(place + key.size(), 8, 8, '0');
+  return checksum_text(
+      static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size())));
+}
+
+}  // namespace glove

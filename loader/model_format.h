@@ -1,0 +1,39 @@
+// The names in a model file; docs/format.md specifies the bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace glove {
+
+// Readers refuse another major version. A minor version adds what older readers may ignore.
+constexpr int kFormatMajor = 1;
+constexpr int kFormatMinor = 0;
+
+constexpr int64_t kModelHeaderBytes = 4096;  // the writer's; the reader takes any length
+constexpr int64_t kTensorAlignment = 64;
+
+constexpr std::string_view kVersionKey = "glove.version";
+constexpr std::string_view kHeaderChecksumKey = "glove.crc32";
+constexpr std::string_view kTensorChecksumPrefix = "glove.crc32.";  // and the tensor's name
+
+constexpr std::string_view kVectors = "vectors";
+constexpr std::string_view kNormsSquared = "norms_squared";
+constexpr std::string_view kCodes = "codes";
+constexpr std::string_view kScales = "scales";
+constexpr std::string_view kResiduals = "residuals";
+constexpr std::string_view kWordBytes = "word_bytes";
+constexpr std::string_view kWordOffsets = "word_offsets";
+constexpr std::string_view kSortedIds = "sorted_ids";
+constexpr std::string_view kPaddingPrefix = "padding.";
+
+// CRC-32 as eight lower-case hexadecimal digits.
+std::string checksum_text(uint32_t crc);
+
+// The CRC-32 of a whole header (length field, JSON, spaces) in which the eight digits of the value of
+// kHeaderChecksumKey count as zeros; nullopt-like empty text if the key is not there in the writer's
+// spelling.
+std::string header_checksum(std::string header);
+
+}  // namespace glove

@@ -1,0 +1,149 @@
+// verify_model_file: the pass over all of a model file's data that opening it avoids.
+#include <zlib.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "loader/exact_dot.h"
+#include "loader/float_environment.h"
+#include "loader/limits.h"
+#include "loader/mapped_file.h"
+#include "loader/model_file.h"
+#include "loader/model_format.h"
+
+namespace glove {
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const Model& model, const std::function<bool(int64_t, int64_t)>& progress)
+      : model_(model), progress_(progress) {}
+
+  Status run() {
+    GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header,
+                           read_safetensors_header(model_.path(), model_.source().map->file()));
+    for (const auto& [name, tensor] : header.tensors)
+      GLOVE_RETURN_IF_ERROR(
+          check_checksum(name, tensor, header.metadata_value(std::string(kTensorChecksumPrefix) + name)));
+    GLOVE_RETURN_IF_ERROR(check_words());
+    GLOVE_RETURN_IF_ERROR(check_order());
+    for (int64_t row = 0; row < model_.words(); ++row) GLOVE_RETURN_IF_ERROR(check_row(row));
+    GLOVE_RETURN_IF_ERROR(check_padding());
+    return model_.health();
+  }
+
+ private:
+  static constexpr int64_t kPieceBytes = int64_t{1} << 24;
+
+  Error corrupt(std::string_view tensor, const std::string& what) const {
+    return {ErrorCode::kCorrupt, model_.path() + ": the tensor '" + std::string(tensor) + "' " + what};
+  }
+  Error corrupt_row(std::string_view tensor, int64_t row, const std::string& what) const {
+    return corrupt(tensor, "at row " + std::to_string(row + 1) + " " + what);
+  }
+
+  // A tensor without a checksum is one that this version does not know, or was written by another program.
+  Status check_checksum(const std::string& name, const Tensor& tensor, std::string_view stored) {
+    uint32_t crc = 0;
+    const auto bytes = model_.source().map->bytes();
+    for (int64_t done = 0; done < tensor.bytes; done += kPieceBytes) {
+      const auto piece = static_cast<size_t>(std::min(kPieceBytes, tensor.bytes - done));
+      const char* const from = bytes.data() + tensor.offset + done;
+      crc = static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(from), piece));
+      bytes_done_ += static_cast<int64_t>(piece);
+      if (progress_ && !progress_(bytes_done_, model_.source().file_bytes))
+        return {ErrorCode::kInterrupted, model_.path() + ": verifying was interrupted"};
+    }
+    if (!stored.empty() && stored != checksum_text(crc))
+      return corrupt(name,
+                     "is damaged: its checksum is " + checksum_text(crc) + ", not " + std::string(stored));
+    return {};
+  }
+
+  Status check_words() const {
+    const Vocabulary& words = model_.vocabulary();
+    const auto offsets = words.word_offsets();
+    if (offsets.front() != 0) return corrupt(kWordOffsets, "does not begin with 0");
+    for (int64_t row = 0; row < model_.words(); ++row) {
+      const int64_t length = offsets[static_cast<size_t>(row) + 1] - offsets[static_cast<size_t>(row)];
+      if (length < 1 || length > kMaxWordBytes)
+        return corrupt_row(kWordOffsets, row, "gives the word an impossible length");
+    }
+    if (offsets.back() != static_cast<int64_t>(words.word_bytes().size()))
+      return corrupt(kWordOffsets, "does not end with the length of the words' bytes");
+    return {};
+  }
+
+  Status check_order() const {
+    const Vocabulary& words = model_.vocabulary();
+    for (int64_t i = 0; i < words.size(); ++i) {
+      const int32_t id = words.sorted_id(i);
+      if (id < 0) return corrupt(kSortedIds, "has an impossible id at position " + std::to_string(i));
+      if (i > 0 && words.word(words.sorted_id(i - 1)) >= words.word(id))
+        return corrupt(kSortedIds,
+                       "is out of order, or a word is there twice, at position " + std::to_string(i));
+    }
+    return {};
+  }
+
+  // The norm must be D(x, x) to the bit. Codes may be of any quantiser that keeps its promise, so the
+  // residual is checked against them and not against what this version would have chosen.
+  Status check_row(int64_t row) const {
+    const ModelArrays& arrays = model_.arrays();
+    const auto i = static_cast<size_t>(row);
+    const float* const x = model_.vector(row);
+    const double norm_squared = exact_dot(x, x, arrays.dims);
+    if (!std::isfinite(norm_squared))
+      return corrupt_row(kVectors, row, "has a component that is NaN or infinite");
+    if (std::bit_cast<uint64_t>(norm_squared) != std::bit_cast<uint64_t>(arrays.norms_squared[i]))
+      return corrupt_row(kNormsSquared, row, "is not the vector's squared norm");
+    const float scale = arrays.scales[i];
+    const float residual = arrays.residuals[i];
+    if (norm_squared == 0.0) {
+      if (scale != 0.0f) return corrupt_row(kScales, row, "is not 0, but the vector is zero");
+      if (!(std::isinf(residual) && residual > 0))
+        return corrupt_row(kResiduals, row, "is not infinite, but the vector is zero");
+      return {};
+    }
+    if (!(scale > 0.0f) || !std::isfinite(scale))
+      return corrupt_row(kScales, row, "is not a positive number");
+    double distance_squared = 0;
+    for (int64_t j = 0; j < arrays.dims; ++j) {
+      const int code = arrays.codes[static_cast<size_t>(code_index(row, j, arrays.dims))];
+      if (code == -128) return corrupt_row(kCodes, row, "holds -128");
+      const double error =
+          static_cast<double>(x[j]) / std::sqrt(norm_squared) - static_cast<double>(scale) * code;
+      distance_squared += error * error;
+    }
+    if (!(std::sqrt(distance_squared) <= static_cast<double>(residual)))
+      return corrupt_row(kResiduals, row, "is smaller than the distance between codes and vector");
+    return {};
+  }
+
+  Status check_padding() const {
+    const ModelArrays& arrays = model_.arrays();
+    const int64_t padded_dims = component_groups(arrays.dims) * kTileComponents;
+    for (int64_t row = 0; row < tile_count(arrays.words) * kTileRows; ++row)
+      for (int64_t j = row < arrays.words ? arrays.dims : 0; j < padded_dims; ++j)
+        if (arrays.codes[static_cast<size_t>(code_index(row, j, arrays.dims))] != 0)
+          return corrupt_row(kCodes, row, "has padding that is not zero");
+    return {};
+  }
+
+  const Model& model_;
+  const std::function<bool(int64_t, int64_t)>& progress_;
+  int64_t bytes_done_ = 0;
+};
+
+}  // namespace
+
+Status verify_model_file(const Model& model, const std::function<bool(int64_t, int64_t)>& progress) {
+  const ScopedFloatEnvironment environment;
+  return Verifier(model, progress).run();
+}
+
+}  // namespace glove

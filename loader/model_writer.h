@@ -1,0 +1,35 @@
+// Writes a model file (docs/format.md) from rows in order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "loader/model_assembler.h"
+#include "loader/status.h"
+
+namespace glove {
+
+// Until commit() there is only a temporary file beside `path`, which the destructor removes; commit()
+// makes it durable and puts it in the place of `path` in one step. Memory: the words and 28 bytes a row.
+// One thread at a time.
+class ModelWriter {
+ public:
+  static Result<std::unique_ptr<ModelWriter>> create(const std::string& path);
+  ~ModelWriter();
+
+  // Where the rows go.
+  ModelAssembler& assembler();
+
+  // Writes what is left and renames. An error if there is no row; `path` is then as it was.
+  Status commit();
+
+  int64_t bytes_written() const;
+
+ private:
+  struct State;
+  explicit ModelWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace glove

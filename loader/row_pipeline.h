@@ -1,0 +1,30 @@
+// From a reader to a consumer: blocks are fetched in order, decoded and derived on several threads, and
+// consumed in order. Memory is bounded by a few blocks a thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "loader/open.h"
+#include "loader/row_reader.h"
+#include "loader/row_transform.h"
+#include "loader/status.h"
+
+namespace glove {
+
+// Takes the next block of rows; false to stop reading. Called on the caller's thread.
+using RowConsumer = std::function<Result<bool>(const RowBlock& rows, const DerivedRows& derived)>;
+
+struct PipelineOptions {
+  int threads = 0;  // the caller's among them; 0 = usable_cores()
+  RowTransform transform;
+  ProgressCallback progress;
+  int64_t file_bytes = 0;  // the total for `progress`
+};
+
+// `source` begins the messages about rows. The first error in file order is returned; the rows before it
+// have been consumed. REQUIRES: the float environment on the calling thread.
+Status run_row_pipeline(const std::string& source, RowReader& reader, const PipelineOptions& options,
+                        const RowConsumer& consume);
+
+}  // namespace glove

@@ -1,0 +1,225 @@
+#include "loader/safetensors.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+namespace glove {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLengthBytes = 8;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the container's own limit
+constexpr std::string_view kMetadata = "__metadata__";
+
+// Takes the events of the JSON parser: { name: { "dtype": s, "shape": [n...], "data_offsets": [a, b] },
+// "__metadata__": { key: value } }. Keeps nothing else, so a hostile header costs no more memory than its
+// bytes.
+class HeaderHandler {
+ public:
+  struct Entry {
+    Tensor tensor;
+    std::vector<int64_t> data_offsets;
+  };
+  std::map<std::string, Entry, std::less<>> entries;
+  std::map<std::string, std::string, std::less<>> metadata;
+  std::string fault;
+
+  // NOLINTBEGIN(readability-convert-member-functions-to-static): the parser's interface
+  bool null() { return fail("null"); }
+  bool boolean(bool) { return fail("a boolean"); }
+  bool number_integer(json::number_integer_t) { return fail("a negative number"); }
+  bool number_float(json::number_float_t, const std::string&) { return fail("a fraction"); }
+  bool binary(json::binary_t&) { return fail("binary data"); }
+  // NOLINTEND(readability-convert-member-functions-to-static)
+
+  bool number_unsigned(json::number_unsigned_t value) {
+    if (!in_array_ || value > static_cast<uint64_t>(INT64_MAX))
+      return fail("number " + std::to_string(value));
+    auto& values = key_ == "shape" ? entry_->tensor.shape : entry_->data_offsets;
+    if (values.size() >= 16) return fail("more than 16 numbers");
+    values.push_back(static_cast<int64_t>(value));
+    return true;
+  }
+  bool string(json::string_t& value) {
+    if (depth_ == 2 && in_metadata_)
+      return metadata.emplace(key_, value).second || fail("the key '" + key_ + "' twice");
+    if (depth_ == 2 && !in_array_ && key_ == "dtype" && entry_->tensor.dtype.empty() && !value.empty()) {
+      entry_->tensor.dtype = value;
+      return true;
+    }
+    return fail("a string");
+  }
+  bool start_object(std::size_t) {
+    if (depth_ > 1 || in_array_) return fail("an object");
+    ++depth_;
+    if (depth_ == 1) return true;
+    in_metadata_ = key_ == kMetadata;
+    if (in_metadata_) return true;
+    const auto [place, is_new] = entries.emplace(key_, Entry{});
+    if (!is_new) return fail("the tensor '" + key_ + "' twice");
+    entry_ = &place->second;
+    return true;
+  }
+  bool key(json::string_t& value) {
+    key_ = value;
+    if (depth_ == 2 && !in_metadata_ && value != "dtype" && value != "shape" && value != "data_offsets")
+      return fail("the key '" + value + "'");
+    return true;
+  }
+  bool end_object() {
+    --depth_;
+    in_metadata_ = false;
+    return true;
+  }
+  bool start_array(std::size_t) {
+    if (depth_ != 2 || in_metadata_ || in_array_ || key_ == "dtype") return fail("an array");
+    const auto& values = key_ == "shape" ? entry_->tensor.shape : entry_->data_offsets;
+    if (!values.empty()) return fail("the key '" + key_ + "' twice");
+    in_array_ = true;
+    return true;
+  }
+  bool end_array() {
+    in_array_ = false;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) {
+    fault = "is no JSON from its byte " + std::to_string(position);
+    return false;
+  }
+
+ private:
+  bool fail(const std::string& what) {
+    if (fault.empty()) fault = "has " + what + " where the format has none";
+    return false;
+  }
+
+  int depth_ = 0;
+  bool in_metadata_ = false;
+  bool in_array_ = false;
+  std::string key_;
+  Entry* entry_ = nullptr;
+};
+
+Error corrupt(const std::string& source, const std::string& what) {
+  return {ErrorCode::kCorrupt, source + ": the safetensors header " + what};
+}
+
+// shape's product times the type's size, or nullopt if it overflows or the type is unknown.
+std::optional<int64_t> expected_bytes(const Tensor& tensor) {
+  int64_t bytes = safetensors_type_bytes(tensor.dtype);
+  if (bytes == 0) return std::nullopt;
+  for (const int64_t extent : tensor.shape)
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+// Sets the tensors' places; they must cover [data_offset, file_bytes) exactly.
+Status place_tensors(const std::string& source, HeaderHandler& handler, int64_t file_bytes,
+                     SafetensorsHeader& header) {
+  const int64_t data_bytes = file_bytes - header.data_offset;
+  std::vector<std::pair<int64_t, int64_t>> extents;
+  for (auto& [name, entry] : handler.entries) {
+    Tensor& tensor = entry.tensor;
+    if (tensor.dtype.empty() || entry.data_offsets.size() != 2)
+      return corrupt(source, "lacks the type or place of tensor '" + name + "'");
+    const int64_t begin = entry.data_offsets[0];
+    const int64_t end = entry.data_offsets[1];
+    if (begin > end) return corrupt(source, "gives tensor '" + name + "' a place that ends before it begins");
+    tensor.offset = header.data_offset + std::min(begin, data_bytes);
+    tensor.bytes = end - begin;
+    const bool known = safetensors_type_bytes(tensor.dtype) != 0;
+    if (known && expected_bytes(tensor) != tensor.bytes)
+      return corrupt(source, "gives tensor '" + name + "' " + std::to_string(tensor.bytes) +
+                                 " bytes, which does not fit its type and shape");
+    extents.emplace_back(begin, end);
+  }
+  std::sort(extents.begin(), extents.end());
+  int64_t covered = 0;
+  for (const auto& [begin, end] : extents) {
+    if (begin != covered)
+      return corrupt(source, "leaves a hole or an overlap at byte " +
+                                 std::to_string(std::min(begin, covered)) + " of the data");
+    covered = end;
+  }
+  if (covered > data_bytes)
+    return {ErrorCode::kCorrupt, source + ": the file ends early: its header describes " +
+                                     std::to_string(covered) + " bytes of tensors, but " +
+                                     std::to_string(data_bytes) + " follow it"};
+  if (covered < data_bytes)
+    return {ErrorCode::kCorrupt, source + ": offset " + std::to_string(header.data_offset + covered) +
+                                     ": bytes after the last tensor"};
+  for (auto& [name, entry] : handler.entries) header.tensors.emplace(name, std::move(entry.tensor));
+  return {};
+}
+
+}  // namespace
+
+const Tensor* SafetensorsHeader::find(std::string_view name) const {
+  const auto place = tensors.find(name);
+  return place == tensors.end() ? nullptr : &place->second;
+}
+
+std::string_view SafetensorsHeader::metadata_value(std::string_view key) const {
+  const auto place = metadata.find(key);
+  return place == metadata.end() ? std::string_view() : place->second;
+}
+
+int64_t safetensors_type_bytes(std::string_view dtype) {
+  if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
+  if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
+  if (dtype == "F16" || dtype == "BF16" || dtype == "I16" || dtype == "U16") return 2;
+  if (dtype == "I8" || dtype == "U8" || dtype == "BOOL") return 1;
+  return 0;
+}
+
+namespace {
+
+uint64_t header_length(std::string_view head) {
+  uint64_t length = 0;
+  for (size_t i = kLengthBytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(head[i]);
+  return length;
+}
+
+}  // namespace
+
+bool looks_like_safetensors(std::string_view head) {
+  return head.size() > kLengthBytes && head[kLengthBytes] == '{' && header_length(head) <= kMaxHeaderBytes &&
+         header_length(head) >= 2;
+}
+
+Result<SafetensorsHeader> read_safetensors_header(const std::string& source, const File& file,
+                                                  std::string* raw_header) {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t file_bytes, file.size());
+  std::string bytes(kLengthBytes, '\0');
+  GLOVE_ASSIGN_OR_RETURN(const size_t got, file.read_at(0, bytes));
+  if (got < kLengthBytes)
+    return Error{ErrorCode::kCorrupt,
+                 source + ": the file ends early: it has " + std::to_string(got) + " bytes"};
+  const uint64_t length = header_length(bytes);
+  if (length > kMaxHeaderBytes)
+    return corrupt(source, "would have " + std::to_string(length) + " bytes; the most is " +
+                               std::to_string(kMaxHeaderBytes));
+  if (length > static_cast<uint64_t>(file_bytes) - kLengthBytes)
+    return Error{ErrorCode::kCorrupt, source + ": the file ends early: its header of " +
+                                          std::to_string(length) + " bytes is cut off"};
+  bytes.resize(kLengthBytes + length);
+  GLOVE_ASSIGN_OR_RETURN(const size_t count, file.read_at(0, bytes));
+  if (count < bytes.size())
+    return Error{ErrorCode::kIo, source + ": the file became shorter while it was read"};
+
+  HeaderHandler handler;
+  const char* const text = bytes.data() + kLengthBytes;
+  const bool parsed = length > 0 && *text == '{' && json::sax_parse(text, text + length, &handler);
+  if (!parsed) return corrupt(source, handler.fault.empty() ? "is no JSON object" : handler.fault);
+  SafetensorsHeader header;
+  header.metadata = std::move(handler.metadata);
+  header.data_offset = static_cast<int64_t>(bytes.size());
+  GLOVE_RETURN_IF_ERROR(place_tensors(source, handler, file_bytes, header));
+  if (raw_header != nullptr) *raw_header = std::move(bytes);
+  return header;
+}
+
+}  // namespace glove

@@ -1,0 +1,69 @@
+// Text -> model file -> mapped model: the same rows as the text read directly.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "loader/convert.h"
+#include "loader/model_file.h"
+#include "loader/open.h"
+#include "tests/loader/random.h"
+#include "tests/loader/temporary_directory.h"
+
+namespace glove {
+namespace {
+
+using testing::random_source;
+using testing::TemporaryDirectory;
+
+// GloVe text with words that hold spaces, duplicates and zero rows.
+std::string random_text(int64_t rows, int64_t dims) {
+  auto random = random_source();
+  std::normal_distribution<float> normal;
+  std::string text;
+  for (int64_t row = 0; row < rows; ++row) {
+    text += (row % 5 == 1 ? "new york " : "word") + std::to_string(row % 7 == 3 ? row - 1 : row);
+    for (int64_t j = 0; j < dims; ++j) text += " " + (row % 11 == 4 ? "0" : std::to_string(normal(random)));
+    text += "\n";
+  }
+  return text;
+}
+
+template <class T>
+bool same(std::span<const T> a, std::span<const T> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+TEST(ModelFile, HoldsTheSameModelAsTheTextItCameFrom) {
+  GLOVE_TRACE_SEED();
+  const TemporaryDirectory directory;
+  for (const auto& [rows, dims] : {std::pair{1, 1}, {31, 3}, {32, 4}, {33, 5}, {3000, 17}}) {
+    const std::string text = directory.write("model.txt", random_text(rows, dims));
+    const std::string file = directory.path("model.safetensors");
+    const ConvertReport report = convert(text, file, {}).value();
+    const ModelPtr read = open_model(text).value();
+    OpenOptions options;
+    options.verify = true;
+    const auto opened = open_model(file, options);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    const ModelPtr& mapped = opened.value();
+    EXPECT_EQ(report.rows, mapped->words());
+    EXPECT_EQ(report.counts.duplicates, read->source().duplicates);
+    const ModelArrays& a = read->arrays();
+    const ModelArrays& b = mapped->arrays();
+    ASSERT_EQ(a.words, b.words);
+    ASSERT_EQ(a.dims, b.dims);
+    EXPECT_TRUE(same(a.vectors, b.vectors));
+    EXPECT_TRUE(same(a.norms_squared, b.norms_squared));
+    EXPECT_TRUE(same(a.codes, b.codes));
+    EXPECT_TRUE(same(a.scales, b.scales));
+    EXPECT_TRUE(same(a.residuals, b.residuals));
+    for (int64_t id = 0; id < a.words; ++id) {
+      EXPECT_EQ(a.vocabulary.word(id), b.vocabulary.word(id));
+      EXPECT_EQ(b.vocabulary.find_exact(a.vocabulary.word(id)), id);
+    }
+    EXPECT_EQ(directory.entries(), (std::vector<std::string>{"model.safetensors", "model.txt"}));
+  }
+}
+
+}  // namespace
+}  // namespace glove
