@@ -33,8 +33,14 @@ struct Dot {
     const hn::ScalableTag<int8_t> bytes;
     return hn::Xor(hn::LoadU(bytes, codes), hn::Set(bytes, int8_t{-128}));
   }
-  static HWY_INLINE IntVector broadcast(QueryUnit unit) { return hn::Set(kInts, unit); }
-  static HWY_INLINE IntVector start(const ScanQuery& query) { return hn::Set(kInts, -128 * query.code_sum); }
+  static HWY_INLINE IntVector broadcast(const int8_t* query_codes) {
+    QueryUnit unit;
+    std::memcpy(&unit, query_codes, sizeof(unit));
+    return hn::Set(kInts, unit);
+  }
+  static HWY_INLINE IntVector start(const QuantizedQuery& query) {
+    return hn::Set(kInts, -128 * query.code_sum);
+  }
   static HWY_INLINE IntVector add(IntVector sums, CodeVector codes, IntVector query) {
     return IntVector{_mm512_dpbusd_epi32(sums.raw, codes.raw, query.raw)};
   }
@@ -60,10 +66,12 @@ struct Dot {
     const hn::ScalableTag<int16_t> shorts;
     return hn::PromoteTo(shorts, hn::LoadU(hn::Rebind<int8_t, decltype(shorts)>(), codes));
   }
-  static HWY_INLINE CodeVector broadcast(QueryUnit unit) {
+  static HWY_INLINE CodeVector broadcast(const int8_t* query_codes) {
+    QueryUnit unit;
+    std::memcpy(&unit, query_codes, sizeof(unit));
     return hn::BitCast(hn::ScalableTag<int16_t>(), hn::Set(hn::ScalableTag<int64_t>(), unit));
   }
-  static HWY_INLINE IntVector start(const ScanQuery&) { return hn::Zero(kInts); }
+  static HWY_INLINE IntVector start(const QuantizedQuery&) { return hn::Zero(kInts); }
   static HWY_INLINE IntVector add(IntVector sums, CodeVector codes, CodeVector query) {
     IntVector unused = hn::Zero(kInts);
     return hn::ReorderWidenMulAccumulate(kInts, codes, query, sums, unused);  // adjacent pairs on x86
@@ -86,13 +94,13 @@ HWY_INLINE int next_group(size_t left) {
 }
 
 // A group of queries lies as [component group][query][4].
-void pack(std::span<const ScanQuery> queries, int64_t groups, std::vector<int8_t>& packed) {
+void pack(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<int8_t>& packed) {
   packed.resize(queries.size() * static_cast<size_t>(groups) * sizeof(Dot::QueryUnit));
   int8_t* out = packed.data();
   while (!queries.empty()) {
     const auto size = static_cast<size_t>(next_group(queries.size()));
     for (int64_t group = 0; group < groups; ++group)
-      for (const ScanQuery& query : queries.first(size))
+      for (const QuantizedQuery& query : queries.first(size))
         for (int64_t part = 0; part < kTileComponents; ++part) {
           const auto code =
               static_cast<Dot::QueryCode>(query.codes[static_cast<size_t>(group * kTileComponents + part)]);
@@ -112,7 +120,7 @@ struct Tile {
 };
 
 // Offers the rows among kFloatLanes whose upper bound reaches the threshold.
-HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const ScanQuery& query,
+HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const QuantizedQuery& query,
                        Collector& collector) {
   const FloatVector scales = hn::LoadU(kFloats, tile.scales + row);
   const FloatVector residuals = hn::LoadU(kFloats, tile.residuals + row);
@@ -129,46 +137,71 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const ScanQuer
   collector.offer_rows(tile.first_row + row, estimate, error, kFloatLanes);
 }
 
+// The sums of kQueries queries with kVectors vectors of rows, [query][vector]. Indices are constants
+// everywhere, so that the compiler keeps all of them in registers.
+template <int kVectors, int kQueries>
+struct Block {
+  static constexpr int kSums = kVectors * kQueries;
+  using Indices = std::make_index_sequence<kSums>;
+  using VectorIndices = std::make_index_sequence<kVectors>;
+  static constexpr int64_t kVectorBytes = Dot::kRowsPerVector * kTileComponents;
+
+  template <size_t... I>
+  static HWY_INLINE void start(IntVector (&sums)[kSums], const QuantizedQuery* queries,
+                               std::index_sequence<I...>) {
+    ((sums[I] = Dot::start(queries[I / kVectors])), ...);
+  }
+
+  template <size_t... I>
+  static HWY_INLINE void load(Dot::CodeVector (&codes)[kVectors], const int8_t* from,
+                              std::index_sequence<I...>) {
+    ((codes[I] = Dot::load(from + I * kVectorBytes)), ...);
+  }
+
+  template <size_t... I>
+  static HWY_INLINE void add(IntVector (&sums)[kSums], const Dot::CodeVector (&codes)[kVectors],
+                             const int8_t* query_codes, std::index_sequence<I...>) {
+    ((sums[I] = Dot::add(sums[I], codes[I % kVectors],
+                         Dot::broadcast(query_codes + I / kVectors * sizeof(Dot::QueryUnit)))),
+     ...);
+  }
+
+  template <size_t... I>
+  static HWY_INLINE void filter_all(const IntVector (&sums)[kSums], const Tile& tile, int first_vector,
+                                    const QuantizedQuery* queries, Collector* collectors,
+                                    std::index_sequence<I...>) {
+    ((I % Dot::kVectorsPerSum == 0
+          ? filter(tile, (first_vector + I % kVectors) * Dot::kRowsPerVector, Dot::row_sums(&sums[I]),
+                   queries[I / kVectors], collectors[I / kVectors])
+          : void()),
+     ...);
+  }
+};
+
 // One tile against kQueries queries, kVectors vectors of rows at a time.
 template <int kVectors, int kQueries>
-HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* packed, const ScanQuery* queries,
-                            Collector* collectors) {
+HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* packed,
+                            const QuantizedQuery* queries, Collector* collectors) {
+  using Sums = Block<kVectors, kQueries>;
   for (int first = 0; first < kVectorsPerTile; first += kVectors) {
-    IntVector sums[kQueries * kVectors];
-#pragma GCC unroll 16
-    for (int q = 0; q < kQueries; ++q)
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) sums[q * kVectors + v] = Dot::start(queries[q]);
-    const int8_t* row_codes = tile.codes + first * Dot::kRowsPerVector * kTileComponents;
+    IntVector sums[Sums::kSums];
+    Sums::start(sums, queries, typename Sums::Indices());
+    const int8_t* row_codes = tile.codes + first * Sums::kVectorBytes;
     const int8_t* query_codes = packed;
     for (int64_t group = 0; group < groups; ++group) {
       Dot::CodeVector codes[kVectors];
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v)
-        codes[v] = Dot::load(row_codes + v * Dot::kRowsPerVector * kTileComponents);
-#pragma GCC unroll 16
-      for (int q = 0; q < kQueries; ++q) {
-        Dot::QueryUnit unit;
-        std::memcpy(&unit, query_codes + q * sizeof(unit), sizeof(unit));
-        const auto query = Dot::broadcast(unit);
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v)
-          sums[q * kVectors + v] = Dot::add(sums[q * kVectors + v], codes[v], query);
-      }
+      Sums::load(codes, row_codes, typename Sums::VectorIndices());
+
+      Sums::add(sums, codes, query_codes, typename Sums::Indices());
       row_codes += kTileStride;
       query_codes += kQueries * sizeof(Dot::QueryUnit);
     }
-#pragma GCC unroll 16
-    for (int q = 0; q < kQueries; ++q)
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; v += Dot::kVectorsPerSum)
-        filter(tile, (first + v) * Dot::kRowsPerVector, Dot::row_sums(&sums[q * kVectors + v]), queries[q],
-               collectors[q]);
+    Sums::filter_all(sums, tile, first, queries, collectors, typename Sums::Indices());
   }
 }
 
-void scan_queries(const Tile& tile, int64_t groups, std::span<const ScanQuery> queries, const int8_t* packed,
-                  Collector* collectors) {
+void scan_queries(const Tile& tile, int64_t groups, std::span<const QuantizedQuery> queries,
+                  const int8_t* packed, Collector* collectors) {
   for (size_t q = 0; q < queries.size();) {
     const int size = next_group(queries.size() - q);
     if (size == Dot::kGroupSizes[0])
@@ -182,8 +215,8 @@ void scan_queries(const Tile& tile, int64_t groups, std::span<const ScanQuery> q
   }
 }
 
-void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile, std::span<const ScanQuery> queries,
-          const int8_t* packed, Collector* collectors) {
+void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+          std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors) {
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t first_row = tile * kTileRows;
     const int8_t* codes = rows.codes + tile * rows.groups * kTileStride;
@@ -259,8 +292,14 @@ void exact_dots(const double* query, const float* const* rows, int64_t count, in
   for (; i < count; ++i) exact_dots_of<1>(query, rows + i, dims, dots + i);
 }
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan,
-                                 exact_dots};
+extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
+
+#if GLOVE_KERNELS_VNNI
+// One query waits for memory, and finer query codes leave fewer candidates.
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &avx512::kScan, &kScan, exact_dots};
+#else
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &kScan, &kScan, exact_dots};
+#endif
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 HWY_POP_ATTRIBUTES

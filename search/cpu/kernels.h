@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "search/cpu/collector.h"
-#include "search/cpu/scan_query.h"
+#include "search/quantized_query.h"
 
 namespace glove::cpu {
 
@@ -20,9 +20,8 @@ struct ScanRows {
   int64_t groups;  // component_groups(dims)
 };
 
-struct Kernels {
-  std::string_view name;
-
+// One way to scan: what its queries look like, and the loop itself.
+struct ScanKernel {
   // The largest magnitude of a query code that scan() takes.
   int32_t max_query_code;
 
@@ -30,15 +29,20 @@ struct Kernels {
   int64_t chunk_products;
 
   // The query codes of a batch in the order in which scan() reads them.
-  //   codes   one pointer a query, [groups * kTileComponents] each, padded with zeros
   //   packed  filled; its layout is the kernel's own
-  void (*pack)(std::span<const ScanQuery> queries, int64_t groups, std::vector<int8_t>& packed);
+  void (*pack)(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<int8_t>& packed);
 
   // Scores the rows of tiles [first_tile, last_tile) against every query and offers each row whose upper
   // bound reaches the query's threshold to that query's collector.
   //   collectors  [queries.size()], one thread's own
   void (*scan)(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
-               std::span<const ScanQuery> queries, const int8_t* packed, Collector* collectors);
+               std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors);
+};
+
+struct Kernels {
+  std::string_view name;
+  const ScanKernel* one;   // for one query: bound by memory
+  const ScanKernel* many;  // for a batch: bound by arithmetic
 
   // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double,
   // padded with zeros to a multiple of 8.

@@ -8,8 +8,8 @@
 namespace glove::cpu {
 namespace {
 
-void pack(std::span<const ScanQuery>, int64_t, std::vector<int8_t>& packed) {
-  packed.clear();  // scan() reads ScanQuery::codes
+void pack(std::span<const QuantizedQuery>, int64_t, std::vector<int8_t>& packed) {
+  packed.clear();  // scan() reads QuantizedQuery::codes
 }
 
 void sum_tile(const int8_t* tile, const int16_t* codes, int64_t groups, int32_t* sums) {
@@ -21,12 +21,12 @@ void sum_tile(const int8_t* tile, const int16_t* codes, int64_t groups, int32_t*
             tile[(group * kTileRows + row) * kTileComponents + part] * codes[group * kTileComponents + part];
 }
 
-void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile, std::span<const ScanQuery> queries,
-          const int8_t*, Collector* collectors) {
+void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+          std::span<const QuantizedQuery> queries, const int8_t*, Collector* collectors) {
   int32_t sums[kTileRows];
   for (int64_t tile = first_tile; tile < last_tile; ++tile)
     for (size_t q = 0; q < queries.size(); ++q) {
-      const ScanQuery& query = queries[q];
+      const QuantizedQuery& query = queries[q];
       sum_tile(rows.codes + tile * rows.groups * kTileRows * kTileComponents, query.codes.data(), rows.groups,
                sums);
       const int64_t first_row = tile * kTileRows;
@@ -53,8 +53,10 @@ void exact_dots(const double* wide_query, const float* const* rows, int64_t coun
   }
 }
 
+constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
+
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar", 32767, 4 << 20, pack, scan, exact_dots};
+const Kernels kScalarKernels = {"scalar", &kScan, &kScan, exact_dots};
 
 }  // namespace glove::cpu

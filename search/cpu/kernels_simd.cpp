@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "loader/quantize.h"
 #include "search/cpu/kernels.h"

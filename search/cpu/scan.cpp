@@ -43,10 +43,10 @@ ScanRows rows_of(const Model& model) {
           component_groups(arrays.dims)};
 }
 
-int64_t tiles_per_chunk(const Kernels& kernels, const ScanRows& rows, int64_t queries) {
+int64_t tiles_per_chunk(const ScanKernel& kernel, const ScanRows& rows, int64_t queries) {
   const int64_t tile_bytes = rows.groups * kTileRows * kTileComponents;
   const int64_t by_bytes = (kChunkBytes + tile_bytes - 1) / tile_bytes;
-  const int64_t by_products = kernels.chunk_products / (tile_bytes * queries);
+  const int64_t by_products = kernel.chunk_products / (tile_bytes * queries);
   return std::max<int64_t>(1, std::min(by_bytes, by_products));
 }
 
@@ -55,12 +55,12 @@ class BatchScan {
  public:
   BatchScan(const ScanContext& context, std::span<const Query> queries, int64_t k)
       : context_(context),
+        kernel_(queries.size() == 1 ? *context.kernels.one : *context.kernels.many),
         queries_(queries),
         k_(std::min(k, context.model.words())),
         shared_(queries.size()) {
     scan_queries_.reserve(queries.size());
-    for (const Query& query : queries)
-      scan_queries_.push_back(make_scan_query(query, context.kernels.max_query_code));
+    for (const Query& query : queries) scan_queries_.push_back(quantize_query(query, kernel_.max_query_code));
     collectors_.resize(static_cast<size_t>(context.threads));
   }
 
@@ -68,14 +68,14 @@ class BatchScan {
   bool run() {
     const ScanRows rows = rows_of(context_.model);
     const int64_t tiles = tile_count(rows.rows);
-    const int64_t step = tiles_per_chunk(context_.kernels, rows, static_cast<int64_t>(queries_.size()));
+    const int64_t step = tiles_per_chunk(kernel_, rows, static_cast<int64_t>(queries_.size()));
     std::vector<int8_t> packed;
-    context_.kernels.pack(scan_queries_, rows.groups, packed);
+    kernel_.pack(scan_queries_, rows.groups, packed);
     const auto work = [&](int slot, int64_t chunk) {
       std::vector<Collector>& collectors = collectors_of(slot);
       for (Collector& collector : collectors) collector.refresh();
-      context_.kernels.scan(rows, chunk * step, std::min((chunk + 1) * step, tiles), scan_queries_,
-                            packed.data(), collectors.data());
+      kernel_.scan(rows, chunk * step, std::min((chunk + 1) * step, tiles), scan_queries_, packed.data(),
+                   collectors.data());
     };
     return ThreadPool::instance().run(context_.threads, (tiles + step - 1) / step, work,
                                       context_.interrupted);
@@ -116,9 +116,10 @@ class BatchScan {
   }
 
   const ScanContext& context_;
+  const ScanKernel& kernel_;
   std::span<const Query> queries_;
   int64_t k_;
-  std::vector<ScanQuery> scan_queries_;
+  std::vector<QuantizedQuery> scan_queries_;
   std::deque<SharedThreshold> shared_;
   std::vector<std::vector<Collector>> collectors_;  // [slot][query]
 };

@@ -43,6 +43,15 @@ TEST(Kernels, ExactDotsAreBitForBitD) {
   }
 }
 
+std::vector<std::pair<const Kernels*, const ScanKernel*>> scan_kernels() {
+  std::vector<std::pair<const Kernels*, const ScanKernel*>> all;
+  for (const Kernels* kernels : usable_kernels()) {
+    all.emplace_back(kernels, kernels->one);
+    all.emplace_back(kernels, kernels->many);
+  }
+  return all;
+}
+
 // Every estimate that a kernel hands to a collector lies within its error of the truth, and a collector that
 // never rules anything out gets every row.
 TEST(Kernels, BoundsHoldForEveryRow) {
@@ -56,13 +65,13 @@ TEST(Kernels, BoundsHoldForEveryRow) {
     const ScanRows rows{arrays.codes.data(), arrays.scales.data(), arrays.residuals.data(), arrays.words,
                         component_groups(dims)};
     const Query query = test::make_query(matrix.row(5), dims);
-    for (const Kernels* kernels : usable_kernels()) {
-      const std::vector<ScanQuery> queries = {make_scan_query(query, kernels->max_query_code)};
+    for (const auto& [kernels, kernel] : scan_kernels()) {
+      const std::vector<QuantizedQuery> queries = {quantize_query(query, kernel->max_query_code)};
       std::vector<int8_t> packed;
-      kernels->pack(queries, rows.groups, packed);
+      kernel->pack(queries, rows.groups, packed);
       SharedThreshold shared;
       Collector collector(1000, {}, shared);
-      kernels->scan(rows, 0, tile_count(rows.rows), queries, packed.data(), &collector);
+      kernel->scan(rows, 0, tile_count(rows.rows), queries, packed.data(), &collector);
       ASSERT_EQ(collector.candidates().size(), 77u) << kernels->name;
       ASSERT_EQ(collector.lower_bounds().size(), 77u) << kernels->name;
       for (const Collector::Candidate& candidate : collector.candidates()) {
@@ -78,12 +87,12 @@ TEST(Kernels, BoundsHoldForEveryRow) {
   }
 }
 
-TEST(ScanQuery, SumsFitInThirtyTwoBits) {
+TEST(QuantizedQuery, SumsFitInThirtyTwoBits) {
   for (const int64_t dims : {1, 4, 100, 511, 512, 4096, 65536}) {
     // The worst row: every code at -128 against the worst query, all components equal.
     std::vector<float> equal(static_cast<size_t>(dims), 1.0f);
     for (const int32_t max_code : {127, 32767}) {
-      const ScanQuery query = make_scan_query(test::make_query(equal.data(), dims), max_code);
+      const QuantizedQuery query = quantize_query(test::make_query(equal.data(), dims), max_code);
       int64_t sum = 0;
       for (const int16_t code : query.codes) {
         ASSERT_LE(std::abs(code), max_code);

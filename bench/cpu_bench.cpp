@@ -1,0 +1,171 @@
+// The CPU backend's kernels beside the memory bandwidth of the machine: bytes a second of a bare read of
+// the bytes that a scan reads, and of the scan itself, for every instruction set.
+//
+//   GLOVE_BENCH_MODEL=model.safetensors build/cpu/bench/cpu_bench
+//       --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
+//
+// Without GLOVE_BENCH_MODEL it makes 341,479 random rows of 100 components in memory.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "loader/float_environment.h"
+#include "loader/model_builder.h"
+#include "loader/open.h"
+#include "search/cpu/cpu_backend.h"
+#include "search/cpu/thread_pool.h"
+
+namespace {
+
+using glove::Backend;
+using glove::ModelPtr;
+using glove::Query;
+
+ModelPtr random_model() {
+  constexpr int64_t kRows = 341479;
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal;
+  glove::ModelBuilder builder("random model");
+  std::vector<float> row(100);
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (float& value : row) value = normal(random);
+    if (!builder.add(std::string("w").append(std::to_string(i)), row).ok()) std::exit(1);
+  }
+  return builder.finish().value();
+}
+
+const ModelPtr& model() {
+  static const ModelPtr instance = [] {
+    const char* path = std::getenv("GLOVE_BENCH_MODEL");
+    if (path == nullptr) return random_model();
+    auto opened = glove::open_model(path);
+    if (opened.ok()) return opened.value();
+    std::fprintf(stderr, "%s\n", opened.error().message.c_str());
+    std::exit(1);
+  }();
+  return instance;
+}
+
+std::vector<Query> some_queries(size_t count) {
+  std::mt19937_64 random(2);
+  std::vector<Query> queries;
+  while (queries.size() < count) {
+    const auto id =
+        static_cast<int32_t>(random() % static_cast<uint64_t>(std::min<int64_t>(model()->words(), 50000)));
+    if (model()->norm_squared(id) == 0) continue;
+    const float* vector = model()->vector(id);
+    queries.push_back({{vector, vector + model()->dims()}, model()->norm_squared(id), {id}});
+  }
+  return queries;
+}
+
+// Reads with 32-byte loads where there are any, the fastest way on the machines tried.
+#if defined(__x86_64__)
+__attribute__((target_clones("avx2", "default")))
+#endif
+uint64_t
+sum_words(const char* bytes, int64_t count) {
+  uint64_t sums[16] = {};
+  for (int64_t i = 0; i + 128 <= count; i += 128)
+    for (int64_t j = 0; j < 16; ++j) {
+      uint64_t word;
+      std::memcpy(&word, bytes + i + 8 * j, 8);
+      sums[j] += word;
+    }
+  return std::accumulate(sums, sums + 16, uint64_t{0});
+}
+
+struct Bytes {
+  const char* data;
+  int64_t count;
+};
+
+// Codes, scales and residuals once, shared out as a scan does it.
+void bare_read(benchmark::State& state) {
+  const glove::ModelArrays& arrays = model()->arrays();
+  const Bytes parts[] = {
+      {reinterpret_cast<const char*>(arrays.codes.data()), static_cast<int64_t>(arrays.codes.size_bytes())},
+      {reinterpret_cast<const char*>(arrays.scales.data()), static_cast<int64_t>(arrays.scales.size_bytes())},
+      {reinterpret_cast<const char*>(arrays.residuals.data()),
+       static_cast<int64_t>(arrays.residuals.size_bytes())}};
+  constexpr int64_t kChunk = 192 << 10;
+  std::vector<Bytes> chunks;
+  for (const Bytes& part : parts)
+    for (int64_t at = 0; at < part.count; at += kChunk)
+      chunks.push_back({part.data + at, std::min(kChunk, part.count - at)});
+  int64_t total = 0;
+  for (const Bytes& chunk : chunks) total += chunk.count;
+  for ([[maybe_unused]] auto _ : state)
+    glove::cpu::ThreadPool::instance().run(static_cast<int>(state.range(0)),
+                                           static_cast<int64_t>(chunks.size()),
+                                           [&](int, int64_t i) {
+                                             const Bytes& chunk = chunks[static_cast<size_t>(i)];
+                                             benchmark::DoNotOptimize(sum_words(chunk.data, chunk.count));
+                                           },
+                                           {});
+  state.SetBytesProcessed(state.iterations() * total);
+}
+
+void propose(benchmark::State& state, const std::string& target, size_t count, int64_t k) {
+  const auto backend =
+      glove::make_cpu_backend({.target = target, .threads = static_cast<int>(state.range(0))});
+  const std::vector<Query> queries = some_queries(std::max<size_t>(count, 64));
+  const glove::ScopedFloatEnvironment environment;
+  glove::ScanCost cost;
+  size_t next = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    const std::span<const Query> asked(&queries[next], count);
+    next = next + 2 * count > queries.size() ? 0 : next + count;
+    const auto result = backend->propose(model(), asked, k, {}, cost);
+    if (!result.ok()) state.SkipWithError(result.error().message.c_str());
+  }
+  state.SetBytesProcessed(cost.bytes_scanned);
+  state.counters["candidates/query"] = static_cast<double>(cost.candidates) /
+                                       static_cast<double>(state.iterations()) / static_cast<double>(count);
+  state.counters["rescore_us"] = cost.rescore_us / static_cast<double>(state.iterations());
+}
+
+void score_all(benchmark::State& state, const std::string& target) {
+  const auto backend =
+      glove::make_cpu_backend({.target = target, .threads = static_cast<int>(state.range(0))});
+  const Query query = some_queries(1)[0];
+  const glove::ScopedFloatEnvironment environment;
+  std::vector<double> dots(static_cast<size_t>(model()->words()));
+  for ([[maybe_unused]] auto _ : state) {
+    glove::ScanCost cost;
+    if (!backend->score_all(model(), query, dots, {}, cost).ok()) state.SkipWithError("score_all failed");
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(model()->arrays().vectors.size_bytes()));
+}
+
+void register_all() {
+  const auto with_threads = [](auto* registered) {
+    registered->Arg(1)->Arg(2)->ArgName("threads")->UseRealTime()->Unit(benchmark::kMicrosecond);
+  };
+  with_threads(benchmark::RegisterBenchmark("bare read of codes, scales, residuals", bare_read));
+  for (const std::string_view name : glove::cpu_targets()) {
+    const std::string target(name);
+    with_threads(benchmark::RegisterBenchmark(("one query k=10/" + target).c_str(), propose, target, 1, 10));
+    with_threads(
+        benchmark::RegisterBenchmark(("1024 queries k=10/" + target).c_str(), propose, target, 1024, 10));
+    with_threads(
+        benchmark::RegisterBenchmark(("exact score of all rows/" + target).c_str(), score_all, target));
+  }
+  with_threads(benchmark::RegisterBenchmark("one query k=1000", propose, std::string(), 1, 1000));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  register_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
