@@ -71,6 +71,14 @@ bool is_text(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_TEXT;
 }
 
+// True if a word equals the value only when its bytes do. Where text is UTF-16, bytes that are no
+// UTF-8 equal U+FFFD, which they became on the way.
+bool equals_by_bytes(const Cursor& cursor, sqlite3_value* value) {
+  constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
+  return is_text(value) && (static_cast<Table*>(cursor.pVtab)->utf8 ||
+                            text_of(value).find(kReplacementCharacter) == std::string_view::npos);
+}
+
 // The arguments of xFilter, one after another, as idxNum promises them.
 class FilterArguments {
  public:
@@ -127,7 +135,7 @@ void visit_by_id(Cursor& cursor, sqlite3_value* lower, sqlite3_value* upper) {
 
 void visit_one_word(Cursor& cursor, sqlite3_value* value) {
   if (is_null(value)) return visit(cursor, kOneWord, 0, 0);
-  if (!is_text(value)) return visit_all(cursor);
+  if (!equals_by_bytes(cursor, value)) return visit_all(cursor);
   const std::optional<int32_t> id = cursor.model->vocabulary().find_exact(text_of(value));
   visit(cursor, kOneWord, id.value_or(0), id ? *id + 1 : 0);
 }
@@ -138,7 +146,7 @@ Status visit_listed_words(Cursor& cursor, sqlite3_value* list) {
   int code = sqlite3_vtab_in_first(list, &value);
   for (; code == SQLITE_OK && value != nullptr; code = sqlite3_vtab_in_next(list, &value)) {
     if (is_null(value)) continue;
-    if (!is_text(value)) {
+    if (!equals_by_bytes(cursor, value)) {
       visit_all(cursor);
       return Status();
     }
@@ -168,6 +176,12 @@ bool narrows_from_above(std::string_view bound, bool is_literal) {
   return is_literal || (!bound.empty() && static_cast<unsigned char>(bound.front()) > '9');
 }
 
+// A GLOB pattern up to its first wildcard, or NUL, which ends it too. Every match begins with these bytes,
+// as SQLite holds for its own indexes.
+std::string_view prefix_of_pattern(std::string_view pattern) {
+  return pattern.substr(0, pattern.find_first_of(std::string_view("*?[\0", 4)));
+}
+
 void visit_by_word(Cursor& cursor, FilterArguments& arguments) {
   const Vocabulary& vocabulary = cursor.model->vocabulary();
   int64_t first = 0;
@@ -180,9 +194,7 @@ void visit_by_word(Cursor& cursor, FilterArguments& arguments) {
       end = vocabulary.lower_bound(std::string(bound) + '\0');  // the least word above the bound
   }
   if (sqlite3_value* pattern = arguments.next_if(kWordsHasPattern); pattern != nullptr && is_text(pattern)) {
-    // GLOB ends a pattern at a NUL, too.
-    const std::string_view text = text_of(pattern);
-    const std::string prefix(text.substr(0, text.find_first_of(std::string_view("*?[\0", 4))));
+    const std::string prefix(prefix_of_pattern(text_of(pattern)));
     first = std::max(first, vocabulary.lower_bound(prefix));
     end = std::min(end, end_of_prefix(vocabulary, prefix));
   }
