@@ -56,7 +56,9 @@ struct Cursor : sqlite3_vtab_cursor {
 
   Table* table;
   InterruptPoller* active_poller = nullptr;
-  std::optional<nn::Search> search;
+  std::optional<nn::Request> request;
+  size_t next_setting = 0;           // of the request
+  std::optional<nn::Search> search;  // of the setting before; refers to the request
   bool at_end = true;
 };
 
@@ -100,9 +102,31 @@ int close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
+// Goes on with the next setting of the request; at_end after the last.
+Status open_search(Cursor& cursor) {
+  const nn::Request& request = *cursor.request;
+  cursor.search.reset();
+  cursor.at_end = request.query_count() == 0 || cursor.next_setting == request.setting_count();
+  if (cursor.at_end) return {};
+  SearchOptions options;
+  GLOVE_ASSIGN_OR_RETURN(options.backend, get_setting("backend"));
+  options.interrupted = [&cursor] {
+    return cursor.active_poller != nullptr && cursor.active_poller->interrupted();
+  };
+  const bool cached = (cursor.table->pushdowns & nn::kCache) != 0;
+  GLOVE_ASSIGN_OR_RETURN(nn::Search search, nn::Search::open(request, cursor.next_setting, std::move(options),
+                                                             cached ? &cursor.table->cache : nullptr));
+  cursor.search.emplace(std::move(search));
+  ++cursor.next_setting;
+  return {};
+}
+
 Status advance(Cursor& cursor) {
-  GLOVE_ASSIGN_OR_RETURN(const bool more, cursor.interruptible([&] { return cursor.search->next(); }));
-  cursor.at_end = !more;
+  while (!cursor.at_end) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, cursor.interruptible([&] { return cursor.search->next(); }));
+    if (more) break;
+    GLOVE_RETURN_IF_ERROR(open_search(cursor));
+  }
   return {};
 }
 
@@ -112,19 +136,12 @@ int filter(sqlite3_vtab_cursor* base, int idx_num, const char* idx_str, int argc
     cursor.at_end = true;
     cursor.search.reset();
     if (idx_num == nn::Plan::kError) return {ErrorCode::kInvalidArgument, idx_str};
-    const nn::Plan plan = nn::Plan::decode(idx_num, idx_str);
-    GLOVE_ASSIGN_OR_RETURN(nn::Request request,
-                           nn::Request::read(plan, Arguments(argv, static_cast<size_t>(argc))));
-    SearchOptions options;
-    options.backend = request.inputs.backend;
-    if (!request.inputs.has(nn::kBackend)) {
-      GLOVE_ASSIGN_OR_RETURN(options.backend, get_setting("backend"));
-    }
-    options.interrupted = [&cursor] {
-      return cursor.active_poller != nullptr && cursor.active_poller->interrupted();
-    };
-    const bool cached = (cursor.table->pushdowns & nn::kCache) != 0;
-    cursor.search.emplace(std::move(request), std::move(options), cached ? &cursor.table->cache : nullptr);
+    GLOVE_ASSIGN_OR_RETURN(
+        nn::Request request,
+        nn::Request::read(nn::Plan::decode(idx_num, idx_str), Arguments(argv, static_cast<size_t>(argc))));
+    cursor.request = std::move(request);
+    cursor.next_setting = 0;
+    GLOVE_RETURN_IF_ERROR(open_search(cursor));
     return advance(cursor);
   });
 }
@@ -145,20 +162,16 @@ void return_query_value(sqlite3_context* context, const nn::QueryValue& value) {
   }
 }
 
-// An input reads as it was given. One that was not given is not NULL: it has no value in this plan.
+// An input reads as it was given. One that was not given has no value in this plan, not even NULL; so SQLite
+// cannot check `expr = NULL` and lose the rows, where it could not leave the check out (the planner says
+// when).
 Status return_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
-  switch (inputs.state(column)) {
-    case nn::Given::kNull:
-      return {};
-    case nn::Given::kNo:
-      return {
-          ErrorCode::kInvalidArgument,
-          std::string("glove_nn: ") + nn::kColumnNames[static_cast<size_t>(column)] +
-              " is an input and was not given, so it can be neither read nor compared; give it by argument, "
-              "=, IS or IN, joined by AND, and in an outer join in its ON clause"};
-    case nn::Given::kValue:
-      break;
-  }
+  if (!inputs.has(column))
+    return {
+        ErrorCode::kInvalidArgument,
+        std::string("glove_nn: ") + nn::kColumnNames[static_cast<size_t>(column)] +
+            " is an input and was not given, so it can be neither read nor compared; give it by argument, "
+            "=, IS or IN, joined by AND, and in an outer join in its ON clause"};
   if (column == nn::kNear) return_query_value(context, inputs.near);
   if (column == nn::kExpr) return_query_value(context, inputs.expr);
   if (column == nn::kK) sqlite3_result_int64(context, inputs.k);

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "search/backend.h"
-#include "search/catalog.h"
 #include "search/expression.h"
 #include "sql/sqlite_features.h"
 
@@ -23,10 +22,10 @@ std::string shown(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_TEXT ? "'" + text + "'" : text;
 }
 
-QueryValue query_value(sqlite3_value* value) {
-  if (!is_blob(value)) return {false, std::string(text_of(value))};
+Result<QueryValue> read_query_value(sqlite3_value* value) {
+  if (!is_blob(value)) return QueryValue{false, std::string(text_of(value))};
   const auto bytes = blob_of(value);
-  return {true, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  return QueryValue{true, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
 }
 
 std::optional<int64_t> integral(double number) {
@@ -70,11 +69,21 @@ Result<int64_t> read_k(sqlite3_value* value) {
   return *k;
 }
 
-Status check_backend(const std::string& name) {
-  if (name == "auto") return {};
+Result<std::string> read_name(sqlite3_value* value, const char* what) {
+  if (is_blob(value)) return invalid(std::string(what) + " is a BLOB where text belongs");
+  return std::string(text_of(value));
+}
+
+Result<std::string> read_model(sqlite3_value* value) {
+  return read_name(value, "model");
+}
+
+Result<std::string> read_backend(sqlite3_value* value) {
+  GLOVE_ASSIGN_OR_RETURN(std::string name, read_name(value, "backend"));
+  if (name == "auto") return name;
   std::string known = "auto";
   for (const auto& backend : registered_backends()) {
-    if (backend->name() == name) return {};
+    if (backend->name() == name) return name;
     known += ", " + std::string(backend->name());
   }
   return invalid("there is no backend '" + name + "'; this build has " + known);
@@ -90,155 +99,12 @@ bool may_be_numeric(std::string_view text) {
          text.find_first_of(kDigits) != std::string_view::npos;
 }
 
-// Reads the arguments of one xFilter, one after another.
-class Reader {
- public:
-  explicit Reader(Request& request) : request_(request) {}
-
-  Status read(const Argument& argument, sqlite3_value* value) {
-    if (argument.relation == Relation::kLimit || argument.relation == Relation::kOffset) {
-      add_hint(argument.relation, value);
-      return {};
-    }
-    if (argument.column >= kFirstInput)
-      return argument.relation == Relation::kAmong ? read_batch(argument, value)
-                                                   : read_input(argument, value);
-    if (argument.column == kWord) return read_word(argument, value);
-    read_bound(argument, value);
-    return {};
-  }
-
-  // Looks the words up that the rows were restricted to. REQUIRES: the model was found.
-  void finish() {
-    if (!words_) return;
-    const Vocabulary& vocabulary = request_.model->vocabulary();
-    std::vector<int32_t> ids;
-    for (const std::string& word : *words_)
-      if (const auto id = vocabulary.find_exact(word)) ids.push_back(*id);
-    std::sort(ids.begin(), ids.end());
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    request_.bounds.ids = std::move(ids);
-  }
-
- private:
-  Status read_input(const Argument& argument, sqlite3_value* value) {
-    Inputs& inputs = request_.inputs;
-    Given& given = inputs.given[static_cast<size_t>(argument.column - kFirstInput)];
-    given = is_null(value) ? Given::kNull : Given::kValue;
-    if (given == Given::kNull) {
-      if (!argument.compared_again || argument.column == kNear) return {};
-      return invalid(
-          std::string("the input ") + kColumnNames[static_cast<size_t>(argument.column)] +
-          " is NULL, and the statement has too many other conditions for SQLite to leave that to the "
-          "table; leave the input out");
-    }
-    switch (argument.column) {
-      case kNear:
-        inputs.near = query_value(value);
-        return {};
-      case kExpr:
-        inputs.expr = query_value(value);
-        return {};
-      case kK: {
-        GLOVE_ASSIGN_OR_RETURN(inputs.k, read_k(value));
-        return {};
-      }
-      case kModel:
-        return read_name(value, "model", inputs.model);
-      default:
-        return read_name(value, "backend", inputs.backend);
-    }
-  }
-
-  static Status read_name(sqlite3_value* value, const char* what, std::string& name) {
-    if (is_blob(value)) return invalid(std::string(what) + " is a BLOB where text belongs");
-    name = text_of(value);
-    return {};
-  }
-
-  // Calls use(element) for each value of a whole IN but NULL, which equals nothing.
-  template <class Use>
-  static Status for_each_of(sqlite3_value* list, Use&& use) {
-    sqlite3_value* element = nullptr;
-    int code = sqlite3_vtab_in_first(list, &element);
-    for (; code == SQLITE_OK && element != nullptr; code = sqlite3_vtab_in_next(list, &element))
-      if (!is_null(element)) use(element);
-    if (code == SQLITE_OK || code == SQLITE_DONE) return {};
-    if (code == SQLITE_NOMEM) throw std::bad_alloc();
-    return invalid("the values of an IN could not be read: " + std::string(sqlite3_errstr(code)));
-  }
-
-  Status read_batch(const Argument& argument, sqlite3_value* list) {
-    std::vector<QueryValue>& batch = request_.batch;
-    request_.batch_column = argument.column;
-    request_.inputs.given[static_cast<size_t>(argument.column - kFirstInput)] = Given::kValue;
-    GLOVE_RETURN_IF_ERROR(
-        for_each_of(list, [&](sqlite3_value* element) { batch.push_back(query_value(element)); }));
-    std::sort(batch.begin(), batch.end());
-    batch.erase(std::unique(batch.begin(), batch.end()), batch.end());
-    return {};
-  }
-
-  // Restricts the words to those of this condition, if it compares bytes: every value is text that SQLite
-  // cannot take for a number.
-  Status read_word(const Argument& argument, sqlite3_value* value) {
-    bool bytes = true;
-    std::vector<std::string> words;
-    const auto add = [&](sqlite3_value* word) {
-      bytes = bytes && sqlite3_value_type(word) == SQLITE_TEXT && !may_be_numeric(text_of(word));
-      if (bytes) words.emplace_back(text_of(word));
-    };
-    if (argument.relation == Relation::kAmong) {
-      GLOVE_RETURN_IF_ERROR(for_each_of(value, add));
-    } else if (is_null(value)) {
-      request_.bounds.nothing = true;
-    } else {
-      add(value);
-    }
-    if (!bytes) return {};
-    std::sort(words.begin(), words.end());
-    if (words_) {
-      std::vector<std::string> both;
-      std::set_intersection(words.begin(), words.end(), words_->begin(), words_->end(),
-                            std::back_inserter(both));
-      words = std::move(both);
-    }
-    words_ = std::move(words);
-    return {};
-  }
-
-  void read_bound(const Argument& argument, sqlite3_value* value) {
-    Bounds& bounds = request_.bounds;
-    const int type = sqlite3_value_type(value);
-    if (type == SQLITE_NULL) bounds.nothing = true;
-    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;  // SQLite's own check is enough
-    const double number = sqlite3_value_double(value);
-    const bool at_most = argument.relation != Relation::kAtLeast;
-    const bool at_least = argument.relation != Relation::kAtMost;
-    if (argument.column == kSimilarity) {
-      if (at_most) bounds.highest = std::min(bounds.highest, number);
-      if (at_least) bounds.lowest = std::max(bounds.lowest, number);
-      return;
-    }
-    // Ranks are far below 2^53, so a rank as a double is exact.
-    if (at_most && number < 1) bounds.nothing = true;
-    if (at_most && number < 9e15)
-      bounds.last_rank = std::min(bounds.last_rank, static_cast<int64_t>(std::floor(std::max(number, 0.0))));
-    if (at_least && number > 9e15) bounds.nothing = true;
-    if (at_least && number > 1 && number <= 9e15)
-      bounds.first_rank = std::max(bounds.first_rank, static_cast<int64_t>(std::ceil(number)));
-  }
-
-  void add_hint(Relation relation, sqlite3_value* value) {
-    if (sqlite3_value_type(value) != SQLITE_INTEGER) return;
-    const int64_t rows = sqlite3_value_int64(value);
-    if (rows < 0 || rows > std::numeric_limits<int32_t>::max()) return;
-    if (relation == Relation::kLimit || request_.wanted > 0) request_.wanted += rows;
-  }
-
-  Request& request_;
-  std::optional<std::vector<std::string>> words_;  // ascending
-};
+// Sorts, and removes what occurs twice.
+template <class T>
+void make_set(std::vector<T>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
 
 // FNV-1a, 32 bits: short inputs, and the same on every machine.
 class Fingerprint {
@@ -255,6 +121,147 @@ class Fingerprint {
 };
 
 }  // namespace
+
+// Reads the arguments of one xFilter, one after another.
+class RequestReader {
+ public:
+  explicit RequestReader(Request& request) : request_(request) {}
+
+  Status read(const Argument& argument, sqlite3_value* value) {
+    if (argument.relation == Relation::kLimit || argument.relation == Relation::kOffset) {
+      add_hint(argument.relation, value);
+      return {};
+    }
+    if (argument.column >= kFirstInput) return read_input(argument, value);
+    if (argument.column == kWord) return read_word(argument, value);
+    read_bound(argument, value);
+    return {};
+  }
+
+  // REQUIRES: every argument was read.
+  void finish() {
+    for (const std::string& model : models_)
+      for (const std::string& backend : backends_)
+        for (const int64_t k : ks_) request_.settings_.push_back({model, backend, k});
+  }
+
+ private:
+  // Calls use(element) for the value, or for each value of a whole IN but NULL, which equals nothing.
+  template <class Use>
+  static Status for_each(const Argument& argument, sqlite3_value* value, Use&& use) {
+    if (argument.relation != Relation::kAmong) return use(value);
+    sqlite3_value* element = nullptr;
+    int code = sqlite3_vtab_in_first(value, &element);
+    for (; code == SQLITE_OK && element != nullptr; code = sqlite3_vtab_in_next(value, &element))
+      if (!is_null(element)) GLOVE_RETURN_IF_ERROR(use(element));
+    if (code == SQLITE_OK || code == SQLITE_DONE) return {};
+    if (code == SQLITE_NOMEM) throw std::bad_alloc();
+    return invalid("the values of an IN could not be read: " + std::string(sqlite3_errstr(code)));
+  }
+
+  Status read_input(const Argument& argument, sqlite3_value* value) {
+    Given& given = request_.given_[static_cast<size_t>(argument.column - kFirstInput)];
+    const bool whole = argument.relation == Relation::kAmong;
+    given = !whole && is_null(value) ? Given::kNull : Given::kValue;
+    if (given == Given::kNull) return {};
+    switch (argument.column) {
+      case kNear:
+        request_.batch_ = request_.batch_ || whole;
+        return read_values(argument, value, request_.nears_, read_query_value);
+      case kExpr:
+        request_.batch_ = request_.batch_ || whole;
+        return read_values(argument, value, request_.exprs_, read_query_value);
+      case kK:
+        return read_values(argument, value, ks_, read_k);
+      case kModel:
+        return read_values(argument, value, models_, read_model);
+      default:
+        return read_values(argument, value, backends_, read_backend);
+    }
+  }
+
+  // Replaces `values` by the argument's, ascending, each once.
+  template <class T>
+  static Status read_values(const Argument& argument, sqlite3_value* value, std::vector<T>& values,
+                            Result<T> (*read_one)(sqlite3_value*)) {
+    values.clear();
+    GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* element) -> Status {
+      GLOVE_ASSIGN_OR_RETURN(T one, read_one(element));
+      values.push_back(std::move(one));
+      return {};
+    }));
+    make_set(values);
+    return {};
+  }
+
+  // Restricts the words to those of this condition, if it compares bytes: every value is text that SQLite
+  // cannot take for a number.
+  Status read_word(const Argument& argument, sqlite3_value* value) {
+    if (argument.relation == Relation::kEqual && is_null(value)) {
+      request_.bounds_.nothing = true;
+      return {};
+    }
+    bool bytes = true;
+    std::vector<std::string> words;
+    GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* word) -> Status {
+      bytes = bytes && sqlite3_value_type(word) == SQLITE_TEXT && !may_be_numeric(text_of(word));
+      if (bytes) words.emplace_back(text_of(word));
+      return {};
+    }));
+    if (!bytes) return {};
+    make_set(words);
+    if (request_.words_) {
+      std::vector<std::string> both;
+      std::set_intersection(words.begin(), words.end(), request_.words_->begin(), request_.words_->end(),
+                            std::back_inserter(both));
+      words = std::move(both);
+    }
+    request_.words_ = std::move(words);
+    return {};
+  }
+
+  void read_bound(const Argument& argument, sqlite3_value* value) {
+    Bounds& bounds = request_.bounds_;
+    const int type = sqlite3_value_type(value);
+    if (type == SQLITE_NULL) bounds.nothing = true;
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;  // SQLite's own check is enough
+    const double number = sqlite3_value_double(value);
+    const bool at_most = argument.relation != Relation::kAtLeast;
+    const bool at_least = argument.relation != Relation::kAtMost;
+    if (argument.column == kSimilarity) {
+      if (at_most) bounds.highest = std::min(bounds.highest, number);
+      if (at_least) bounds.lowest = std::max(bounds.lowest, number);
+    } else {
+      if (at_most) bound_rank_above(bounds, number);
+      if (at_least) bound_rank_below(bounds, number);
+    }
+  }
+
+  // Ranks are far below 2^53, so as doubles they are exact.
+  static constexpr double kBeyondRanks = 9e15;
+  static void bound_rank_above(Bounds& bounds, double most) {
+    if (most < 1) bounds.nothing = true;
+    if (most >= 1 && most < kBeyondRanks)
+      bounds.last_rank = std::min(bounds.last_rank, static_cast<int64_t>(std::floor(most)));
+  }
+  static void bound_rank_below(Bounds& bounds, double least) {
+    if (least > kBeyondRanks) bounds.nothing = true;
+    if (least > 1 && least <= kBeyondRanks)
+      bounds.first_rank = std::max(bounds.first_rank, static_cast<int64_t>(std::ceil(least)));
+  }
+
+  void add_hint(Relation relation, sqlite3_value* value) {
+    if (sqlite3_value_type(value) != SQLITE_INTEGER) return;
+    const int64_t rows = sqlite3_value_int64(value);
+    if (rows < 0 || rows > std::numeric_limits<int32_t>::max()) return;
+    if (relation == Relation::kLimit || request_.wanted_ > 0) request_.wanted_ += rows;
+  }
+
+  Request& request_;
+  std::vector<std::string> models_ = std::vector<std::string>(1);
+  std::vector<std::string> backends_ = std::vector<std::string>(1);
+  std::vector<int64_t> ks_ = std::vector<int64_t>(1);
+};
 
 uint32_t Inputs::fingerprint() const {
   Fingerprint fingerprint;
@@ -290,20 +297,27 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
   return query_near_vector(model_to_ask, std::as_bytes(std::span(near.bytes)));
 }
 
+Inputs Request::inputs_of(size_t setting) const {
+  Inputs inputs;
+  inputs.given = given_;
+  inputs.model = settings_[setting].model;
+  inputs.backend = settings_[setting].backend;
+  inputs.k = settings_[setting].k;
+  set_query(0, inputs);
+  return inputs;
+}
+
+void Request::set_query(size_t query, Inputs& inputs) const {
+  inputs.near = nears_[query / exprs_.size()];
+  inputs.expr = exprs_[query % exprs_.size()];
+}
+
 Result<Request> Request::read(const Plan& plan, Arguments values) {
   Request request;
-  request.reads_rank = plan.reads_rank;
-  Reader reader(request);
+  request.reads_rank_ = plan.reads_rank;
+  RequestReader reader(request);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
     GLOVE_RETURN_IF_ERROR(reader.read(plan.arguments[i], values[i]));
-  const Inputs& inputs = request.inputs;
-  if (inputs.has(kBackend)) GLOVE_RETURN_IF_ERROR(check_backend(inputs.backend));
-  const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(request.model, Catalog::instance().find(name));
-  if (inputs.has(kK)) {
-    request.bounds.last_rank = std::min(request.bounds.last_rank, inputs.k);
-    request.bounds.nothing = request.bounds.nothing || inputs.k == 0;
-  }
   reader.finish();
   return request;
 }

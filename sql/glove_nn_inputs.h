@@ -27,12 +27,12 @@ struct QueryValue {
 
 // How an input stands in a scan.
 enum class Given : uint8_t {
-  kNo,    // no condition: it must not be read
-  kNull,  // a NULL: reads as NULL, and counts as not given (for near: no rows)
+  kNo,    // no condition
+  kNull,  // a NULL: as if there were no condition; but for near, where it means no rows
   kValue,
 };
 
-// The inputs of one search.
+// The inputs of one search. What is not given, NULL included, must not be read: it has no value.
 struct Inputs {
   std::array<Given, kInputs> given{};
   QueryValue near;
@@ -56,25 +56,53 @@ struct Bounds {
   int64_t last_rank = std::numeric_limits<int64_t>::max();
   double lowest = -2;  // similarity
   double highest = 2;
-  bool nothing = false;                     // some condition is never true
-  std::optional<std::vector<int32_t>> ids;  // ascending: only these words
+  bool nothing = false;  // some condition is never true
 
   bool rank_bounded() const { return last_rank != std::numeric_limits<int64_t>::max(); }
 };
 
-struct Request {
-  Inputs inputs;
-  // A batch: the values of this column (kNear or kExpr), ascending, none twice; they replace the
-  // input one after another.
-  int batch_column = -1;
-  std::vector<QueryValue> batch;
-  ModelPtr model;
-  Bounds bounds;
-  int64_t wanted = 0;  // LIMIT + OFFSET, or 0
-  bool reads_rank = false;
-
-  // `values` are xFilter's arguments in the plan's order. Finds the model, and checks k and the backend.
+// What one xFilter asks for: the rows of every combination of the values of its inputs.
+class Request {
+ public:
+  // `values` are xFilter's arguments in the plan's order. Checks every k and backend.
   static Result<Request> read(const Plan& plan, Arguments values);
+
+  // The combinations of model, backend and k, in kBatchOrder.
+  size_t setting_count() const { return settings_.size(); }
+  // Of each, the combinations of near and expr, in kBatchOrder.
+  size_t query_count() const { return nears_.size() * exprs_.size(); }
+  // The same for all queries of all settings when it is false.
+  bool is_batch() const { return batch_; }
+
+  // The inputs of a setting, with its first query.
+  // REQUIRES: setting < setting_count(), query_count() > 0.
+  Inputs inputs_of(size_t setting) const;
+  // Replaces near and expr. REQUIRES: query < query_count().
+  void set_query(size_t query, Inputs& inputs) const;
+
+  const Bounds& bounds() const { return bounds_; }
+  // The only words to give, each by its exact bytes, ascending; nullopt: all.
+  const std::optional<std::vector<std::string>>& words() const { return words_; }
+  int64_t wanted() const { return wanted_; }  // LIMIT + OFFSET, or 0
+  bool reads_rank() const { return reads_rank_; }
+
+ private:
+  friend class RequestReader;
+  struct Setting {
+    std::string model;
+    std::string backend;
+    int64_t k = 0;
+  };
+
+  std::array<Given, kInputs> given_{};
+  std::vector<Setting> settings_;
+  std::vector<QueryValue> nears_ = std::vector<QueryValue>(1);
+  std::vector<QueryValue> exprs_ = std::vector<QueryValue>(1);
+  bool batch_ = false;  // near or expr came as a batch
+  Bounds bounds_;
+  std::optional<std::vector<std::string>> words_;
+  int64_t wanted_ = 0;
+  bool reads_rank_ = false;
 };
 
 }  // namespace glove::sql::nn

@@ -41,7 +41,6 @@ std::string_view next_token(std::string_view& text, char separator) {
 
 Argument decode_argument(std::string_view token) {
   Argument argument;
-  argument.compared_again = consume_suffix(token, "!");
   for (const auto& [relation, mark] : kRelationMarks) {
     if (!consume_suffix(token, mark)) continue;
     argument.relation = relation;
@@ -79,7 +78,6 @@ std::string Plan::encode() const {
     if (!text.empty()) text += ' ';
     if (argument.column >= 0) text += kColumnNames[static_cast<size_t>(argument.column)];
     text += mark_of(argument.relation);
-    if (argument.compared_again) text += '!';
   }
   return text;
 }

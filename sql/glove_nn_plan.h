@@ -16,6 +16,8 @@ namespace glove::sql::nn {
 enum Column { kWord, kSimilarity, kRank, kNear, kExpr, kK, kModel, kBackend, kColumns };
 constexpr int kFirstInput = kNear;
 constexpr int kInputs = kColumns - kFirstInput;
+// Where several inputs are batches, every combination is asked for, in this order: the last runs fastest.
+constexpr std::array<int, kInputs> kBatchOrder = {kModel, kBackend, kK, kNear, kExpr};
 extern const std::array<const char*, kColumns> kColumnNames;
 
 // Conditions that may be turned into less work. Each can be switched off by its name in the environment
@@ -28,7 +30,7 @@ enum Pushdown : uint32_t {
   kSimilarityRange = 1 << 3,  // similarity:  similarity <, <=, =, >=, > ?
   kLimitHint = 1 << 4,        // limit:       LIMIT and OFFSET size the first piece
   kOrder = 1 << 5,            // order:       ORDER BY is consumed
-  kBatch = 1 << 6,            // batch:       IN over near or expr arrives whole
+  kBatch = 1 << 6,            // batch:       IN over an input arrives whole
   kCache = 1 << 7,            // cache:       answers of earlier scans are kept
 };
 using Pushdowns = uint32_t;
@@ -47,8 +49,6 @@ enum class Relation {
 struct Argument {
   Relation relation = Relation::kEqual;
   int column = -1;
-  // SQLite will compare the column with the argument again, by =, so that a NULL leaves no rows.
-  bool compared_again = false;
 };
 
 // A plan as it travels from xBestIndex to xFilter. EXPLAIN QUERY PLAN shows both numbers:
@@ -61,10 +61,9 @@ struct Argument {
 //
 //   token                                        the argument
 //   near= expr= k= model= backend= word=         the value the column equals
-//   near[] expr[] word[]                         all values of an IN, in one xFilter
+//   near[] expr[] k[] model[] backend[] word[]   all values of an IN, in one xFilter
 //   rank= rank<= rank>= similarity= <= >=        a bound (a strict one too: SQLite checks again)
 //   limit offset                                 a hint for the size of the first piece
-//   any of them with a ! behind                  Argument::compared_again
 //
 // A column stands at most once among the inputs, any number of times among word, rank and similarity.
 struct Plan {

@@ -19,8 +19,6 @@ struct Condition {
   bool whole = false;      // asked for whole
 };
 
-// SQLite keeps the wish to omit its own check for the first 16 constraints only.
-constexpr int kOmitLimit = 16;
 // sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
 constexpr int kInLimit = 32;
 
@@ -31,7 +29,6 @@ class Planner {
   Status plan() {
     collect();
     if (const std::string error = input_error(); !error.empty()) return refuse(error);
-    choose_batch();
     push_inputs();
     push_words();
     push_bounds();
@@ -103,35 +100,31 @@ class Planner {
     return {};
   }
 
-  // IN over near, or over expr, comes in one xFilter where SQLite can do so (since 3.38). Of two such only
-  // one.
-  void choose_batch() {
-    if (!enabled(kBatch) || !sqlite_has(kSqliteVtabIn)) return;
-    for (const int column : {kNear, kExpr}) {
-      std::optional<Condition>& chosen = input(column);
-      if (!chosen || !chosen->may_be_in || !take_whole(chosen->index)) continue;
-      chosen->whole = true;
-      batch_column_ = column;
-      return;
-    }
+  bool take_whole(int index) {
+    return sqlite_has(kSqliteVtabIn) && index < kInLimit && sqlite3_vtab_in(info_, index, 1) != 0;
   }
-
-  bool take_whole(int index) { return index < kInLimit && sqlite3_vtab_in(info_, index, 1) != 0; }
 
   void push(int index, Relation relation, bool omit) {
     auto& usage = info_->aConstraintUsage[index];
     usage.argvIndex = static_cast<int>(plan_.arguments.size()) + 1;
     usage.omit = omit;
     const bool hint = relation == Relation::kLimit || relation == Relation::kOffset;
-    const bool again = omit && index >= kOmitLimit && constraint(index).op == SQLITE_INDEX_CONSTRAINT_EQ &&
-                       relation == Relation::kEqual;
-    plan_.arguments.push_back({relation, hint ? -1 : constraint(index).iColumn, again});
+    plan_.arguments.push_back({relation, hint ? -1 : constraint(index).iColumn});
   }
 
+  // SQLite's own check of an input is omitted, because NULL = NULL is not true. It does so for 16 constraints
+  // only, and not for an OR that it answers branch by branch; then it reads the input, and a NULL one says
+  // that it cannot be read.
+  //
+  // An IN is taken whole wherever SQLite can hand it over (3.38 and later), so that it is one search, and
+  // because SQLite stops looking for plans when one without the IN needs no other table, as the error plan.
   void push_inputs() {
-    for (int column = kFirstInput; column < kColumns; ++column)
-      if (const auto& chosen = input(column))
-        push(chosen->index, chosen->whole ? Relation::kAmong : Relation::kEqual, true);
+    for (int column = kFirstInput; column < kColumns; ++column) {
+      auto& chosen = input(column);
+      if (!chosen) continue;
+      chosen->whole = chosen->may_be_in && enabled(kBatch) && take_whole(chosen->index);
+      push(chosen->index, chosen->whole ? Relation::kAmong : Relation::kEqual, true);
+    }
   }
 
   // Some input is an IN that SQLite takes apart. Beside one, 3.53 finds no plan for a pushed word.
@@ -203,23 +196,29 @@ class Planner {
     if (offset) push(*offset, Relation::kOffset, false);
   }
 
-  // Rows come by rank, in a batch by the batch's values first. An input bound by one = is the same in all
-  // rows. (Where SQLite takes an IN apart, it clears orderByConsumed itself.)
+  bool is_batch(int column) { return column >= kFirstInput && input(column) && input(column)->whole; }
+  bool is_fixed(int column) { return column >= kFirstInput && input(column) && !input(column)->whole; }
+
+  // Rows come by the values of the batches, in the order of kBatchOrder, and then by rank. An input bound by
+  // one = is the same in all rows. (Where SQLite takes an IN apart, it clears orderByConsumed itself.)
   bool order_consumed() {
-    bool batch_ordered = batch_column_ < 0;
+    size_t batch = 0;
+    const auto next_batch = [&] {
+      while (batch < kBatchOrder.size() && !is_batch(kBatchOrder[batch])) ++batch;
+      return batch < kBatchOrder.size() ? kBatchOrder[batch] : -1;
+    };
     for (int i = 0; i < info_->nOrderBy; ++i) {
       const auto& [column, descending] = info_->aOrderBy[i];
-      if (column == batch_column_ && !batch_ordered) {
-        if (descending) return false;
-        batch_ordered = true;
+      if (is_fixed(column)) continue;
+      if (const int expected = next_batch(); expected >= 0) {
+        if (column != expected || descending) return false;
+        ++batch;
         continue;
       }
-      if (column >= kFirstInput && (column == batch_column_ || input(column))) continue;
-      if (!batch_ordered) return false;
       if (column == kRank) return !descending;
       return column == kSimilarity && descending && only_rank_follows(i + 1);
     }
-    return info_->nOrderBy > 0 && batch_ordered;
+    return info_->nOrderBy > 0 && next_batch() < 0;
   }
 
   // Whether nothing that matters, or rank first, follows similarity DESC: equals are ordered by rank.
@@ -227,7 +226,7 @@ class Planner {
     for (; i < info_->nOrderBy; ++i) {
       const auto& [column, descending] = info_->aOrderBy[i];
       if (column == kRank) return !descending;
-      if (column < kFirstInput || !(column == batch_column_ || input(column))) return false;
+      if (!is_fixed(column) && !is_batch(column)) return false;
     }
     return true;
   }
@@ -297,7 +296,8 @@ class Planner {
       cost = needs_rank ? cost * 0.9 : 10 * asked;
       rows = std::min(rows, asked);
     }
-    if (batch_column_ >= 0) {
+    for (const auto& chosen : inputs_) {
+      if (!chosen || !chosen->whole) continue;
       cost *= 25.0 / 8;
       rows *= 25;
     }
@@ -309,7 +309,6 @@ class Planner {
   Pushdowns pushdowns_;
   std::array<std::optional<Condition>, kInputs> inputs_;
   std::array<bool, kInputs> asked_{};
-  int batch_column_ = -1;
   bool word_equal_ = false;
   bool word_in_ = false;
   Plan plan_;

@@ -84,49 +84,74 @@ class ScoredRows : public RowSource {
 
 }  // namespace
 
-Search::Search(Request request, SearchOptions options, AnswerCache* cache)
-    : request_(std::move(request)),
+Result<Search> Search::open(const Request& request, size_t setting, SearchOptions options,
+                            AnswerCache* cache) {
+  Inputs inputs = request.inputs_of(setting);
+  const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, Catalog::instance().find(name));
+  if (inputs.has(kBackend)) options.backend = inputs.backend;
+  return Search(request, std::move(inputs), std::move(model), std::move(options), cache);
+}
+
+Search::Search(const Request& request, Inputs inputs, ModelPtr model, SearchOptions options,
+               AnswerCache* cache)
+    : request_(&request),
+      inputs_(std::move(inputs)),
+      model_(std::move(model)),
       options_(std::move(options)),
       cache_(cache),
-      strategy_(choose_strategy()) {}
+      bounds_(request.bounds()),
+      wanted_(request.wanted()) {
+  if (inputs_.has(kK)) {
+    bounds_.last_rank = std::min(bounds_.last_rank, inputs_.k);
+    bounds_.nothing = bounds_.nothing || inputs_.k == 0;
+  }
+  look_words_up();
+  strategy_ = choose_strategy();
+}
+
+void Search::look_words_up() {
+  if (!request_->words()) return;
+  ids_.emplace();
+  for (const std::string& word : *request_->words())
+    if (const auto id = model_->vocabulary().find_exact(word)) ids_->push_back(*id);
+  std::sort(ids_->begin(), ids_->end());
+}
 
 int64_t Search::limit() const {
-  return std::min(request_.bounds.last_rank, request_.model->words());
+  return std::min(bounds_.last_rank, model_->words());
 }
 
 Search::Strategy Search::choose_strategy() const {
-  const Bounds& bounds = request_.bounds;
-  if (bounds.nothing || (bounds.ids && bounds.ids->empty()) || bounds.first_rank > limit())
-    return Strategy::kNothing;
-  const bool ranks_matter = bounds.rank_bounded() || bounds.first_rank > 1 ||
-                            (request_.reads_rank && bounds.ids && bounds.ids->size() > 1);
-  if (bounds.ids && !ranks_matter) return Strategy::kWords;
-  const int64_t most = request_.batch_column >= 0 ? kMostListedInBatch : kMostListed;
-  return bounds.rank_bounded() && limit() <= most ? Strategy::kListed : Strategy::kRanked;
+  if (bounds_.nothing || (ids_ && ids_->empty()) || bounds_.first_rank > limit()) return Strategy::kNothing;
+  const bool ranks_matter = bounds_.rank_bounded() || bounds_.first_rank > 1 ||
+                            (request_->reads_rank() && ids_ && ids_->size() > 1);
+  if (ids_ && !ranks_matter) return Strategy::kWords;
+  const int64_t most = request_->is_batch() ? kMostListedInBatch : kMostListed;
+  return bounds_.rank_bounded() && limit() <= most ? Strategy::kListed : Strategy::kRanked;
 }
 
 SearchReport Search::labels(std::string kind, double resolve_us) const {
   SearchReport report;
   report.kind = std::move(kind);
   report.resolve_us = resolve_us;
-  report.model = request_.inputs.model;
-  if (request_.inputs.has(kModel)) return report;
+  report.model = inputs_.model;
+  if (inputs_.has(kModel)) return report;
   for (Catalog::Entry& entry : Catalog::instance().list())
-    if (entry.model == request_.model) report.model = std::move(entry.name);
+    if (entry.model == model_) report.model = std::move(entry.name);
   return report;
 }
 
 std::string Search::kind() const {
-  if (request_.inputs.has(kExpr)) return "expr";
-  return request_.inputs.near.blob ? "vector" : "near";
+  if (inputs_.has(kExpr)) return "expr";
+  return inputs_.near.blob ? "vector" : "near";
 }
 
 // Where the current row stands to the bounds.
 Search::Verdict Search::judge() const {
-  const Bounds& bounds = request_.bounds;
-  if (row_.rank > bounds.last_rank || row_.neighbor.similarity < bounds.lowest) return Verdict::kEnd;
-  if (row_.neighbor.similarity > bounds.highest) return Verdict::kSkip;
-  if (bounds.ids && !std::binary_search(bounds.ids->begin(), bounds.ids->end(), row_.neighbor.id))
+  if (row_.rank > bounds_.last_rank || row_.neighbor.similarity < bounds_.lowest) return Verdict::kEnd;
+  if (row_.neighbor.similarity > bounds_.highest) return Verdict::kSkip;
+  if (ids_ && !std::binary_search(ids_->begin(), ids_->end(), row_.neighbor.id))
     return words_left_ == 0 ? Verdict::kEnd : Verdict::kSkip;
   return Verdict::kTake;
 }
@@ -138,7 +163,7 @@ Result<bool> Search::next() {
       if (!opened) return false;
       if (source_ == nullptr) continue;
     }
-    const bool all_words_seen = request_.bounds.ids && words_left_ == 0;
+    const bool all_words_seen = ids_ && words_left_ == 0;
     bool more = false;
     if (!all_words_seen) {
       GLOVE_ASSIGN_OR_RETURN(more, source_->next(row_));
@@ -153,13 +178,9 @@ Result<bool> Search::next() {
 
 // Goes on with the next query: false past the last. Leaves source_ null for a query without rows.
 Result<bool> Search::open_next_source() {
-  const bool batch = request_.batch_column >= 0;
-  if (strategy_ == Strategy::kNothing || next_query_ >= (batch ? request_.batch.size() : 1)) return false;
-  if (batch) {
-    Inputs& inputs = request_.inputs;
-    (request_.batch_column == kNear ? inputs.near : inputs.expr) = request_.batch[next_query_];
-  }
-  words_left_ = request_.bounds.ids ? request_.bounds.ids->size() : 0;
+  if (strategy_ == Strategy::kNothing || next_query_ >= request_->query_count()) return false;
+  request_->set_query(next_query_, inputs_);
+  words_left_ = ids_ ? ids_->size() : 0;
   query_.reset();
   GLOVE_ASSIGN_OR_RETURN(source_, open_source());
   ++next_query_;
@@ -167,41 +188,40 @@ Result<bool> Search::open_next_source() {
 }
 
 Result<std::unique_ptr<RowSource>> Search::open_source() {
-  const int64_t first_rank = request_.bounds.first_rank;
+  const int64_t first_rank = bounds_.first_rank;
   if (strategy_ == Strategy::kListed) {
-    GLOVE_ASSIGN_OR_RETURN(Answer answer, request_.batch_column >= 0 ? answer_of_block() : answer_of_query());
+    GLOVE_ASSIGN_OR_RETURN(Answer answer, request_->is_batch() ? answer_of_block() : answer_of_query());
     return std::unique_ptr<RowSource>(std::make_unique<ListedRows>(std::move(answer), first_rank));
   }
   const Timer timer;
-  GLOVE_ASSIGN_OR_RETURN(query_, request_.inputs.resolve(*request_.model));
+  GLOVE_ASSIGN_OR_RETURN(query_, inputs_.resolve(*model_));
   if (!query_) return std::unique_ptr<RowSource>();
   const double resolve_us = timer.microseconds();
   if (strategy_ == Strategy::kWords) {
-    auto source = std::make_unique<ScoredRows>(score_words(*request_.model, *query_, *request_.bounds.ids));
+    auto source = std::make_unique<ScoredRows>(score_words(*model_, *query_, *ids_));
     SearchReport report = labels("words", resolve_us);
     report.queries = 1;
     report.total_us = timer.microseconds() - resolve_us;
     record_search(std::move(report));
     return std::unique_ptr<RowSource>(std::move(source));
   }
-  const int64_t last = request_.bounds.rank_bounded() ? limit() : -1;
-  Ranking ranking(request_.model, *query_, options_, std::max(request_.wanted, first_rank - 1), last);
+  const int64_t last = bounds_.rank_bounded() ? limit() : -1;
+  Ranking ranking(model_, *query_, options_, std::max(wanted_, first_rank - 1), last);
   return std::unique_ptr<RowSource>(
       std::make_unique<RankedRows>(std::move(ranking), first_rank, labels(kind(), resolve_us)));
 }
 
 Result<Answer> Search::answer_of_query() {
   const Timer timer;
-  GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, request_.inputs.resolve(*request_.model));
+  GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, inputs_.resolve(*model_));
   if (!query) return std::make_shared<const std::vector<Neighbor>>();
   if (cache_ != nullptr)
-    if (Answer known = cache_->find(*request_.model, *query, limit(), options_.backend)) return known;
+    if (Answer known = cache_->find(*model_, *query, limit(), options_.backend)) return known;
   SearchReport report = labels(kind(), timer.microseconds());
-  GLOVE_ASSIGN_OR_RETURN(auto answers,
-                         nearest(request_.model, std::span(&*query, 1), limit(), options_, report));
+  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(model_, std::span(&*query, 1), limit(), options_, report));
   record_search(std::move(report));
   if (cache_ == nullptr) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
-  return cache_->insert(*request_.model, *query, limit(), options_.backend, std::move(answers.front()));
+  return cache_->insert(*model_, *query, limit(), options_.backend, std::move(answers.front()));
 }
 
 // The batch's answers come in blocks, so that memory does not grow with its size.
@@ -212,28 +232,28 @@ Result<Answer> Search::answer_of_block() {
 
 int64_t Search::block_size() const {
   int64_t queries = std::min(kMostQueriesInBlock, std::max<int64_t>(1, kMostRowsInBlock / limit()));
-  if (request_.wanted > 0) queries = std::min(queries, 1 + request_.wanted / limit());
-  return std::min(queries, static_cast<int64_t>(request_.batch.size() - next_query_));
+  if (wanted_ > 0) queries = std::min(queries, 1 + wanted_ / limit());
+  return std::min(queries, static_cast<int64_t>(request_->query_count() - next_query_));
 }
 
 Status Search::fill_block() {
   block_start_ = next_query_;
   block_.assign(static_cast<size_t>(block_size()), std::make_shared<std::vector<Neighbor>>());
-  request_.wanted = 0;  // whoever asks for a second block wants more than the hint said
+  wanted_ = 0;  // whoever asks for a second block wants more than the hint said
   const Timer timer;
   std::vector<Query> queries;
   std::vector<size_t> positions;  // queries[i] is the block's positions[i]-th
-  Inputs inputs = request_.inputs;
+  Inputs inputs = inputs_;
   for (size_t i = 0; i < block_.size(); ++i) {
-    (request_.batch_column == kNear ? inputs.near : inputs.expr) = request_.batch[block_start_ + i];
-    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(*request_.model));
+    request_->set_query(block_start_ + i, inputs);
+    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(*model_));
     if (!query) continue;
     queries.push_back(std::move(*query));
     positions.push_back(i);
   }
   if (queries.empty()) return {};
   SearchReport report = labels("batch", timer.microseconds());
-  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(request_.model, queries, limit(), options_, report));
+  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(model_, queries, limit(), options_, report));
   record_search(std::move(report));
   for (size_t i = 0; i < answers.size(); ++i)
     block_[positions[i]] = std::make_shared<std::vector<Neighbor>>(std::move(answers[i]));
@@ -243,7 +263,7 @@ Status Search::fill_block() {
 Result<int64_t> Search::rank() {
   if (row_.rank == 0) {
     SearchReport report = labels("rank", 0);
-    GLOVE_ASSIGN_OR_RETURN(row_.rank, rank_of(request_.model, *query_, row_.neighbor, options_, report));
+    GLOVE_ASSIGN_OR_RETURN(row_.rank, rank_of(model_, *query_, row_.neighbor, options_, report));
     record_search(std::move(report));
   }
   return row_.rank;

@@ -25,11 +25,14 @@ class RowSource {
   virtual Result<bool> next(Row& row) = 0;
 };
 
-// Carries a Request out with as little work as it allows. One thread at a time.
+// Carries out one setting of a Request, with as little work as it allows. One thread at a time.
 class Search {
  public:
-  // `cache` may be null; it outlives the search.
-  Search(Request request, SearchOptions options, AnswerCache* cache);
+  // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` is what
+  // serves where the setting names none.
+  // REQUIRES: request.query_count() > 0.
+  static Result<Search> open(const Request& request, size_t setting, SearchOptions options,
+                             AnswerCache* cache);
 
   // Moves to the first, then to the next row; false past the last one.
   Result<bool> next();
@@ -39,8 +42,8 @@ class Search {
   Result<int64_t> rank();
 
   // The inputs of the current row: in a batch, with its value in place.
-  const Inputs& inputs() const { return request_.inputs; }
-  const Model& model() const { return *request_.model; }
+  const Inputs& inputs() const { return inputs_; }
+  const Model& model() const { return *model_; }
 
  private:
   // How the rows of each query are found.
@@ -50,6 +53,8 @@ class Search {
     kListed,   // the first rows at once, of many queries together
     kRanked,   // in growing pieces
   };
+  Search(const Request& request, Inputs inputs, ModelPtr model, SearchOptions options, AnswerCache* cache);
+  void look_words_up();
   Strategy choose_strategy() const;
 
   Result<bool> open_next_source();
@@ -64,16 +69,21 @@ class Search {
   enum class Verdict { kTake, kSkip, kEnd };
   Verdict judge() const;
 
-  Request request_;
+  const Request* request_;
+  Inputs inputs_;
+  ModelPtr model_;
   SearchOptions options_;
   AnswerCache* cache_;
-  Strategy strategy_;
-  size_t next_query_ = 0;   // of the batch; or 0 and 1 for the only one
-  size_t block_start_ = 0;  // block_[i] answers batch value block_start_ + i
+  Bounds bounds_;                            // the request's, and k
+  std::optional<std::vector<int32_t>> ids_;  // of the request's words, ascending
+  Strategy strategy_ = Strategy::kNothing;
+  int64_t wanted_;          // rows that a first piece should have, or 0
+  size_t next_query_ = 0;   // of the request
+  size_t block_start_ = 0;  // block_[i] answers query block_start_ + i
   std::vector<AnswerCache::Answer> block_;
   std::optional<Query> query_;         // of the current source, where one was needed
   std::unique_ptr<RowSource> source_;  // null: the next query is due
-  size_t words_left_ = 0;              // of Bounds::ids, in the current source
+  size_t words_left_ = 0;              // of ids_, in the current source
   Row row_;
 };
 

@@ -1,0 +1,517 @@
+"""Random statements over glove_nn, each written twice: for the virtual table, and for an ordinary table `r` that holds
+the whole relation. Writes one JSON file that any host of SQLite can execute (execute.py, execute.mjs).
+
+    generate.py OUT.json MODEL.txt --seed N --queries N
+
+An input is not an attribute: it is asked with the text of its value, bytes by bytes, and NULL means "not given" for all
+but near. The ordinary table's side says so in SQL (see Occurrence). Everything else is the same text on both sides.
+"""
+
+import argparse
+import json
+import random
+import re
+
+from relation import CONTINUATIONS, EXPRESSIONS, KS, STRANGE_NEARS, Model
+
+PARAMETER = re.compile(r"\?(\d+)")
+
+
+def encoded(value):
+    """A parameter as JSON: a BLOB as {"blob": hex}."""
+    return {"blob": value.hex()} if isinstance(value, bytes) else value
+
+
+def literal(value):
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return repr(value)
+
+
+def as_near(sql):
+    """What near is asked with when the value is `sql`: its text, or the BLOB itself."""
+    return f"(CASE typeof({sql}) WHEN 'blob' THEN {sql} ELSE CAST({sql} AS TEXT) END)"
+
+
+def as_k(sql):
+    return f"CAST({sql} AS INTEGER)"
+
+
+class Pair:
+    """The same SQL twice: for the virtual table and for the ordinary one."""
+
+    def __init__(self, virtual, ordinary=None):
+        self.virtual = virtual
+        self.ordinary = virtual if ordinary is None else ordinary
+
+    def __add__(self, other):
+        other = other if isinstance(other, Pair) else Pair(other)
+        return Pair(self.virtual + other.virtual, self.ordinary + other.ordinary)
+
+    def __radd__(self, other):
+        return Pair(other) + self
+
+
+def joined(pairs, separator):
+    result = Pair("")
+    for i, pair in enumerate(pairs):
+        result = result + (separator if i else "") + pair
+    return result
+
+
+class Occurrence:
+    """One glove_nn in a FROM clause: `source`, and the `conditions` that give its inputs."""
+
+    def __init__(self, source, conditions, readable):
+        self.source = source
+        self.conditions = conditions
+        self.readable = readable  # the hidden columns that may be read
+
+
+class Generator:
+    def __init__(self, rng, model):
+        self.rng = rng
+        self.model = model
+        self.parameters = []
+        self.tags = []
+
+    # ---- values ----
+
+    def chance(self, probability):
+        return self.rng.random() < probability
+
+    def pick(self, *choices):
+        return self.rng.choice(choices)
+
+    def near_value(self):
+        if self.chance(0.03):
+            return None
+        if self.chance(0.1):
+            return self.rng.choice(self.model.blobs)
+        if self.chance(0.08):
+            return self.rng.choice(STRANGE_NEARS)
+        if self.chance(0.4):
+            return self.pick("king", "5", "05", "twin1", "paris")
+        return self.rng.choice(self.model.words)
+
+    def word_value(self):
+        return self.rng.choice(self.model.words + ["nobody", "KING", "", None])
+
+    def value(self, value):
+        """A literal, or a bound parameter."""
+        if self.chance(0.25) and not isinstance(value, bool):
+            self.parameters.append(value)
+            return f"?{len(self.parameters)}"
+        return literal(value)
+
+    # ---- inputs ----
+
+    def near_pair(self, alias, outer):
+        """A condition that gives near; `outer` is the alias of a table t in scope, or None."""
+        left = f"{alias}.near"
+        if outer and self.chance(0.7):
+            sql = f"{outer}.{self.pick('tag', 'tag', 'tag_nc', 'num', 'real', 'bin', 'any')}"
+            op = self.pick("=", "=", "=", "IS")
+            virtual = f"{left} {op} {sql}" if self.chance(0.8) else f"{sql} {op} {left}"
+            return Pair(virtual, f"{left} = {as_near(sql)}")
+        form = self.rng.randrange(10)
+        if form < 5:
+            sql = self.value(self.near_value())
+            return Pair(f"{left} {self.pick('=', '=', '==', 'IS')} {sql}", f"{left} = {as_near(sql)}")
+        if form < 7:
+            values = [self.value(self.near_value()) for _ in range(self.rng.randrange(1, 5))]
+            return Pair(f"{left} IN ({', '.join(values)})", f"{left} IN ({', '.join(map(as_near, values))})")
+        if form < 8:
+            a, b = self.value(self.near_value()), self.value(self.near_value())
+            return Pair(f"({left} = {a} OR {left} = {b})", f"({left} = {as_near(a)} OR {left} = {as_near(b)})")
+        column = self.pick("tag", "tag_nc", "num", "any", "bin")
+        where = self.pick("", " WHERE id < 6", " ORDER BY id DESC LIMIT 3", " WHERE id > 100")
+        return Pair(f"{left} IN (SELECT {column} FROM t{where})",
+                    f"{left} IN (SELECT {as_near(column)} FROM t{where})")
+
+    def k_pair(self, alias, outer, readable):
+        left = f"{alias}.k"
+        if outer and self.chance(0.3):
+            sql = f"{outer}.k"
+            self.tags.append("null_input")
+            return Pair(f"{left} = {sql}", f"{left} IS {as_k(sql)}")
+        if self.chance(0.12):
+            readable.append("k")
+            values = [str(self.rng.choice(KS[1:])) for _ in range(self.rng.randrange(1, 4))]
+            return Pair(f"{left} IN ({', '.join(values)})")
+        value = self.pick(*KS[2:], *KS[2:], 0, "3", 2.0, None)
+        if value is None:
+            self.tags.append("null_input")
+        else:
+            readable.append("k")
+        sql = self.value(value)
+        return Pair(f"{left} {self.pick('=', '=', 'IS')} {sql}", f"{left} IS {as_k(sql)}")
+
+    def occurrence(self, alias, outer=None, arguments_allowed=True):
+        """A glove_nn with one query, given in one of the many ways."""
+        form = self.rng.random()
+        if form < 0.72:
+            near, expr = True, None
+        elif form < 0.9:
+            near, expr = False, self.rng.choice(EXPRESSIONS)
+        else:
+            near, expr = self.rng.choice(CONTINUATIONS)
+        with_k = self.chance(0.55)
+        if arguments_allowed and near is True and self.chance(0.35):
+            return self.by_arguments(alias, outer, with_k)
+        conditions, readable = [], []
+        if near is True:
+            conditions.append(self.near_pair(alias, outer))
+            readable.append("near")
+        elif near:
+            conditions.append(Pair(f"{alias}.near = {literal(near)}"))
+            readable.append("near")
+        else:
+            conditions.append(Pair("1", f"{alias}.near IS NULL"))
+        if expr is None:
+            conditions.append(Pair("1", f"{alias}.expr IS NULL"))
+        elif near is False and self.chance(0.25):
+            values = ", ".join(literal(e) for e in self.rng.sample(EXPRESSIONS, 3))
+            conditions.append(Pair(f"{alias}.expr IN ({values})"))
+            readable.append("expr")
+        else:
+            conditions.append(Pair(f"{alias}.expr = {self.value(expr)}"))
+            readable.append("expr")
+        if with_k:
+            conditions.append(self.k_pair(alias, outer, readable))
+        else:
+            conditions.append(Pair("1", f"{alias}.k IS NULL"))
+        if self.chance(0.15):
+            conditions.append(Pair(f"{alias}.{self.pick('model = ' + literal('m'), 'backend = ' + literal('cpu'))}", "1"))
+        self.rng.shuffle(conditions)
+        return Occurrence(Pair(f"glove_nn {alias}", f"r {alias}"), conditions, readable)
+
+    def by_arguments(self, alias, outer, with_k):
+        if outer and self.chance(0.8):
+            near = f"{outer}.{self.pick('tag', 'tag', 'tag_nc', 'num', 'any')}"
+        else:
+            near = self.value(self.near_value())
+        conditions = [Pair("1", f"{alias}.near = {as_near(near)}"), Pair("1", f"{alias}.expr IS NULL")]
+        if not with_k:
+            conditions.append(Pair("1", f"{alias}.k IS NULL"))
+            arguments = near + (", NULL" if self.chance(0.2) else "")
+            return Occurrence(Pair(f"glove_nn({arguments}) {alias}", f"r {alias}"), conditions, ["near"])
+        k_value = self.pick(*KS, *KS[2:])
+        k = f"{outer}.k" if outer and self.chance(0.2) else self.value(k_value)
+        k_known = k_value is not None and not k.endswith(".k")
+        if not k_known:
+            self.tags.append("null_input")
+        conditions.append(Pair("1", f"{alias}.k IS {as_k(k)}"))
+        more = self.pick("", ", NULL", ", 'm'", ", 'm', 'cpu'")
+        return Occurrence(Pair(f"glove_nn({near}, NULL, {k}{more}) {alias}", f"r {alias}"), conditions,
+                          ["near", "k"] if k_known else ["near"])
+
+    # ---- conditions on rows ----
+
+    def filter(self, alias, other=None):
+        """A condition on word, similarity or rank; `other` is the alias of a table u in scope."""
+        n = alias
+        if other and self.chance(0.5):
+            column = self.pick("word", "word", "word_nc", "num", "bin", "any")
+            form = self.pick(f"{n}.word = {other}.{column}", f"{other}.{column} = {n}.word",
+                             f"{n}.word IS {other}.{column}", f"{n}.rank = {other}.id", f"{n}.rank <= {other}.id",
+                             f"{n}.similarity > {other}.id / 10.0")
+            return form
+        number = self.value(round(self.rng.uniform(-1, 1), 2))
+        rank = self.value(self.pick(0, 1, 2, 3, 5, 30, 2.5, "3", -1, None, 1e18))
+        word = self.value(self.word_value())
+        if self.chance(0.4):
+            return self.pick(f"{n}.rank <= {self.pick(2, 4, 10)}", f"{n}.rank > {self.pick(1, 2)}",
+                             f"{n}.similarity > -0.{self.pick(1, 3)}", f"{n}.similarity < 0.{self.pick(2, 5)}",
+                             f"{n}.word IN ('queen', 'twin2', 'twin3', '5', 'o''neil', {word})",
+                             f"{n}.word >= {self.pick(literal('c'), literal('A'))}")
+        words = ", ".join(self.value(self.word_value()) for _ in range(self.rng.randrange(1, 6)))
+        forms = [
+            f"{n}.word = {word}", f"{n}.word = {word}", f"{n}.word IS {word}", f"{word} = {n}.word",
+            f"{n}.word = {word} COLLATE NOCASE", f"{n}.word COLLATE NOCASE = {word}",
+            f"{n}.word IN ({words})", f"{n}.word IN ({words})", f"{n}.word NOT IN ({words})",
+            f"{n}.word IN (SELECT {self.pick('word', 'word_nc', 'num', 'bin', 'any')} FROM u)",
+            f"{n}.word = 5", f"{n}.word IN (5, 3.0)", f"{n}.word = x'6b696e67'",
+            f"{n}.word LIKE 'k%'", f"{n}.word GLOB 't*'", f"{n}.word = lower({n}.word)", f"{n}.word < 'm'",
+            f"{n}.similarity > {number}", f"{n}.similarity >= {number}", f"{n}.similarity < {number}",
+            f"{n}.similarity <= {number}", f"{n}.similarity BETWEEN -0.2 AND {number}", f"{n}.similarity = {number}",
+            f"{n}.similarity > '0.1'", f"{n}.similarity > NULL",
+            f"{n}.rank <= {rank}", f"{n}.rank < {rank}", f"{n}.rank = {rank}", f"{n}.rank >= {rank}",
+            f"{n}.rank > {rank}", f"{n}.rank IS {rank}", f"{n}.rank IN (1, 3, 3.0, '2', NULL)",
+            f"{n}.rank BETWEEN {rank} AND 6", f"({n}.rank <= 3 OR {n}.similarity > 0.2)",
+            f"({n}.rank, {n}.word) = (1, {word})", f"({n}.rank, {n}.similarity) < (4, 0.1)",
+            f"NOT ({n}.rank > 4)", f"{n}.rank % 2 = 1", f"{n}.rank + 0 < 5", f"{n}.word IS NOT NULL",
+            f"length({n}.word) = {n}.rank", f"{n}.similarity * 2 > {number}",
+        ]
+        return self.rng.choice(forms)
+
+    def filters(self, alias, other=None):
+        count = self.pick(0, 0, 1, 1, 1, 2, 3)
+        if self.chance(0.02):
+            count = 13
+        return [Pair(self.filter(alias, other)) for _ in range(count)]
+
+    # ---- statements ----
+
+    def columns(self, alias, occurrence):
+        columns = [f"{alias}.{c}" for c in ("word", "similarity", "rank") if self.chance(0.7)]
+        columns += [f"{alias}.{c}" for c in occurrence.readable if self.chance(0.4)]
+        return columns or [f"{alias}.word"]
+
+    def order(self, columns):
+        """(ORDER BY, the positions of its terms among the columns); a total order if all columns are in it."""
+        terms = self.rng.sample(range(len(columns)), self.rng.randrange(1, len(columns) + 1))
+        text = ", ".join(f"{columns[i]}{self.pick('', '', ' ASC', ' DESC')}" for i in terms)
+        return f" ORDER BY {text}", terms
+
+    def usual_order(self, alias, columns):
+        """The orders that plans may consume."""
+        choices = ["rank", "similarity DESC", "similarity DESC, rank", "near, rank", "near, similarity DESC", "rank DESC",
+                   "similarity", "near DESC, rank", "near"]
+        wanted = self.rng.choice(choices).split(", ")
+        names = [f"{alias}.{term.split()[0]}" for term in wanted]
+        if not all(name in columns for name in names):
+            return self.order(columns)
+        return " ORDER BY " + ", ".join(f"{alias}.{term}" for term in wanted), [columns.index(n) for n in names]
+
+    def finish(self, body, columns, alias, select="SELECT"):
+        """Adds the select list, ORDER BY and LIMIT around `body`, which starts with FROM."""
+        statement = Pair(f"{select} {', '.join(columns)} ") + body
+        order, key, limit = "", [], ""
+        if self.chance(0.6):
+            order, key = self.usual_order(alias, columns) if self.chance(0.5) else self.order(columns)
+        if self.chance(0.35):
+            limit = f" LIMIT {self.pick(0, 1, 2, 3, 7, 100, -1)}" + self.pick("", "", f" OFFSET {self.pick(0, 1, 2, 5)}")
+        return self.case(statement, order, key, limit)
+
+    def case(self, statement, order="", key=(), limit=""):
+        whole = statement + order
+        # Only some of the values that were drawn came into the statement; hosts bind exactly those that did.
+        used = sorted({int(number) for number in PARAMETER.findall(whole.virtual)})
+        assert used == sorted({int(number) for number in PARAMETER.findall(whole.ordinary)})
+        def renumbered(sql):
+            return PARAMETER.sub(lambda match: f"?{used.index(int(match[1])) + 1}", sql)
+        return {"virtual": renumbered((whole + limit).virtual), "ordinary": renumbered((whole + limit).ordinary),
+                "unlimited": renumbered(whole.ordinary) if limit else None, "key": list(key),
+                "parameters": [encoded(self.parameters[number - 1]) for number in used], "tags": self.tags}
+
+    def where(self, conditions):
+        return joined([Pair(" WHERE ")], "") + joined(conditions, " AND ") if conditions else Pair("")
+
+    def simple(self):
+        n = self.occurrence("n")
+        body = "FROM " + n.source + self.where(n.conditions + self.filters("n"))
+        return self.finish(body, self.columns("n", n), "n", self.pick("SELECT", "SELECT", "SELECT DISTINCT"))
+
+    def join(self):
+        n = self.occurrence("n", "t")
+        tables, conditions = n.source, n.conditions + self.filters("n")
+        kind = self.rng.randrange(4)
+        if kind == 0:
+            body = "FROM t, " + tables + self.where(conditions)
+        elif kind == 1:
+            body = "FROM t JOIN " + tables + " ON " + joined(conditions, " AND ")
+        elif kind == 2:
+            body = "FROM t LEFT JOIN " + tables + " ON " + joined(conditions, " AND ")
+        else:
+            body = "FROM t CROSS JOIN " + tables + self.where(conditions)
+        if kind in (1, 2) and self.chance(0.4):
+            body = body + " WHERE " + self.pick("t.id < 6", "t.tag IS NOT NULL", "n.word IS NULL", "n.rank < 3", "t.id = 3")
+        return self.finish(body, self.columns("n", n) + ["t.id"], "n")
+
+    def join_words(self):
+        n = self.occurrence("n")
+        conditions = n.conditions + self.filters("n", "u")
+        link = Pair(f"{self.pick('n.word', 'u.word', 'n.word')} = {self.pick('u.word', 'u.word_nc', 'n.word')}")
+        kind = self.rng.randrange(4)
+        if kind == 0:
+            body = "FROM " + n.source + ", u" + self.where(conditions + [link])
+        elif kind == 1:
+            body = "FROM u JOIN " + n.source + " ON " + joined(conditions + [link], " AND ")
+        elif kind == 2:
+            body = "FROM u LEFT JOIN " + n.source + " ON " + joined(conditions + [link], " AND ")
+        else:
+            body = "FROM " + n.source + " LEFT JOIN u ON " + link + self.where(conditions[:len(n.conditions)])
+        return self.finish(body, self.columns("n", n) + ["u.id"], "n")
+
+    def lateral(self):
+        """The neighbours of neighbours."""
+        a = self.occurrence("a")
+        conditions = a.conditions + [Pair(f"a.rank <= {self.pick(1, 2, 3)}")]
+        k = self.pick("1", "2", "5")
+        if self.chance(0.5):
+            second = Pair(f"glove_nn(a.word, NULL, {k}) b", "r b")
+            extra = [Pair("1", "b.near = a.word AND b.expr IS NULL AND b.k = " + k)]
+        else:
+            second = Pair("glove_nn b", "r b")
+            extra = [Pair("b.near = a.word", "b.near = a.word AND b.expr IS NULL AND b.k IS NULL"),
+                     Pair(f"b.rank <= {k}")]
+        body = "FROM " + a.source + ", " + second + self.where(conditions + extra + self.filters("b"))
+        return self.finish(body, ["a.word", "b.word", "b.rank", "b.near"], "b")
+
+    def twice(self):
+        """Two searches side by side."""
+        a, b = self.occurrence("a"), self.occurrence("b")
+        body = "FROM " + a.source + ", " + b.source + self.where(
+            a.conditions + b.conditions + [Pair(self.pick("a.word = b.word", "a.rank = b.rank", "a.word < b.word"))] +
+            self.filters("a") + [Pair("a.rank <= 6")])
+        return self.finish(body, ["a.word", "b.word", "a.rank", "b.rank"], "a")
+
+    def grouped(self):
+        n = self.occurrence("n")
+        group = self.pick("n.word", "n.rank", "n.rank % 3", *[f"n.{c}" for c in n.readable])
+        columns = [group] + self.rng.sample(["count(*)", "min(n.similarity)", "max(n.rank)", "sum(n.rank)",
+                                             "count(DISTINCT n.word)"], 2)
+        body = "FROM " + n.source + self.where(n.conditions + self.filters("n")) + f" GROUP BY {group}"
+        if self.chance(0.3):
+            body = body + " HAVING count(*) > 1"
+        return self.finish(body, columns, "n")
+
+    def aggregate(self):
+        n = self.occurrence("n")
+        body = "FROM " + n.source + self.where(n.conditions + self.filters("n"))
+        columns = self.pick("count(*)", "max(n.similarity), min(n.rank)", "total(n.rank), count(n.word)",
+                            "count(DISTINCT n.word), min(n.word)")
+        return self.case(f"SELECT {columns} " + body)
+
+    def exists(self):
+        n = self.occurrence("n", "t", arguments_allowed=self.chance(0.5))
+        conditions = n.conditions + self.filters("n")
+        offset = self.pick("", "", "", " LIMIT 1 OFFSET 1")
+        if offset:
+            self.tags.append("exists_offset")
+        if any(" OR " in c.virtual for c in conditions):
+            self.tags.append("exists_or")
+        inner = "SELECT 1 FROM " + n.source + self.where(conditions) + offset
+        statement = f"SELECT t.id FROM t WHERE {self.pick('', 'NOT ')}EXISTS (" + inner + ")"
+        return self.case(statement, " ORDER BY t.id", [0])
+
+    def scalar(self):
+        n = self.occurrence("n", "t", arguments_allowed=self.chance(0.5))
+        what = self.pick("count(*)", "max(n.similarity)", "min(n.rank)", "group_concat(n.word ORDER BY n.rank)")
+        if "ORDER" in what:
+            what = "sum(n.rank)"
+        inner = f"SELECT {what} FROM " + n.source + self.where(n.conditions + self.filters("n"))
+        return self.case("SELECT t.id, (" + inner + ") FROM t", " ORDER BY t.id", [0])
+
+    def membership(self):
+        n = self.occurrence("n")
+        inner = "SELECT n.word FROM " + n.source + self.where(n.conditions + self.filters("n"))
+        column = self.pick("word", "word_nc", "num", "any")
+        return self.case(f"SELECT u.id FROM u WHERE u.{column} {self.pick('', 'NOT ')}IN (" + inner + ")",
+                         " ORDER BY u.id", [0])
+
+    def compound(self):
+        a, b = self.occurrence("n"), self.occurrence("n")
+        parts = [f"SELECT n.word, n.rank FROM " + x.source + self.where(x.conditions + self.filters("n")) for x in (a, b)]
+        whole = parts[0] + f" {self.pick('UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT')} " + parts[1]
+        order, key = self.pick(("", []), (" ORDER BY 1, 2", [0, 1]), (" ORDER BY 2, 1", [1, 0]))
+        limit = self.pick("", " LIMIT 4", " LIMIT 3 OFFSET 2")
+        return self.case(whole, order, key, limit)
+
+    def alternatives(self):
+        """Searches joined by OR, each with conditions of its own."""
+        branches = []
+        for _ in range(self.pick(2, 2, 3)):
+            near = self.value(self.near_value())
+            branch = [Pair(f"n.near = {near}", f"n.near = {as_near(near)}")]
+            branch += [Pair(self.filter("n")) for _ in range(self.pick(0, 1, 1, 2))]
+            branches.append("(" + joined(branch, " AND ") + ")")
+        conditions = ["(" + joined(branches, " OR ") + ")", Pair("1", "n.expr IS NULL AND n.k IS NULL")]
+        conditions += self.filters("n")
+        body = Pair("FROM glove_nn n", "FROM r n") + self.where(conditions)
+        return self.finish(body, ["n.word", "n.rank", "n.near"][:self.pick(2, 3)], "n")
+
+    def common_table(self):
+        n = self.occurrence("n")
+        inner = "SELECT n.word, n.similarity, n.rank FROM " + n.source + self.where(n.conditions + self.filters("n"))
+        limit = self.pick("", "", " ORDER BY n.rank, n.similarity, n.word LIMIT 5")
+        materialized = self.pick("AS", "AS MATERIALIZED", "AS NOT MATERIALIZED")
+        statement = f"WITH c(word, similarity, rank) {materialized} (" + inner + limit + \
+            ") SELECT x.word, x.rank, y.word FROM c x JOIN c y ON " + \
+            self.pick("x.rank = y.rank", "x.rank = y.rank + 1", "x.word = y.word")
+        return self.case(statement)
+
+    def windowed(self):
+        n = self.occurrence("n")
+        over = self.pick("ORDER BY n.rank, n.similarity, n.word", "PARTITION BY n.rank % 2 ORDER BY n.rank, n.word, n.similarity")
+        body = f"SELECT n.word, n.rank, sum(n.rank) OVER ({over}) FROM " + n.source + \
+            self.where(n.conditions + self.filters("n"))
+        return self.case(body)
+
+    def through_view(self):
+        view = self.pick("v_king", "v_top")
+        other = self.pick("", " JOIN u ON u.word = n.word")
+        body = Pair(f"FROM {view} n{other}", f"FROM r_{view} n{other}") + self.where(self.filters("n"))
+        return self.finish(body, ["n.word", "n.rank"], "n")
+
+    def statement(self):
+        self.parameters, self.tags = [], []
+        shape = self.rng.choices(
+            [self.simple, self.join, self.join_words, self.lateral, self.twice, self.grouped, self.aggregate, self.exists,
+             self.scalar, self.membership, self.compound, self.alternatives, self.common_table, self.windowed,
+             self.through_view],
+            [10, 8, 8, 4, 3, 4, 3, 3, 3, 3, 4, 6, 3, 2, 2])[0]
+        case = shape()
+        case["shape"] = shape.__name__
+        return case
+
+
+def set_up(rng, model, model_path):
+    """The statements that both sides start from."""
+    yield f"SELECT glove_load({literal(model_path)}, 'm')"
+    yield ("CREATE TABLE r(word TEXT, similarity REAL, rank INTEGER, near TEXT, expr TEXT, k INTEGER)")
+    yield ("CREATE TABLE t(id INTEGER PRIMARY KEY, tag TEXT, tag_nc TEXT COLLATE NOCASE, num INTEGER, real REAL, bin BLOB, "
+           "any, k INTEGER)")
+    yield ("CREATE TABLE u(id INTEGER PRIMARY KEY, word TEXT, word_nc TEXT COLLATE NOCASE, num INTEGER, bin BLOB, any)")
+    words = model.words + list(STRANGE_NEARS) + [None]
+    numbers = [5, 5.0, -3, 7, 3, 1000, None, "king", "zzz"]
+    anything = words + numbers + model.blobs
+    for i in range(1, 11):
+        yield (f"INSERT INTO t VALUES({i}, {literal(rng.choice(words))}, {literal(rng.choice(words))}, "
+               f"{literal(rng.choice(numbers))}, {rng.choice(['NULL', '5.0', '-3.0', '3.0'])}, "
+               f"{literal(rng.choice(model.blobs + [None]))}, {literal(rng.choice(anything[:-5] + model.blobs))}, "
+               f"{literal(rng.choice(KS))})")
+    for i in range(1, 16):
+        yield (f"INSERT INTO u VALUES({i}, {literal(rng.choice(words))}, {literal(rng.choice(words))}, "
+               f"{literal(rng.choice(numbers))}, {literal(rng.choice([b'king', b'5', None]))}, "
+               f"{literal(rng.choice(anything))})")
+    if rng.random() < 0.5:
+        yield "CREATE INDEX u_word ON u(word)"
+    if rng.random() < 0.5:
+        yield "CREATE INDEX t_tag ON t(tag)"
+    yield "CREATE VIEW v_king AS SELECT word, similarity, rank FROM glove_nn('king')"
+    yield "CREATE VIEW r_v_king AS SELECT word, similarity, rank FROM r WHERE near='king' AND expr IS NULL AND k IS NULL"
+    yield "CREATE VIEW v_top AS SELECT t.id, n.word, n.similarity, n.rank FROM t JOIN glove_nn n ON n.near = t.tag AND n.k = 2"
+    yield ("CREATE VIEW r_v_top AS SELECT t.id, n.word, n.similarity, n.rank FROM t JOIN r n ON n.near = t.tag AND n.k = 2 "
+           "AND n.expr IS NULL")
+    if rng.random() < 0.3:
+        yield "ANALYZE"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out")
+    parser.add_argument("model")
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--queries", type=int, required=True)
+    arguments = parser.parse_args()
+    rng = random.Random(arguments.seed)
+    model = Model(rng)
+    with open(arguments.model, "w", encoding="utf-8") as file:
+        file.write(model.text())
+    # Bound and not written as literals, which SQLite may round by a bit.
+    relation = [[encoded(value) for value in row] for row in model.relation()]
+    set_up_statements = list(set_up(rng, model, arguments.model))
+    generator = Generator(rng, model)
+    cases = [generator.statement() for _ in range(arguments.queries)]
+    with open(arguments.out, "w", encoding="utf-8") as file:
+        json.dump({"seed": arguments.seed, "set_up": set_up_statements, "relation": relation, "cases": cases}, file)
+
+
+if __name__ == "__main__":
+    main()
