@@ -97,20 +97,22 @@ int64_t modification_time(const struct stat& info) {
 
 }  // namespace
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::map(File file) {
+Result<std::shared_ptr<const MappedFile>> MappedFile::map(std::string path,
+                                                          std::shared_ptr<const File> file) {
   struct stat info {};
-  if (::fstat(file.descriptor(), &info) != 0) return system_error("examine", file.path());
+  if (::fstat(file->descriptor(), &info) != 0) return system_error("examine", path);
   std::shared_ptr<MappedFile> mapped(new MappedFile);
   const auto bytes = static_cast<size_t>(info.st_size);
-  void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-  if (address == MAP_FAILED) return system_error("map", file.path());
+  void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file->descriptor(), 0);
+  if (address == MAP_FAILED) return system_error("map", path);
   mapped->address_ = address;
   mapped->bytes_ = bytes;
   mapped->modified_ns_ = modification_time(info);
+  mapped->path_ = std::move(path);
   mapped->file_ = std::move(file);
   mapped->slot_ = guard(address, bytes);
   if (mapped->slot_ < 0)
-    return Error{ErrorCode::kUnavailable, "cannot map '" + mapped->file_.path() +
+    return Error{ErrorCode::kUnavailable, "cannot map '" + mapped->path_ +
                                               "': " + std::to_string(kMaxRanges) +
                                               " models are mapped already; unload one"};
   return std::shared_ptr<const MappedFile>(std::move(mapped));
@@ -124,10 +126,10 @@ MappedFile::~MappedFile() {
 Status MappedFile::health() const {
   const auto changed = [this](const std::string& what) {
     return Status(ErrorCode::kIo,
-                  "the model file '" + file_.path() + "' " + what + " while it was loaded; load it again");
+                  "the model file '" + path_ + "' " + what + " while it was loaded; load it again");
   };
   struct stat info {};
-  if (::fstat(file_.descriptor(), &info) != 0) return system_error("examine", file_.path());
+  if (::fstat(file_->descriptor(), &info) != 0) return system_error("examine", path_);
   if (static_cast<size_t>(info.st_size) != bytes_)
     return changed("went from " + std::to_string(bytes_) + " to " + std::to_string(info.st_size) + " bytes");
   if (slot_ >= 0 && g_ranges[slot_].failed.load(std::memory_order_acquire))

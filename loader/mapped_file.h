@@ -17,14 +17,14 @@ namespace glove {
 // wrong data that health() tells of. Immutable; safe from any thread.
 class MappedFile {
  public:
-  // Takes the file over. REQUIRES: the file is not empty.
-  static Result<std::shared_ptr<const MappedFile>> map(File file);
+  // `path` is what messages call the file. REQUIRES: the file is not empty.
+  static Result<std::shared_ptr<const MappedFile>> map(std::string path, std::shared_ptr<const File> file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const char> bytes() const { return {static_cast<const char*>(address_), bytes_}; }
-  const File& file() const { return file_; }
+  const File& file() const { return *file_; }
 
   // Ok, or why what has been read of the map may be wrong: a page that could not be read, or the file
   // itself having been written to or cut since. A file that was deleted, or replaced by a rename, is
@@ -33,7 +33,8 @@ class MappedFile {
 
  private:
   MappedFile() = default;
-  File file_;
+  std::string path_;
+  std::shared_ptr<const File> file_;
   void* address_ = nullptr;
   size_t bytes_ = 0;
   int64_t modified_ns_ = 0;

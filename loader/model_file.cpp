@@ -64,6 +64,7 @@ class ModelFileReader {
     }
     arrays_.vocabulary = Vocabulary(word_bytes, word_offsets, sorted_ids);
     source_.path = path_;
+    source_.format = "glove-model";
     source_.map = owner_->map;
     source_.file_bytes = static_cast<int64_t>(owner_->map->bytes().size());
     source_.descriptor = owner_->map->file().descriptor();
@@ -163,16 +164,15 @@ bool is_model_file(const SafetensorsHeader& header) {
   return header.find(kVectors) && header.find(kWordBytes) && header.find(kWordOffsets);
 }
 
-Result<ModelPtr> open_model_file(File file, int threads) {
-  const std::string path = file.path();
+Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads) {
   std::string raw;
-  GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, file, &raw));
+  GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file, &raw));
   if (!is_model_file(header))
     return Error{ErrorCode::kCorrupt,
                  path + ": this safetensors file is no model file: it lacks vectors or words"};
   GLOVE_RETURN_IF_ERROR(check_header(path, header, raw));
   auto owner = std::make_shared<MappedArrays>();
-  GLOVE_ASSIGN_OR_RETURN(owner->map, MappedFile::map(std::move(file)));
+  GLOVE_ASSIGN_OR_RETURN(owner->map, MappedFile::map(path, std::move(file)));
   // The file may have shrunk since its header was read.
   const Tensor* last = nullptr;
   for (const auto& [name, tensor] : header.tensors)

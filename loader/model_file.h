@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "loader/file.h"
@@ -16,8 +17,8 @@ bool is_model_file(const SafetensorsHeader& header);
 
 // Maps a model file: reads the header, checks its checksum and every tensor's type and shape, and does not
 // touch the data, unless tensors that can be derived are missing: they are then computed on the heap, on up
-// to `threads` threads.
-Result<ModelPtr> open_model_file(File file, int threads);
+// to `threads` threads. `path` is what messages and the model call it.
+Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads);
 
 // One pass over a model file's data: every tensor's checksum, and that the arrays are what the writer
 // would have made of the vectors and words. The error names the tensor, and the row where there is one.

@@ -54,8 +54,7 @@ Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options)
   if (options.read.format.empty() || options.read.format == "glove-model") {
     GLOVE_ASSIGN_OR_RETURN(const bool is_model, is_plain_model_file(input));
     if (is_model) {
-      GLOVE_ASSIGN_OR_RETURN(File file, File::open_for_reading(path));
-      GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(std::move(file), options.threads));
+      GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(path, input.file(), options.threads));
       if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*model, options.progress));
       return model;
     }

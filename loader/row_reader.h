@@ -32,10 +32,25 @@ struct UninitializedAllocator : std::allocator<T> {
 template <class T>
 using Buffer = std::vector<T, UninitializedAllocator<T>>;
 
+// Words one after another.
+struct WordBlock {
+  Buffer<char> bytes;
+  std::vector<size_t> ends;  // where each word ends in `bytes`; it begins where the one before ends
+
+  void clear() {
+    bytes.clear();
+    ends.clear();
+  }
+  std::string_view word(size_t index) const {
+    const size_t begin = index == 0 ? 0 : ends[index - 1];
+    return {bytes.data() + begin, ends[index] - begin};
+  }
+};
+
 // A piece of a file as it lies there, whole rows, not yet decoded.
 struct RawBlock {
   Buffer<char> bytes;
-  Buffer<char> words;     // formats with a word list apart: its lines, each ended by '\n'
+  WordBlock words;        // formats with a word list apart: a word a row
   int64_t first_row = 0;  // number of the block's first row, from 1; for text, of its first line
   int64_t rows = 0;       // formats with rows of fixed size: how many there are
 };

@@ -1,9 +1,13 @@
 #include "loader/word_list.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
+#include "loader/byte_stream.h"
 #include "loader/formats/text.h"
 #include "loader/input.h"
 #include "loader/limits.h"
@@ -11,87 +15,125 @@
 namespace glove {
 namespace {
 
-constexpr size_t kWindowBytes = size_t{1} << 16;
+class WordListFile final : public WordSource {
+ public:
+  explicit WordListFile(const Input& input) : path_(input.path()), stream_(input.stream()) {}
+
+  const std::string& name() const override { return path_; }
+
+  Result<int64_t> next(int64_t count, WordBlock& words) override {
+    int64_t lines = 0;
+    while (lines < count) {
+      if (window_at_ == window_.size()) {
+        if (at_end_) break;
+        GLOVE_RETURN_IF_ERROR(refill());
+        continue;
+      }
+      const char* const begin = window_.data() + window_at_;
+      const char* const end = window_.data() + window_.size();
+      const void* const newline = std::memchr(begin, '\n', static_cast<size_t>(end - begin));
+      const char* const stop = newline != nullptr ? static_cast<const char*>(newline) : end;
+      line_.insert(line_.end(), begin, stop);
+      window_at_ += static_cast<size_t>(stop - begin) + (newline != nullptr ? 1 : 0);
+      if (line_.size() > static_cast<size_t>(kMaxWordBytes) + 1)
+        return Error{ErrorCode::kCorrupt, path_ + ": line " + std::to_string(line_number_) +
+                                              ": the word is longer than " + std::to_string(kMaxWordBytes) +
+                                              " bytes"};
+      if (newline == nullptr) continue;
+      end_line(words);
+      ++lines;
+    }
+    if (lines < count && !line_.empty()) {
+      end_line(words);
+      ++lines;
+    }
+    return lines;
+  }
+
+ private:
+  Status refill() {
+    constexpr size_t kWindowBytes = size_t{1} << 16;
+    window_.resize(kWindowBytes);
+    GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(window_));
+    window_.resize(got);
+    window_at_ = 0;
+    if (at_start_ && std::string_view(window_.data(), got).starts_with(kByteOrderMark))
+      window_at_ = kByteOrderMark.size();
+    at_start_ = false;
+    at_end_ = got < kWindowBytes;
+    return {};
+  }
+
+  void end_line(WordBlock& words) {
+    if (!line_.empty() && line_.back() == '\r') line_.pop_back();
+    words.bytes.insert(words.bytes.end(), line_.begin(), line_.end());
+    words.ends.push_back(words.bytes.size());
+    line_.clear();
+    ++line_number_;
+  }
+
+  std::string path_;
+  std::unique_ptr<ByteStream> stream_;
+  Buffer<char> window_;
+  size_t window_at_ = 0;
+  std::string line_;  // as far as it has been read
+  int64_t line_number_ = 1;
+  bool at_start_ = true;
+  bool at_end_ = false;
+};
+
+constexpr int64_t kPiece = 4096;  // words at a time
+
+bool strip_suffix(std::string& path, std::string_view suffix) {
+  if (!path.ends_with(suffix)) return false;
+  path.resize(path.size() - suffix.size());
+  return true;
+}
 
 }  // namespace
 
-Result<std::unique_ptr<WordList>> WordList::open(const std::string& path) {
+Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path) {
   GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path));
-  std::unique_ptr<WordList> list(new WordList);
-  list->path_ = path;
-  list->stream_ = input.stream();
-  return list;
-}
-
-Result<int64_t> WordList::next(int64_t count, Buffer<char>& words) {
-  int64_t lines = 0;
-  size_t line_begin = words.size();
-  while (lines < count) {
-    if (window_at_ == window_.size()) {
-      if (at_end_) break;
-      window_.resize(kWindowBytes);
-      GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(window_));
-      window_.resize(got);
-      window_at_ = 0;
-      at_end_ = got < kWindowBytes;
-      if (at_start_ && std::string_view(window_.data(), got).starts_with(kByteOrderMark))
-        window_at_ = kByteOrderMark.size();
-      at_start_ = false;
-      continue;
-    }
-    const char* const begin = window_.data() + window_at_;
-    const char* const end = window_.data() + window_.size();
-    const char* newline =
-        static_cast<const char*>(std::memchr(begin, '\n', static_cast<size_t>(end - begin)));
-    in_line_ = newline == nullptr;
-    const char* const stop = in_line_ ? end : newline;
-    words.insert(words.end(), begin, stop);
-    window_at_ += static_cast<size_t>(stop - begin) + (in_line_ ? 0 : 1);
-    if (words.size() - line_begin > static_cast<size_t>(kMaxWordBytes) + 1)
-      return Error{ErrorCode::kCorrupt, path_ + ": a line of the word list is longer than " +
-                                            std::to_string(kMaxWordBytes) + " bytes"};
-    if (in_line_) continue;
-    if (words.size() > line_begin && words.back() == '\r') words.pop_back();
-    words.push_back('\n');
-    line_begin = words.size();
-    ++lines;
-  }
-  if (in_line_ && at_end_ && lines < count) {
-    in_line_ = false;
-    if (words.size() > line_begin && words.back() == '\r') words.pop_back();
-    words.push_back('\n');
-    ++lines;
-  }
-  return lines;
+  return std::unique_ptr<WordSource>(std::make_unique<WordListFile>(input));
 }
 
 Result<int64_t> count_words(const std::string& path) {
-  GLOVE_ASSIGN_OR_RETURN(const auto list, WordList::open(path));
+  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path));
   int64_t total = 0;
-  Buffer<char> words;
-  while (true) {
-    words.clear();
-    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(4096, words));
+  for (WordBlock words;; words.clear()) {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kPiece, words));
     if (count == 0) return total;
     total += count;
   }
 }
 
 Result<WordSet> read_word_set(const std::string& path) {
-  GLOVE_ASSIGN_OR_RETURN(const auto list, WordList::open(path));
+  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path));
   WordSet set;
-  Buffer<char> words;
-  while (true) {
-    words.clear();
-    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(4096, words));
+  for (WordBlock words;; words.clear()) {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kPiece, words));
     if (count == 0) return set;
-    std::string_view rest(words.data(), words.size());
-    while (!rest.empty()) {
-      const size_t newline = rest.find('\n');
-      if (newline > 0) set.insert(rest.substr(0, newline));
-      rest.remove_prefix(newline + 1);
-    }
+    for (size_t i = 0; i < words.ends.size(); ++i)
+      if (!words.word(i).empty()) set.insert(words.word(i));
   }
+}
+
+Result<std::string> find_word_list(const std::string& path, const std::string& given) {
+  if (!given.empty()) return given;
+  std::string stem = path;
+  if (!strip_suffix(stem, ".gz")) strip_suffix(stem, ".zip");
+  const size_t dot = stem.rfind('.');
+  const size_t slash = stem.rfind('/');
+  if (dot != std::string::npos && (slash == std::string::npos || dot > slash)) stem.resize(dot);
+  for (const std::string_view extension : {".words", ".vocab", ".keys", ".txt"}) {
+    std::string candidate = stem + std::string(extension);
+    if (candidate != path && ::access(candidate.c_str(), R_OK) == 0) return candidate;
+  }
+  return Error{ErrorCode::kInvalidArgument, path +
+                                                ": the file holds vectors without words; name a file with a "
+                                                "word a line (glove-convert --vocabulary), "
+                                                "or put one beside it as '" +
+                                                stem + ".words'"};
 }
 
 }  // namespace glove

@@ -1,45 +1,39 @@
-// A file with a word a line.
+// Words that stand apart from their vectors: a file with a word a line, or any other source.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "loader/byte_stream.h"
 #include "loader/row_reader.h"
 #include "loader/status.h"
 #include "loader/word_set.h"
 
 namespace glove {
 
-// Reads a list line by line: the words that stand beside the vectors of a binary file. Lines end with \n or
-// \r\n; a byte-order mark is ignored; a last line without an end counts. One thread at a time.
-class WordList {
+// Words in order. One thread at a time.
+class WordSource {
  public:
-  // Plain, gzip or zip.
-  static Result<std::unique_ptr<WordList>> open(const std::string& path);
-
-  // Appends the next `count` lines, each ended by '\n', to `words`; fewer at the end of the list.
-  // Gives how many there were.
-  Result<int64_t> next(int64_t count, Buffer<char>& words);
-
-  const std::string& path() const { return path_; }
-
- private:
-  WordList() = default;
-  std::string path_;
-  std::unique_ptr<ByteStream> stream_;
-  Buffer<char> window_;
-  size_t window_at_ = 0;
-  bool at_start_ = true;
-  bool in_line_ = false;  // a line has begun whose end is still to come
-  bool at_end_ = false;
+  virtual ~WordSource() = default;
+  // Appends the next `count` words to `words`; fewer at the end. Gives how many there were.
+  virtual Result<int64_t> next(int64_t count, WordBlock& words) = 0;
+  // For messages: where the words come from.
+  virtual const std::string& name() const = 0;
 };
 
-// How many lines a list has.
+// A file with a word a line, plain, gzip or zip. Lines end with \n or \r\n; a byte-order mark is ignored; a
+// last line without an end counts, if it is not empty.
+Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path);
+
+// How many words a list has.
 Result<int64_t> count_words(const std::string& path);
 
 // All of a list, each word once; empty lines are left out.
 Result<WordSet> read_word_set(const std::string& path);
+
+// The word list of a file of vectors: `given` if it is not empty, else the first of its neighbours
+// NAME.words, NAME.vocab, NAME.keys, NAME.txt that exists, where NAME is `path` without .gz or .zip and its
+// last extension. An error that says so if there is none.
+Result<std::string> find_word_list(const std::string& path, const std::string& given);
 
 }  // namespace glove

@@ -1,4 +1,5 @@
-// The functions behind the table of format.cpp; each pair lives in the file of its name.
+// The functions behind the table of format.cpp; each pair lives in the file of its name
+// (safetensors in safetensors_matrix.cpp).
 #pragma once
 
 #include <memory>
@@ -7,7 +8,28 @@
 
 namespace glove {
 
+bool sniff_glove_model(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions& options);
+
+bool sniff_numpy(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options);
+
+bool sniff_safetensors(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const ReadOptions& options);
+
+bool sniff_word2vec_binary(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_word2vec_binary(const Input& input, const ReadOptions& options);
+
+bool sniff_word2vec_text(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_word2vec_text(const Input& input, const ReadOptions& options);
+
+bool sniff_norm_text(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions& options);
+
 bool sniff_glove_text(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const ReadOptions& options);
+
+bool sniff_norm_binary(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const ReadOptions& options);
 
 }  // namespace glove

@@ -1,0 +1,56 @@
+// Our own model file (docs/format.md) read row by row, to make another of it. open_model() maps a plain one
+// instead.
+#include <utility>
+
+#include "loader/formats/formats.h"
+#include "loader/formats/matrix.h"
+#include "loader/model_file.h"
+#include "loader/safetensors.h"
+
+namespace glove {
+namespace {
+
+class ModelWords final : public WordSource {
+ public:
+  explicit ModelWords(ModelPtr model) : model_(std::move(model)) {}
+
+  Result<int64_t> next(int64_t count, WordBlock& words) override {
+    int64_t given = 0;
+    for (; given < count && next_ < model_->words(); ++given, ++next_) {
+      const std::string_view word = model_->vocabulary().word(next_);
+      words.bytes.insert(words.bytes.end(), word.begin(), word.end());
+      words.ends.push_back(words.bytes.size());
+    }
+    GLOVE_RETURN_IF_ERROR(model_->health());
+    return given;
+  }
+  const std::string& name() const override { return model_->path(); }
+
+ private:
+  ModelPtr model_;
+  int64_t next_ = 0;
+};
+
+}  // namespace
+
+bool sniff_glove_model(const Input& input, const ReadOptions&) {
+  if (!looks_like_safetensors({input.sample().data(), input.sample().size()})) return false;
+  const auto file = input.random_access();
+  if (!file.ok()) return false;
+  const auto header = read_safetensors_header(input.path(), *file.value());
+  return header.ok() && is_model_file(header.value());
+}
+
+Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions&) {
+  GLOVE_ASSIGN_OR_RETURN(const auto file, input.random_access());
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_model_file(input.path(), file, 0));
+  MatrixLayout layout;
+  layout.rows = model->words();
+  layout.columns = model->dims();
+  const FileExtent& vectors = model->source().vectors;
+  return read_row_major(input.path(), layout,
+                        plain_stream(file, vectors.offset, vectors.offset + vectors.bytes),
+                        std::make_unique<ModelWords>(model));
+}
+
+}  // namespace glove

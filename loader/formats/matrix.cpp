@@ -1,0 +1,219 @@
+#include "loader/formats/matrix.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "loader/limits.h"
+
+namespace glove {
+namespace {
+
+constexpr int64_t kBlockBytes = int64_t{1} << 20;
+
+float from_half(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
+  const uint32_t exponent = half >> 10 & 31u;
+  const uint32_t mantissa = half & 0x3FFu;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | mantissa << 13);
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+template <class T>
+T load(const char* from, int64_t index) {
+  T value;
+  std::memcpy(&value, from + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+
+// The parts of both orders: words, and the decoding.
+class MatrixReader : public RowReader {
+ public:
+  MatrixReader(std::string source, const MatrixLayout& layout, std::unique_ptr<WordSource> words)
+      : source_(std::move(source)), layout_(layout), words_(std::move(words)) {
+    row_bytes_ = layout.columns * element_bytes(layout.type);
+    rows_per_block_ = std::clamp<int64_t>(kBlockBytes / row_bytes_, 1, layout.rows);
+  }
+
+  int64_t dims() const override { return layout_.columns - layout_.leading_columns; }
+
+  Result<bool> fetch(RawBlock& raw) override {
+    raw.first_row = rows_done_ + 1;
+    raw.rows = std::min(rows_per_block_, layout_.rows - rows_done_);
+    raw.words.clear();
+    if (raw.rows == 0) return finish(raw);
+    raw.bytes.resize(static_cast<size_t>(raw.rows * row_bytes_));
+    GLOVE_RETURN_IF_ERROR(fetch_numbers(raw));
+    GLOVE_ASSIGN_OR_RETURN(const int64_t words, words_->next(raw.rows, raw.words));
+    if (words < raw.rows)
+      return corrupt("there are " + std::to_string(layout_.rows) + " rows, but '" + words_->name() +
+                     "' has " + std::to_string(rows_done_ + words) + " words");
+    rows_done_ += raw.rows;
+    return true;
+  }
+
+  Status decode(const RawBlock& raw, RowBlock& rows) const override {
+    rows.place = "row";
+    rows.first_row = raw.first_row;
+    rows.words.resize(static_cast<size_t>(raw.rows));
+    for (size_t i = 0; i < rows.words.size(); ++i) rows.words[i] = raw.words.word(i);
+    rows.vectors.resize(static_cast<size_t>(raw.rows * dims()));
+    decode_numbers(raw, rows.vectors.data());
+    return {};
+  }
+
+ protected:
+  virtual Status fetch_numbers(RawBlock& raw) = 0;
+  virtual void decode_numbers(const RawBlock& raw, float* vectors) const = 0;
+  // After the last row: false, or an error.
+  virtual Result<bool> finish(RawBlock& raw) {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t more, words_->next(1, raw.words));
+    if (more > 0)
+      return corrupt("there are " + std::to_string(layout_.rows) + " rows, but '" + words_->name() +
+                     "' has more words");
+    return false;
+  }
+  Error corrupt(const std::string& what) const { return {ErrorCode::kCorrupt, source_ + ": " + what}; }
+  Error ends_early(int64_t bytes_got) const {
+    return corrupt("row " + std::to_string(rows_done_ + 1 + bytes_got / row_bytes_) +
+                   ": the file ends early, before " + std::to_string(layout_.rows) + " rows of " +
+                   std::to_string(row_bytes_) + " bytes");
+  }
+
+  std::string source_;
+  MatrixLayout layout_;
+  std::unique_ptr<WordSource> words_;
+  int64_t row_bytes_;
+  int64_t rows_per_block_;
+  int64_t rows_done_ = 0;
+};
+
+class RowMajorReader final : public MatrixReader {
+ public:
+  RowMajorReader(std::string source, const MatrixLayout& layout, std::unique_ptr<ByteStream> stream,
+                 std::unique_ptr<WordSource> words)
+      : MatrixReader(std::move(source), layout, std::move(words)), stream_(std::move(stream)) {}
+
+  int64_t file_position() const override { return stream_->file_position(); }
+
+ protected:
+  Status fetch_numbers(RawBlock& raw) override {
+    GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(raw.bytes));
+    if (got < raw.bytes.size()) return ends_early(static_cast<int64_t>(got));
+    return {};
+  }
+  void decode_numbers(const RawBlock& raw, float* vectors) const override {
+    const char* const from = raw.bytes.data() + layout_.leading_columns * element_bytes(layout_.type);
+    if (layout_.leading_columns == 0) return convert_elements(layout_.type, from, raw.rows * dims(), vectors);
+    for (int64_t row = 0; row < raw.rows; ++row)
+      convert_elements(layout_.type, from + row * row_bytes_, dims(), vectors + row * dims());
+  }
+  Result<bool> finish(RawBlock& raw) override {
+    char extra = 0;
+    GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(std::span(&extra, 1)));
+    if (got > 0)
+      return corrupt("there are bytes after the last of " + std::to_string(layout_.rows) + " rows");
+    return MatrixReader::finish(raw);
+  }
+
+ private:
+  std::unique_ptr<ByteStream> stream_;
+};
+
+// A block is [columns, rows of the block].
+class ColumnMajorReader final : public MatrixReader {
+ public:
+  ColumnMajorReader(std::string source, const MatrixLayout& layout, std::shared_ptr<const File> file,
+                    int64_t offset, std::unique_ptr<WordSource> words)
+      : MatrixReader(std::move(source), layout, std::move(words)), file_(std::move(file)), offset_(offset) {}
+
+  int64_t file_position() const override { return rows_done_ * row_bytes_; }
+
+ protected:
+  Status fetch_numbers(RawBlock& raw) override {
+    const int64_t size = element_bytes(layout_.type);
+    const auto piece = static_cast<size_t>(raw.rows * size);
+    for (int64_t column = 0; column < layout_.columns; ++column) {
+      const std::span<char> into(raw.bytes.data() + static_cast<size_t>(column) * piece, piece);
+      const int64_t place = offset_ + (column * layout_.rows + rows_done_) * size;
+      GLOVE_ASSIGN_OR_RETURN(const size_t got, file_->read_at(place, into));
+      if (got < piece) return corrupt("column " + std::to_string(column + 1) + ": the file ends early");
+    }
+    return {};
+  }
+  void decode_numbers(const RawBlock& raw, float* vectors) const override {
+    const int64_t size = element_bytes(layout_.type);
+    std::vector<float> values(static_cast<size_t>(raw.rows));
+    for (int64_t column = layout_.leading_columns; column < layout_.columns; ++column) {
+      convert_elements(layout_.type, raw.bytes.data() + column * raw.rows * size, raw.rows, values.data());
+      for (int64_t row = 0; row < raw.rows; ++row)
+        vectors[row * dims() + column - layout_.leading_columns] = values[static_cast<size_t>(row)];
+    }
+  }
+
+ private:
+  std::shared_ptr<const File> file_;
+  int64_t offset_;
+};
+
+}  // namespace
+
+int64_t element_bytes(ElementType type) {
+  return type == ElementType::kFloat64 ? 8 : type == ElementType::kFloat32 ? 4 : 2;
+}
+
+void convert_elements(ElementType type, const char* from, int64_t count, float* to) {
+  switch (type) {
+    case ElementType::kFloat32:
+      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+      break;
+    case ElementType::kFloat64:
+      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(load<double>(from, i));
+      break;
+    case ElementType::kFloat16:
+      for (int64_t i = 0; i < count; ++i) to[i] = from_half(load<uint16_t>(from, i));
+      break;
+    case ElementType::kBFloat16:
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(from, i)) << 16);
+      break;
+  }
+}
+
+std::unique_ptr<RowReader> read_row_major(std::string source, const MatrixLayout& layout,
+                                          std::unique_ptr<ByteStream> stream,
+                                          std::unique_ptr<WordSource> words) {
+  return std::make_unique<RowMajorReader>(std::move(source), layout, std::move(stream), std::move(words));
+}
+
+std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLayout& layout,
+                                             std::shared_ptr<const File> file, int64_t offset,
+                                             std::unique_ptr<WordSource> words) {
+  return std::make_unique<ColumnMajorReader>(std::move(source), layout, std::move(file), offset,
+                                             std::move(words));
+}
+
+Status check_matrix(const std::string& source, const MatrixLayout& layout) {
+  const int64_t dims = layout.columns - layout.leading_columns;
+  if (layout.rows >= 1 && layout.rows <= kMaxRows && dims >= 1 && dims <= kMaxDims) return {};
+  return {ErrorCode::kCorrupt, source + ": there are " + std::to_string(layout.rows) + " rows of " +
+                                   std::to_string(dims) + " components; a model has 1 to " +
+                                   std::to_string(kMaxRows) + " rows of 1 to " + std::to_string(kMaxDims)};
+}
+
+Status skip_bytes(ByteStream& stream, int64_t count) {
+  std::vector<char> buffer(static_cast<size_t>(std::min<int64_t>(count, int64_t{1} << 16)));
+  while (count > 0) {
+    const auto piece = static_cast<size_t>(std::min<int64_t>(count, static_cast<int64_t>(buffer.size())));
+    GLOVE_ASSIGN_OR_RETURN(const size_t got, stream.read(std::span(buffer).first(piece)));
+    if (got < piece) return {ErrorCode::kCorrupt, "the file ends early"};
+    count -= static_cast<int64_t>(piece);
+  }
+  return {};
+}
+
+}  // namespace glove

@@ -1,0 +1,115 @@
+// NumPy .npy: a matrix [words, dims] of float16, float32 or float64, in C or Fortran order, with a word
+// list beside it.
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "loader/formats/formats.h"
+#include "loader/formats/matrix.h"
+
+namespace glove {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+
+struct NumpyHeader {
+  MatrixLayout layout;
+  bool fortran_order = false;
+  int64_t data_offset = 0;
+};
+
+// The text after `'key':` in the header's Python dictionary, without leading spaces; empty if it is not
+// there.
+std::string_view value_of(std::string_view dictionary, std::string_view key) {
+  const size_t place = dictionary.find("'" + std::string(key) + "'");
+  if (place == std::string_view::npos) return {};
+  std::string_view rest = dictionary.substr(place + key.size() + 2);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" :"), rest.size()));
+  return rest;
+}
+
+std::optional<ElementType> element_type(std::string_view descr) {
+  if (descr.starts_with("'<f2'")) return ElementType::kFloat16;
+  if (descr.starts_with("'<f4'")) return ElementType::kFloat32;
+  if (descr.starts_with("'<f8'")) return ElementType::kFloat64;
+  return std::nullopt;
+}
+
+// "(rows, columns)"
+bool read_shape(std::string_view text, MatrixLayout& layout) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const auto read_number = [&](char before, int64_t& value) {
+    while (at < end && *at == ' ') ++at;
+    if (at == end || *at != before) return false;
+    ++at;
+    while (at < end && *at == ' ') ++at;
+    const auto [rest, error] = std::from_chars(at, end, value);
+    at = rest;
+    return error == std::errc();
+  };
+  if (!read_number('(', layout.rows) || !read_number(',', layout.columns)) return false;
+  while (at < end && (*at == ' ' || *at == ',')) ++at;
+  return at < end && *at == ')';
+}
+
+Result<NumpyHeader> read_header(const Input& input) {
+  const auto corrupt = [&](const std::string& what) {
+    return Error{ErrorCode::kCorrupt, input.path() + ": offset 0: the .npy header " + what};
+  };
+  const std::string_view bytes(input.sample().data(), input.sample().size());
+  if (!bytes.starts_with(kMagic) || bytes.size() < 12) return corrupt("is missing or cut off");
+  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
+  const size_t major = byte(6);
+  if (major < 1 || major > 3) return corrupt("has version " + std::to_string(major) + "; 1 to 3 are known");
+  const size_t prefix = major == 1 ? 10 : 12;
+  const size_t length = byte(8) | byte(9) << 8 | (major == 1 ? 0 : byte(10) << 16 | byte(11) << 24);
+  if (length > bytes.size() - prefix) return corrupt("is cut off");
+  const std::string_view dictionary = bytes.substr(prefix, length);
+  NumpyHeader header;
+  header.data_offset = static_cast<int64_t>(prefix + length);
+  const std::string_view descr = value_of(dictionary, "descr");
+  const auto type = element_type(descr);
+  if (!type)
+    return corrupt("says the elements are " + std::string(descr.substr(0, descr.find(','))) +
+                   "; '<f2', '<f4' and '<f8' can be read (float16, float32, float64, little-endian)");
+  header.layout.type = *type;
+  const std::string_view order = value_of(dictionary, "fortran_order");
+  if (!order.starts_with("True") && !order.starts_with("False")) return corrupt("lacks fortran_order");
+  header.fortran_order = order.starts_with("True");
+  const std::string_view shape = value_of(dictionary, "shape");
+  if (!read_shape(shape, header.layout))
+    return corrupt("says the shape is " + std::string(shape.substr(0, shape.find(')') + 1)) +
+                   "; a matrix (words, dimensions) was expected");
+  GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), header.layout));
+  return header;
+}
+
+}  // namespace
+
+bool sniff_numpy(const Input& input, const ReadOptions&) {
+  return std::string_view(input.sample().data(), input.sample().size()).starts_with(kMagic);
+}
+
+Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options) {
+  GLOVE_ASSIGN_OR_RETURN(const NumpyHeader header, read_header(input));
+  GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list));
+  if (header.fortran_order) {
+    GLOVE_ASSIGN_OR_RETURN(auto file, input.random_access());
+    GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, file->size());
+    const MatrixLayout& layout = header.layout;
+    const int64_t expected = header.data_offset + layout.rows * layout.columns * element_bytes(layout.type);
+    if (bytes != expected)
+      return Error{ErrorCode::kCorrupt, input.path() + ": offset " +
+                                            std::to_string(std::min(bytes, expected)) +
+                                            ": the header describes " + std::to_string(expected) +
+                                            " bytes, but there are " + std::to_string(bytes)};
+    return read_column_major(input.path(), layout, std::move(file), header.data_offset, std::move(words));
+  }
+  auto stream = input.stream();
+  GLOVE_RETURN_IF_ERROR(skip_bytes(*stream, header.data_offset));
+  return read_row_major(input.path(), header.layout, std::move(stream), std::move(words));
+}
+
+}  // namespace glove

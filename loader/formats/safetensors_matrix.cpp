@@ -1,0 +1,63 @@
+// A safetensors file of another program: one matrix [words, dims] of F32, F16, BF16 or F64, with a word list
+// beside it. ReadOptions::tensor names the matrix where there are several.
+#include <optional>
+
+#include "loader/formats/formats.h"
+#include "loader/formats/matrix.h"
+#include "loader/safetensors.h"
+
+namespace glove {
+namespace {
+
+std::optional<ElementType> element_type(std::string_view dtype) {
+  if (dtype == "F16") return ElementType::kFloat16;
+  if (dtype == "BF16") return ElementType::kBFloat16;
+  if (dtype == "F32") return ElementType::kFloat32;
+  if (dtype == "F64") return ElementType::kFloat64;
+  return std::nullopt;
+}
+
+// The tensor that `name` names, or the only matrix of floats.
+Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHeader& header,
+                                  const std::string& name) {
+  std::string names;
+  const Tensor* only = nullptr;
+  int matrices = 0;
+  for (const auto& [tensor_name, tensor] : header.tensors) {
+    if (tensor.shape.size() != 2 || !element_type(tensor.dtype)) continue;
+    if (tensor_name == name) return &tensor;
+    only = &tensor;
+    names += (matrices++ > 0 ? ", " : "") + tensor_name;
+  }
+  if (name.empty() && matrices == 1) return only;
+  const std::string found =
+      matrices == 0 ? "there is no matrix of F16, BF16, F32 or F64" : "the matrices are " + names;
+  return Error{ErrorCode::kInvalidArgument,
+               source + ": " +
+                   (name.empty() ? "name the tensor that holds the vectors (glove-convert --tensor)"
+                                 : "there is no matrix '" + name + "'") +
+                   "; " + found};
+}
+
+}  // namespace
+
+bool sniff_safetensors(const Input& input, const ReadOptions&) {
+  return looks_like_safetensors({input.sample().data(), input.sample().size()});
+}
+
+Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const ReadOptions& options) {
+  GLOVE_ASSIGN_OR_RETURN(const auto file, input.random_access());
+  GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(input.path(), *file));
+  GLOVE_ASSIGN_OR_RETURN(const Tensor* const tensor, find_matrix(input.path(), header, options.tensor));
+  MatrixLayout layout;
+  layout.rows = tensor->shape[0];
+  layout.columns = tensor->shape[1];
+  layout.type = *element_type(tensor->dtype);
+  GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), layout));
+  GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list));
+  return read_row_major(input.path(), layout,
+                        plain_stream(file, tensor->offset, tensor->offset + tensor->bytes), std::move(words));
+}
+
+}  // namespace glove

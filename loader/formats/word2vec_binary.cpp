@@ -1,0 +1,142 @@
+// word2vec binary: a header line "ROWS DIMS", then for each row the word, a space, and DIMS
+// little-endian float32; newlines before a word are ignored.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "loader/formats/formats.h"
+#include "loader/formats/word2vec.h"
+#include "loader/limits.h"
+
+namespace glove {
+namespace {
+
+class Word2vecBinaryReader final : public RowReader {
+ public:
+  Word2vecBinaryReader(const Input& input, const TextHeader& header)
+      : path_(input.path()), header_(header), stream_(input.stream()) {
+    vector_bytes_ = static_cast<size_t>(header.dims) * sizeof(float);
+    block_bytes_ = input.sample_is_whole() ? input.sample().size() + 1 : kBlockBytes;
+  }
+
+  int64_t dims() const override { return header_.dims; }
+  int64_t file_position() const override { return stream_->file_position(); }
+
+  Result<bool> fetch(RawBlock& raw) override {
+    raw.bytes.resize(std::max(block_bytes_, carry_.size() + block_bytes_ / 2));
+    std::copy(carry_.begin(), carry_.end(), raw.bytes.begin());
+    size_t filled = carry_.size();
+    raw.first_row = rows_done_ + 1;
+    raw.rows = 0;
+    size_t whole = 0;  // bytes of complete rows
+    while (raw.rows == 0 && rows_done_ < header_.rows) {
+      if (filled == raw.bytes.size()) raw.bytes.resize(filled * 2);
+      const std::span<char> space(raw.bytes.data() + filled, raw.bytes.size() - filled);
+      GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(space));
+      const bool at_end = got < space.size();
+      filled += got;
+      GLOVE_RETURN_IF_ERROR(find_rows(raw, filled, whole));
+      if (at_end && raw.rows == 0 && rows_done_ < header_.rows) return ends_early(whole);
+    }
+    carry_.assign(raw.bytes.begin() + static_cast<std::ptrdiff_t>(whole),
+                  raw.bytes.begin() + static_cast<std::ptrdiff_t>(filled));
+    offset_ += static_cast<int64_t>(whole);
+    raw.bytes.resize(whole);
+    if (raw.rows == 0) return check_end();
+    return true;
+  }
+
+  Status decode(const RawBlock& raw, RowBlock& rows) const override {
+    rows.place = "row";
+    rows.first_row = raw.first_row;
+    rows.vectors.resize(static_cast<size_t>(raw.rows) * static_cast<size_t>(header_.dims));
+    auto* to = reinterpret_cast<char*>(rows.vectors.data());
+    const char* at = raw.bytes.data();
+    const char* const end = at + raw.bytes.size();
+    if (raw.first_row == 1) at += header_bytes(raw);
+    for (int64_t row = 0; row < raw.rows; ++row, to += vector_bytes_) {
+      while (*at == '\n') ++at;
+      const auto* const space = static_cast<const char*>(std::memchr(at, ' ', static_cast<size_t>(end - at)));
+      rows.words.emplace_back(at, static_cast<size_t>(space - at));
+      std::memcpy(to, space + 1, vector_bytes_);
+      at = space + 1 + vector_bytes_;
+    }
+    return {};
+  }
+
+ private:
+  static constexpr size_t kBlockBytes = size_t{1} << 20;
+
+  static size_t header_bytes(const RawBlock& raw) {
+    return static_cast<size_t>(std::find(raw.bytes.begin(), raw.bytes.end(), '\n') - raw.bytes.begin()) + 1;
+  }
+
+  // Counts the complete rows after the first `whole` bytes, and moves `whole` past them.
+  Status find_rows(RawBlock& raw, size_t filled, size_t& whole) {
+    const char* const begin = raw.bytes.data();
+    size_t at = whole;
+    if (offset_ == 0 && at == 0) at = header_bytes(raw);
+    while (rows_done_ < header_.rows) {
+      while (at < filled && begin[at] == '\n') ++at;
+      const auto* const space = static_cast<const char*>(std::memchr(begin + at, ' ', filled - at));
+      const size_t word_bytes = (space != nullptr ? static_cast<size_t>(space - begin) : filled) - at;
+      if (word_bytes > static_cast<size_t>(kMaxWordBytes))
+        return corrupt(
+            "row " + std::to_string(rows_done_ + 1) + ": offset " +
+            std::to_string(offset_ + static_cast<int64_t>(at)) + ": the word is longer than " +
+            std::to_string(kMaxWordBytes) +
+            " bytes; the rows before have another length than the header says, or the file is damaged");
+      if (space == nullptr || filled - at - word_bytes - 1 < vector_bytes_) return {};
+      at += word_bytes + 1 + vector_bytes_;
+      whole = at;
+      ++raw.rows;
+      ++rows_done_;
+    }
+    return {};
+  }
+
+  Error ends_early(size_t whole) const {
+    return corrupt("row " + std::to_string(rows_done_ + 1) + ": offset " +
+                   std::to_string(offset_ + static_cast<int64_t>(whole)) +
+                   ": the file ends early; its header promises " + std::to_string(header_.rows) + " rows");
+  }
+
+  // Nothing but newlines may follow the last row.
+  Result<bool> check_end() {
+    Buffer<char> rest = std::move(carry_);
+    while (true) {
+      const bool blank = std::all_of(rest.begin(), rest.end(), [](char c) { return c == '\n'; });
+      if (!blank)
+        return corrupt("offset " + std::to_string(offset_) + ": there are bytes after the " +
+                       std::to_string(header_.rows) + " rows that the header promises");
+      rest.resize(4096);
+      GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(rest));
+      if (got == 0) return false;
+      rest.resize(got);
+    }
+  }
+
+  Error corrupt(const std::string& what) const { return {ErrorCode::kCorrupt, path_ + ": " + what}; }
+
+  std::string path_;
+  TextHeader header_;
+  std::unique_ptr<ByteStream> stream_;
+  size_t vector_bytes_;
+  size_t block_bytes_;
+  Buffer<char> carry_;  // the beginning of a row whose end is still to be read
+  int64_t offset_ = 0;  // of the next block, inside the wrapping
+  int64_t rows_done_ = 0;
+};
+
+}  // namespace
+
+bool sniff_word2vec_binary(const Input& input, const ReadOptions&) {
+  return word2vec_header(input).has_value() && word2vec_body_is_binary(input);
+}
+
+Result<std::unique_ptr<RowReader>> open_word2vec_binary(const Input& input, const ReadOptions&) {
+  GLOVE_ASSIGN_OR_RETURN(const TextHeader header, checked_word2vec_header(input));
+  return std::unique_ptr<RowReader>(std::make_unique<Word2vecBinaryReader>(input, header));
+}
+
+}  // namespace glove
