@@ -1,6 +1,7 @@
 #include "search/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "loader/exact_dot.h"
@@ -11,19 +12,26 @@
 namespace glove {
 namespace {
 
-constexpr int64_t kQueriesABlock = 1024;
-constexpr int64_t kAnswerBytes = int64_t{64} << 20;
+constexpr size_t kQueriesABlock = 1024;
+constexpr size_t kRowsBetweenChecks =
+    65536;  // under 1 ms of what the engine does with a row, dot products aside
+constexpr size_t kDotsBetweenChecks = 4096;
+constexpr int64_t kProbedRanks = 1024;  // rank_of searches for these before it scores every row
 
 bool is_admissible(const Model& model, const Query& query, int32_t id) {
   return model.norm_squared(id) > 0 && !std::binary_search(query.excluded.begin(), query.excluded.end(), id);
 }
 
-Neighbor make_neighbor(const Model& model, const Query& query, int32_t id, double dot) {
-  return {id, cosine_from_dots(dot, query.norm_squared, model.norm_squared(id))};
+// Appends the row with its similarity. A damaged model file, which nobody has read yet, may hold NaN: such a
+// row is left out, because no order could place it.
+void append_row(const Model& model, const Query& query, int32_t id, double dot, std::vector<Neighbor>& rows) {
+  const double similarity = cosine_from_dots(dot, query.norm_squared, model.norm_squared(id));
+  if (!std::isnan(similarity)) rows.push_back({id, similarity});
 }
 
-Status interrupted_error() {
-  return Status(ErrorCode::kInterrupted, "interrupted");
+Status check_interrupt(const InterruptCheck& interrupted) {
+  if (interrupted && interrupted()) return Status(ErrorCode::kInterrupted, "interrupted");
+  return {};
 }
 
 // D(q, x) of every row by one backend.
@@ -33,15 +41,21 @@ Status score_every_row(Backend& backend, const ModelPtr& model, const Query& que
   return backend.score_all(model, query, dots, options.interrupted, cost);
 }
 
-std::vector<Neighbor> admissible_rows(const Model& model, const Query& query, std::span<const double> dots) {
+// Every admissible row with its similarity, by rising id.
+Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& query,
+                                              std::span<const double> dots,
+                                              const InterruptCheck& interrupted) {
   std::vector<Neighbor> rows;
   rows.reserve(dots.size());
   auto excluded = query.excluded.begin();
   for (size_t i = 0; i < dots.size(); ++i) {
+    if (i % kRowsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     const auto id = static_cast<int32_t>(i);
-    while (excluded != query.excluded.end() && *excluded < id) ++excluded;
-    if (excluded != query.excluded.end() && *excluded == id) continue;
-    if (model.norm_squared(id) > 0) rows.push_back(make_neighbor(model, query, id, dots[i]));
+    if (excluded != query.excluded.end() && *excluded == id) {
+      ++excluded;
+    } else if (model.norm_squared(id) > 0) {
+      append_row(model, query, id, dots[i], rows);
+    }
   }
   return rows;
 }
@@ -57,7 +71,7 @@ std::vector<Neighbor> rescore(const Model& model, const Query& query, const Cand
     const double dot = candidates.dots.empty()
                            ? exact_dot(query.vector.data(), model.vector(id), model.dims())
                            : candidates.dots[i];
-    rows.push_back(make_neighbor(model, query, id, dot));
+    append_row(model, query, id, dot, rows);
   }
   const auto kept = static_cast<ptrdiff_t>(std::min<int64_t>(k, static_cast<int64_t>(rows.size())));
   std::partial_sort(rows.begin(), rows.begin() + kept, rows.end(), ranks_before);
@@ -71,13 +85,13 @@ using Answers = std::vector<std::vector<Neighbor>>;
 Status nearest_by_scan(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
                        const SearchOptions& options, ScanCost& cost, Answers& answers) {
   while (!queries.empty()) {
-    const auto block = queries.first(std::min(queries.size(), static_cast<size_t>(kQueriesABlock)));
+    const auto block = queries.first(std::min(queries.size(), kQueriesABlock));
     queries = queries.subspan(block.size());
     GLOVE_ASSIGN_OR_RETURN(const std::vector<Candidates> proposed,
                            backend.propose(model, block, k, options.interrupted, cost));
     const Timer timer;
     for (size_t i = 0; i < block.size(); ++i) {
-      if (options.interrupted && options.interrupted()) return interrupted_error();
+      GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
       answers.push_back(rescore(*model, block[i], proposed[i], k));
     }
     cost.rescore_us += timer.microseconds();
@@ -92,7 +106,8 @@ Status nearest_by_full_pass(Backend& backend, const ModelPtr& model, std::span<c
   for (const Query& query : queries) {
     GLOVE_RETURN_IF_ERROR(score_every_row(backend, model, query, options, dots, cost));
     const Timer timer;
-    OrderedRows rows(admissible_rows(*model, query, dots));
+    GLOVE_ASSIGN_OR_RETURN(auto scored, admissible_rows(*model, query, dots, options.interrupted));
+    OrderedRows rows(std::move(scored));
     cost.candidates += rows.size();
     GLOVE_RETURN_IF_ERROR(rows.sort_first(k, options.interrupted));
     answers.push_back(std::move(rows).take_first(k));
@@ -127,29 +142,27 @@ Result<std::vector<std::vector<Neighbor>>> nearest(const ModelPtr& model, std::s
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
   const bool full_pass = wants_full_pass(*model, k);
-  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, [&](Backend& backend, ScanCost& cost) {
+  const auto search = [&](Backend& backend, ScanCost& cost) {
     answers.clear();
     answers.reserve(queries.size());
     return full_pass ? nearest_by_full_pass(backend, model, queries, k, options, cost, answers)
                      : nearest_by_scan(backend, model, queries, k, options, cost, answers);
-  }));
+  };
+  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, search));
   return answers;
 }
 
-int64_t queries_a_batch(const Model& model, int64_t k) {
-  const int64_t rows = std::clamp<int64_t>(k, 1, std::max<int64_t>(model.words(), 1));
-  return std::clamp<int64_t>(kAnswerBytes / (rows * static_cast<int64_t>(sizeof(Neighbor))), 1,
-                             kQueriesABlock);
-}
-
-std::vector<Neighbor> score_words(const Model& model, const Query& query, std::span<const int32_t> ids) {
+Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,
+                                          std::span<const int32_t> ids, const InterruptCheck& interrupted) {
   ScopedFloatEnvironment float_environment;
   std::vector<Neighbor> rows;
   rows.reserve(ids.size());
-  for (const int32_t id : ids)
-    if (is_admissible(model, query, id))
-      rows.push_back(
-          make_neighbor(model, query, id, exact_dot(query.vector.data(), model.vector(id), model.dims())));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i % kDotsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    if (!is_admissible(model, query, ids[i])) continue;
+    const double dot = exact_dot(query.vector.data(), model.vector(ids[i]), model.dims());
+    append_row(model, query, ids[i], dot, rows);
+  }
   return rows;
 }
 
@@ -157,32 +170,45 @@ Result<OrderedRows> all_rows(const ModelPtr& model, const Query& query, const Se
                              SearchReport& report) {
   report.queries = 1;
   report.k = model->words();
-  std::vector<double> dots;
-  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, [&](Backend& backend, ScanCost& cost) {
-    return score_every_row(backend, model, query, options, dots, cost);
-  }));
-  ScopedFloatEnvironment float_environment;
-  OrderedRows rows(admissible_rows(*model, query, dots));
-  report.cost.candidates = rows.size();
-  return rows;
+  std::vector<Neighbor> rows;
+  const auto search = [&](Backend& backend, ScanCost& cost) -> Status {
+    std::vector<double> dots;
+    GLOVE_RETURN_IF_ERROR(score_every_row(backend, model, query, options, dots, cost));
+    const Timer timer;
+    GLOVE_ASSIGN_OR_RETURN(rows, admissible_rows(*model, query, dots, options.interrupted));
+    cost.candidates = static_cast<int64_t>(rows.size());
+    cost.select_us += timer.microseconds();
+    return {};
+  };
+  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, search));
+  return OrderedRows(std::move(rows));
 }
 
 Result<int64_t> rank_of(const ModelPtr& model, const Query& query, const Neighbor& row,
                         const SearchOptions& options, SearchReport& report) {
   report.queries = 1;
   report.k = model->words();
-  std::vector<double> dots;
-  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, [&](Backend& backend, ScanCost& cost) {
-    return score_every_row(backend, model, query, options, dots, cost);
-  }));
-  ScopedFloatEnvironment float_environment;
-  int64_t before = 0;
-  for (size_t i = 0; i < dots.size(); ++i) {
-    const auto id = static_cast<int32_t>(i);
-    if (is_admissible(*model, query, id) && ranks_before(make_neighbor(*model, query, id, dots[i]), row))
-      ++before;
-  }
-  return before + 1;
+  int64_t rank = 0;
+  const auto search = [&](Backend& backend, ScanCost& cost) -> Status {
+    std::vector<Neighbor> rows;
+    if (!wants_full_pass(*model, kProbedRanks)) {
+      Answers nearest_rows;
+      GLOVE_RETURN_IF_ERROR(
+          nearest_by_scan(backend, model, {&query, 1}, kProbedRanks, options, cost, nearest_rows));
+      rows = std::move(nearest_rows.front());
+    }
+    if (rows.empty() || ranks_before(rows.back(), row)) {
+      std::vector<double> dots;
+      GLOVE_RETURN_IF_ERROR(score_every_row(backend, model, query, options, dots, cost));
+      GLOVE_ASSIGN_OR_RETURN(rows, admissible_rows(*model, query, dots, options.interrupted));
+      cost.candidates += static_cast<int64_t>(rows.size());
+    }
+    rank =
+        1 + std::count_if(rows.begin(), rows.end(), [&](const Neighbor& r) { return ranks_before(r, row); });
+    return {};
+  };
+  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, search));
+  return rank;
 }
 
 std::optional<double> cosine_similarity(std::span<const float> a, std::span<const float> b) {

@@ -38,19 +38,18 @@ Result<std::vector<std::vector<Neighbor>>> nearest(const ModelPtr& model, std::s
                                                    int64_t k, const SearchOptions& options,
                                                    SearchReport& report);
 
-// How many queries to give to one nearest() so that their answers stay under 64 MB: 1 to 1024.
-int64_t queries_a_batch(const Model& model, int64_t k);
-
 // The rows of these ids only, in the ids' order, without zero rows and excluded words; the work is
 // proportional to ids.size(). Runs on the host.
-std::vector<Neighbor> score_words(const Model& model, const Query& query, std::span<const int32_t> ids);
+Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,
+                                          std::span<const int32_t> ids,
+                                          const InterruptCheck& interrupted = {});
 
 // Every admissible row of the query's relation, in no order yet: one pass of D over the model.
 Result<OrderedRows> all_rows(const ModelPtr& model, const Query& query, const SearchOptions& options,
                              SearchReport& report);
 
-// The rank (1 = nearest) of one row of the relation.
-// REQUIRES: `row` came from this query.
+// The rank (1 = nearest) of one row of the relation: by a search of the nearest rows if it is one of them, by
+// a pass over all rows if not. REQUIRES: `row` came from this query.
 Result<int64_t> rank_of(const ModelPtr& model, const Query& query, const Neighbor& row,
                         const SearchOptions& options, SearchReport& report);
 
@@ -82,7 +81,6 @@ class Ranking {
   SearchOptions options_;
   int64_t next_piece_;
   int64_t limit_;
-  int pieces_ = 0;
   bool complete_ = false;           // no row follows those that are ready
   std::vector<Neighbor> rows_;      // the first pieces
   std::optional<OrderedRows> all_;  // replaces rows_ after them

@@ -7,8 +7,7 @@ namespace glove {
 namespace {
 
 constexpr int64_t kDefaultFirstPiece = 64;
-constexpr int64_t kGrowth = 4;
-constexpr int kSearchedPieces = 2;  // then all rows at once
+constexpr int64_t kGrowth = 8;
 
 void add_cost(SearchReport& total, const SearchReport& piece) {
   total.backend = piece.backend;
@@ -50,13 +49,12 @@ Result<const Neighbor*> Ranking::row(int64_t position) {
 // Takes one step towards row `position`: the next piece, or the pass over all rows, or more of its order.
 Status Ranking::compute_through(int64_t position) {
   const int64_t wanted = std::min(std::max(next_piece_, position + 1), limit_);
-  if (!all_ && pieces_ < kSearchedPieces && !wants_full_pass(*model_, wanted)) {
+  if (!all_ && !wants_full_pass(*model_, wanted)) {
     SearchReport report;
     GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(model_, {&query_, 1}, wanted, options_, report));
     add_cost(report_, report);
     rows_ = std::move(answers.front());
     complete_ = wanted == limit_ || static_cast<int64_t>(rows_.size()) < wanted;
-    ++pieces_;
   } else {
     if (!all_) {
       SearchReport report;
@@ -68,7 +66,7 @@ Status Ranking::compute_through(int64_t position) {
     GLOVE_RETURN_IF_ERROR(all_->sort_first(wanted, options_.interrupted));
     complete_ = static_cast<int64_t>(all_->sorted().size()) >= std::min(limit_, all_->size());
   }
-  next_piece_ = wanted * kGrowth;
+  next_piece_ = wanted > limit_ / kGrowth ? limit_ : wanted * kGrowth;
   return {};
 }
 

@@ -198,7 +198,8 @@ Result<std::unique_ptr<RowSource>> Search::open_source() {
   if (!query_) return std::unique_ptr<RowSource>();
   const double resolve_us = timer.microseconds();
   if (strategy_ == Strategy::kWords) {
-    auto source = std::make_unique<ScoredRows>(score_words(*model_, *query_, *ids_));
+    GLOVE_ASSIGN_OR_RETURN(auto rows, score_words(*model_, *query_, *ids_, options_.interrupted));
+    auto source = std::make_unique<ScoredRows>(std::move(rows));
     SearchReport report = labels("words", resolve_us);
     report.queries = 1;
     report.total_us = timer.microseconds() - resolve_us;

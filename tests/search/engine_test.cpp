@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
@@ -119,7 +121,7 @@ TEST(Engine, ScoreWordsAndRankOf) {
       const auto relation = reference_relation(*model, query);
       std::vector<int32_t> ids(400);
       for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i);
-      auto scored = score_words(*model, query, ids);
+      auto scored = score_words(*model, query, ids).value();
       ASSERT_TRUE(std::is_sorted(scored.begin(), scored.end(), [](auto& a, auto& b) { return a.id < b.id; }));
       std::sort(scored.begin(), scored.end(), ranks_before);
       ASSERT_EQ(difference(scored, relation), "");
@@ -129,6 +131,24 @@ TEST(Engine, ScoreWordsAndRankOf) {
         EXPECT_EQ(rank_of(model, query, relation[position], {}, report).value(),
                   static_cast<int64_t>(position) + 1);
       }
+    }
+  }
+}
+
+// Large enough that rank_of looks among the nearest rows first.
+TEST(Engine, RankOfNearAndFarRows) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  for (const Rows kind : {Rows::kGaussian, Rows::kDuplicates, Rows::kMixed}) {
+    const ModelPtr model = random_model(random, 20000, 5, kind);
+    const Query query =
+        *query_near_vector(*model, bytes_of(random_vector(random, 5, Rows::kGaussian))).value();
+    const auto relation = reference_relation(*model, query);
+    for (const size_t position : {size_t{0}, size_t{1}, size_t{1023}, size_t{1024}, size_t{1025},
+                                  random() % relation.size(), relation.size() - 1}) {
+      SearchReport report;
+      EXPECT_EQ(rank_of(model, query, relation[position], {}, report).value(),
+                static_cast<int64_t>(position) + 1);
     }
   }
 }
@@ -143,6 +163,32 @@ TEST(Engine, CosineSimilarityHasTheRelationsBits) {
     EXPECT_EQ(cosine_similarity(query->vector, vector), row.similarity);
     EXPECT_EQ(cosine_similarity(vector, query->vector), row.similarity);
   }
+}
+
+// A mapped file that was damaged after it was written: wrong rows may come, but nothing breaks.
+TEST(Engine, DamagedRowsAreLeftOut) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  const ModelPtr good = random_model(random, 5000, 3, Rows::kGaussian);
+  ModelArrays arrays = good->arrays();
+  std::vector<float> vectors(arrays.vectors.begin(), arrays.vectors.end());
+  std::vector<double> norms(arrays.norms_squared.begin(), arrays.norms_squared.end());
+  const float bad[] = {std::nanf(""), INFINITY, -INFINITY};
+  for (int i = 0; i < 3000; ++i) vectors[random() % vectors.size()] = bad[i % 3];
+  for (int i = 0; i < 300; ++i) norms[random() % norms.size()] = i % 2 ? NAN : -1;
+  arrays.vectors = vectors;
+  arrays.norms_squared = norms;
+  const ModelPtr damaged = std::make_shared<const Model>(arrays, Model::Source{}, good);
+  const Query query = *query_near_vector(*damaged, bytes_of({1, 2, 3})).value();
+  for (const char* backend : {"cpu", "plain"})
+    for (const int64_t k : {10, 5000}) {
+      SearchReport report;
+      const auto answers = nearest(damaged, {&query, 1}, k, {backend, {}}, report).value();
+      for (const Neighbor& row : answers[0]) {
+        EXPECT_FALSE(std::isnan(row.similarity));
+        EXPECT_GT(norms[static_cast<size_t>(row.id)], 0);
+      }
+    }
 }
 
 TEST(Engine, TheReportSaysWhatWasDone) {
@@ -161,15 +207,6 @@ TEST(Engine, TheReportSaysWhatWasDone) {
   EXPECT_GE(report.total_us, report.cost.scan_us);
   EXPECT_EQ(nearest(model, {}, 10, {}, report).value().size(), 0u);
   EXPECT_EQ(report.queries, 0);
-}
-
-TEST(Engine, BatchesStaySmall) {
-  std::mt19937_64 random(1);
-  const ModelPtr model = random_model(random, 2000, 1, Rows::kGaussian);
-  EXPECT_EQ(queries_a_batch(*model, 10), 1024);
-  EXPECT_EQ(queries_a_batch(*model, 0), 1024);
-  EXPECT_EQ(queries_a_batch(*model, INT64_MAX), 1024);
-  EXPECT_LE(queries_a_batch(*model, INT64_MAX) * 2000 * 16, int64_t{64} << 20);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Every long loop stops when it is asked to.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "search/engine.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
@@ -59,6 +61,15 @@ TEST_F(Interrupt, StopsRankOf) {
   EXPECT_GE(
       checks_of([&](const SearchOptions& options) { return rank_of(model_, query_, row, options, report_); }),
       1);
+}
+
+TEST_F(Interrupt, StopsAListOfWords) {
+  std::vector<int32_t> ids(30000);
+  std::iota(ids.begin(), ids.end(), 0);
+  EXPECT_GE(checks_of([&](const SearchOptions& options) {
+              return score_words(*model_, query_, ids, options.interrupted);
+            }),
+            7);
 }
 
 }  // namespace

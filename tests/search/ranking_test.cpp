@@ -58,18 +58,23 @@ TEST(Ranking, MayBeReadInAnyOrder) {
   }
 }
 
-TEST(Ranking, DoesNoMoreThanTwoSearchesAndOnePass) {
+TEST(Ranking, SearchesForEightTimesAsManyThenMakesOnePass) {
   std::mt19937_64 random(1);
   const ModelPtr model = random_model(random, 20000, 4, Rows::kGaussian);
   const Query query = query_near_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   Ranking ranking(model, query, {"plain", {}}, 0, -1);
-  ASSERT_TRUE(ranking.row(0).value());
-  EXPECT_EQ(ranking.report().cost.rows_scanned, 20000);
+  const auto rows_scanned_for = [&](int64_t position) {
+    EXPECT_TRUE(ranking.row(position).value());
+    return ranking.report().cost.rows_scanned;
+  };
+  EXPECT_EQ(rows_scanned_for(0), 20000);
   EXPECT_EQ(ranking.report().k, 64);
-  ASSERT_TRUE(ranking.row(63).value());
-  EXPECT_EQ(ranking.report().cost.rows_scanned, 20000);
-  ASSERT_TRUE(ranking.row(64).value());
-  EXPECT_EQ(ranking.report().cost.rows_scanned, 40000);
+  EXPECT_EQ(rows_scanned_for(63), 20000);
+  EXPECT_EQ(rows_scanned_for(64), 40000);
+  EXPECT_EQ(ranking.report().k, 512);
+  EXPECT_EQ(rows_scanned_for(511), 40000);
+  EXPECT_EQ(rows_scanned_for(512), 60000);
+  EXPECT_EQ(ranking.report().k, 20000);
   EXPECT_EQ(read_all(ranking).size(), 20000u);
   EXPECT_EQ(ranking.report().cost.rows_scanned, 60000);
 }
