@@ -166,12 +166,20 @@ void return_query_value(sqlite3_context* context, const nn::QueryValue& value) {
 // cannot check `expr = NULL` and lose the rows, where it could not leave the check out (the planner says
 // when).
 Status return_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
-  if (!inputs.has(column))
+  const std::string name =
+      std::string("glove_nn: the input ") + nn::kColumnNames[static_cast<size_t>(column)];
+  if (inputs.state(column) == nn::Given::kNull)
     return {
         ErrorCode::kInvalidArgument,
-        std::string("glove_nn: ") + nn::kColumnNames[static_cast<size_t>(column)] +
-            " is an input and was not given, so it can be neither read nor compared; give it by argument, "
-            "=, IS or IN, joined by AND, and in an outer join in its ON clause"};
+        name +
+            " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
+            "other conditions SQLite compares it itself: leave it out there"};
+  if (inputs.state(column) == nn::Given::kNo)
+    return {
+        ErrorCode::kInvalidArgument,
+        name +
+            " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
+            "condition of its own, in an outer join in its ON clause"};
   if (column == nn::kNear) return_query_value(context, inputs.near);
   if (column == nn::kExpr) return_query_value(context, inputs.expr);
   if (column == nn::kK) sqlite3_result_int64(context, inputs.k);

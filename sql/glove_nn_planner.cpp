@@ -74,13 +74,16 @@ class Planner {
     for (int column = kFirstInput; column < kColumns; ++column) {
       if (!asked_[static_cast<size_t>(column - kFirstInput)] || input(column)) continue;
       return std::string("glove_nn cannot have its input ") + kColumnNames[static_cast<size_t>(column)] +
-             " here: the value comes from a table that must be read later. Write the condition as an "
-             "argument, "
-             "or with = or IN, joined by AND, and in an outer join in its ON clause";
+             ": SQLite found no order of the tables in which its value is known. Write it as an argument, or "
+             "with "
+             "= or IN, as a condition of its own, in an outer join in its ON clause";
     }
     if (!input(kNear) && !input(kExpr))
-      return "glove_nn needs a query: write glove_nn('king'), or WHERE near = 'king', or "
-             "WHERE expr = 'king - man + woman'; in an outer join, in its ON clause";
+      return "glove_nn needs a query: write glove_nn('king'), or near = 'king', or expr = 'king - man + "
+             "woman' as a "
+             "condition of its own, in an outer join in its ON clause; where CROSS or LEFT JOIN fixes the "
+             "order, "
+             "glove_nn stands after the table that the value comes from";
     return {};
   }
 

@@ -1,0 +1,215 @@
+// What glove_nn holds, case by case: docs/sql.md in statements.
+#include "tests/sql/nn_test.h"
+
+namespace glove::testing {
+namespace {
+
+using Relation = NnTest;
+
+TEST_F(Relation, 01_HoldsEveryWordButTheQueryBestFirst) {
+  const Rows expected = {{"queen", "0.97995788701222275", "1"}, {"Paris", "0.93333333333333335", "2"},
+                         {"paris", "0.93333333333333335", "3"}, {"woman", "0.81649658092772603", "4"},
+                         {"5", "0.70710678118654757", "5"},     {"05", "0.70710678118654757", "6"},
+                         {"man", "0.59628479399994394", "7"},   {"o'neil", "0.44721359549995793", "8"},
+                         {"the", "0.33333333333333331", "9"},   {"far", "-0.89087080637474791", "10"}};
+  EXPECT_EQ(db.rows("SELECT word, similarity, rank FROM glove_nn('king')"), expected);
+}
+
+TEST_F(Relation, 02_KKeepsTheFirstRanks) {
+  const Rows expected = {{"queen"}, {"Paris"}};
+  for (const char* k : {"2", "2.0", "'2'", "' 2 '", "'2.0'"})
+    EXPECT_EQ(db.rows(std::string("SELECT word FROM glove_nn('king', NULL, ") + k + ")"), expected) << k;
+  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('king', NULL, 0)"), Rows());
+  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('king', NULL, 9223372036854775807)").size(), 10U);
+}
+
+TEST_F(Relation, 03_InputsAreGivenByArgumentEqualsIsAndIn) {
+  const Rows expected = {{"queen", "1"}};
+  EXPECT_EQ(db.rows("SELECT word, rank FROM glove_nn('king', NULL, 1, 'm', 'cpu')"), expected);
+  EXPECT_EQ(db.rows("SELECT word, rank FROM glove_nn WHERE near = 'king' AND k = 1 AND model = 'm'"),
+            expected);
+  EXPECT_EQ(db.rows("SELECT word, rank FROM glove_nn WHERE near IS 'king' AND k IS 1 AND backend IS 'auto'"),
+            expected);
+  EXPECT_EQ(db.rows("SELECT word, rank FROM glove_nn WHERE near IN ('king') AND k IN (1)"), expected);
+}
+
+TEST_F(Relation, 04_EachCombinationOfInputsHasItsRows) {
+  const Rows expected = {{"1", "king", "queen"}, {"1", "man", "5"}, {"2", "king", "queen"},
+                         {"2", "king", "Paris"}, {"2", "man", "5"}, {"2", "man", "05"}};
+  EXPECT_EQ(db.rows("SELECT k, near, word FROM glove_nn WHERE near IN ('man', 'king') AND k IN (2, 1) "
+                    "ORDER BY k, near, rank"),
+            expected);
+}
+
+TEST_F(Relation, 05_ExpressionsExcludeTheirWords) {
+  EXPECT_EQ(db.value("SELECT word FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1"), "queen");
+  EXPECT_EQ(db.value("SELECT count(*) FROM glove_nn WHERE expr = 'king - man + woman'"), "8");
+  EXPECT_EQ(db.rows("SELECT * FROM glove_nn('king', '- man + woman')"),
+            db.rows("SELECT * FROM glove_nn WHERE expr = 'king - man + woman'"));
+  EXPECT_EQ(db.rows("SELECT * FROM glove_nn WHERE expr = 'king man - woman +'"),
+            db.rows("SELECT * FROM glove_nn WHERE expr = 'king - man + woman'"));
+}
+
+TEST_F(Relation, 06_ABlobIsAVectorAndExcludesNothing) {
+  EXPECT_EQ(
+      db.rows(
+          "SELECT word, rank FROM glove_nn((SELECT vector FROM glove_words WHERE word = 'king'), NULL, 2)"),
+      (Rows{{"king", "1"}, {"queen", "2"}}));
+}
+
+TEST_F(Relation, 07_ANumberIsItsText) {
+  EXPECT_EQ(db.rows("SELECT near, typeof(near), word FROM glove_nn(5, NULL, 1)"),
+            (Rows{{"5", "text", "05"}}));
+  EXPECT_EQ(db.rows("SELECT near, word FROM glove_nn WHERE near IN ('05', '5') AND k = 1 ORDER BY near"),
+            (Rows{{"05", "5"}, {"5", "05"}}));
+}
+
+TEST_F(Relation, 08_WordsAreFoundExactlyThenInLowerCase) {
+  EXPECT_EQ(db.value("SELECT word FROM glove_nn('KING', NULL, 1)"), "queen");
+  EXPECT_EQ(db.value("SELECT word FROM glove_nn('PARIS', NULL, 1)"), "Paris");
+  EXPECT_EQ(db.value("SELECT word FROM glove_nn('Paris', NULL, 1)"), "queen");
+}
+
+TEST_F(Relation, 09_NoRowsForWhatIsNotThere) {
+  for (const char* sql :
+       {"SELECT * FROM glove_nn('nobody')", "SELECT * FROM glove_nn(NULL)", "SELECT * FROM glove_nn('')",
+        "SELECT * FROM glove_nn('zero')", "SELECT * FROM glove_nn(NULL, 'king')",
+        "SELECT * FROM glove_nn WHERE expr = 'king + nobody'",
+        "SELECT * FROM glove_nn WHERE expr = 'king - king'", "SELECT * FROM glove_nn(zeroblob(12))",
+        "SELECT * FROM glove_nn('king') WHERE word = 'zero'",
+        "SELECT * FROM glove_nn('king') WHERE word = 'king'", "SELECT * FROM glove_nn WHERE near IN (NULL)",
+        "SELECT * FROM glove_nn WHERE near IN ()", "SELECT * FROM glove_nn WHERE near IN (SELECT 1 WHERE 0)"})
+    EXPECT_EQ(db.rows(sql), Rows()) << sql;
+}
+
+TEST_F(Relation, 10_NullMeansNotGiven) {
+  const Rows expected = {{"queen"}};
+  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('king', NULL, 1, NULL, NULL)"), expected);
+  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('king', NULL, NULL) LIMIT 1"), expected);
+  EXPECT_EQ(
+      db.rows("SELECT word FROM glove_nn WHERE near = 'king' AND expr IS NULL AND model IS NULL LIMIT 1"),
+      expected);
+}
+
+TEST_F(Relation, 11_InputsReadAsTheyWereGiven) {
+  EXPECT_EQ(db.rows("SELECT near, k, model, backend FROM glove_nn('KING', NULL, '1', 'm', 'cpu')"),
+            (Rows{{"KING", "1", "m", "cpu"}}));
+  EXPECT_EQ(db.rows("SELECT near FROM glove_nn(x'0000803f0000803f00000000', NULL, 1)"),
+            (Rows{{"X'0000803F0000803F00000000'"}}));
+  EXPECT_EQ(db.rows("SELECT expr FROM glove_nn WHERE expr = 'king' AND k = 1"), (Rows{{"king"}}));
+}
+
+TEST_F(Relation, 12_DirtyDataGoesThrough) {
+  db.rows("CREATE TEMP TABLE items(id INTEGER PRIMARY KEY, tag)");
+  db.rows("INSERT INTO items(tag) VALUES ('king'), (NULL), ('nobody'), (5), ('zero'), ('')");
+  EXPECT_EQ(
+      db.rows("SELECT i.id, n.word FROM items i JOIN glove_nn n ON n.near = i.tag AND n.k = 1 ORDER BY i.id"),
+      (Rows{{"1", "queen"}, {"4", "05"}}));
+  EXPECT_EQ(db.rows("SELECT i.id, n.word FROM items i LEFT JOIN glove_nn n ON n.near = i.tag AND n.k = 1 "
+                    "ORDER BY i.id"),
+            (Rows{{"1", "queen"}, {"2", "NULL"}, {"3", "NULL"}, {"4", "05"}, {"5", "NULL"}, {"6", "NULL"}}));
+}
+
+TEST_F(Relation, 13_TheTableIsReadOnlyAndCannotBeMadeAgain) {
+  EXPECT_EQ(db.error("INSERT INTO glove_nn VALUES ('a', 1, 1)"), "table glove_nn may not be modified");
+  EXPECT_EQ(db.error("DELETE FROM glove_nn WHERE near = 'king'"), "table glove_nn may not be modified");
+  EXPECT_EQ(db.error("CREATE VIRTUAL TABLE mine USING glove_nn"), "no such module: glove_nn");
+}
+
+TEST_F(Relation, 14_ModelsAreChosenByName) {
+  db.rows("SELECT glove_load(" + sql_text(folder.write("other.txt", "a 1 0\nb 1 1\nking 0 1\n")) +
+          ", 'other')");
+  EXPECT_EQ(
+      db.rows("SELECT model, word FROM glove_nn WHERE near = 'king' AND k = 1 AND model IN ('other', 'm') "
+              "ORDER BY model"),
+      (Rows{{"m", "queen"}, {"other", "b"}}));
+  EXPECT_EQ(db.value("SELECT word FROM glove_nn('king', NULL, 1)"), "queen");
+}
+
+struct BadInput {
+  const char* sql;
+  const char* message;
+};
+
+// Every message names the value and says what to write.
+TEST_F(Relation, 15_Errors) {
+  constexpr const char* kNoQuery =
+      "glove_nn needs a query: write glove_nn('king'), or near = 'king', or expr = 'king - man + woman' as a "
+      "condition "
+      "of its own, in an outer join in its ON clause; where CROSS or LEFT JOIN fixes the order, glove_nn "
+      "stands after "
+      "the table that the value comes from";
+  constexpr const char* kNotGiven =
+      " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
+      "condition of its "
+      "own, in an outer join in its ON clause";
+  const BadInput cases[] = {
+      {"SELECT * FROM glove_nn", kNoQuery},
+      {"SELECT * FROM glove_nn WHERE k = 3", kNoQuery},
+      {"SELECT * FROM glove_nn WHERE near > 'a'", kNoQuery},
+      {"SELECT * FROM glove_nn WHERE expr = NULL",
+       "glove_nn: both near and expr are NULL or absent; give one of them"},
+      {"SELECT * FROM glove_nn('king', 'queen')",
+       "glove_nn: near and expr are both given, and expr 'queen' does not go on from near with + or -; write "
+       "glove_nn('king', '- man + woman'), or leave near out: WHERE expr = '...'"},
+      {"SELECT * FROM glove_nn(x'00', '- man')",
+       "glove_nn: near is a BLOB, which no expression can go on from; use glove_vec(expr)"},
+      {"SELECT * FROM glove_nn(x'00')",
+       "the vector has 1 bytes; the model's 3 dimensions need 12 (float32, little-endian)"},
+      {"SELECT * FROM glove_nn(x'0000c07f0000803f0000803f')",
+       "component 1 of the vector is NaN; every component must be finite"},
+      {"SELECT * FROM glove_nn(x'0000803f0000807f0000803f')",
+       "component 2 of the vector is infinite; every component must be finite"},
+      {"SELECT * FROM glove_nn('king', NULL, -1)",
+       "glove_nn: k is -1 where a whole number from 0 on belongs"},
+      {"SELECT * FROM glove_nn('king', NULL, 2.5)",
+       "glove_nn: k is 2.5 where a whole number from 0 on belongs"},
+      {"SELECT * FROM glove_nn('king', NULL, 'abc')",
+       "glove_nn: k is 'abc' where a whole number from 0 on belongs"},
+      {"SELECT * FROM glove_nn('king', NULL, '')",
+       "glove_nn: k is '' where a whole number from 0 on belongs"},
+      {"SELECT * FROM glove_nn('king', NULL, x'03')",
+       "glove_nn: k is a BLOB where a whole number from 0 on belongs"},
+      {"SELECT * FROM glove_nn('king', NULL, 2, 'nope')",
+       "there is no model 'nope'; the loaded models are: 'm'"},
+      {"SELECT * FROM glove_nn('king', NULL, 2, x'00')", "glove_nn: model is a BLOB where text belongs"},
+      {"SELECT * FROM glove_nn('king', NULL, 2, 'm', x'00')",
+       "glove_nn: backend is a BLOB where text belongs"},
+      {"SELECT * FROM glove_nn WHERE expr = x'61'",
+       "glove_nn: expr is a BLOB where the text of an expression belongs; a vector is given as near"},
+      {"SELECT * FROM glove_nn('king', '', 'a', 'b', 'c', 'd')", "too many arguments on glove_nn() - max 5"},
+  };
+  for (const BadInput& bad : cases) EXPECT_EQ(db.error(bad.sql), bad.message) << bad.sql;
+  EXPECT_EQ(db.error("SELECT k FROM glove_nn('king')"), std::string("glove_nn: the input k") + kNotGiven);
+  EXPECT_EQ(db.error("SELECT * FROM glove_nn('king') WHERE k < 5"),
+            std::string("glove_nn: the input k") + kNotGiven);
+  EXPECT_EQ(db.error("SELECT expr FROM glove_nn('king', NULL)"),
+            "glove_nn: the input expr is NULL, which means not given, so it can be neither read nor "
+            "compared; and beside "
+            "an OR or 16 other conditions SQLite compares it itself: leave it out there");
+  const std::string no_backend = db.error("SELECT * FROM glove_nn('king', NULL, 2, 'm', 'tpu')");
+  EXPECT_TRUE(no_backend.starts_with("glove_nn: there is no backend 'tpu'; this build has auto, "))
+      << no_backend;
+  EXPECT_TRUE(no_backend.ends_with("cpu")) << no_backend;
+}
+
+// A bad value is an error however it comes, and leaves the connection as it was.
+TEST_F(Relation, 16_ErrorsInTheMiddleOfAJoinOrABatch) {
+  db.rows("CREATE TEMP TABLE asked(tag)");
+  db.rows("INSERT INTO asked VALUES ('king'), (x'00'), ('queen')");
+  constexpr const char* kMessage =
+      "the vector has 1 bytes; the model's 3 dimensions need 12 (float32, little-endian)";
+  EXPECT_EQ(db.error("SELECT * FROM asked a, glove_nn n WHERE n.near = a.tag AND n.k = 1"), kMessage);
+  EXPECT_EQ(db.error("SELECT * FROM glove_nn n WHERE n.near IN (SELECT tag FROM asked) AND n.k = 1"),
+            kMessage);
+  EXPECT_EQ(db.value("SELECT word FROM glove_nn('king', NULL, 1)"), "queen");
+}
+
+TEST_F(Relation, 17_WithoutAModel) {
+  unload_all(db);
+  EXPECT_EQ(db.error("SELECT * FROM glove_nn('king')"),
+            "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE");
+}
+
+}  // namespace
+}  // namespace glove::testing
