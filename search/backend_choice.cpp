@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -118,12 +119,13 @@ std::optional<std::string> remembered_failure(std::string_view backend, const Mo
 }
 
 void retire_model(const Model& model) {
-  {
+  try {
     Memory& remembered = memory();
     const std::lock_guard lock(remembered.mutex);
     remembered.retired.insert(model.id());
     for (const auto& backend : registered_backends())
       remembered.failures.erase({std::string(backend->name()), model.id()});
+  } catch (const std::bad_alloc&) {  // then a search that still runs keeps its part until the process ends
   }
   for (const auto& backend : registered_backends()) backend->release(model);
 }

@@ -1,8 +1,11 @@
 #include "search/catalog.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
+#include <utility>
 
 #include "search/backend_choice.h"
 
@@ -73,16 +76,17 @@ void Catalog::add(const std::string& name, ModelPtr model) {
     const std::lock_guard lock(state_->mutex);
     auto& entries = state_->entries;
     const bool becomes_default = entries.empty() || name == "main";
-    if (becomes_default)
-      for (Entry& entry : entries) entry.is_default = false;
-    bool found = false;
-    for (Entry& entry : entries) {
-      if (entry.name != name) continue;
-      replaced = std::exchange(entry.model, model);
-      entry.is_default = entry.is_default || becomes_default;
-      found = true;
+    auto entry = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+    if (entry == entries.end()) {
+      entries.push_back({name, false, model});  // may throw, so it comes before any other change
+      entry = std::prev(entries.end());
+    } else {
+      replaced = std::exchange(entry->model, model);
     }
-    if (!found) entries.push_back({name, becomes_default, model});
+    if (becomes_default) {
+      for (Entry& other : entries) other.is_default = false;
+      entry->is_default = true;
+    }
     ++state_->generation;
   }
   if (replaced) retire_model(*replaced);
