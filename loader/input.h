@@ -27,7 +27,7 @@ class Input {
   const std::shared_ptr<const File>& file() const { return file_; }
 
   // The first bytes inside the wrapping, at most kSampleBytes; `sample_is_whole` if there are no more.
-  static constexpr size_t kSampleBytes = 65536;
+  static constexpr size_t kSampleBytes = 131072;  // more than the longest word
   std::span<const char> sample() const { return sample_; }
   bool sample_is_whole() const { return sample_is_whole_; }
 

@@ -71,12 +71,10 @@ class TextReader final : public RowReader {
     size_t filled = carry_.size();
     size_t whole = 0;  // bytes of complete lines
     while (whole == 0) {
-      if (filled == raw.bytes.size()) {
-        if (filled >= kMaxLineBytes)
-          return error_at(next_line_, "the line is longer than " + std::to_string(kMaxLineBytes) +
-                                          " bytes; this is no text of words and numbers");
-        raw.bytes.resize(filled * 2);
-      }
+      if (filled > kMaxLineBytes)
+        return error_at(next_line_, "the line is longer than " + std::to_string(kMaxLineBytes) +
+                                        " bytes; this is no text of words and numbers");
+      if (filled == raw.bytes.size()) raw.bytes.resize(filled * 2);
       const std::span<char> space(raw.bytes.data() + filled, raw.bytes.size() - filled);
       GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(space));
       at_end_ = at_end_ || count < space.size();

@@ -1,0 +1,209 @@
+// Each kind of broken input: one error that names the file and the place, and nothing left behind.
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cmath>
+
+#include <string>
+#include <vector>
+
+#include "loader/convert.h"
+#include "loader/open.h"
+#include "tests/loader/temporary_directory.h"
+
+namespace glove {
+namespace {
+
+using testing::TemporaryDirectory;
+
+std::string gzipped(const TemporaryDirectory& directory, const std::string& content) {
+  const std::string path = directory.path("scratch.gz");
+  gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
+  gzclose(file);
+  std::string bytes = TemporaryDirectory::read(path);
+  std::filesystem::remove(path);
+  return bytes;
+}
+
+std::string floats(std::initializer_list<float> values) {
+  return {reinterpret_cast<const char*>(std::data(values)), values.size() * sizeof(float)};
+}
+
+std::string npy(const std::string& dictionary, const std::string& data) {
+  std::string header = dictionary + "\n";
+  return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + header + data;
+}
+
+class BadInput : public ::testing::Test {
+ protected:
+  // Both doors refuse the file with the same message, which begins with its path; the converter leaves
+  // an output that was there as it was, and no temporary file.
+  void expect_error(const std::string& content, const std::string& message, const std::string& name = "in") {
+    SCOPED_TRACE(message);
+    const std::string path = directory_.write(name, content);
+    const std::string output = directory_.write("out.safetensors", "as it was");
+    const auto before = directory_.entries();
+    const auto opened = open_model(path);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().message, path + ": " + message);
+    const auto converted = convert(path, output, {});
+    ASSERT_FALSE(converted.ok());
+    EXPECT_EQ(converted.error().message, path + ": " + message);
+    EXPECT_EQ(TemporaryDirectory::read(output), "as it was");
+    EXPECT_EQ(directory_.entries(), before);
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(BadInput, PathsThatAreNoFiles) {
+  EXPECT_EQ(open_model("/nonexistent/glove.txt").error().message,
+            "cannot open '/nonexistent/glove.txt': No such file or directory");
+  EXPECT_EQ(open_model("/tmp").error().message,
+            "cannot read '/tmp': it is a directory, not an embedding file");
+  EXPECT_EQ(open_model("/dev/null").error().message, "cannot read '/dev/null': it is not a regular file");
+  const std::string path = directory_.write("plain", "a 1 2\n");
+  EXPECT_EQ(open_model(path + "/member").error().message,
+            "cannot open '" + path + "/member': '" + path + "' is neither a directory nor a zip archive");
+  const auto converted = convert(path, "/nonexistent/out", {});
+  EXPECT_EQ(converted.error().message.substr(0, 28), "cannot create '/nonexistent/");
+}
+
+TEST_F(BadInput, Text) {
+  expect_error("", "the file is empty");
+  expect_error(
+      "\n\n",
+      "offset 0: the content is of no known format (glove-model, safetensors, numpy, word2vec-binary, "
+      "word2vec-text, norm-text, glove-text, norm-binary)");
+  expect_error("a 1 2 3\nb 1 2\nc 1 2 3\n",
+               "line 2: a word and 3 numbers were expected, but it has 2 after its first field");
+  expect_error("a 1 2 3\nb 1 nan 3\nc 1 2 3\n", "line 2: component 2 is NaN");
+  expect_error("a 1 2 3\nb 1 2 -1e39\n", "line 2: component 3 is infinite");
+  expect_error("a 1 2 3\n\nb 1 2 3\nc 1 two 3\nd 1 2 3\n",
+               "line 4: a word and 3 numbers were expected, but 'two' is no number");
+  expect_error("a 1 2 3\nb 1 2 3\n 1 2 3\n", "line 3: there is no word before the numbers");
+  expect_error("a 1 2\n" + std::string(70000, 'w') + " 1 2\n",
+               "line 2: the word has 70000 bytes; the most is 65536");
+  expect_error("a 1 2\n" + std::string(size_t{25} << 20, 'w'),
+               "line 2: the line is longer than 16777216 bytes; this is no text of words and numbers");
+}
+
+TEST_F(BadInput, Word2vec) {
+  expect_error("2 3\na 1 2 3\n", "line 3: the file ends after 1 rows, but its header promises 2");
+  expect_error("1 3\na 1 2 3\nb 1 2 3\n", "line 3: the header promises 1 rows, but there are more");
+  expect_error("2 3\na 1 2 3\nb 1 2\n",
+               "line 3: a word and 3 numbers were expected, but it has 2 after its first field");
+  expect_error("2 70000\na 1 2 3\n",
+               "line 1: the header says 2 rows of 70000 dimensions; the most is 2147483583 of 65536");
+  expect_error("2 2\na " + floats({1, 2}) + "b " + floats({3}),
+               "row 2: offset 14: the file ends early; its header promises 2 rows");
+  expect_error("1 2\na " + floats({1, 2}) + "b " + floats({3, 4}),
+               "offset 14: there are bytes after the 1 rows that the header promises");
+  expect_error("2 2\na " + floats({1, 2}) + "b " + floats({3, NAN}), "row 2: component 2 is NaN");
+  expect_error("9 1\na " + floats({1}) + std::string(70000, '\1'),
+               "row 2: offset 10: the word is longer than 65536 bytes; the rows before have another length "
+               "than the header says, or the file is damaged");
+}
+
+TEST_F(BadInput, NumpyAndNorms) {
+  const std::string shape22 = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
+  expect_error(
+      npy(shape22, floats({1, 2, 3, 4})),
+      "the file holds vectors without words; name a file with a word a line (glove-convert --vocabulary), "
+      "or put one beside it as '" +
+          directory_.path("m.words") + "'",
+      "m.npy");
+  directory_.write("m.words", "a\nb\n");
+  expect_error(npy(shape22, floats({1, 2, 3})), "row 2: the file ends early, before 2 rows of 8 bytes",
+               "m.npy");
+  expect_error(npy(shape22, floats({1, 2, 3, 4, 5})), "there are bytes after the last of 2 rows", "m.npy");
+  expect_error(npy(shape22, floats({1, 2, INFINITY, 4})), "row 2: component 1 is infinite", "m.npy");
+  expect_error(npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", ""),
+               "offset 0: the .npy header says the elements are '<i4'; '<f2', '<f4' and '<f8' can be read "
+               "(float16, float32, float64, little-endian)",
+               "m.npy");
+  expect_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", ""),
+               "offset 0: the .npy header says the shape is (4,); a matrix (words, dimensions) was expected",
+               "m.npy");
+  expect_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9, 0), }", ""),
+               "there are 9 rows of 0 components; a model has 1 to 2147483583 rows of 1 to 65536", "m.npy");
+  expect_error(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", floats({1})),
+               "offset 73: the header describes 85 bytes, but there are 73", "m.npy");
+  directory_.write("m.words", "a\n");
+  expect_error(npy(shape22, floats({1, 2, 3, 4})),
+               "there are 2 rows, but '" + directory_.path("m.words") + "' has 1 words", "m.npy");
+  directory_.write("m.words", "a\nb\nc\n");
+  expect_error(npy(shape22, floats({1, 2, 3, 4})),
+               "there are 2 rows, but '" + directory_.path("m.words") + "' has more words", "m.npy");
+  directory_.write("m.words", "a\n\n");
+  expect_error(npy(shape22, floats({1, 2, 3, 4})), "row 2: the word is empty", "m.npy");
+}
+
+TEST_F(BadInput, Compressed) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += std::to_string(i) + " 1 2 3." + std::to_string(i * 7919) + "\n";
+  std::string bytes = gzipped(directory_, text);
+  const std::string half = bytes.substr(0, bytes.size() / 2);
+  expect_error(half, "offset " + std::to_string(half.size()) + ": the compressed data ends early");
+  expect_error(bytes + "tail", "offset " + std::to_string(bytes.size()) +
+                                   ": the compressed data is followed by bytes that are no gzip data");
+  bytes[bytes.size() - 6] ^= 1;
+  expect_error(bytes, "offset " + std::to_string(bytes.size() - 4) +
+                          ": the compressed data is damaged (incorrect data check)");
+  expect_error(gzipped(directory_, ""), "there is nothing inside the compressed file");
+  expect_error("PK\3\4 and no directory",
+               "offset 21: zip archive: its directory is missing; the file ends early");
+}
+
+TEST_F(BadInput, ModelFiles) {
+  const std::string text = directory_.write("good.txt", "the 1 2 3\nof 3 4 5\nand 5 6 7\n");
+  const std::string model = directory_.path("good.safetensors");
+  ASSERT_TRUE(convert(text, model, {}).ok());
+  const std::string good = TemporaryDirectory::read(model);
+  const std::string described = std::to_string(good.size() - 4096);
+  expect_error(good.substr(0, good.size() - 1), "the file ends early: its header describes " + described +
+                                                    " bytes of tensors, but " +
+                                                    std::to_string(good.size() - 4097) + " follow it");
+  expect_error(good.substr(0, 4000), "the file ends early: its header of 4088 bytes is cut off");
+  expect_error(good + "x", "offset " + std::to_string(good.size()) + ": bytes after the last tensor");
+  std::string flipped = good;
+  flipped[4000] = '\t';  // a space before the data: still the same JSON
+  const auto opened = open_model(directory_.write("flipped", flipped));
+  ASSERT_FALSE(opened.ok());
+  EXPECT_NE(opened.error().message.find("; the file is damaged"), std::string::npos)
+      << opened.error().message;
+  std::string newer = good;
+  newer.replace(newer.find("\"1.0\""), 5, "\"2.5\"");
+  expect_error(newer,
+               "the file has format version 2.5, but this build reads version 1; convert the original "
+               "again, or use a newer build");
+}
+
+TEST_F(BadInput, VerifyFindsAFlippedByteOfTheDataAndSaysWhere) {
+  const std::string text = directory_.write("good.txt", "the 1 2 3\nof 3 4 5\nand 5 6 7\n");
+  const std::string model = directory_.path("good.safetensors");
+  ASSERT_TRUE(convert(text, model, {}).ok());
+  const std::string good = TemporaryDirectory::read(model);
+  OpenOptions verify;
+  verify.verify = true;
+  EXPECT_TRUE(open_model(model, verify).ok());
+  std::string bytes = good;
+  bytes[4096 + 4] ^= 1;
+  const std::string bad = directory_.write("bad.safetensors", bytes);
+  EXPECT_TRUE(open_model(bad).ok());
+  EXPECT_EQ(open_model(bad, verify).error().message.substr(0, bad.size() + 48),
+            bad + ": the tensor 'vectors' is damaged: its checksum ");
+}
+
+TEST_F(BadInput, AReaderStopsWhenItsProgressCallbackSaysSo) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += std::to_string(i) + " 1 2 3\n";
+  const std::string path = directory_.write("in", text);
+  OpenOptions options;
+  options.progress = [](int64_t, int64_t) { return false; };
+  EXPECT_EQ(open_model(path, options).error().code, ErrorCode::kInterrupted);
+}
+
+}  // namespace
+}  // namespace glove
