@@ -13,6 +13,7 @@ constexpr double kLookupCost = 10;  // a binary search in the sorted words
 constexpr int kAssumedListLength = 25;
 constexpr double kUnansweredFactor = 100;
 constexpr double kErrorPlanCost = 1e99;
+constexpr int kInLimit = 32;              // sqlite3_vtab_in knows the constraints below this index only
 constexpr int kFirstUnreliableOmit = 16;  // SQLite ignores `omit` for constraints from this index on
 
 // The first usable constraint of each kind, as indexes into aConstraint; -1: none.
@@ -46,7 +47,7 @@ void find_on_id(Found& found, int op, int index) {
 void find_on_word(Found& found, sqlite3_index_info* info, int op, int index, bool utf8) {
   if (op == SQLITE_INDEX_CONSTRAINT_GLOB) keep_first(found.pattern, index);
   if (!is_binary(info, index)) return;
-  if (is_equality(op) && sqlite_has(kSqliteVtabIn)) {
+  if (is_equality(op) && sqlite_has(kSqliteVtabIn) && index < kInLimit) {
     // In SQLite's own loop over an IN list a value that is no TEXT would visit all words, once a
     // value: rows twice. So a list is taken whole or not at all, and an SQLite that cannot tell a list
     // from a value gets neither.

@@ -63,6 +63,24 @@ TEST_F(Words, ErrorsSayHowToWriteIt) {
       "the condition out");
 }
 
+TEST_F(Words, AListBehindManyConditionsGivesEachRowOnce) {
+  std::string conditions;
+  for (int i = 0; i < 40; ++i) conditions += "id >= 0 AND ";
+  EXPECT_EQ(connection.rows("SELECT word FROM glove_words WHERE " + conditions +
+                            "word IN ('king', 5, 'queen', x'61')"),
+            (Rows{{"king"}, {"queen"}}));
+}
+
+TEST_F(Words, TheModelMayComeFromAListOfAnotherTablesColumns) {
+  connection.rows(
+      "SELECT glove_load_table('other', 'SELECT ''cat'', ''[2]''');"
+      "CREATE TABLE pair(a, b); INSERT INTO pair VALUES ('other', 'other'), ('tiny', 'other')");
+  EXPECT_EQ(connection.rows(
+                "SELECT p.rowid, w.word FROM pair p JOIN glove_words w ON w.model IN (p.a, p.b) AND w.id = 0 "
+                "ORDER BY 1, 2"),
+            (Rows{{"1", "cat"}, {"2", "cat"}, {"2", "the"}}));
+}
+
 TEST_F(Words, OrdersItKeepsNeedNoSorting) {
   EXPECT_EQ(plan("SELECT * FROM glove_words ORDER BY id").find("TEMP B-TREE"), std::string::npos);
   EXPECT_EQ(plan("SELECT * FROM glove_words ORDER BY word").find("TEMP B-TREE"), std::string::npos);
