@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMostThreads = 1024;
+constexpr unsigned kMostThreads = 1024;
 
 // One option: its name, whether glove_load_table has it, what its value must be, and how to take it over
 // (false: a wrong value).
@@ -20,21 +20,38 @@ struct LoadOption {
   bool (*take)(const Json& value, OpenOptions& options);
 };
 
+bool take_text(const Json& value, std::string& text) {
+  if (!value.is_string() || value.get_ref<const std::string&>().empty()) return false;
+  text = value.get<std::string>();
+  return true;
+}
+
+bool take_threads(const Json& value, OpenOptions& options) {
+  if (!value.is_number_integer()) return false;
+  // Beyond int64 nlohmann-json holds an unsigned number.
+  if (value.is_number_unsigned() && value.get<uint64_t>() > kMostThreads) return false;
+  const auto threads = value.get<int64_t>();
+  if (threads < 0 || threads > int64_t{kMostThreads}) return false;
+  options.threads = static_cast<int>(threads);
+  return true;
+}
+
+bool take_verify(const Json& value, OpenOptions& options) {
+  if (!value.is_boolean()) return false;
+  options.verify = value.get<bool>();
+  return true;
+}
+
 constexpr std::array kLoadOptions = {
-    LoadOption{"verify", false, "true or false",
-               [](const Json& value, OpenOptions& options) {
-                 if (!value.is_boolean()) return false;
-                 options.verify = value.get<bool>();
-                 return true;
-               }},
-    LoadOption{"threads", true, "an integer from 0 (all cores) to 1024",
-               [](const Json& value, OpenOptions& options) {
-                 if (!value.is_number_integer()) return false;
-                 const auto threads = value.get<int64_t>();
-                 if (threads < 0 || threads > kMostThreads) return false;
-                 options.threads = static_cast<int>(threads);
-                 return true;
-               }},
+    LoadOption{"format", false, "the name of a format",
+               [](const Json& value, OpenOptions& options) { return take_text(value, options.read.format); }},
+    LoadOption{"tensor", false, "the name of a tensor",
+               [](const Json& value, OpenOptions& options) { return take_text(value, options.read.tensor); }},
+    LoadOption{"threads", true, "an integer from 0 (all cores) to 1024", take_threads},
+    LoadOption{"verify", false, "true or false", take_verify},
+    LoadOption{
+        "words", false, "the path of a word list",
+        [](const Json& value, OpenOptions& options) { return take_text(value, options.read.words_path); }},
 };
 
 std::string dump(const Json& value) {
