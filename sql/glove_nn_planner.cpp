@@ -32,9 +32,9 @@ class Planner {
     push_inputs();
     push_words();
     push_bounds();
+    info_->orderByConsumed = enabled(kOrder) && order_consumed();
     push_limit();
     plan_.reads_rank = (info_->colUsed >> kRank & 1) != 0;
-    info_->orderByConsumed = enabled(kOrder) && order_consumed();
     estimate();
     return finish(plan_.number(), plan_.encode());
   }
@@ -179,9 +179,10 @@ class Planner {
   }
 
   // A hint, never a cut: SQLite passes LIMIT even where it leaves out rows of ours itself. Worth asking for
-  // only if we were given every other condition.
+  // only if we were given every other condition, and our order is the one asked for.
   void push_limit() {
     if (!enabled(kLimitHint) || !sqlite_has(kSqliteVtabIn)) return;
+    if (info_->nOrderBy > 0 && !info_->orderByConsumed) return;
     std::optional<int> limit, offset;
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);

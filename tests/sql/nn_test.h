@@ -26,6 +26,16 @@ constexpr const char* kNnModel =
     "o'neil -1 2 0\n"
     "far -2 -3 -1\n";
 
+// kind and queries of each search that the process has made since one with this k, oldest first.
+inline Rows searches_since(Connection& db, const std::string& k) {
+  Rows made;
+  for (const Row& row : db.rows("SELECT kind, queries, k FROM glove_stats")) {
+    if (row[2] == k) break;
+    made.insert(made.begin(), {row[0], row[1]});
+  }
+  return made;
+}
+
 // A connection with the model loaded as 'm' and nothing else, and the ordinary table r(word, similarity,
 // rank, near) with the relation of every word.
 class NnTest : public ::testing::Test {

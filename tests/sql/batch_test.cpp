@@ -1,0 +1,110 @@
+// Many queries at once, and the same query again: how many searches the backend is asked for.
+#include <cstdlib>
+#include <random>
+
+#include "tests/sql/nn_test.h"
+
+namespace glove::testing {
+namespace {
+
+// A model of 2,500 words, and a second connection that takes each IN apart and remembers nothing.
+class Batch : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (sqlite3_libversion_number() < 3038000) GTEST_SKIP() << "SQLite before 3.38 hands no IN over whole";
+    unload_all(db);
+    std::mt19937 random(20);
+    std::normal_distribution<float> component;
+    std::string text;
+    for (int i = 0; i < 2500; ++i) {
+      text += "w" + std::to_string(i);
+      for (int j = 0; j < 6; ++j) text += ' ' + std::to_string(component(random));
+      text += '\n';
+    }
+    db.rows("SELECT glove_load(" + sql_text(folder.write("m.txt", text)) + ", 'm')");
+    db.rows("CREATE TEMP TABLE asked AS SELECT word AS tag FROM glove_words");
+    setenv("GLOVE_NN_DISABLE", "batch,cache", 1);
+    one_by_one.rows("CREATE TEMP TABLE asked AS SELECT word AS tag FROM glove_words");
+    one_by_one.rows("SELECT * FROM glove_nn('w1', NULL, 1)");  // the variable is read at the first use
+    unsetenv("GLOVE_NN_DISABLE");
+  }
+  void TearDown() override { unload_all(db); }
+
+  // kind and queries of each search that the statement made, oldest first.
+  Rows searches(const std::string& sql) {
+    one_by_one.rows("SELECT * FROM glove_nn('w0', NULL, 777)");  // a mark among the statistics
+    db.rows(sql);
+    return searches_since(db, "777");
+  }
+
+  TemporaryFolder folder;
+  Connection db;
+  Connection one_by_one;
+};
+
+TEST_F(Batch, 01_GivesTheSameRowsAsOneByOne) {
+  for (
+      const char* sql :
+      {"SELECT near, word, similarity, rank FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND k = 3 "
+       "ORDER BY near, rank",
+       "SELECT near, word, rank FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND rank BETWEEN 2 AND 4 "
+       "ORDER BY near, rank",
+       "SELECT near, word, rank FROM glove_nn WHERE near IN ('w1', 'w2', 'w3', 'nobody') ORDER BY near, rank",
+       "SELECT expr, word FROM glove_nn WHERE expr IN ('w1 + w2', 'w3', '2 * w4 - w5') AND k IN (1, 3) "
+       "ORDER BY expr, k, rank"}) {
+    const Rows expected = one_by_one.rows(sql);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(db.rows(sql), expected) << sql;
+  }
+}
+
+// In blocks: the memory does not grow with the number of queries.
+TEST_F(Batch, 02_IsOneSearchABlock) {
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN (SELECT tag FROM asked LIMIT 1000) AND k = 5"),
+            (Rows{{"batch", "1000"}}));
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND k = 5"),
+            (Rows{{"batch", "1024"}, {"batch", "1024"}, {"batch", "452"}}));
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN ('w1', 'w2', 'nobody', NULL) AND rank <= 5"),
+            (Rows{{"batch", "2"}}));
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN ('w1', 'w2') AND k IN (5, 6)"),
+            (Rows{{"batch", "2"}, {"batch", "2"}}));
+}
+
+TEST_F(Batch, 03_StopsWhereTheLimitDoes) {
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND k = 5 LIMIT 12"),
+            (Rows{{"batch", "3"}}));
+}
+
+TEST_F(Batch, 04_WithoutKEachQueryGrowsAsItIsRead) {
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN ('w1', 'w2') LIMIT 10"), (Rows{{"near", "1"}}));
+}
+
+// A join that meets a word again asks nobody; a model that was loaded since may answer in another way.
+TEST_F(Batch, 05_LateralJoinsRemember) {
+  const std::string sql =
+      "WITH c(tag) AS (VALUES ('w1'), ('w2'), ('w1'), ('w1'), ('w2')) "
+      "SELECT n.word FROM c JOIN glove_nn n ON n.near = c.tag AND n.k = 3";
+  EXPECT_EQ(searches(sql), (Rows{{"near", "1"}, {"near", "1"}}));
+  EXPECT_EQ(searches(sql), Rows());
+  db.rows("SELECT glove_load(" + sql_text(folder.write("o.txt", "a 1 2\nb 2 1\n")) + ", 'other')");
+  EXPECT_EQ(searches(sql), (Rows{{"near", "1"}, {"near", "1"}}));
+  db.rows("SELECT glove_unload('other')");
+  EXPECT_EQ(searches(sql), (Rows{{"near", "1"}, {"near", "1"}}));
+}
+
+// What is not read costs nothing: the similarity of one word is no search, its rank is one.
+TEST_F(Batch, 06_OneWordOfTheRelation) {
+  EXPECT_EQ(searches("SELECT similarity FROM glove_nn('w1') WHERE word = 'w2'"), (Rows{{"words", "1"}}));
+  EXPECT_EQ(searches("SELECT similarity FROM glove_nn('w1') WHERE word IN ('w2', 'w3')"),
+            (Rows{{"words", "1"}}));
+  EXPECT_EQ(searches("SELECT rank FROM glove_nn('w1') WHERE word = 'w2'"),
+            (Rows{{"words", "1"}, {"rank", "1"}}));
+  const Rows expected = one_by_one.rows(
+      "SELECT word, similarity, rank FROM glove_nn('w1') WHERE word > 'w17' AND word < 'w18'");
+  for (const Row& row : expected)
+    EXPECT_EQ(db.rows("SELECT word, similarity, rank FROM glove_nn('w1') WHERE word = " + sql_text(row[0])),
+              Rows{row});
+}
+
+}  // namespace
+}  // namespace glove::testing

@@ -1,0 +1,85 @@
+// Long searches that are told to stop.
+#include <atomic>
+#include <thread>
+
+#include "tests/sql/nn_test.h"
+
+namespace glove::testing {
+namespace {
+
+// A model over which the first block of a batch takes a few hundred milliseconds.
+class Interrupt : public ::testing::Test {
+ protected:
+  static constexpr const char* kLongStatement =
+      "SELECT count(*) FROM glove_nn WHERE near IN (SELECT word FROM glove_words) AND k = 4000";
+
+  void SetUp() override {
+    unload_all(db);
+    std::string text;
+    for (int i = 0; i < 4000; ++i) {
+      text += "w" + std::to_string(i);
+      for (int j = 1; j <= 100; ++j) text += ' ' + std::to_string((i * j * 7919) % 1009 - 504);
+      text += '\n';
+    }
+    db.rows("SELECT glove_load(" + sql_text(folder.write("m.txt", text)) + ", 'm')");
+    db.rows("SELECT * FROM glove_nn('w0', NULL, 777)");  // a mark among the statistics
+  }
+  void TearDown() override {
+    sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+    unload_all(db);
+  }
+
+  int run(const char* sql) { return sqlite3_exec(db.handle(), sql, nullptr, nullptr, nullptr); }
+
+  TemporaryFolder folder;
+  Connection db;
+};
+
+// SQLite itself would notice when the first block is done; then the block would be among the statistics.
+TEST_F(Interrupt, 01_FromAnotherThread) {
+  std::atomic<bool> ended = false;
+  std::thread other([&] {
+    while (!ended) {  // as often as it takes: the first may come before the statement starts
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      sqlite3_interrupt(db.handle());
+    }
+  });
+  const int code = run(kLongStatement);
+  ended = true;
+  other.join();
+  EXPECT_EQ(code, SQLITE_INTERRUPT);
+  EXPECT_EQ(searches_since(db, "777"), Rows());
+  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('w7', NULL, 1)").size(), 1U) << "the next statement works";
+}
+
+// SQLite's own steps before the first row ask the handler some 400 times; the calls after that are ours.
+TEST_F(Interrupt, 02_ByAProgressHandler) {
+  int calls = 0;
+  const auto stop = [](void* data) { return ++*static_cast<int*>(data) > 600 ? 1 : 0; };
+  sqlite3_progress_handler(db.handle(), 100, stop, &calls);
+  EXPECT_EQ(run(kLongStatement), SQLITE_INTERRUPT);
+  EXPECT_EQ(calls, 601);
+  sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+  EXPECT_EQ(searches_since(db, "777"), Rows());
+}
+
+// The statement that asks is gone when the callback returns: the connection closes (the fixture's destructor
+// looks).
+TEST_F(Interrupt, 03_NothingStaysOpen) {
+  int calls = 0;
+  const auto count = [](void* data) { return ++*static_cast<int*>(data), 0; };
+  sqlite3_progress_handler(db.handle(), 1000, count, &calls);
+  sqlite3_stmt* statement = nullptr;
+  ASSERT_EQ(sqlite3_prepare_v2(db.handle(),
+                               "SELECT word FROM glove_nn WHERE near IN (SELECT word FROM glove_words WHERE "
+                               "id < 500) AND k = 4000",
+                               -1, &statement, nullptr),
+            SQLITE_OK);
+  ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
+  EXPECT_EQ(sqlite3_next_stmt(db.handle(), nullptr), statement);
+  EXPECT_EQ(sqlite3_next_stmt(db.handle(), statement), nullptr);
+  sqlite3_finalize(statement);
+}
+
+}  // namespace
+}  // namespace glove::testing

@@ -1,0 +1,178 @@
+// The plans that SQLite makes of joins with glove_nn, pinned: where the search stands, what it is given, and
+// that no sorter is there where rows come in order. docs/joins.md explains them.
+#include "tests/sql/nn_test.h"
+
+namespace glove::testing {
+namespace {
+
+// No model is loaded, so the costs are those of a usual one (400,000 words of 100 components).
+class Planner : public NnTest {
+ protected:
+  void SetUp() override {
+    if (sqlite3_libversion_number() < 3038000) GTEST_SKIP() << "SQLite before 3.38 makes other plans";
+    unload_all(db);
+    db.rows(
+        "CREATE TEMP TABLE items(id INTEGER PRIMARY KEY, tag TEXT);"
+        "CREATE TEMP TABLE docs(id INTEGER PRIMARY KEY, word TEXT); CREATE INDEX temp.docs_word ON "
+        "docs(word)");
+  }
+
+  // 100,000 rows in both tables, and SQLite knows it.
+  void fill() {
+    db.rows(
+        "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c WHERE i < 100000) "
+        "INSERT INTO items SELECT i, 'w' || i FROM c; INSERT INTO docs SELECT * FROM items; ANALYZE temp");
+  }
+};
+
+TEST_F(Planner, 01_ALateralJoinSearchesOnceARow) {
+  const std::string sql = "SELECT i.id, n.word FROM items i JOIN glove_nn n ON n.near = i.tag AND n.k = 5";
+  const std::string expected = "SCAN i\nSCAN n VIRTUAL TABLE INDEX 0:near= k=\n";
+  EXPECT_EQ(plan(sql), expected);
+  fill();
+  EXPECT_EQ(plan(sql), expected);
+  EXPECT_EQ(plan("SELECT i.id, n.word FROM glove_nn n JOIN items i ON n.near = i.tag AND n.k = 5"), expected);
+}
+
+TEST_F(Planner, 02_ABatchIsOneSearch) {
+  const std::string sql =
+      "SELECT n.near, n.word, n.rank FROM glove_nn n WHERE n.near IN (SELECT tag FROM items) AND "
+      "n.k = 5 ORDER BY n.near, n.rank";
+  const std::string expected = "SCAN n VIRTUAL TABLE INDEX 2:near[] k=\nLIST SUBQUERY 1\n  SCAN items\n";
+  EXPECT_EQ(plan(sql), expected);
+  fill();
+  EXPECT_EQ(plan(sql), expected);
+}
+
+// The search is made once and never in the inner loop, whatever the table's size and indexes.
+TEST_F(Planner, 03_RowsOfATableByTheWordsFound) {
+  const std::string indexed = "SELECT d.id FROM docs d JOIN glove_nn('king', NULL, 10) n ON d.word = n.word";
+  const std::string plain = "SELECT i.id FROM items i JOIN glove_nn('king', NULL, 10) n ON i.tag = n.word";
+  const std::string search = "SCAN n VIRTUAL TABLE INDEX 0:near= expr= k=\n";
+  EXPECT_EQ(plan(indexed), search + "SEARCH d USING COVERING INDEX docs_word (word=?)\n");
+  EXPECT_TRUE(plan(plain).starts_with(search)) << plan(plain);
+  fill();
+  EXPECT_EQ(plan(indexed), search + "SEARCH d USING COVERING INDEX docs_word (word=?)\n");
+  EXPECT_TRUE(plan(plain).starts_with(search)) << plan(plain);
+}
+
+TEST_F(Planner, 04_TheNearestRowsOfALargeTableInOrder) {
+  fill();
+  EXPECT_EQ(
+      plan("SELECT d.id FROM glove_nn('king') n JOIN docs d ON d.word = n.word ORDER BY n.rank LIMIT 10"),
+      "SCAN n VIRTUAL TABLE INDEX 2:near=\nSEARCH d USING COVERING INDEX docs_word (word=?)\n");
+}
+
+// One row of ours, and its similarity: no search at all, one row of the model.
+TEST_F(Planner, 05_TheSimilarityOfAFewRows) {
+  fill();
+  EXPECT_EQ(
+      plan("SELECT i.id, n.similarity FROM items i JOIN glove_nn('king') n ON n.word = i.tag WHERE i.id < 5"),
+      "SEARCH i USING INTEGER PRIMARY KEY (rowid<?)\nSCAN n VIRTUAL TABLE INDEX 0:near= word=\n");
+}
+
+TEST_F(Planner, 06_QueryExpansionAcrossTwoLargeTables) {
+  fill();
+  EXPECT_EQ(plan("SELECT i.id, d.id FROM items i JOIN glove_nn n ON n.near = i.tag AND n.k = 5 "
+                 "JOIN docs d ON d.word = n.word WHERE i.id < 100"),
+            "SEARCH i USING INTEGER PRIMARY KEY (rowid<?)\nSCAN n VIRTUAL TABLE INDEX 0:near= k=\n"
+            "SEARCH d USING COVERING INDEX docs_word (word=?)\n");
+  EXPECT_EQ(plan("SELECT d.id FROM glove_nn n JOIN docs d ON d.word = n.word "
+                 "WHERE n.near IN (SELECT tag FROM items WHERE id < 100) AND n.k = 5"),
+            "SCAN n VIRTUAL TABLE INDEX 0:near[] k=\nLIST SUBQUERY 1\n"
+            "  SEARCH items USING INTEGER PRIMARY KEY (rowid<?)\n"
+            "SEARCH d USING COVERING INDEX docs_word (word=?)\n");
+}
+
+TEST_F(Planner, 07_OrdersThatNeedNoSorter) {
+  for (const char* order : {"rank", "similarity DESC", "similarity DESC, rank", "rank, word", "near, rank",
+                            "near DESC, k, rank, similarity"}) {
+    const std::string sql = std::string("SELECT word FROM glove_nn('king') WHERE k = 5 ORDER BY ") + order;
+    EXPECT_EQ(plan(sql).find("TEMP B-TREE"), std::string::npos) << sql << "\n" << plan(sql);
+  }
+  for (const char* order :
+       {"near, rank", "near, similarity DESC", "near, similarity DESC, rank", "k, near, rank"}) {
+    const std::string sql =
+        std::string("SELECT word FROM glove_nn WHERE near IN ('a', 'b') AND k = 5 ORDER BY ") + order;
+    EXPECT_EQ(plan(sql).find("TEMP B-TREE"), std::string::npos) << sql << "\n" << plan(sql);
+  }
+}
+
+TEST_F(Planner, 08_OrdersThatNeedOne) {
+  for (const char* order : {"rank DESC", "similarity", "similarity DESC, word", "word"}) {
+    const std::string sql = std::string("SELECT word FROM glove_nn('king') ORDER BY ") + order;
+    EXPECT_NE(plan(sql).find("USE TEMP B-TREE FOR ORDER BY"), std::string::npos) << sql << "\n" << plan(sql);
+  }
+  for (const char* order : {"rank", "similarity DESC", "near DESC, rank", "near, similarity"}) {
+    const std::string sql =
+        std::string("SELECT word FROM glove_nn WHERE near IN ('a', 'b') ORDER BY ") + order;
+    EXPECT_NE(plan(sql).find("USE TEMP B-TREE"), std::string::npos) << sql << "\n" << plan(sql);
+  }
+}
+
+TEST_F(Planner, 09_ConditionsOnRows) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"rank <= 3", "2:near= rank<="},
+      {"rank = 3", "2:near= rank="},
+      {"rank BETWEEN 2 AND 3", "2:near= rank>= rank<="},
+      {"rank IN (1, 2)", "2:near="},
+      {"similarity > 0.5", "0:near= similarity>="},
+      {"word = 'queen'", "0:near= word="},
+      {"word = 'queen' COLLATE NOCASE", "0:near="},
+      {"word COLLATE NOCASE = 'queen'", "0:near="},
+      {"word IN ('queen', 'prince')", "0:near= word[]"},
+      {"word = 'queen' AND rank < 3", "2:near= word= rank<="},
+      {"word LIKE 'q%'", "0:near="},
+      {"similarity > 0.5 LIMIT 3", "0:near= similarity>= limit"},
+      {"word LIKE 'q%' LIMIT 3", "0:near="},
+      {"near IS NOT NULL LIMIT 3", "0:near="},
+  };
+  for (const auto& [condition, index] : cases) {
+    const std::string text = plan("SELECT word FROM glove_nn('king') WHERE " + std::string(condition));
+    EXPECT_EQ(text.substr(0, text.find('\n')), std::string("SCAN glove_nn VIRTUAL TABLE INDEX ") + index)
+        << condition;
+  }
+}
+
+// LIMIT sizes the first piece, where SQLite leaves no row of ours out and wants our order.
+TEST_F(Planner, 10_Limits) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"LIMIT 3", "near= limit"},
+      {"LIMIT 3 OFFSET 4", "near= limit offset"},
+      {"ORDER BY similarity DESC LIMIT 3", "near= limit"},
+      {"ORDER BY word LIMIT 3", "near="},
+  };
+  for (const auto& [end, index] : cases) {
+    const std::string text = plan("SELECT word FROM glove_nn('king') " + std::string(end));
+    EXPECT_EQ(text.substr(0, text.find('\n')), std::string("SCAN glove_nn VIRTUAL TABLE INDEX 0:") + index)
+        << end;
+  }
+}
+
+TEST_F(Planner, 11_EachBranchOfAnOrIsASearch) {
+  EXPECT_EQ(
+      plan("SELECT word FROM glove_nn WHERE (near = 'king' AND rank <= 3) OR (near = 'man' AND rank <= 2)"),
+      "MULTI-INDEX OR\n  INDEX 1\n    SCAN glove_nn VIRTUAL TABLE INDEX 2:near= rank<=\n"
+      "  INDEX 2\n    SCAN glove_nn VIRTUAL TABLE INDEX 2:near= rank<=\n");
+  EXPECT_EQ(plan("SELECT word FROM glove_nn WHERE near IN ('king', 'man')"),
+            "SCAN glove_nn VIRTUAL TABLE INDEX 0:near[]\n");
+}
+
+TEST_F(Planner, 12_GroupsComeTogether) {
+  EXPECT_EQ(plan("SELECT near, count(*) FROM glove_nn WHERE near IN ('a', 'b') AND k = 3 GROUP BY near"),
+            "SCAN glove_nn VIRTUAL TABLE INDEX 0:near[] k=\n");
+}
+
+// Of a small model the whole relation is cheap; of a usual one, the similarity of 100,000 words alone is
+// cheaper.
+TEST_F(Planner, 13_CostsFollowTheModel) {
+  fill();
+  const std::string sql = "SELECT d.id, n.similarity FROM docs d JOIN glove_nn('king') n ON n.word = d.word";
+  EXPECT_EQ(plan(sql), "SCAN d\nSCAN n VIRTUAL TABLE INDEX 0:near= word=\n");
+  db.rows("SELECT glove_load(" + sql_text(folder.write("m.txt", kNnModel)) + ", 'm')");
+  EXPECT_EQ(plan(sql),
+            "SCAN n VIRTUAL TABLE INDEX 0:near=\nSEARCH d USING COVERING INDEX docs_word (word=?)\n");
+}
+
+}  // namespace
+}  // namespace glove::testing
