@@ -2,8 +2,10 @@
 // registry, once a process, and registers each SQL object with the connection.
 #include <initializer_list>
 #include <mutex>
+#include <string>
 
 #include "search/cpu/cpu_backend.h"
+#include "search/log.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
 #ifdef GLOVE_WITH_CUDA
@@ -25,11 +27,17 @@ constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_glove_version,
 };
 
+// What nobody asked about goes where SQLite's own warnings go (SQLITE_CONFIG_LOG; the shell's .log).
+void log_to_sqlite(const std::string& message) {
+  sqlite3_log(SQLITE_WARNING, "glove: %s", message.c_str());
+}
+
 // Everything that a process does once, the backends in the order in which 'auto' tries them. The pointer
 // table is set here and not by every connection, so threads that open connections at the same time do not
 // race for it.
 void set_up_process(const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api);
+  glove::set_log_sink(log_to_sqlite);
 #ifdef GLOVE_WITH_CUDA
   glove::register_backend(glove::make_cuda_backend());
 #endif
