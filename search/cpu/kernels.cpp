@@ -1,9 +1,19 @@
 #include "search/cpu/kernels.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace glove::cpu {
 namespace {
 
 #if defined(__x86_64__)
+// __builtin_cpu_supports does not know this one in every compiler.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 bool has_sse4() {
   return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
          __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
@@ -13,7 +23,7 @@ bool has_sse4() {
 bool has_avx2() {
   return has_sse4() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("f16c");
+         has_f16c();
 }
 
 bool has_avx512() {

@@ -61,7 +61,7 @@ TEST(CpuDispatch, AnUnknownTargetIsAnErrorThatListsTheTargets) {
 TEST(CpuBackend, AThousandWordsGiveTheReferencesRows) {
   SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(3);
-  const Matrix matrix = clustered(6000, 100, random);
+  const Matrix matrix = clustered(6000 / kShare, 100, random);
   const ModelPtr model = make_model(matrix);
   std::vector<Query> queries;
   for (int i = 0; i < 1000; ++i)

@@ -48,7 +48,7 @@ Matrix strange_matrix(std::mt19937_64& random) {
 TEST(Property, RandomModelsGiveTheReferencesRows) {
   SCOPED_TRACE(seed_text());
   const std::vector<Variant> variants = all_variants({1, 2, 7});
-  for (uint64_t round = 0; round < 3000; ++round) {
+  for (uint64_t round = 0; round < 5000 / kShare; ++round) {
     std::mt19937_64 random = make_random(1000 + round);
     const Matrix matrix = strange_matrix(random);
     const ModelPtr model = make_model(matrix);

@@ -12,6 +12,13 @@
 
 namespace glove::test {
 
+// Sanitizers cost a factor of ten or more: tests do a part of their work under them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kShare = 10;
+#else
+constexpr int64_t kShare = 1;
+#endif
+
 // The seed of this run: $GLOVE_TEST_SEED, or a fresh one. Print it with SCOPED_TRACE(seed_text()).
 uint64_t test_seed();
 std::string seed_text();
