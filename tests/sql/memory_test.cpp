@@ -1,0 +1,190 @@
+// Short memory: every allocation that SQLite makes for us fails once, in turn. The statement then ends in
+// SQLITE_NOMEM or in its right rows, nothing leaks, and the connection works on.
+//
+// A program of its own, because SQLite's allocator can only be replaced before its first use.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+namespace glove::testing {
+namespace {
+
+// SQLite's allocator, with a count of what is out and one allocation that fails.
+struct FailingAllocator {
+  sqlite3_mem_methods real;
+  long outstanding = 0;
+  long until_failure = -1;  // allocations that succeed before one fails; -1: none fails
+  bool failed = false;
+};
+FailingAllocator allocator;
+
+bool fails() {
+  if (allocator.until_failure < 0) return false;
+  if (allocator.until_failure-- > 0) return false;
+  allocator.failed = true;
+  return true;
+}
+
+void* failing_malloc(int size) {
+  if (fails()) return nullptr;
+  void* memory = allocator.real.xMalloc(size);
+  if (memory != nullptr) ++allocator.outstanding;
+  return memory;
+}
+
+void* failing_realloc(void* memory, int size) {
+  return fails() ? nullptr : allocator.real.xRealloc(memory, size);
+}
+
+void counting_free(void* memory) {
+  if (memory != nullptr) --allocator.outstanding;
+  allocator.real.xFree(memory);
+}
+
+void install_allocator() {
+  ASSERT_EQ(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &allocator.real), SQLITE_OK);
+  sqlite3_mem_methods methods = allocator.real;
+  methods.xMalloc = failing_malloc;
+  methods.xRealloc = failing_realloc;
+  methods.xFree = counting_free;
+  ASSERT_EQ(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
+  // Without look-aside memory every allocation comes to us.
+  ASSERT_EQ(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK);
+  ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
+}
+
+class Memory : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { install_allocator(); }
+
+  void SetUp() override {
+    file_ = ::testing::TempDir() + "glove_memory_test_" + std::to_string(getpid()) + ".txt";
+    std::ofstream(file_) << "king 1 2 2\nqueen 1 2 3\nman 2 1 0\nwoman 2 1 1\n";
+  }
+  void TearDown() override { std::remove(file_.c_str()); }
+
+  // All rows as one text, or "" with *code set.
+  static std::string run(sqlite3* db, const std::string& sql, int* code) {
+    std::string rows;
+    const auto append = [](void* data, int columns, char** values, char**) {
+      for (int i = 0; i < columns; ++i)
+        *static_cast<std::string*>(data) += std::string(values[i] == nullptr ? "NULL" : values[i]) + ' ';
+      return 0;
+    };
+    *code = sqlite3_exec(db, sql.c_str(), append, &rows, nullptr);
+    return rows;
+  }
+
+  static sqlite3* open() {
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(":memory:", &db), SQLITE_OK);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, nullptr);
+    EXPECT_EQ(sqlite3_load_extension(db, GLOVE_EXTENSION, nullptr, nullptr), SQLITE_OK);
+    return db;
+  }
+
+  // Runs the statement with its first, second, ... allocation failing, until none fails.
+  void fail_each_allocation(const std::string& before, const std::string& sql, const std::string& expected) {
+    for (long n = 0;; ++n) {
+      ASSERT_LT(n, 100000) << "no end of allocations in " << sql;
+      const long outstanding = allocator.outstanding;
+      sqlite3* db = open();
+      int code = SQLITE_OK;
+      run(db, before, &code);
+      ASSERT_EQ(code, SQLITE_OK) << sqlite3_errmsg(db) << " in " << before;
+      allocator.failed = false;
+      allocator.until_failure = n;
+      const std::string rows = run(db, sql, &code);
+      allocator.until_failure = -1;
+      if (code == SQLITE_OK)
+        EXPECT_EQ(rows, expected) << "allocation " << n << " of " << sql;
+      else
+        EXPECT_EQ(code, SQLITE_NOMEM) << "allocation " << n << " of " << sql << ": " << sqlite3_errmsg(db);
+      int next_code = SQLITE_OK;
+      run(db, before, &next_code);
+      EXPECT_EQ(run(db, sql, &next_code), expected) << "after allocation " << n << " had failed in " << sql;
+      EXPECT_EQ(next_code, SQLITE_OK);
+      ASSERT_EQ(sqlite3_close(db), SQLITE_OK);
+      ASSERT_EQ(allocator.outstanding, outstanding) << "leaked when allocation " << n << " failed in " << sql;
+      if (!allocator.failed) return;
+    }
+  }
+
+  std::string load() const { return "SELECT glove_load('" + file_ + "', 'm');"; }
+
+  std::string file_;
+};
+
+TEST_F(Memory, 01_Opening) {
+  for (long n = 0;; ++n) {
+    const long outstanding = allocator.outstanding;
+    allocator.failed = false;
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(":memory:", &db), SQLITE_OK);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, nullptr);
+    allocator.until_failure = n;
+    const int code = sqlite3_load_extension(db, GLOVE_EXTENSION, nullptr, nullptr);
+    allocator.until_failure = -1;
+    EXPECT_TRUE(allocator.failed || code == SQLITE_OK) << code;
+    sqlite3_close(db);
+    ASSERT_EQ(allocator.outstanding, outstanding) << "leaked when allocation " << n << " failed";
+    if (!allocator.failed) break;
+  }
+}
+
+TEST_F(Memory, 02_Loading) {
+  fail_each_allocation("SELECT 1", load(), "m ");
+}
+
+TEST_F(Memory, 03_Unloading) {
+  fail_each_allocation(load(), "SELECT glove_unload('m') IS NULL OR 1", "1 ");
+}
+
+TEST_F(Memory, 04_Searching) {
+  fail_each_allocation(load(), "SELECT word, rank FROM glove_nn('king', NULL, 2)", "queen 1 woman 2 ");
+  fail_each_allocation(load(), "SELECT word FROM glove_nn('king') WHERE word = 'woman' OR rank = 1",
+                       "queen woman ");
+  fail_each_allocation(load(), "SELECT word FROM glove_nn('king') WHERE word IN ('woman', 'x') LIMIT 5",
+                       "woman ");
+}
+
+TEST_F(Memory, 05_Batches) {
+  fail_each_allocation(
+      load(), "SELECT near, word FROM glove_nn WHERE near IN ('king', 'man') AND k = 1 ORDER BY near",
+      "king queen man woman ");
+  fail_each_allocation(
+      load(),
+      "SELECT expr, word FROM glove_nn WHERE expr IN ('king - man', 'man') AND k IN (1) ORDER BY expr",
+      "king - man queen man woman ");
+}
+
+TEST_F(Memory, 06_Joins) {
+  fail_each_allocation(
+      load(),
+      "WITH t(tag) AS (VALUES ('king'), ('man')) SELECT t.tag, n.word FROM t LEFT JOIN glove_nn n ON "
+      "n.near = t.tag AND n.k = 1",
+      "king queen man woman ");
+}
+
+// An error whose message cannot be stored is still an error.
+TEST_F(Memory, 07_Errors) {
+  for (long n = 0;; ++n) {
+    sqlite3* db = open();
+    int code = SQLITE_OK;
+    run(db, load(), &code);
+    allocator.failed = false;
+    allocator.until_failure = n;
+    run(db, "SELECT * FROM glove_nn('king', NULL, -1)", &code);
+    allocator.until_failure = -1;
+    EXPECT_TRUE(code == SQLITE_ERROR || code == SQLITE_NOMEM) << code;
+    sqlite3_close(db);
+    if (!allocator.failed) break;
+  }
+}
+
+}  // namespace
+}  // namespace glove::testing
