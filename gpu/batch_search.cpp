@@ -40,7 +40,7 @@ double microseconds_between(const Event& begin, const Event& end) {
 struct BatchSearch::Layout {
   int64_t queries, padded, fragments, vectors, parameters, sizes, copied;
   int64_t sample_best, thresholds, lists, device_bytes;
-  int64_t answer_capacity, answer_sizes, answer_ids, answer_dots, answer_bytes;
+  int64_t answer_capacity, answer_sizes, answer_ids, answer_dots, answer_norms, answer_bytes;
 
   Layout(const DeviceModel& model, const BatchPlan& plan, int64_t query_count, int64_t wanted)
       : queries(query_count), padded((query_count + 31) / 32 * 32) {
@@ -59,6 +59,7 @@ struct BatchSearch::Layout {
     answer_sizes = answer.take(queries * 4);
     answer_ids = answer.take(queries * answer_capacity * 4);
     answer_dots = answer.take(queries * answer_capacity * 8);
+    answer_norms = answer.take(queries * answer_capacity * 8);
     answer_bytes = answer.size();
   }
 };
@@ -143,6 +144,7 @@ Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, con
   scan_.answer_sizes = answer_.as<int32_t>(layout.answer_sizes);
   scan_.answer_ids = answer_.as<int32_t>(layout.answer_ids);
   scan_.answer_dots = answer_.as<double>(layout.answer_dots);
+  scan_.answer_norms = answer_.as<double>(layout.answer_norms);
 
   const cudaStream_t stream = stream_.get();
   const auto record = [&](int i) { return cuda_status(cudaEventRecord(events_[i].get(), stream), "timing"); };
@@ -187,8 +189,10 @@ Status BatchSearch::run(const DeviceModel& model, const BatchShape& shape, const
         const size_t begin = i * scan_.answer_capacity;
         const size_t end = begin + static_cast<size_t>(size);
         candidates.ids.assign(scan_.answer_ids + begin, scan_.answer_ids + end);
-        if (model.vectors != nullptr)
+        if (model.vectors != nullptr) {
           candidates.dots.assign(scan_.answer_dots + begin, scan_.answer_dots + end);
+          candidates.norms_squared.assign(scan_.answer_norms + begin, scan_.answer_norms + end);
+        }
         cost.candidates += size;
       }
       answers.push_back(std::move(candidates));

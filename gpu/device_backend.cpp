@@ -122,38 +122,29 @@ Result<std::shared_ptr<ResidentModel>> DeviceBackend::upload(const ModelPtr& mod
 }
 
 Status DeviceBackend::prepare(const ModelPtr& model) {
+  return resident(model).status();
+}
+
+// The model on the device; uploads it if it is not there, and waits if another thread is doing that.
+Result<std::shared_ptr<ResidentModel>> DeviceBackend::resident(const ModelPtr& model) {
   GLOVE_RETURN_IF_ERROR(available());
   const std::shared_ptr<Entry> entry = entry_of(model->id(), true);
   const std::lock_guard lock(entry->mutex);
-  if (entry->resident) return {};
+  if (entry->resident) return entry->resident;
   entry->uploading = true;
   auto uploaded = upload(model);
   {
     const std::lock_guard state_lock(mutex_);
     if (uploaded.ok()) {
-      entry->resident = std::move(uploaded).value();
+      entry->resident = uploaded.value();
       entry->failure.reset();
     } else {
       entry->failure = uploaded.error();
     }
     entry->uploading = false;
   }
-  if (!entry->failure) return {};
-  note_error(*entry->failure);
-  return *entry->failure;
-}
-
-// The model on the device, uploaded again if somebody released it since prepare().
-Result<std::shared_ptr<ResidentModel>> DeviceBackend::resident(const ModelPtr& model) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    GLOVE_RETURN_IF_ERROR(available());
-    if (const std::shared_ptr<Entry> entry = entry_of(model->id(), false)) {
-      const std::lock_guard lock(mutex_);
-      if (entry->resident) return entry->resident;
-    }
-    GLOVE_RETURN_IF_ERROR(prepare(model));
-  }
-  return Error{ErrorCode::kUnavailable, model->path() + " was released while it was searched"};
+  if (!uploaded.ok()) note_error(uploaded.error());
+  return uploaded;
 }
 
 Result<std::vector<Candidates>> DeviceBackend::propose(const ModelPtr& model, std::span<const Query> queries,

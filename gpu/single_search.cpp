@@ -45,7 +45,7 @@ Status SingleSearch::reserve(const DeviceModel& model, int64_t capacity) {
   GLOVE_RETURN_IF_ERROR(tile_upper_.reserve(tile_count(model.words) * 4));
   if (capacity > capacity_) {
     capacity_ = 0;
-    GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * 12));
+    GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * 20));
     capacity_ = capacity;
   }
   return {};
@@ -72,18 +72,22 @@ Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleSc
                      "copying the query");
 }
 
+bool SingleSearch::arrived(uint32_t sequence) const {
+  auto* done = done_.as<ScanDone>();
+  return std::atomic_ref<uint64_t>(done->candidates).load(std::memory_order_acquire) >> 32 == sequence &&
+         std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 == sequence;
+}
+
 // Spins: the answer comes sooner than a sleeping thread wakes up.
 Status SingleSearch::wait(uint32_t sequence, const InterruptCheck& interrupted) {
-  auto* done = done_.as<ScanDone>();
-  const std::atomic_ref<uint32_t> arrived(done->sequence);
   auto check_at = Clock::now() + kCheckEvery;
-  while (arrived.load(std::memory_order_acquire) != sequence) {
+  while (!arrived(sequence)) {
     pause_briefly();
     if (Clock::now() < check_at) continue;
     check_at = Clock::now() + kCheckEvery;
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state != cudaSuccess && state != cudaErrorNotReady) return cuda_failure(state, "scanning");
-    if (state == cudaSuccess && arrived.load(std::memory_order_acquire) != sequence)
+    if (state == cudaSuccess && !arrived(sequence))
       return {ErrorCode::kUnavailable, "CUDA: a scan ended without an answer"};
     if (interrupted && interrupted()) {
       GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream_.get()), "scanning"));
@@ -93,12 +97,13 @@ Status SingleSearch::wait(uint32_t sequence, const InterruptCheck& interrupted) 
   return {};
 }
 
-Status SingleSearch::launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
-                            const InterruptCheck& interrupted) {
+Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
+                                      const InterruptCheck& interrupted) {
   scan.codes = model.codes;
   scan.scales = model.scales;
   scan.residuals = model.residuals;
   scan.vectors = model.vectors;
+  scan.norms_squared = model.norms_squared;
   scan.tiles = static_cast<int32_t>(tile_count(model.words));
   scan.groups = static_cast<int32_t>(component_groups(model.dims));
   scan.dims = static_cast<int32_t>(model.dims);
@@ -109,10 +114,12 @@ Status SingleSearch::launch(const DeviceModel& model, const ScanShape& shape, Si
   scan.tile_upper = tile_upper_.as<float>();
   scan.capacity = static_cast<uint32_t>(capacity_);
   scan.dots = answer_.as<double>();
-  scan.ids = answer_.as<int32_t>(capacity_ * 8);
+  scan.norms = answer_.as<double>(capacity_ * 8);
+  scan.ids = answer_.as<int32_t>(capacity_ * 16);
   scan.done = done_.as<ScanDone>();
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_single_scan(scan, shape, stream_.get()), "launching a scan"));
-  return wait(scan.sequence, interrupted);
+  GLOVE_RETURN_IF_ERROR(wait(scan.sequence, interrupted));
+  return static_cast<uint32_t>(done_.as<ScanDone>()->candidates);
 }
 
 Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& shape, const Query& query,
@@ -125,24 +132,26 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
   scan.wanted = static_cast<int32_t>(wanted);
   scan.count_every_row = count_every_row(model.words, wanted) ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
-  GLOVE_RETURN_IF_ERROR(launch(model, shape, scan, interrupted));
-  const ScanDone done = *done_.as<ScanDone>();
-  if (done.candidates > scan.capacity) {  // never cut: once more with room for all
-    GLOVE_RETURN_IF_ERROR(reserve(model, int64_t{done.candidates} + kFirstCapacity));
-    GLOVE_RETURN_IF_ERROR(launch(model, shape, scan, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(model, shape, scan, interrupted));
+  if (count > scan.capacity) {  // never cut: once more with room for all
+    GLOVE_RETURN_IF_ERROR(reserve(model, int64_t{count} + kFirstCapacity));
+    GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, interrupted));
   }
-  const auto count = static_cast<size_t>(done.candidates);
   Candidates result;
   result.ids.assign(scan.ids, scan.ids + count);
-  if (model.vectors != nullptr) result.dots.assign(scan.dots, scan.dots + count);
+  if (model.vectors != nullptr) {
+    result.dots.assign(scan.dots, scan.dots + count);
+    result.norms_squared.assign(scan.norms, scan.norms + count);
+  }
 
-  const double select_us = static_cast<double>(done.select_ns) * 1e-3;
-  const double rescore_us = static_cast<double>(done.rescore_ns) * 1e-3;
+  const uint64_t times = done_.as<ScanDone>()->times;
+  const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;
+  const double rescore_us = static_cast<double>(times & 0xffff) * kTimeUnit * 1e-3;
   const double wall_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   cost.select_us += select_us;
   cost.rescore_us += rescore_us;
   cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // packing and launching included
-  cost.candidates += static_cast<int64_t>(count);
+  cost.candidates += int64_t{count};
   cost.rows_scanned += model.words;
   cost.bytes_scanned += bytes_read(model);
   return result;

@@ -25,9 +25,10 @@ class SingleSearch {
  private:
   Status reserve(const DeviceModel& model, int64_t capacity);
   Status pack(const DeviceModel& model, const Query& query, SingleScan& scan);
+  bool arrived(uint32_t sequence) const;
   Status wait(uint32_t sequence, const InterruptCheck& interrupted);
-  Status launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
-                const InterruptCheck& interrupted);
+  Result<uint32_t> launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
+                          const InterruptCheck& interrupted);
 
   Stream stream_;
   DeviceMemory counters_;  // two ScanCounters, used in turn

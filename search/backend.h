@@ -20,6 +20,8 @@ namespace glove {
 struct Candidates {
   std::vector<int32_t> ids;  // each once, any order
   std::vector<double> dots;  // D(q, x) for each id if the backend has rescored, else empty
+  // D(x, x) for each id, or empty: the model's own are a cache miss a row, which a thousand rows feel.
+  std::vector<double> norms_squared;
 };
 
 // What a scan cost. A backend adds to it; the engine adds its own stages.

@@ -18,14 +18,18 @@ constexpr size_t kRowsBetweenChecks =
 constexpr size_t kDotsBetweenChecks = 4096;
 constexpr int64_t kProbedRanks = 1024;  // rank_of searches for these before it scores every row
 
+bool is_excluded(const Query& query, int32_t id) {
+  return std::binary_search(query.excluded.begin(), query.excluded.end(), id);
+}
+
 bool is_admissible(const Model& model, const Query& query, int32_t id) {
-  return model.norm_squared(id) > 0 && !std::binary_search(query.excluded.begin(), query.excluded.end(), id);
+  return model.norm_squared(id) > 0 && !is_excluded(query, id);
 }
 
 // Appends the row with its similarity. A damaged model file, which nobody has read yet, may hold NaN: such a
 // row is left out, because no order could place it.
-void append_row(const Model& model, const Query& query, int32_t id, double dot, std::vector<Neighbor>& rows) {
-  const double similarity = cosine_from_dots(dot, query.norm_squared, model.norm_squared(id));
+void append_row(const Query& query, int32_t id, double dot, double norm_squared, std::vector<Neighbor>& rows) {
+  const double similarity = cosine_from_dots(dot, query.norm_squared, norm_squared);
   if (!std::isnan(similarity)) rows.push_back({id, similarity});
 }
 
@@ -54,7 +58,7 @@ Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& q
     if (excluded != query.excluded.end() && *excluded == id) {
       ++excluded;
     } else if (model.norm_squared(id) > 0) {
-      append_row(model, query, id, dots[i], rows);
+      append_row(query, id, dots[i], model.norm_squared(id), rows);
     }
   }
   return rows;
@@ -67,14 +71,18 @@ std::vector<Neighbor> rescore(const Model& model, const Query& query, const Cand
   rows.reserve(candidates.ids.size());
   for (size_t i = 0; i < candidates.ids.size(); ++i) {
     const int32_t id = candidates.ids[i];
-    if (!is_admissible(model, query, id)) continue;
+    const double norm_squared =
+        candidates.norms_squared.empty() ? model.norm_squared(id) : candidates.norms_squared[i];
+    if (!(norm_squared > 0) || is_excluded(query, id)) continue;
     const double dot = candidates.dots.empty()
                            ? exact_dot(query.vector.data(), model.vector(id), model.dims())
                            : candidates.dots[i];
-    append_row(model, query, id, dot, rows);
+    append_row(query, id, dot, norm_squared, rows);
   }
   const auto kept = static_cast<ptrdiff_t>(std::min<int64_t>(k, static_cast<int64_t>(rows.size())));
-  std::partial_sort(rows.begin(), rows.begin() + kept, rows.end(), ranks_before);
+  if (static_cast<size_t>(kept) < rows.size())
+    std::nth_element(rows.begin(), rows.begin() + kept, rows.end(), ranks_before);
+  std::sort(rows.begin(), rows.begin() + kept, ranks_before);
   rows.resize(static_cast<size_t>(kept));
   return rows;
 }
@@ -161,7 +169,7 @@ Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query
     if (i % kDotsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     if (!is_admissible(model, query, ids[i])) continue;
     const double dot = exact_dot(query.vector.data(), model.vector(ids[i]), model.dims());
-    append_row(model, query, ids[i], dot, rows);
+    append_row(query, ids[i], dot, model.norm_squared(ids[i]), rows);
   }
   return rows;
 }

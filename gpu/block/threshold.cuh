@@ -16,14 +16,15 @@ struct ThresholdScratch {
 
 // The floor of the bin in which the `wanted`-th largest lower bound lies, -infinity if there are fewer.
 // Called by all threads of a block of whole warps; every thread gets the result. `counts`: [kBins] in shared
-// or global memory, complete and visible before the call.
+// memory, complete before the call.
 __device__ inline float block_threshold(const uint32_t* counts, uint32_t wanted, ThresholdScratch& scratch) {
   const int threads = static_cast<int>(blockDim.x);
-  const int per_thread = (kBins + threads - 1) / threads;
+  const int per_thread = ((kBins + threads - 1) / threads) | 1;  // odd: neighbours read different banks
   const int first = static_cast<int>(threadIdx.x) * per_thread;  // positions from the top bin down
   const int last = min(kBins, first + per_thread);
   uint32_t mine = 0;
-  for (int p = first; p < last; ++p) mine += __ldcg(counts + (kBins - 1 - p));
+#pragma unroll 4
+  for (int p = first; p < last; ++p) mine += counts[kBins - 1 - p];
 
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int warp = static_cast<int>(threadIdx.x) >> 5;
@@ -40,15 +41,19 @@ __device__ inline float block_threshold(const uint32_t* counts, uint32_t wanted,
   for (int w = 0; w < warp; ++w) before += scratch.warp_sums[w];
   if (before < wanted && before + mine >= wanted) {
     int p = first;
-    while (true) {
-      before += __ldcg(counts + (kBins - 1 - p));
-      if (before >= wanted) break;
-      ++p;
-    }
+    while (before + counts[kBins - 1 - p] < wanted) before += counts[kBins - 1 - p++];
     scratch.threshold = bin_floor(kBins - 1 - p);
   }
   __syncthreads();
   return scratch.threshold;
+}
+
+// Copies a histogram that atomics of other blocks have filled to shared memory. All threads of the block;
+// ends with a barrier. Both pointers are 16-byte aligned.
+__device__ inline void load_histogram(uint32_t* shared, const uint32_t* global) {
+  for (int i = static_cast<int>(threadIdx.x); i < kBins / 4; i += static_cast<int>(blockDim.x))
+    reinterpret_cast<uint4*>(shared)[i] = __ldcg(reinterpret_cast<const uint4*>(global) + i);
+  __syncthreads();
 }
 
 }  // namespace glove::cuda

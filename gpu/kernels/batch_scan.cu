@@ -286,6 +286,7 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
   const ListedRow* list = scan.lists + query * scan.list_capacity;
   int32_t* ids = scan.answer_ids + query * scan.answer_capacity;
   double* dots = scan.answer_dots + query * scan.answer_capacity;
+  double* norms = scan.answer_norms + query * scan.answer_capacity;
   const uint32_t survivors = size <= scan.list_capacity
                                  ? survivors_of(scan, list, size, parameters.bound, memory)
                                  : kMaxSurvivors + 1;
@@ -307,10 +308,10 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
         i < survivors ? scan.vectors + static_cast<int64_t>(memory.rows[i]) * scan.dims : nullptr;
     const double dot = team_exact_dot(vector, row, scan.dims, lane);
     if (i < survivors && (lane & 7) == 0) {
-      // cosine_from_dots, in the same IEEE operations.
+      // cosine_from_dots, in the same IEEE operations. A damaged file's NaN comes last.
       const double cosine = dot / sqrt(parameters.norm_squared * scan.norms_squared[memory.rows[i]]);
       memory.dots[i] = dot;
-      memory.similarities[i] = cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine;
+      memory.similarities[i] = cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine == cosine ? cosine : -2.0;
     }
   }
   __syncthreads();
@@ -324,6 +325,7 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
     if (better >= static_cast<uint32_t>(scan.wanted)) continue;
     ids[better] = row;
     dots[better] = memory.dots[i];
+    norms[better] = __ldg(scan.norms_squared + row);
   }
   if (threadIdx.x == 0)
     scan.answer_sizes[query] = static_cast<int32_t>(min(survivors, static_cast<uint32_t>(scan.wanted)));

@@ -53,6 +53,7 @@ struct BatchScan {
   int32_t* answer_sizes;  // [queries]: rows, or kListOverflow
   int32_t* answer_ids;    // [queries, answer_capacity]
   double* answer_dots;    // likewise, with vectors
+  double* answer_norms;   // D(x, x), likewise
 };
 constexpr int32_t kListOverflow = -1;
 

@@ -25,10 +25,12 @@ struct RowBound {
   float upper;
 };
 
-// A residual of +infinity marks a zero row or padding: it raises no threshold and is no candidate.
+// A residual of +infinity marks a zero row or padding: it raises no threshold and is no candidate. Neither is
+// a row of a damaged file with NaN here, which no order could place.
 __device__ RowBound row_bound(int sum, float scale, float residual, const QueryBound& bound) {
   if (!(residual < INFINITY)) return {-INFINITY, -INFINITY};
   const float estimate = static_cast<float>(sum) * (scale * bound.inverse_scale);
+  if (!(fabsf(estimate) < INFINITY)) return {-INFINITY, -INFINITY};
   const float error = residual * bound.slope + bound.offset;
   return {estimate - error, estimate + error};
 }
@@ -159,73 +161,93 @@ __device__ void scan_bulk(const SingleScan& scan, const ScanShape& shape, const 
 }
 #endif
 
-// Exact dots of the rows that the lanes of `passed` hold, four rows at a time, to slots first_slot...
+// Exact dots of the rows that the lanes of `passed` hold, four rows at a time. first_slot: lane 0's is the
+// slot of the first row; it may still be on its way while the dots are computed.
 __device__ void rescore(const SingleScan& scan, const float* query, unsigned passed, int row,
                         uint32_t first_slot, int lane) {
   const int team = lane >> 3;
-  uint32_t slot = first_slot;
-  while (passed != 0) {
+  for (uint32_t done = 0; passed != 0; done += 4) {
     unsigned rest = passed;
     for (int skipped = 0; skipped < team && rest != 0; ++skipped) rest &= rest - 1;
     const int holder = rest != 0 ? __ffs(static_cast<int>(rest)) - 1 : 0;
     const int team_row = __shfl_sync(kFullWarp, row, holder);
     const float* vector = rest != 0 ? scan.vectors + static_cast<int64_t>(team_row) * scan.dims : nullptr;
+    const double norm = rest != 0 ? __ldg(scan.norms_squared + team_row) : 0.0;
     const double dot = team_exact_dot(query, vector, scan.dims, lane);
-    if (rest != 0 && (lane & 7) == 0 && slot + team < scan.capacity) scan.dots[slot + team] = dot;
-    slot += 4;
-    for (int done = 0; done < 4 && passed != 0; ++done) passed &= passed - 1;
+    const uint32_t slot = __shfl_sync(kFullWarp, first_slot, 0) + done + static_cast<uint32_t>(team);
+    if (rest != 0 && (lane & 7) == 0 && slot < scan.capacity) {
+      scan.dots[slot] = dot;
+      scan.norms[slot] = norm;
+    }
+    for (int i = 0; i < 4 && passed != 0; ++i) passed &= passed - 1;
   }
 }
 
-// Reads the tiles that may hold candidates again and writes their candidates out. All warps of the grid.
-__device__ void refine(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
+// Reads a tile again and writes its candidates out. Gives whether there were any. Whole warp.
+__device__ bool refine_tile(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
+                            int tile, int lane) {
+  const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
+  const int row = tile * 32 + row_of_lane(lane);
+  const float scale = __ldg(scan.scales + row);
+  const float residual = __ldg(scan.residuals + row);
+  const int sum = tile_dot_global(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
+                                  scan.groups, lane);
+  const RowBound bound = row_bound(sum, scale, residual, scan.bound);
+  const bool passes = bound.upper > -INFINITY && bound.upper >= threshold;
+  const unsigned passed = __ballot_sync(kFullWarp, passes);
+  if (passed == 0) return false;
+  uint32_t first_slot = 0;
+  if (lane == 0) first_slot = atomicAdd(&scan.counters->candidates, static_cast<uint32_t>(__popc(passed)));
+  if (scan.vectors != nullptr) rescore(scan, query, passed, row, first_slot, lane);
+  const uint32_t slot =
+      __shfl_sync(kFullWarp, first_slot, 0) + static_cast<uint32_t>(__popc(passed & ((1u << lane) - 1u)));
+  if (passes && slot < scan.capacity) scan.ids[slot] = row;
+  return true;
+}
+
+// Finds the tiles that may hold candidates and refines them. All warps of the grid. Gives whether this warp
+// wrote rows.
+__device__ bool refine(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
                        int warp, int lane) {
   const int warps = static_cast<int>(blockDim.x) >> 5;
-  const int grid_warps = warps * static_cast<int>(gridDim.x);
-  const int first = warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
-  const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
-  for (int64_t base = static_cast<int64_t>(first) * 32; base < scan.tiles;
-       base += static_cast<int64_t>(grid_warps) * 32) {
+  const int64_t grid_warps = static_cast<int64_t>(warps) * gridDim.x;
+  bool wrote = false;
+  for (int64_t base = (static_cast<int64_t>(warp) * gridDim.x + blockIdx.x) * 32; base < scan.tiles;
+       base += grid_warps * 32) {
     const int64_t mine = base + lane;
     const float tile_upper = mine < scan.tiles ? __ldcg(scan.tile_upper + mine) : -INFINITY;
     unsigned hits = __ballot_sync(kFullWarp, tile_upper > -INFINITY && tile_upper >= threshold);
     while (hits != 0) {
       const int tile = static_cast<int>(base) + __ffs(static_cast<int>(hits)) - 1;
       hits &= hits - 1;
-      const int row = tile * 32 + row_of_lane(lane);
-      const float scale = __ldg(scan.scales + row);
-      const float residual = __ldg(scan.residuals + row);
-      const int sum = tile_dot_global(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
-                                      scan.groups, lane);
-      const RowBound bound = row_bound(sum, scale, residual, scan.bound);
-      const bool passes = bound.upper > -INFINITY && bound.upper >= threshold;
-      const unsigned passed = __ballot_sync(kFullWarp, passes);
-      uint32_t slot = 0;
-      if (lane == 0) slot = atomicAdd(&scan.counters->candidates, static_cast<uint32_t>(__popc(passed)));
-      slot = __shfl_sync(kFullWarp, slot, 0);
-      const uint32_t my_slot = slot + static_cast<uint32_t>(__popc(passed & ((1u << lane) - 1u)));
-      if (passes && my_slot < scan.capacity) scan.ids[my_slot] = row;
-      if (scan.vectors != nullptr && slot < scan.capacity) rescore(scan, query, passed, row, slot, lane);
+      wrote = refine_tile(scan, planes, query, threshold, tile, lane) || wrote;
     }
   }
+  return wrote;
 }
 
-// The last block to come here tells the host.
-__device__ void finish(const SingleScan& scan, float threshold, uint64_t started, uint64_t scanned,
-                       uint64_t selected) {
-  __syncthreads();
+struct Times {
+  uint64_t started, scanned, selected;
+};
+
+__device__ uint64_t in_time_units(uint64_t nanoseconds) {
+  return min(nanoseconds / kTimeUnit, uint64_t{0xffff});
+}
+
+// The last block to come here tells the host. wrote: whether the calling thread's warp wrote rows.
+__device__ void finish(const SingleScan& scan, const Times& times, bool wrote) {
+  const bool block_wrote = __syncthreads_or(wrote ? 1 : 0) != 0;
   if (threadIdx.x != 0) return;
-  __threadfence_system();  // this block's rows, before the ticket
+  if (block_wrote) __threadfence_system();  // the block's rows come before its ticket
   if (atomicAdd(&scan.counters->finished, 1u) + 1 != gridDim.x) return;
   __threadfence_system();
+  const uint64_t sequence = static_cast<uint64_t>(scan.sequence) << 32;
+  const uint32_t candidates = *static_cast<volatile uint32_t*>(&scan.counters->candidates);
   volatile ScanDone* done = scan.done;
-  done->candidates = *static_cast<volatile uint32_t*>(&scan.counters->candidates);
-  done->threshold = threshold;
-  done->scan_ns = scanned - started;
-  done->select_ns = selected - scanned;
-  done->rescore_ns = global_nanoseconds() - selected;
-  __threadfence_system();
-  done->sequence = scan.sequence;
+  done->scan_ns = times.scanned - times.started;
+  done->times = sequence | in_time_units(times.selected - times.scanned) << 16 |
+                in_time_units(global_nanoseconds() - times.selected);
+  done->candidates = sequence | candidates;
 }
 
 template <bool kBulk>
@@ -235,7 +257,8 @@ __global__ void __launch_bounds__(kBulk ? 384 : kPlainThreads, kBulk ? 1 : 3)
   __shared__ ThresholdScratch scratch;
   const int warp = static_cast<int>(threadIdx.x) >> 5;
   const int lane = static_cast<int>(threadIdx.x) & 31;
-  const uint64_t started = global_nanoseconds();
+  Times times;
+  times.started = global_nanoseconds();
 
   const auto* source =
       reinterpret_cast<const uint4*>(scan.long_query != nullptr ? scan.long_query : scan.query);
@@ -249,10 +272,10 @@ __global__ void __launch_bounds__(kBulk ? 384 : kPlainThreads, kBulk ? 1 : 3)
        i < static_cast<int>(sizeof(ScanCounters) / 4); i += static_cast<int>(gridDim.x * blockDim.x))
     next_words[i] = 0;
 
+  std::byte* behind_query = shared + (query_bytes(scan.dims) + 127) / 128 * 128;
 #if __CUDA_ARCH__ >= 900
   if constexpr (kBulk) {
-    std::byte* ring_memory = shared + (query_bytes(scan.dims) + 127) / 128 * 128;
-    scan_bulk(scan, shape, planes, ring_memory, warp, lane);
+    scan_bulk(scan, shape, planes, behind_query, warp, lane);
   } else
 #endif
   {
@@ -260,12 +283,13 @@ __global__ void __launch_bounds__(kBulk ? 384 : kPlainThreads, kBulk ? 1 : 3)
     scan_plain(scan, planes, warp, lane);
   }
   grid_barrier(&scan.counters->arrived);
-  const uint64_t scanned = global_nanoseconds();
-  const float threshold =
-      block_threshold(scan.counters->histogram, static_cast<uint32_t>(scan.wanted), scratch);
-  const uint64_t selected = global_nanoseconds();
-  refine(scan, planes, query, threshold, warp, lane);
-  finish(scan, threshold, started, scanned, selected);
+  times.scanned = global_nanoseconds();
+  auto* histogram = reinterpret_cast<uint32_t*>(behind_query);  // where the tiles were
+  load_histogram(histogram, scan.counters->histogram);
+  const float threshold = block_threshold(histogram, static_cast<uint32_t>(scan.wanted), scratch);
+  times.selected = global_nanoseconds();
+  const bool wrote = refine(scan, planes, query, threshold, warp, lane);
+  finish(scan, times, wrote);
 }
 
 template <bool kBulk>
@@ -296,7 +320,8 @@ bool bulk_shape(int shared_limit, int64_t dims, ScanShape* shape) {
   shape->bulk = true;
   shape->threads = warps * 32;
   shape->stages = stages;
-  shape->shared_bytes = static_cast<int>(fixed + warps * (stages * stage + kControlBytes));
+  const int64_t rings = warps * (stages * stage + kControlBytes);
+  shape->shared_bytes = static_cast<int>(fixed + (rings > kBins * 4 ? rings : kBins * 4));
   return true;
 }
 
@@ -311,7 +336,7 @@ cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, ScanShape* sh
   *shape = ScanShape{};
   if (!bulk || major < 9 || !bulk_shape(shared_limit, dims, shape)) {
     shape->threads = kPlainThreads;
-    shape->shared_bytes = static_cast<int>(query_bytes(dims));
+    shape->shared_bytes = static_cast<int>((query_bytes(dims) + 127) / 128 * 128 + kBins * 4);
   }
   const void* kernel = shape->bulk ? kernel_address<true>() : kernel_address<false>();
   // The limit itself, and not this model's need: another model's launch must not be refused later.

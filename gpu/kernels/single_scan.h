@@ -21,15 +21,15 @@ struct ScanCounters {
   uint32_t finished;
 };
 
-// What the host waits for, in mapped host memory; `sequence` is written last.
+// What the host waits for, in mapped host memory: two words, each written in one piece, with the launch's
+// number in its upper half. The answer is there when both have come.
 struct ScanDone {
-  uint32_t sequence;
-  uint32_t candidates;  // also when more than fit
-  float threshold;
-  uint64_t scan_ns;  // from the first block's start
-  uint64_t select_ns;
-  uint64_t rescore_ns;
+  uint64_t candidates;  // lower half: how many, also when more than fit
+  uint64_t times;    // lower half: the threshold (upper 16 bits) and all after it, in kTimeUnit nanoseconds
+  uint64_t scan_ns;  // from the first block's start to the barrier; for timings only, may come later
 };
+
+constexpr uint32_t kTimeUnit = 32;  // nanoseconds
 
 // Queries up to this size travel as a kernel parameter, longer ones in device memory.
 constexpr int64_t kInlineQueryBytes = 3712;
@@ -48,7 +48,8 @@ struct SingleScan {
   const int8_t* codes;
   const float* scales;
   const float* residuals;
-  const float* vectors;  // null: no exact dots
+  const float* vectors;         // null: no exact dots
+  const double* norms_squared;  // with vectors
   int32_t tiles;
   int32_t groups;  // of four components
   int32_t dims;
@@ -66,7 +67,8 @@ struct SingleScan {
   // Mapped host memory.
   uint32_t capacity;
   int32_t* ids;  // [capacity]
-  double* dots;  // [capacity], written if vectors
+  double* dots;   // [capacity], written if vectors
+  double* norms;  // [capacity], D(x, x), likewise
   ScanDone* done;
   uint32_t sequence;
   alignas(16) std::byte query[kInlineQueryBytes];

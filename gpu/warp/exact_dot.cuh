@@ -11,11 +11,18 @@ namespace glove::cuda {
 // row passes row = nullptr and gets 0.
 //   query  [dims], any memory;  row  [dims], global memory
 __device__ inline double team_exact_dot(const float* query, const float* row, int dims, int lane) {
+  constexpr int kInFlight = 20;  // loads that wait for memory together: two rounds for 300 dimensions
   double sum = 0.0;
   if (row != nullptr) {
-#pragma unroll 8
-    for (int j = lane & 7; j < dims; j += 8)
-      sum = fma(static_cast<double>(query[j]), static_cast<double>(__ldg(row + j)), sum);
+    for (int base = lane & 7; base < dims; base += 8 * kInFlight) {
+      float x[kInFlight];
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) x[i] = base + 8 * i < dims ? __ldg(row + base + 8 * i) : 0.0f;
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i)
+        if (base + 8 * i < dims)
+          sum = fma(static_cast<double>(query[base + 8 * i]), static_cast<double>(x[i]), sum);
+    }
   }
   // Each step adds the same two numbers in both lanes, so ((p0+p4)+(p2+p6)) + ((p1+p5)+(p3+p7)) comes out in
   // all.

@@ -160,7 +160,8 @@ Status propose_batch(const ScanContext& context, std::span<const Query> queries,
       static_cast<int64_t>(arrays.codes.size() + arrays.scales.size_bytes() + arrays.residuals.size_bytes());
   cost.scan_us += watch.lap();
   for (size_t q = 0; q < queries.size(); ++q) {
-    Candidates candidates{.ids = scan.survivors(q), .dots = {}};
+    Candidates candidates;
+    candidates.ids = scan.survivors(q);
     cost.candidates += static_cast<int64_t>(candidates.ids.size());
     cost.select_us += watch.lap();
     if (!rescore(context, queries[q], candidates.ids, candidates.dots)) return interrupted_error();

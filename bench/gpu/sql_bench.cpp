@@ -1,0 +1,160 @@
+// Timings through SQL: what a statement costs from sqlite3_step to its last row. One JSON object on stdout.
+//
+//   sql_bench GLOVE.SO MODEL.SAFETENSORS [BACKEND]
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double us_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+sqlite3* db = nullptr;
+
+void require(int code, const char* what) {
+  if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
+  std::fprintf(stderr, "%s: %s\n", what, sqlite3_errmsg(db));
+  std::exit(1);
+}
+
+// Reads all rows and columns; gives the number of rows.
+int64_t read_all(sqlite3_stmt* statement) {
+  int64_t rows = 0;
+  static int64_t sink = 0;
+  int code;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    ++rows;
+    for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+      if (sqlite3_column_type(statement, i) == SQLITE_TEXT)
+        sink += sqlite3_column_text(statement, i)[0];
+      else
+        sink += static_cast<int64_t>(sqlite3_column_double(statement, i) * 1e6);
+    }
+  }
+  require(code, "step");
+  return rows;
+}
+
+sqlite3_stmt* prepare(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  require(sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr), sql.c_str());
+  return statement;
+}
+
+double number(const std::string& sql) {
+  sqlite3_stmt* statement = prepare(sql);
+  require(sqlite3_step(statement), sql.c_str());
+  const double value = sqlite3_column_double(statement, 0);
+  sqlite3_finalize(statement);
+  return value;
+}
+
+void put(const std::string& key, std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  std::printf(",\n  \"%s_median\": %.6g, \"%s_p10\": %.6g, \"%s_p90\": %.6g", key.c_str(),
+              values[values.size() / 2], key.c_str(), values[values.size() / 10], key.c_str(),
+              values[values.size() * 9 / 10]);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const std::string backend = argc > 3 ? argv[3] : "cuda";
+  require(sqlite3_open(":memory:", &db), "open");
+  sqlite3_enable_load_extension(db, 1);
+  char* error = nullptr;
+  if (sqlite3_load_extension(db, argv[1], nullptr, &error) != SQLITE_OK) {
+    std::fprintf(stderr, "%s\n", error);
+    return 1;
+  }
+  number("SELECT length(glove_load('" + std::string(argv[2]) + "', 'warm'))");
+  // The context, the staging memory and the first launch, then the same file as a model that nobody has used
+  // yet.
+  number(
+      "SELECT count(*) FROM glove_nn WHERE near = (SELECT word FROM glove_words WHERE id = 5) AND k = 3 AND "
+      "backend = '" +
+      backend + "'");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  number("SELECT length(glove_unload('warm'))");
+  number("SELECT length(glove_load('" + std::string(argv[2]) + "', 'main'))");
+  const auto words = static_cast<int64_t>(number("SELECT words FROM glove_models"));
+  std::printf("{\n  \"words\": %ld", static_cast<long>(words));
+  auto start = Clock::now();
+  number(
+      "SELECT count(*) FROM glove_nn WHERE near = (SELECT word FROM glove_words WHERE id = 5) AND k = 10 AND "
+      "backend = '" +
+      backend + "'");
+  std::printf(",\n  \"first_answer_ms\": %.5g", us_since(start) * 1e-3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+
+  std::mt19937_64 random(7);
+  std::vector<std::string> names;
+  sqlite3_stmt* word_of = prepare("SELECT word FROM glove_words WHERE id = ?");
+  for (int i = 0; i < 1024; ++i) {
+    sqlite3_bind_int64(word_of, 1, static_cast<int64_t>(random() % static_cast<uint64_t>(words)));
+    require(sqlite3_step(word_of), "word");
+    names.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(word_of, 0)));
+    sqlite3_reset(word_of);
+  }
+  sqlite3_stmt* nearest =
+      prepare("SELECT word, similarity, rank FROM glove_nn WHERE near = ?1 AND k = ?2 AND backend = '" +
+              backend + "'");
+  for (const int k : {1, 10, 100, 1000}) {
+    std::vector<double> times;
+    for (size_t i = 0; i < 220; ++i) {
+      const std::string& name = names[i % names.size()];
+      sqlite3_bind_text(nearest, 1, name.c_str(), -1, SQLITE_STATIC);
+      sqlite3_bind_int(nearest, 2, k);
+      start = Clock::now();
+      if (read_all(nearest) != k) return 1;
+      const double us = us_since(start);
+      sqlite3_reset(nearest);
+      if (i >= 20) times.push_back(us);
+    }
+    put("k" + std::to_string(k) + "_us", times);
+    std::printf(", \"k%d_scan_us\": %.5g, \"k%d_stages_us\": %.5g, \"k%d_total_us\": %.5g", k,
+                number("SELECT avg(scan_us) FROM (SELECT * FROM glove_stats LIMIT 100)"), k,
+                number("SELECT avg(resolve_us + scan_us + select_us + rescore_us) FROM (SELECT * FROM "
+                       "glove_stats LIMIT 100)"),
+                k, number("SELECT avg(total_us) FROM (SELECT * FROM glove_stats LIMIT 100)"));
+  }
+  require(sqlite3_exec(db, "CREATE TABLE tags(tag TEXT)", nullptr, nullptr, nullptr), "tags");
+  sqlite3_stmt* insert = prepare("INSERT INTO tags VALUES (?)");
+  for (const std::string& name : names) {
+    sqlite3_bind_text(insert, 1, name.c_str(), -1, SQLITE_STATIC);
+    require(sqlite3_step(insert), "insert");
+    sqlite3_reset(insert);
+  }
+  sqlite3_stmt* batch = prepare(
+      "SELECT near, word, similarity, rank FROM glove_nn WHERE near IN (SELECT tag FROM tags) AND k = 10 AND "
+      "backend = '" +
+      backend + "'");
+  std::vector<double> times;
+  int64_t rows = 0;
+  for (int i = 0; i < 14; ++i) {
+    start = Clock::now();
+    rows = read_all(batch);
+    if (i >= 4) times.push_back(us_since(start));
+    sqlite3_reset(batch);
+  }
+  std::printf(",\n  \"batch_rows\": %ld", static_cast<long>(rows));
+  put("batch_us", times);
+  std::printf(", \"batch_scan_us\": %.5g, \"batch_stages_us\": %.5g, \"batch_total_us\": %.5g\n}\n",
+              number("SELECT scan_us FROM glove_stats LIMIT 1"),
+              number("SELECT scan_us + select_us + rescore_us FROM glove_stats LIMIT 1"),
+              number("SELECT total_us FROM glove_stats LIMIT 1"));
+  return 0;
+}

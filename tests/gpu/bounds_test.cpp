@@ -1,0 +1,42 @@
+#include "gpu/bounds.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace glove::cuda {
+namespace {
+
+TEST(Bins, AFloorIsNeverAboveWhatItsBinCounts) {
+  std::mt19937_64 random(std::random_device{}());
+  std::uniform_real_distribution<float> uniform(-1.1f, 1.1f);
+  for (int i = 0; i < 200000; ++i) {
+    float x = uniform(random);
+    if (i % 3 == 0) x = std::nextafter(bin_floor(static_cast<int>(random() % kBins)), i % 2 ? 2.0f : -2.0f);
+    ASSERT_LE(bin_floor(bin_of(x)), x) << std::hexfloat << x;
+    ASSERT_GE(bin_of(x), 0);
+    ASSERT_LT(bin_of(x), kBins);
+  }
+}
+
+TEST(Bins, RiseWithTheBound) {
+  float previous = -2;
+  for (int i = 0; i < 400000; ++i) {
+    const float x = -1.05f + static_cast<float>(i) * (2.1f / 400000);
+    ASSERT_LE(bin_of(previous), bin_of(x)) << std::hexfloat << x;
+    previous = x;
+  }
+}
+
+TEST(Bins, HoldEveryFloorAndTheEnds) {
+  for (int bin = 1; bin < kBins; ++bin) ASSERT_EQ(bin_of(bin_floor(bin)), bin);
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(bin_of(-infinity), 0);
+  EXPECT_EQ(bin_of(infinity), kBins - 1);
+  EXPECT_EQ(bin_floor(0), -infinity);
+}
+
+}  // namespace
+}  // namespace glove::cuda

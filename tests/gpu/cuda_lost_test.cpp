@@ -1,0 +1,31 @@
+// A sticky error: the backend is failed from then on, the CPU answers, the process lives. In a program of its
+// own, for nothing works on the device after it.
+#include "tests/gpu/cuda_support.h"
+#include "tests/gpu/lost_device.h"
+#include "tests/search/reference.h"
+
+namespace glove::testing {
+namespace {
+
+using CudaLost = CudaTest;
+
+TEST_F(CudaLost, TheCpuAnswersAndTheReasonIsNamed) {
+  const ModelPtr model = large_model(random_(), 50000, 100);
+  const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 20);
+  expect_equal_rows(model, queries, 10);
+  lose_the_device();
+  SearchReport report;
+  EXPECT_FALSE(nearest(model, queries, 10, SearchOptions{"cuda", {}}, report).ok());
+  const auto rows = nearest(model, std::span(queries).first(1), 10, SearchOptions{"auto", {}}, report);
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  EXPECT_EQ(report.backend, "cpu");
+  EXPECT_EQ(difference(rows.value()[0], rows_by("cpu", model, {queries[0]}, 10)[0]), "");
+  const Status available = backend_named("cuda").available();
+  ASSERT_FALSE(available.ok());
+  EXPECT_EQ(available.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(backend_named("cuda").residency(*model).state, "failed: " + available.error().message);
+  backend_named("cuda").release(*model);
+}
+
+}  // namespace
+}  // namespace glove::testing

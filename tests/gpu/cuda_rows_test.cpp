@@ -1,0 +1,119 @@
+// The CUDA backend's rows are the CPU backend's, bit for bit, whatever the model, the query and k.
+#include <atomic>
+#include <thread>
+
+#include "tests/gpu/cuda_support.h"
+#include "tests/search/reference.h"
+
+namespace glove::testing {
+namespace {
+
+using CudaRows = CudaTest;
+
+TEST_F(CudaRows, OfEveryKindOfModel) {
+  for (const Rows kind : kAllRows) {
+    for (const int64_t dims : {1, 3, 4, 31, 32, 50, 100, 300}) {
+      const auto words = static_cast<int64_t>(1 + random_() % 700);
+      const ModelPtr model = random_model(random_, words, dims, kind);
+      bool all_zero = true;
+      for (int64_t i = 0; i < words; ++i) all_zero = all_zero && !(model->norm_squared(i) > 0);
+      if (all_zero) continue;
+      const std::vector<Query> queries = random_queries(random_, *model, kind, 6);
+      for (const int64_t k : {int64_t{1}, int64_t{7}, words / 17 + 1, words}) {
+        expect_equal_rows(model, {queries[0]}, k);
+        expect_equal_rows(model, queries, k);
+      }
+      backend_named("cuda").release(*model);
+    }
+  }
+}
+
+TEST_F(CudaRows, OfMediumModelsOneByOneAndInBatches) {
+  for (const int64_t dims : {25, 100, 300, 768, 1500}) {
+    const auto words = static_cast<int64_t>(30000 + random_() % 20000);
+    const ModelPtr model = large_model(random_(), words, dims);
+    const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 70);
+    for (const int64_t k : {1, 10, 100, 1000, 5000}) {
+      expect_equal_rows(model, {queries[0]}, k);
+      expect_equal_rows(model, {queries.begin(), queries.begin() + 3}, k);
+      if (k <= 100) expect_equal_rows(model, queries, k);
+    }
+    backend_named("cuda").release(*model);
+  }
+}
+
+TEST_F(CudaRows, WithTiesAtTheEnd) {
+  // Every row a copy of one of three: thousands of equal similarities, decided by id.
+  ModelBuilder builder("test");
+  const std::vector<float> rows[] = {random_vector(random_, 60, Rows::kGaussian),
+                                     random_vector(random_, 60, Rows::kGaussian),
+                                     random_vector(random_, 60, Rows::kGaussian)};
+  for (int64_t i = 0; i < 20000; ++i)
+    ASSERT_TRUE(builder.add(word_name(static_cast<uint64_t>(i)), rows[random_() % 3]).value());
+  const ModelPtr model = builder.finish().value();
+  for (const int64_t k : {1, 10, 500, 1200}) {
+    expect_equal_rows(model, {query_of(rows[0])}, k);
+    expect_equal_rows(model, {query_of(rows[0], {0, 1, 2}), query_of(rows[1]), query_of(rows[2], {5})}, k);
+  }
+}
+
+TEST_F(CudaRows, WithManyExcludedWords) {
+  const ModelPtr model = large_model(random_(), 20000, 50);
+  Query query = query_of(random_vector(random_, 50, Rows::kGaussian));
+  const auto best = rows_by("cpu", model, {query}, 300);
+  for (const Neighbor& row : best[0])
+    if (random_() % 2 == 0) query.excluded.push_back(row.id);
+  std::sort(query.excluded.begin(), query.excluded.end());
+  expect_equal_rows(model, {query}, 10);
+  expect_equal_rows(model, {query, query_of(random_vector(random_, 50, Rows::kGaussian))}, 10);
+}
+
+TEST_F(CudaRows, FromManyThreadsAtOnce) {
+  const ModelPtr model = large_model(random_(), 100000, 100);
+  const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 64);
+  const auto wanted = rows_by("cpu", model, queries, 10);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (size_t round = 0; round < 40; ++round) {
+        const size_t i = (static_cast<size_t>(t) * 17 + round) % queries.size();
+        if (round % 10 == 0) {
+          const auto all = rows_by("cuda", model, queries, 10);
+          for (size_t j = 0; j < queries.size(); ++j) wrong += difference(all[j], wanted[j]).empty() ? 0 : 1;
+        } else {
+          wrong += difference(rows_by("cuda", model, {queries[i]}, 10)[0], wanted[i]).empty() ? 0 : 1;
+        }
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0) << "GLOVE_TEST_SEED=" << test_seed();
+}
+
+// After the vectors have followed, dots come from the device; before, the host computes them.
+TEST_F(CudaRows, ReportsWhatItDid) {
+  const ModelPtr model = large_model(random_(), 50000, 100);
+  SearchReport report;
+  rows_by("cuda", model, {query_of(random_vector(random_, 100, Rows::kGaussian))}, 10, &report);
+  EXPECT_EQ(report.backend, "cuda");
+  EXPECT_GE(report.cost.candidates, 10);
+  EXPECT_EQ(report.cost.rows_scanned, 50000);
+  EXPECT_GE(report.cost.bytes_scanned, 50000 * 108);
+  EXPECT_EQ(backend_named("cuda").residency(*model).state, "resident");
+  backend_named("cuda").release(*model);
+  EXPECT_EQ(backend_named("cuda").residency(*model).state, "not loaded");
+}
+
+// 4.3 million rows: more tiles than a launch has warps many times over, and more codes than the cache holds.
+TEST_F(CudaRows, OfALargeModel) {
+  if (std::getenv("GLOVE_TEST_LARGE") == nullptr) GTEST_SKIP() << "set GLOVE_TEST_LARGE=1";
+  const ModelPtr model = large_model(random_(), 2196016, 300);
+  const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 40);
+  for (const int64_t k : {1, 10, 100, 1000, 5000}) {
+    for (size_t i = 0; i < 4; ++i) expect_equal_rows(model, {queries[i]}, k);
+    expect_equal_rows(model, queries, k);
+  }
+}
+
+}  // namespace
+}  // namespace glove::testing

@@ -1,0 +1,137 @@
+#include "tests/gpu/cuda_support.h"
+
+#include <cmath>
+#include <thread>
+
+#include "loader/float_environment.h"
+#include "tests/search/reference.h"
+
+namespace glove::testing {
+
+Backend& backend_named(std::string_view name) {
+  for (const auto& backend : registered_backends())
+    if (backend->name() == name) return *backend;
+  std::abort();  // main() registers both
+}
+
+uint64_t test_seed() {
+  static const uint64_t seed = [] {
+    const char* text = std::getenv("GLOVE_TEST_SEED");
+    const uint64_t value = text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
+    ::testing::Test::RecordProperty("seed", std::to_string(value));
+    return value;
+  }();
+  return seed;
+}
+
+std::vector<Query> random_queries(std::mt19937_64& random, const Model& model, Rows kind, size_t count) {
+  std::vector<Query> queries;
+  while (queries.size() < count) {
+    if (random() % 2 == 0) {
+      const auto row = static_cast<int32_t>(random() % static_cast<uint64_t>(model.words()));
+      if (model.norm_squared(row) > 0)
+        queries.push_back(query_of({model.vector(row), model.vector(row) + model.dims()}, {row}));
+    } else if (Query query = query_of(random_vector(random, model.dims(), kind)); query.norm_squared > 0) {
+      queries.push_back(std::move(query));
+    }
+  }
+  return queries;
+}
+
+std::vector<std::vector<Neighbor>> rows_by(const std::string& backend, const ModelPtr& model,
+                                           const std::vector<Query>& queries, int64_t k,
+                                           SearchReport* report) {
+  SearchReport own;
+  auto rows = nearest(model, queries, k, SearchOptions{backend, {}}, report != nullptr ? *report : own);
+  EXPECT_TRUE(rows.ok()) << rows.error().message;
+  return rows.ok() ? std::move(rows).value() : std::vector<std::vector<Neighbor>>(queries.size());
+}
+
+void expect_equal_rows(const ModelPtr& model, const std::vector<Query>& queries, int64_t k) {
+  const auto wanted = rows_by("cpu", model, queries, k);
+  const auto got = rows_by("cuda", model, queries, k);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(difference(got[i], wanted[i]), "")
+        << "query " << i << " of " << queries.size() << ", k " << k << ", " << model->words() << " x "
+        << model->dims() << ", GLOVE_TEST_SEED=" << test_seed();
+}
+
+namespace {
+
+struct HeapArrays {
+  std::vector<float> vectors;
+  std::vector<double> norms_squared;
+  std::vector<int8_t> codes;
+  std::vector<float> scales;
+  std::vector<float> residuals;
+  std::vector<char> word_bytes;
+  std::vector<int64_t> word_offsets;
+  std::vector<int32_t> sorted_ids;
+};
+
+// Rows [first, last): gaussian to the eye (a sum of four uniform numbers), from a generator of their own.
+void fill_rows(HeapArrays& arrays, uint64_t seed, int64_t first, int64_t last, int64_t dims) {
+  const ScopedFloatEnvironment float_environment;
+  uint64_t state = seed * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(first) + 1;
+  const auto next = [&state] {
+    state += 0x9E3779B97F4A7C15u;
+    uint64_t z = state;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  };
+  for (int64_t row = first; row < last; ++row) {
+    float* x = arrays.vectors.data() + row * dims;
+    for (int64_t j = 0; j < dims; ++j) {
+      const uint64_t bits = next();
+      const auto sum = static_cast<int64_t>((bits & 0xffff) + ((bits >> 16) & 0xffff) +
+                                            ((bits >> 32) & 0xffff) + (bits >> 48));
+      x[j] = static_cast<float>(sum - 131070) * 1e-5f;
+    }
+    arrays.norms_squared[static_cast<size_t>(row)] = exact_dot(x, x, dims);
+  }
+  const auto offset = static_cast<size_t>(first);
+  const auto count = static_cast<size_t>(last - first);
+  quantize_rows(std::span(arrays.vectors)
+                    .subspan(offset * static_cast<size_t>(dims), count * static_cast<size_t>(dims)),
+                std::span(arrays.norms_squared).subspan(offset, count), first, dims, arrays.codes.data(),
+                std::span(arrays.scales).subspan(offset, count),
+                std::span(arrays.residuals).subspan(offset, count));
+}
+
+}  // namespace
+
+ModelPtr large_model(uint64_t seed, int64_t words, int64_t dims) {
+  auto arrays = std::make_shared<HeapArrays>();
+  const auto n = static_cast<size_t>(words);
+  arrays->vectors.resize(n * static_cast<size_t>(dims));
+  arrays->norms_squared.resize(n);
+  arrays->codes.resize(static_cast<size_t>(code_bytes(words, dims)));
+  arrays->scales.resize(n);
+  arrays->residuals.resize(n);
+  arrays->word_offsets.resize(n + 1);
+  arrays->sorted_ids.resize(n);
+  const int64_t threads = std::max(1u, std::thread::hardware_concurrency());
+  const int64_t share = (words / threads / kTileRows + 1) * kTileRows;
+  std::vector<std::thread> workers;
+  for (int64_t first = 0; first < words; first += share)
+    workers.emplace_back(
+        [&, first] { fill_rows(*arrays, seed, first, std::min(words, first + share), dims); });
+  for (std::thread& worker : workers) worker.join();
+
+  ModelArrays views;
+  views.words = words;
+  views.dims = dims;
+  views.vectors = arrays->vectors;
+  views.norms_squared = arrays->norms_squared;
+  views.codes = arrays->codes;
+  views.scales = arrays->scales;
+  views.residuals = arrays->residuals;
+  views.vocabulary = Vocabulary(arrays->word_bytes, arrays->word_offsets, arrays->sorted_ids);
+  Model::Source source;
+  source.path = "random rows";
+  return std::make_shared<Model>(views, source, arrays);
+}
+
+}  // namespace glove::testing

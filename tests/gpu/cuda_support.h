@@ -1,0 +1,58 @@
+// What the tests on a real device share. They skip, with the reason, where there is none.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "loader/exact_dot.h"
+#include "search/backend.h"
+#include "search/engine.h"
+#include "tests/search/random_model.h"
+
+namespace glove::testing {
+
+// The backend of this name that main() registered.
+Backend& backend_named(std::string_view name);
+
+// The seed of this run: $GLOVE_TEST_SEED, or a fresh one.
+uint64_t test_seed();
+
+class CudaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const Status status = backend_named("cuda").available(); !status.ok())
+      GTEST_SKIP() << "no GPU to test on: " << status.error().message;
+  }
+
+  std::mt19937_64 random_{test_seed()};
+};
+
+inline Query query_of(std::vector<float> vector, std::vector<int32_t> excluded = {}) {
+  Query query;
+  query.norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
+  query.vector = std::move(vector);
+  query.excluded = std::move(excluded);
+  return query;
+}
+
+// `count` queries: rows of the model that exclude themselves, and vectors of the model's kind near none.
+std::vector<Query> random_queries(std::mt19937_64& random, const Model& model, Rows kind, size_t count);
+
+// The rows of these queries by one backend; fails the test on an error.
+std::vector<std::vector<Neighbor>> rows_by(const std::string& backend, const ModelPtr& model,
+                                           const std::vector<Query>& queries, int64_t k,
+                                           SearchReport* report = nullptr);
+
+// Both backends give the same rows, bit for bit.
+void expect_equal_rows(const ModelPtr& model, const std::vector<Query>& queries, int64_t k);
+
+// A model of `words` x `dims` gaussian rows without a vocabulary worth the name, made on all cores: for sizes
+// at which ModelBuilder would take too long.
+ModelPtr large_model(uint64_t seed, int64_t words, int64_t dims);
+
+}  // namespace glove::testing

@@ -1,0 +1,142 @@
+#include "tests/gpu/fake_device.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "gpu/bounds.h"
+#include "gpu/query_codes.h"
+#include "loader/exact_dot.h"
+#include "loader/quantize.h"
+
+namespace glove::testing {
+namespace {
+
+class FakeLane : public cuda::CopyLane {
+ public:
+  explicit FakeLane(FakeDevice::Knobs& knobs) : knobs_(knobs) {}
+
+  // Another buffer each time, and the one before is spoiled, as if the next piece were already there.
+  Result<std::span<std::byte>> next_buffer() override {
+    turn_ ^= 1;
+    for (std::byte& byte : buffers_[turn_]) byte = std::byte{0xA5};
+    return std::span<std::byte>(buffers_[turn_]);
+  }
+  Status copy(std::byte* device_address, int64_t bytes) override {
+    if (knobs_.fail_copies_after >= 0 && knobs_.fail_copies_after.fetch_sub(1) <= 0) {
+      knobs_.fail_copies_after = 0;
+      return {ErrorCode::kUnavailable, "fake: the copy failed"};
+    }
+    std::memcpy(device_address, buffers_[turn_].data(), static_cast<size_t>(bytes));
+    return {};
+  }
+  Status finish() override { return {}; }
+
+ private:
+  FakeDevice::Knobs& knobs_;
+  std::vector<std::byte> buffers_[2] = {std::vector<std::byte>(4096), std::vector<std::byte>(4096)};
+  int turn_ = 0;
+};
+
+struct Bounds {
+  float lower;
+  float upper;
+};
+
+// A row's bounds from its tile and the query's planes.
+Bounds bounds_of(const cuda::DeviceModel& model, int64_t row, const std::vector<int8_t>& planes,
+                 const cuda::QueryBound& bound) {
+  if (std::isinf(model.residuals[row]))
+    return {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+  int32_t sum = 0;
+  for (int64_t j = 0; j < model.dims; ++j) {
+    const auto at = static_cast<size_t>(j / 4 * 8 + j % 4);
+    sum += model.codes[code_index(row, j, model.dims)] * (planes[at] * 128 + planes[at + 4]);
+  }
+  const float estimate = static_cast<float>(sum) * (model.scales[row] * bound.inverse_scale);
+  const float error = model.residuals[row] * bound.slope + bound.offset;
+  return {estimate - error, estimate + error};
+}
+
+Candidates search(const cuda::DeviceModel& model, const Query& query, int64_t wanted) {
+  const QuantizedQuery quantized = quantize_query(query, cuda::kTwoPlaneCode);
+  std::vector<int8_t> planes(quantized.codes.size() * 2);
+  cuda::pack_planes(quantized.codes, planes.data());
+  std::vector<Bounds> rows;
+  std::vector<int64_t> counts(cuda::kBins);
+  for (int64_t row = 0; row < model.words; ++row) {
+    rows.push_back(bounds_of(model, row, planes, cuda::bound_of(quantized)));
+    if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(cuda::bin_of(rows.back().lower))];
+  }
+  int bin = cuda::kBins;
+  int64_t above = 0;
+  while (bin > 0 && above < wanted) above += counts[static_cast<size_t>(--bin)];
+  const float threshold = above < wanted ? cuda::bin_floor(0) : cuda::bin_floor(bin);
+  Candidates candidates;
+  for (int64_t row = 0; row < model.words; ++row) {
+    const float upper = rows[static_cast<size_t>(row)].upper;
+    if (!std::isfinite(upper) || upper < threshold) continue;
+    candidates.ids.push_back(static_cast<int32_t>(row));
+    if (model.vectors != nullptr)
+      candidates.dots.push_back(exact_dot(query.vector.data(), model.vectors + row * model.dims, model.dims));
+  }
+  return candidates;
+}
+
+}  // namespace
+
+Result<cuda::DeviceBlock> FakeDevice::allocate(int64_t bytes) {
+  if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
+  if (knobs_.allocated + bytes > knobs_.total_bytes) return Error{ErrorCode::kOutOfMemory, "fake: full"};
+  knobs_.allocated += bytes;
+  ++knobs_.uploads_of_codes;
+  std::vector<std::byte> block(static_cast<size_t>(bytes), std::byte{0x5A});
+  std::byte* data = block.data();
+  const std::lock_guard lock(mutex_);
+  blocks_[data] = std::move(block);
+  return cuda::DeviceBlock(this, data, bytes);
+}
+
+void FakeDevice::deallocate(std::byte* data) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(data);
+  knobs_.allocated -= static_cast<int64_t>(found->second.size());
+  blocks_.erase(found);
+}
+
+Result<std::vector<std::unique_ptr<cuda::CopyLane>>> FakeDevice::take_lanes(int count) {
+  if (knobs_.lanes_missing) return Error{ErrorCode::kOutOfMemory, "fake: no pinned memory"};
+  std::vector<std::unique_ptr<cuda::CopyLane>> lanes;
+  for (int i = 0; i < count; ++i) lanes.push_back(std::make_unique<FakeLane>(knobs_));
+  return lanes;
+}
+
+void FakeDevice::give_back_lanes(std::vector<std::unique_ptr<cuda::CopyLane>> lanes) {
+  lanes.clear();
+}
+
+Result<std::vector<Candidates>> FakeDevice::propose(const cuda::DeviceModel& model,
+                                                    std::span<const Query> queries, int64_t wanted,
+                                                    const InterruptCheck& interrupted, ScanCost& cost) {
+  if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
+  std::vector<Candidates> answers;
+  for (const Query& query : queries) {
+    if (interrupted && interrupted()) return Error{ErrorCode::kInterrupted, "interrupted"};
+    answers.push_back(search(model, query, wanted));
+    cost.rows_scanned += model.words;
+    ++knobs_.searches;
+  }
+  return answers;
+}
+
+Status FakeDevice::score_all(const cuda::DeviceModel& model, const Query& query, std::span<double> dots,
+                             const InterruptCheck&, ScanCost&) {
+  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
+  ++knobs_.searches;
+  for (int64_t row = 0; row < model.words; ++row)
+    dots[static_cast<size_t>(row)] =
+        exact_dot(query.vector.data(), model.vectors + row * model.dims, model.dims);
+  return {};
+}
+
+}  // namespace glove::testing

@@ -1,0 +1,50 @@
+// A device made of host memory, which searches by the same codes, bounds and bins as the kernels, written
+// plainly. It reads what was uploaded and nothing else.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "gpu/device.h"
+
+namespace glove::testing {
+
+class FakeDevice : public cuda::Device {
+ public:
+  // What a test turns and reads. Shared with the test, for the backend owns the device.
+  struct Knobs {
+    std::atomic<int64_t> total_bytes{int64_t{1} << 40};
+    std::atomic<int64_t> allocated{0};       // bytes
+    std::atomic<int> uploads_of_codes{0};    // allocations, one a model and one more for its vectors
+    std::atomic<int> fail_copies_after{-1};  // copies that still work; -1 = all
+    std::atomic<bool> lost{false};
+    std::atomic<int64_t> searches{0};
+    std::atomic<bool> lanes_missing{false};
+  };
+
+  explicit FakeDevice(Knobs& knobs) : knobs_(knobs) {}
+
+  const cuda::DeviceInfo& info() const override { return info_; }
+  Result<int64_t> free_bytes() override { return knobs_.total_bytes - knobs_.allocated; }
+  Result<cuda::DeviceBlock> allocate(int64_t bytes) override;
+  void deallocate(std::byte* data) override;
+  Result<std::vector<std::unique_ptr<cuda::CopyLane>>> take_lanes(int count) override;
+  void give_back_lanes(std::vector<std::unique_ptr<cuda::CopyLane>> lanes) override;
+  Result<std::vector<Candidates>> propose(const cuda::DeviceModel& model, std::span<const Query> queries,
+                                          int64_t wanted, const InterruptCheck& interrupted,
+                                          ScanCost& cost) override;
+  Status score_all(const cuda::DeviceModel& model, const Query& query, std::span<double> dots,
+                   const InterruptCheck& interrupted, ScanCost& cost) override;
+
+ private:
+  Knobs& knobs_;
+  const cuda::DeviceInfo info_{"fake device", 90, 4, int64_t{1} << 40};
+  std::mutex mutex_;
+  std::map<std::byte*, std::vector<std::byte>> blocks_;
+};
+
+}  // namespace glove::testing

@@ -1,0 +1,17 @@
+#include "tests/gpu/lost_device.h"
+
+namespace glove::testing {
+namespace {
+
+__global__ void write_nowhere() {
+  *reinterpret_cast<volatile int*>(16) = 1;
+}
+
+}  // namespace
+
+void lose_the_device() {
+  write_nowhere<<<1, 1>>>();
+  static_cast<void>(cudaDeviceSynchronize());
+}
+
+}  // namespace glove::testing

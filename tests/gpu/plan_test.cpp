@@ -1,0 +1,56 @@
+#include "gpu/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "loader/quantize.h"
+
+namespace glove::cuda {
+namespace {
+
+TEST(MemoryPlan, PadsToTilesAndAlignment) {
+  const MemoryPlan plan = plan_memory(33, 5);
+  EXPECT_EQ(plan.codes, 512);   // 2 tiles x 2 groups x 128 bytes
+  EXPECT_EQ(plan.scales, 256);  // 64 rows x 4 bytes
+  EXPECT_EQ(plan.residuals, 256);
+  EXPECT_EQ(plan.norms_squared, 512);  // 33 x 8 = 264
+  EXPECT_EQ(plan.vectors, 768);        // 33 x 5 x 4 = 660
+}
+
+TEST(MemoryPlan, OfTheLargestPublishedModel) {
+  const MemoryPlan plan = plan_memory(2196016, 300);
+  EXPECT_EQ(plan.codes, code_bytes(2196016, 300));
+  EXPECT_NEAR(static_cast<double>(plan.scan_bytes()), 676.4e6, 1e6);
+  EXPECT_NEAR(static_cast<double>(plan.exact_bytes()), 2652.8e6, 1e6);
+}
+
+TEST(BatchPlan, ListsFitTheirMemory) {
+  for (const int64_t words : {5000, 20000, 341479, 2196016, 50000000})
+    for (const int64_t wanted : {1, 11, 100, 256})
+      for (const int64_t queries : {2, 17, 1024, 100000}) {
+        const BatchPlan plan = plan_batch(words, 300, queries, wanted);
+        if (!plan.worthwhile) continue;
+        EXPECT_LE(plan.queries_per_round * plan.list_capacity * 8, kListBytes);
+        EXPECT_GE(plan.queries_per_round, 16);
+        EXPECT_EQ(plan.queries_per_round % 16, 0);
+        EXPECT_GE(plan.sample_tiles, wanted);
+        EXPECT_LE(plan.sample_tiles, tile_count(words));
+        EXPECT_GE(plan.list_capacity, wanted);
+      }
+}
+
+TEST(BatchPlan, OneAfterTheOtherWhereABatchGainsNothing) {
+  EXPECT_FALSE(plan_batch(2196016, 300, 1, 10).worthwhile);
+  EXPECT_FALSE(plan_batch(2196016, 300, 1024, 5000).worthwhile);
+  EXPECT_FALSE(plan_batch(1000, 300, 1024, 10).worthwhile);
+  EXPECT_FALSE(plan_batch(2196016, 5000, 1024, 10).worthwhile);
+  EXPECT_TRUE(plan_batch(2196016, 300, 1024, 10).worthwhile);
+}
+
+TEST(SingleScan, CountsRowsWhenTilesAreTooFew) {
+  EXPECT_FALSE(count_every_row(2196016, 5000));
+  EXPECT_TRUE(count_every_row(20000, 1000));
+  EXPECT_TRUE(count_every_row(1, 1));
+}
+
+}  // namespace
+}  // namespace glove::cuda

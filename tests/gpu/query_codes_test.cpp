@@ -1,0 +1,119 @@
+#include "gpu/query_codes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "loader/exact_dot.h"
+#include "loader/float_environment.h"
+#include "loader/quantize.h"
+#include "tests/search/random_model.h"
+
+namespace glove::cuda {
+namespace {
+
+using testing::kAllRows;
+using testing::random_vector;
+using testing::Rows;
+
+class QueryCodesTest : public ::testing::Test {
+ protected:
+  Query random_query(int64_t dims, Rows kind) {
+    Query query;
+    do {
+      query.vector = random_vector(random_, dims, kind);
+      query.norm_squared = exact_dot(query.vector.data(), query.vector.data(), dims);
+    } while (!(query.norm_squared > 0));
+    return query;
+  }
+
+  ScopedFloatEnvironment float_environment_;
+  const uint64_t seed_ = std::getenv("GLOVE_TEST_SEED")
+                             ? std::strtoull(std::getenv("GLOVE_TEST_SEED"), nullptr, 10)
+                             : std::random_device{}();
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(seed_)};
+  std::mt19937_64 random_{seed_};
+};
+
+TEST_F(QueryCodesTest, PlanesAddUpToTheCode) {
+  std::vector<int16_t> codes;
+  for (int32_t code = -kTwoPlaneCode; code <= kTwoPlaneCode; ++code)
+    codes.push_back(static_cast<int16_t>(code));
+  while (codes.size() % 4 != 0) codes.push_back(0);
+  std::vector<int8_t> planes(codes.size() * 2);
+  pack_planes(codes, planes.data());
+  for (size_t j = 0; j < codes.size(); ++j)
+    ASSERT_EQ(planes[j / 4 * 8 + j % 4] * 128 + planes[j / 4 * 8 + 4 + j % 4], codes[j]);
+}
+
+TEST_F(QueryCodesTest, BatchCodesKeepSumsExactInAFloat) {
+  for (const Rows kind : kAllRows)
+    for (const int64_t dims : {1, 4, 50, 300, 1024, 4096}) {
+      const QuantizedQuery quantized = quantize_for_batch(random_query(dims, kind));
+      int64_t largest_sum = 0;
+      for (const int16_t code : quantized.codes) {
+        ASSERT_LE(std::abs(code), kOnePlaneCode);
+        largest_sum += 128 * std::abs(code);
+      }
+      ASSERT_LT(largest_sum, kBatchSumLimit) << dims;
+    }
+}
+
+// What the lanes of a warp read and multiply, step by step, by the layout that mma.m16n8k32 is documented
+// with.
+TEST_F(QueryCodesTest, FragmentsAreWhatTheLanesMultiply) {
+  for (const int64_t dims : {1, 5, 32, 33, 100, 300}) {
+    constexpr int64_t kQueries = 37;
+    std::vector<int8_t> fragments(static_cast<size_t>(fragment_bytes(kQueries, dims)));
+    std::vector<std::vector<int16_t>> codes(kQueries);
+    for (int64_t q = 0; q < kQueries; ++q) {
+      codes[static_cast<size_t>(q)].resize(static_cast<size_t>(component_groups(dims) * 4));
+      for (int64_t j = 0; j < dims; ++j)
+        codes[static_cast<size_t>(q)][static_cast<size_t>(j)] = static_cast<int16_t>(random_() % 255) - 127;
+      pack_fragments(codes[static_cast<size_t>(q)], q, dims, fragments.data());
+    }
+    for (int64_t q = 0; q < kQueries; ++q)
+      for (int64_t step = 0; step < matrix_steps(dims); ++step)
+        for (int64_t t = 0; t < 4; ++t)
+          for (int64_t word = 0; word < 2; ++word)
+            for (int64_t byte = 0; byte < 4; ++byte) {
+              const int64_t lane = q % 8 * 4 + t;
+              const int64_t at =
+                  ((q / 16 * matrix_steps(dims) + step) * 32 + lane) * 16 + q % 16 / 8 * 8 + word * 4 + byte;
+              const int64_t j = step * 32 + word * 16 + t * 4 + byte;
+              const auto& own = codes[static_cast<size_t>(q)];
+              const int16_t wanted =
+                  j < static_cast<int64_t>(own.size()) ? own[static_cast<size_t>(j)] : int16_t{0};
+              ASSERT_EQ(fragments[static_cast<size_t>(at)], wanted) << q << " " << j;
+            }
+  }
+}
+
+// The one-plane bounds bracket the similarity of every row.
+TEST_F(QueryCodesTest, BatchBoundsHold) {
+  for (const Rows kind : kAllRows)
+    for (const int64_t dims : {3, 25, 300}) {
+      const ModelPtr model = testing::random_model(random_, 60, dims, kind);
+      const Query query = random_query(dims, kind);
+      const QuantizedQuery quantized = quantize_for_batch(query);
+      const QueryBound bound = bound_of(quantized);
+      for (int64_t row = 0; row < model->words(); ++row) {
+        if (!(model->norm_squared(row) > 0)) continue;
+        int32_t sum = 0;
+        for (int64_t j = 0; j < dims; ++j)
+          sum += model->arrays().codes[static_cast<size_t>(code_index(row, j, dims))] *
+                 quantized.codes[static_cast<size_t>(j)];
+        const auto at = static_cast<size_t>(row);
+        const float estimate = static_cast<float>(sum) * (model->arrays().scales[at] * bound.inverse_scale);
+        const float error = model->arrays().residuals[at] * bound.slope + bound.offset;
+        const double similarity = cosine_from_dots(exact_dot(query.vector.data(), model->vector(row), dims),
+                                                   query.norm_squared, model->norm_squared(row));
+        ASSERT_LE(estimate - error, similarity);
+        ASSERT_GE(estimate + error, similarity);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace glove::cuda
