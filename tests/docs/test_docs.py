@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
+PLANS_OF = (3, 40)  # the SQLite whose wording of plans the documents show; with others their blocks only run
 SAMPLE = "examples/data/glove-6b-100d-20k.txt.gz"
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 # Read by the library, but part of its tests' machinery rather than of its interface.
@@ -95,7 +96,8 @@ def matches(actual, expected):
 def check_block(connection, block, expected):
     """What is wrong, or None."""
     printed = [line for statement in statements_of(block) for line in run_statement(connection, statement)]
-    if expected is None:
+    foreign_plans = "EXPLAIN QUERY PLAN" in block and sqlite3.sqlite_version_info[:2] != PLANS_OF
+    if expected is None or foreign_plans:
         errors = [line for line in printed if line.startswith("Error: ")]
         return "\n".join(errors) or None
     wanted = expected.splitlines()
