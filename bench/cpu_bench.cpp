@@ -9,16 +9,14 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <numeric>
 #include <random>
 #include <string>
 
+#include "bench/read_bytes.h"
 #include "loader/float_environment.h"
 #include "loader/model_builder.h"
 #include "loader/open.h"
 #include "search/cpu/cpu_backend.h"
-#include "search/cpu/thread_pool.h"
 
 namespace {
 
@@ -64,51 +62,11 @@ std::vector<Query> some_queries(size_t count) {
   return queries;
 }
 
-// Reads with 32-byte loads where there are any, the fastest way on the machines tried.
-#if defined(__x86_64__)
-__attribute__((target_clones("avx2", "default")))
-#endif
-uint64_t
-sum_words(const char* bytes, int64_t count) {
-  uint64_t sums[16] = {};
-  for (int64_t i = 0; i + 128 <= count; i += 128)
-    for (int64_t j = 0; j < 16; ++j) {
-      uint64_t word;
-      std::memcpy(&word, bytes + i + 8 * j, 8);
-      sums[j] += word;
-    }
-  return std::accumulate(sums, sums + 16, uint64_t{0});
-}
-
-struct Bytes {
-  const char* data;
-  int64_t count;
-};
-
 // Codes, scales and residuals once, shared out as a scan does it.
 void bare_read(benchmark::State& state) {
-  const glove::ModelArrays& arrays = model()->arrays();
-  const Bytes parts[] = {
-      {reinterpret_cast<const char*>(arrays.codes.data()), static_cast<int64_t>(arrays.codes.size_bytes())},
-      {reinterpret_cast<const char*>(arrays.scales.data()), static_cast<int64_t>(arrays.scales.size_bytes())},
-      {reinterpret_cast<const char*>(arrays.residuals.data()),
-       static_cast<int64_t>(arrays.residuals.size_bytes())}};
-  constexpr int64_t kChunk = 192 << 10;
-  std::vector<Bytes> chunks;
-  for (const Bytes& part : parts)
-    for (int64_t at = 0; at < part.count; at += kChunk)
-      chunks.push_back({part.data + at, std::min(kChunk, part.count - at)});
-  int64_t total = 0;
-  for (const Bytes& chunk : chunks) total += chunk.count;
-  for ([[maybe_unused]] auto _ : state)
-    glove::cpu::ThreadPool::instance().run(static_cast<int>(state.range(0)),
-                                           static_cast<int64_t>(chunks.size()),
-                                           [&](int, int64_t i) {
-                                             const Bytes& chunk = chunks[static_cast<size_t>(i)];
-                                             benchmark::DoNotOptimize(sum_words(chunk.data, chunk.count));
-                                           },
-                                           {});
-  state.SetBytesProcessed(state.iterations() * total);
+  const glove::bench::ScannedBytes bytes(*model());
+  for ([[maybe_unused]] auto _ : state) bytes.read(static_cast<int>(state.range(0)));
+  state.SetBytesProcessed(state.iterations() * bytes.total());
 }
 
 void propose(benchmark::State& state, const std::string& target, size_t count, int64_t k) {

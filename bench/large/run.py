@@ -1,0 +1,165 @@
+"""Makes a large model, asks it, and writes what it saw. Called by bench/large.sh."""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ["BUILD"]
+FOLDER = "build/large"
+BEGIN, END = "<!-- large: begin -->", "<!-- large: end -->"
+LIMIT = 1_000_000_000  # bytes of memory that a process must do with
+
+# Runs in a fresh process: opens MODEL, asks, and prints its times and its memory as JSON.
+QUERIES = """
+import json, os, sqlite3, sys, time
+path, threads = sys.argv[1], int(sys.argv[2])
+
+def memory():
+    fields = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    return {name: int(fields[name].split()[0]) * 1024 for name in ("RssAnon", "RssFile", "VmHWM")}
+
+def milliseconds(text, *arguments):
+    start = time.perf_counter()
+    rows = connection.execute(text, arguments).fetchall()
+    return (time.perf_counter() - start) * 1000, rows
+
+connection = sqlite3.connect(":memory:")
+connection.enable_load_extension(True)
+connection.load_extension(os.path.abspath(os.environ["BUILD"]) + "/glove")
+connection.execute("SELECT glove_config('backend', 'cpu')")
+connection.execute("SELECT glove_config('threads', ?)", (threads,))
+seen = {"before": memory()}
+seen["open_ms"], _ = milliseconds("SELECT glove_load(?, 'main')", path)
+words = connection.execute("SELECT words FROM glove_models").fetchone()[0]
+asked = [f"w{i * 7919 % words:07d}" for i in range(1, 31)]
+query = "SELECT word, similarity FROM glove_nn(?, NULL, 10)"
+seen["cos_sim_ms"], _ = milliseconds("SELECT cos_sim(?, ?)", asked[0], asked[1])
+seen["first_ms"], rows = milliseconds(query, asked[0])
+assert len(rows) == 10, rows
+seen["opened"] = memory()
+seen["warm_ms"] = sorted(milliseconds(query, word)[0] for word in asked[1:])[len(asked) // 2]
+seen["after"] = memory()
+print(json.dumps(seen))
+"""
+
+
+def write_word2vec(path, rows, dims):
+    """A word2vec binary file of random rows, each the sum of a centre and noise, so that rows have neighbours."""
+    random = numpy.random.default_rng()
+    centres = random.standard_normal((1000, dims), dtype=numpy.float32)
+    record = numpy.dtype([("word", "S9"), ("vector", "<f4", dims), ("end", "S1")])
+    with open(path, "wb") as file:
+        file.write(f"{rows} {dims}\n".encode())
+        for first in range(0, rows, 50_000):
+            count = min(50_000, rows - first)
+            block = numpy.empty(count, record)
+            block["word"] = [f"w{i:07d} ".encode() for i in range(first, first + count)]
+            block["vector"] = random.standard_normal((count, dims), dtype=numpy.float32)
+            block["vector"] += centres[random.integers(0, len(centres), count)]
+            block["end"] = b"\n"
+            block.tofile(file)
+
+
+def convert(source, model):
+    start = time.perf_counter()
+    subprocess.run([BUILD + "/glove-convert", "--quiet", source, model], check=True)
+    os.remove(source)
+    return time.perf_counter() - start
+
+
+def ask(model, threads):
+    done = subprocess.run([sys.executable, "-c", QUERIES, model, str(threads)], check=True, capture_output=True,
+                          text=True)
+    return json.loads(done.stdout)
+
+
+def bare_read(model, threads):
+    done = subprocess.run([BUILD + "/bench/bare_read", model, str(threads)], input="\n" * 15, check=True,
+                          capture_output=True, text=True)
+    return statistics.median(float(line) / 1000 for line in done.stdout.split()[3:])
+
+
+def section(seen):
+    large, small = seen["large"], seen["small"]
+    held = large["after"]["VmHWM"]
+    return f"""{BEGIN}
+## A model of {seen['rows']:,} x {seen['dims']}
+
+`bench/large.sh`, {seen['date']}, commit {seen['commit']}, {seen['threads']} threads, load of the machine {seen['load']:.1f}; {seen['bytes'] / 1e9:.1f} GB
+on disk, converted in {seen['convert_s']:.0f} s. Random rows around 1,000 centres. All numbers: data/large.json.
+
+| | this model | 20,000 x {seen['dims']} |
+|---|--:|--:|
+| `glove_load`, ms | {large['open_ms']:.2f} | {small['open_ms']:.2f} |
+| first `cos_sim`, ms | {large['cos_sim_ms']:.2f} | {small['cos_sim_ms']:.2f} |
+| first `glove_nn`, k = 10 (file in the page cache, not yet mapped), ms | {large['first_ms']:.1f} | {small['first_ms']:.1f} |
+| warm `glove_nn`, k = 10, ms (median) | {large['warm_ms']:.2f} | {small['warm_ms']:.2f} |
+| a bare read of the bytes that it scans, ms (median) | {seen['bare_read_ms']:.2f} | |
+| peak resident memory, Python included, MB | {held / 1e6:,.0f} | {small['after']['VmHWM'] / 1e6:,.0f} |
+| of it the process's own (the rest is file pages that the kernel may take back), MB | {large['after']['RssAnon'] / 1e6:,.0f} | {small['after']['RssAnon'] / 1e6:,.0f} |
+
+A process held to 1 GB of memory {"answers" if held < LIMIT else "DOES NOT answer"}: the scan touches the codes and a few rows, never the whole
+float32 matrix of {seen['rows'] * seen['dims'] * 4 / 1e9:.1f} GB.
+{END}
+"""
+
+
+def write(seen):
+    os.makedirs(os.path.join(HERE, "data"), exist_ok=True)
+    with open(os.path.join(HERE, "data", "large.json"), "w") as file:
+        json.dump(seen, file, indent=1)
+        file.write("\n")
+    path = os.path.join(HERE, "RESULTS.md")
+    text = open(path).read() if os.path.exists(path) else "# Results\n"
+    if BEGIN in text:
+        text = text[: text.index(BEGIN)] + section(seen) + text[text.index(END) + len(END) + 1 :]
+    else:
+        text = text.rstrip("\n") + "\n\n" + section(seen)
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/large.sh")
+    parser.add_argument("--rows", type=int, default=2_196_016)
+    parser.add_argument("--dims", type=int, default=300)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--no-write", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    os.makedirs(FOLDER, exist_ok=True)
+    try:
+        source, model = FOLDER + "/source.bin", FOLDER + "/large.safetensors"
+        small = FOLDER + "/small.safetensors"
+        if not os.path.exists(model):
+            write_word2vec(source, options.rows, options.dims)
+            convert_s = convert(source, model)
+        else:
+            convert_s = 0  # kept by an earlier run
+        write_word2vec(source, 20_000, options.dims)
+        convert(source, small)
+        ask(model, options.threads)  # into the page cache
+        commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True,
+                                text=True, check=False).stdout.strip()
+        seen = {
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "commit": commit, "rows": options.rows,
+            "dims": options.dims, "threads": options.threads, "bytes": os.path.getsize(model),
+            "load": os.getloadavg()[0], "convert_s": convert_s, "small": ask(small, options.threads),
+            "large": ask(model, options.threads), "bare_read_ms": bare_read(model, options.threads),
+        }
+        print(section(seen))
+        if not options.no_write:
+            write(seen)
+    finally:
+        if not options.keep:
+            shutil.rmtree(FOLDER)
+
+
+main()

@@ -1,0 +1,31 @@
+// A bare read of the bytes that a scan reads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "loader/model.h"
+
+namespace glove::bench {
+
+// Codes, scales and residuals of a model, cut into the chunks in which a scan shares them out. The model
+// outlives it.
+class ScannedBytes {
+ public:
+  explicit ScannedBytes(const Model& model);
+
+  // Reads every byte once on `threads` threads of the CPU backend's pool.
+  void read(int threads) const;
+
+  int64_t total() const { return total_; }
+
+ private:
+  struct Chunk {
+    const char* data;
+    int64_t bytes;
+  };
+  std::vector<Chunk> chunks_;
+  int64_t total_ = 0;
+};
+
+}  // namespace glove::bench
