@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "loader/blocked_signals.h"
+
 namespace glove {
 
 int usable_cores() {
@@ -25,6 +27,7 @@ void run_in_parallel(int threads, int64_t count, const std::function<void(int64_
   workers.reserve(static_cast<size_t>(pieces - 1));
   int64_t piece = 1;
   try {
+    const BlockedSignals blocked;
     for (; piece < pieces; ++piece) workers.emplace_back(body, begin_of(piece), begin_of(piece + 1));
   } catch (const std::system_error&) {
     body(begin_of(piece), count);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "loader/blocked_signals.h"
 #include "loader/float_environment.h"
 #include "loader/parallel.h"
 
@@ -31,6 +32,7 @@ class Pipeline {
       : source_(source), reader_(reader), options_(options) {
     const int threads = options.threads > 0 ? options.threads : usable_cores();
     max_in_flight_ = static_cast<size_t>(2 * threads + 1);
+    const BlockedSignals blocked;
     try {
       for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {

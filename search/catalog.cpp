@@ -112,13 +112,19 @@ Status Catalog::unload(std::string_view name) {
 
 Result<ModelPtr> Catalog::find(std::optional<std::string_view> name) {
   for (bool environment_tried = state_->environment_done.load();;) {
+    ModelPtr model;
     {
       const std::lock_guard lock(state_->mutex);
-      if (const Entry* entry = state_->entry(name)) return entry->model;
-      if (environment_tried || !state_->entries.empty())
+      const Entry* const entry = state_->entry(name);
+      if (entry) model = entry->model;
+      if (!model && (environment_tried || !state_->entries.empty()))
         return Error{ErrorCode::kNotFound,
                      name ? "there is no model '" + std::string(*name) + "'; " + state_->choices()
                           : state_->choices()};
+    }
+    if (model) {
+      GLOVE_RETURN_IF_ERROR(model->health());
+      return model;
     }
     GLOVE_RETURN_IF_ERROR(load_from_environment());
     environment_tried = true;

@@ -34,7 +34,8 @@ class Catalog {
   // The model of that name, or the default one if name is nullopt. If no model is loaded and
   // $GLOVE_MODEL is set, opens that file first (several threads wait for one; not again once it was
   // opened and then unloaded).
-  // Errors say which names exist, or how to load one.
+  // Errors say which names exist, or how to load one; or that the model's file was cut or overwritten since
+  // it was loaded (Model::health).
   Result<ModelPtr> find(std::optional<std::string_view> name);
 
   struct Entry {

@@ -135,6 +135,8 @@ Status run_search(const ModelPtr& model, const SearchOptions& options, SearchRep
     report.device = backend.residency(*model).device;
     return search(backend, report.cost);
   });
+  // Rows read from a file that was cut or overwritten meanwhile are not believed.
+  if (status.ok()) status = model->health();
   report.total_us = timer.microseconds();
   return status;
 }
@@ -171,6 +173,7 @@ Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query
     const double dot = exact_dot(query.vector.data(), model.vector(ids[i]), model.dims());
     append_row(query, ids[i], dot, model.norm_squared(ids[i]), rows);
   }
+  GLOVE_RETURN_IF_ERROR(model.health());
   return rows;
 }
 

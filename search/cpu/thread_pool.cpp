@@ -1,7 +1,6 @@
 #include "search/cpu/thread_pool.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "loader/blocked_signals.h"
 #include "loader/float_environment.h"
 
 namespace glove::cpu {
@@ -40,22 +40,6 @@ class InterruptPoll {
  private:
   const InterruptCheck& interrupted_;
   Clock::time_point due_;
-};
-
-// The host's signal handlers run on the host's threads, never on ours.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &saved_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t saved_;
 };
 
 }  // namespace

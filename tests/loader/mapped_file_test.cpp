@@ -1,0 +1,80 @@
+// A map outlives what others do to its file: no SIGBUS reaches the reader, and health() tells.
+#include "loader/mapped_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/loader/temporary_directory.h"
+
+namespace glove {
+namespace {
+
+using testing::TemporaryDirectory;
+
+std::shared_ptr<const MappedFile> map(const std::string& path) {
+  auto file = std::make_shared<const File>(File::open_for_reading(path).value());
+  return MappedFile::map(path, std::move(file)).value();
+}
+
+TEST(MappedFile, PagesThatAreGoneReadAsZerosOnEveryThread) {
+  const TemporaryDirectory directory;
+  constexpr size_t kBytes = 1 << 20;
+  const std::string path = directory.write("file", std::string(kBytes, 'x'));
+  const auto mapped = map(path);
+  EXPECT_TRUE(mapped->health().ok());
+  EXPECT_EQ(mapped->bytes().back(), 'x');
+  ASSERT_EQ(::truncate(path.c_str(), 8192), 0);
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i)
+    readers.emplace_back([&] {
+      EXPECT_EQ(mapped->bytes()[8191], 'x');
+      for (size_t at = 8192; at < kBytes; at += 512) EXPECT_EQ(mapped->bytes()[at], '\0');
+    });
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(
+      mapped->health().error().message,
+      "the model file '" + path + "' went from 1048576 to 8192 bytes while it was loaded; load it again");
+  // The file may grow again: what was read in between was still wrong.
+  ASSERT_EQ(::truncate(path.c_str(), kBytes), 0);
+  EXPECT_EQ(mapped->health().error().message,
+            "the model file '" + path + "' could not be read in part while it was loaded; load it again");
+}
+
+TEST(MappedFile, AFileThatIsWrittenToIsToldOf) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("file", std::string(10000, 'x'));
+  const auto mapped = map(path);
+  const auto other = map(path);
+  std::filesystem::remove(path);
+  EXPECT_TRUE(mapped->health().ok()) << "deleted, but whole";
+  const std::string second = directory.write("second", "1234");
+  const auto written = map(second);
+  std::filesystem::last_write_time(second,
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_EQ(written->health().error().message,
+            "the model file '" + second + "' was written to while it was loaded; load it again");
+}
+
+TEST(MappedFile, TheTableOfMapsIsReused) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("file", "x");
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(map(path)->health().ok());
+  std::vector<std::shared_ptr<const MappedFile>> maps;
+  const auto file = std::make_shared<const File>(File::open_for_reading(path).value());
+  while (true) {
+    auto mapped = MappedFile::map(path, file);
+    if (!mapped.ok()) {
+      EXPECT_EQ(mapped.error().code, ErrorCode::kUnavailable);
+      break;
+    }
+    maps.push_back(std::move(mapped).value());
+    ASSERT_LE(maps.size(), 1024u);
+  }
+}
+
+}  // namespace
+}  // namespace glove
