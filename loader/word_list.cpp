@@ -129,11 +129,12 @@ Result<std::string> find_word_list(const std::string& path, const std::string& g
     std::string candidate = stem + std::string(extension);
     if (candidate != path && ::access(candidate.c_str(), R_OK) == 0) return candidate;
   }
-  return Error{ErrorCode::kInvalidArgument, path +
-                                                ": the file holds vectors without words; name a file with a "
-                                                "word a line (glove-convert --vocabulary), "
-                                                "or put one beside it as '" +
-                                                stem + ".words'"};
+  return Error{ErrorCode::kInvalidArgument,
+               path +
+                   ": the file holds vectors without words; name a file with a "
+                   "word a line (--vocabulary of glove-convert, \"words\" of glove_load), "
+                   "or put one beside it as '" +
+                   stem + ".words'"};
 }
 
 }  // namespace glove

@@ -34,7 +34,8 @@ Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHe
       matrices == 0 ? "there is no matrix of F16, BF16, F32 or F64" : "the matrices are " + names;
   return Error{ErrorCode::kInvalidArgument,
                source + ": " +
-                   (name.empty() ? "name the tensor that holds the vectors (glove-convert --tensor)"
+                   (name.empty() ? "name the tensor that holds the vectors (--tensor of glove-convert, "
+                                   "\"tensor\" of glove_load)"
                                  : "there is no matrix '" + name + "'") +
                    "; " + found};
 }

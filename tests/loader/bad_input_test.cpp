@@ -108,12 +108,12 @@ TEST_F(BadInput, Word2vec) {
 
 TEST_F(BadInput, NumpyAndNorms) {
   const std::string shape22 = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
-  expect_error(
-      npy(shape22, floats({1, 2, 3, 4})),
-      "the file holds vectors without words; name a file with a word a line (glove-convert --vocabulary), "
-      "or put one beside it as '" +
-          directory_.path("m.words") + "'",
-      "m.npy");
+  expect_error(npy(shape22, floats({1, 2, 3, 4})),
+               "the file holds vectors without words; name a file with a word a line (--vocabulary of "
+               "glove-convert, \"words\" of glove_load), "
+               "or put one beside it as '" +
+                   directory_.path("m.words") + "'",
+               "m.npy");
   directory_.write("m.words", "a\nb\n");
   expect_error(npy(shape22, floats({1, 2, 3})), "row 2: the file ends early, before 2 rows of 8 bytes",
                "m.npy");

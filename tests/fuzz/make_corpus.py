@@ -1,0 +1,57 @@
+"""Writes the seeds of the corpora: a small file of each format, with words as reader_fuzzer.cpp lists them.
+
+make_corpus.py GLOVE_CONVERT
+"""
+import gzip
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+import numpy
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "loader"))
+import embedding_writers  # noqa: E402
+import model_file_reader  # noqa: E402
+
+WORDS = [b"the", b"of", b"new york"]
+ROWS = numpy.array([[1, -2.5, 0.125], [0, 0, 0], [3e-5, 65504, -1 / 3]], numpy.float32)
+
+
+def seed(format_name, name, content):
+    folder = HERE / "corpus" / format_name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+def main():
+    for writer, name, _, spaces in embedding_writers.FORMATS:
+        words = WORDS if spaces else [word.replace(b" ", b"_") for word in WORDS]
+        content = next(iter(writer(words, ROWS).values()))
+        seed(name, writer.__name__, content)
+        if writer is embedding_writers.glove_text:
+            seed("wrapped", "text.gz", gzip.compress(content, mtime=0))
+            for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                with tempfile.TemporaryFile() as file:
+                    with zipfile.ZipFile(file, "w", method) as archive:
+                        archive.writestr(zipfile.ZipInfo("m.txt"), content, method)
+                    file.seek(0)
+                    seed("wrapped", f"text.{method}.zip", file.read())
+    with tempfile.TemporaryDirectory() as folder:
+        text, model = os.path.join(folder, "m.txt"), os.path.join(folder, "m.safetensors")
+        pathlib.Path(text).write_bytes(embedding_writers.glove_text(WORDS, ROWS)["m.txt"])
+        subprocess.run([sys.argv[1], "-q", text, model], check=True)
+        seed("glove-model", "full", pathlib.Path(model).read_bytes())
+        model_file_reader.write_minimal_model(model, WORDS, ROWS)
+        seed("glove-model", "minimal", pathlib.Path(model).read_bytes())
+    for i, number in enumerate(["0.38473", "-1.25e-3", "1e400", "nan", "inf", "0.1000000014901161193847656250001"]):
+        seed("number", str(i), number.encode())
+    for i, expression in enumerate(["king - man + woman", "2 * (paris - france) + \"new york\"", "king man - woman +",
+                                    "- a", "((a))", "1.5 * \"a \"\"b\""]):
+        seed("expression", str(i), expression.encode())
+
+
+main()

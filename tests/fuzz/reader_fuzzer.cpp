@@ -1,0 +1,85 @@
+// Any bytes as a file of one format (GLOVE_FUZZ_FORMAT): an error or a model, whose every row is then read.
+// "wrapped" finds the format by content, so that gzip and zip data come first.
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "loader/model_format.h"
+#include "loader/open.h"
+
+namespace {
+
+constexpr std::string_view kFormat = GLOVE_FUZZ_FORMAT;
+
+// A file in memory with a path.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : descriptor_(::memfd_create("fuzz", MFD_CLOEXEC)) {
+    if (descriptor_ < 0 || ::write(descriptor_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+      std::abort();
+  }
+  ~MemoryFile() { ::close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+// Puts the right checksum into a model file's header, or no fuzzer would ever get past it.
+std::string with_header_checksum(std::string bytes) {
+  if (bytes.size() < 8) return bytes;
+  uint64_t length = 0;
+  for (size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  if (length > bytes.size() - 8) return bytes;
+  const std::string header = bytes.substr(0, 8 + length);
+  const std::string checksum = glove::header_checksum(header);
+  const std::string key = "\"" + std::string(glove::kHeaderChecksumKey) + "\":\"";
+  if (!checksum.empty()) bytes.replace(header.find(key) + key.size(), 8, checksum);
+  return bytes;
+}
+
+// Reads everything; the sum keeps the reads from being left out.
+double read_all(const glove::Model& model) {
+  double sum = 0;
+  const glove::ModelArrays& arrays = model.arrays();
+  for (int64_t id = 0; id < model.words(); ++id) {
+    sum += static_cast<double>(model.vector(id)[model.dims() - 1]) + model.norm_squared(id);
+    sum += static_cast<double>(arrays.scales[static_cast<size_t>(id)] + arrays.residuals[static_cast<size_t>(id)]);
+    const std::string_view word = arrays.vocabulary.word(id);
+    sum += static_cast<double>(arrays.vocabulary.find(word).value_or(0)) + (word.empty() ? 0 : word.back());
+  }
+  for (const int8_t code : arrays.codes) sum += code;
+  return sum;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  if (kFormat == "glove-model") bytes = with_header_checksum(std::move(bytes));
+  const MemoryFile file(bytes);
+  // As many words as the samples have rows; formats that need no list do not look at it.
+  static const MemoryFile words("the\nof\nnew york\n");
+  glove::OpenOptions options;
+  options.threads = 1;
+  options.verify = size % 2 == 0;
+  options.read.words_path = words.path();
+  if (kFormat != "wrapped") options.read.format = kFormat;
+  const auto model = glove::open_model(file.path(), options);
+  if (model.ok()) {
+    static volatile double sink;
+    sink = read_all(*model.value());
+  } else if (model.error().message.empty()) {
+    std::abort();
+  }
+  return 0;
+}
