@@ -237,59 +237,44 @@ void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
   }
 }
 
-const hn::CappedTag<double, 8> kDoubles;
-constexpr int kDoubleLanes = HWY_LANES(double);
-constexpr int kParts = 8 / kDoubleLanes;  // vectors that hold the eight partial sums of a row
+// Four lanes at most: one row after the other in a single stream was fastest, in half vectors too.
+const hn::CappedTag<double, 4> kDoubles;
+constexpr int kDoubleLanes = HWY_MIN(HWY_LANES(double), 4);
+constexpr int kParts = 8 / kDoubleLanes;  // vectors that hold the eight partial sums
 using DoubleVector = hn::VFromD<decltype(kDoubles)>;
+using Parts = std::make_index_sequence<kParts>;
 
-// Adds eight products a row to the partial sums of kRows rows.
-template <int kRows>
-HWY_INLINE void add_products(const double* query, const float* const* rows, int64_t first,
-                             DoubleVector* sums) {
+// Adds eight products to the eight partial sums.
+template <size_t... I>
+HWY_INLINE void add_products(const double* query, const float* row, DoubleVector (&sums)[kParts],
+                             std::index_sequence<I...>) {
   const hn::Rebind<float, decltype(kDoubles)> floats;
-#pragma GCC unroll 8
-  for (int part = 0; part < kParts; ++part) {
-    const DoubleVector q = hn::LoadU(kDoubles, query + part * kDoubleLanes);
-#pragma GCC unroll 8
-    for (int row = 0; row < kRows; ++row) {
-      const auto x = hn::PromoteTo(kDoubles, hn::LoadU(floats, rows[row] + first + part * kDoubleLanes));
-      sums[row * kParts + part] = hn::MulAdd(q, x, sums[row * kParts + part]);
-    }
-  }
+  ((sums[I] = hn::MulAdd(hn::LoadU(kDoubles, query + I * kDoubleLanes),
+                         hn::PromoteTo(kDoubles, hn::LoadU(floats, row + I * kDoubleLanes)), sums[I])),
+   ...);
 }
 
-template <int kRows>
-HWY_INLINE void exact_dots_of(const double* query, const float* const* rows, int64_t dims, double* dots) {
-  DoubleVector sums[kRows * kParts];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows * kParts; ++i) sums[i] = hn::Zero(kDoubles);
-  int64_t j = 0;
-  for (; j + 8 <= dims; j += 8) add_products<kRows>(query + j, rows, j, sums);
-  if (j < dims) {
-    // Partial sums are never -0.0, so adding products of zeros changes nothing.
-    float padded[kRows][8] = {};
-    const float* padded_rows[kRows];
-    for (int row = 0; row < kRows; ++row) {
-      std::copy(rows[row] + j, rows[row] + dims, padded[row]);
-      padded_rows[row] = padded[row];
-    }
-    add_products<kRows>(query + j, padded_rows, 0, sums);
-  }
-#pragma GCC unroll 8
-  for (int row = 0; row < kRows; ++row) {
-    double p[8];
-#pragma GCC unroll 8
-    for (int part = 0; part < kParts; ++part)
-      hn::StoreU(sums[row * kParts + part], kDoubles, p + part * kDoubleLanes);
-    dots[row] = ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-  }
+template <size_t... I>
+HWY_INLINE double combine(const DoubleVector (&sums)[kParts], std::index_sequence<I...>) {
+  double p[8];
+  (hn::StoreU(sums[I], kDoubles, p + I * kDoubleLanes), ...);
+  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
 
 void exact_dots(const double* query, const float* const* rows, int64_t count, int64_t dims, double* dots) {
-  constexpr int kRows = kParts == 4 ? 2 : 4;
-  int64_t i = 0;
-  for (; i + kRows <= count; i += kRows) exact_dots_of<kRows>(query, rows + i, dims, dots + i);
-  for (; i < count; ++i) exact_dots_of<1>(query, rows + i, dims, dots + i);
+  for (int64_t i = 0; i < count; ++i) {
+    DoubleVector sums[kParts];
+    for (DoubleVector& sum : sums) sum = hn::Zero(kDoubles);
+    int64_t j = 0;
+    for (; j + 8 <= dims; j += 8) add_products(query + j, rows[i] + j, sums, Parts());
+    if (j < dims) {
+      // Partial sums are never -0.0, so adding products of zeros changes nothing.
+      float padded[8] = {};
+      std::copy(rows[i] + j, rows[i] + dims, padded);
+      add_products(query + j, padded, sums, Parts());
+    }
+    dots[i] = combine(sums, Parts());
+  }
 }
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};

@@ -18,6 +18,8 @@ constexpr int64_t kBatchQueries = 1024;
 constexpr int64_t kBatchLowerBounds = 4 << 20;
 // Rows that exact_dots gets at once.
 constexpr int64_t kExactBlock = 64;
+// Fewer rows than this are scored sooner than another thread wakes up.
+constexpr int64_t kRowsWorthThreads = 1024;
 
 class Stopwatch {
  public:
@@ -131,22 +133,33 @@ std::vector<double> widen(std::span<const float> vector) {
   return wide;
 }
 
-// dots[i] = D(query, row ids[i]).
-bool rescore(const ScanContext& context, const Query& query, std::span<const int32_t> ids,
-             std::vector<double>& dots) {
-  const std::vector<double> wide = widen(query.vector);
-  dots.resize(ids.size());
-  const auto count = static_cast<int64_t>(ids.size());
-  const auto work = [&](int, int64_t chunk) {
-    const float* rows[kExactBlock];
-    const int64_t first = chunk * kExactBlock;
-    const int64_t block = std::min(kExactBlock, count - first);
-    for (int64_t i = 0; i < block; ++i) rows[i] = context.model.vector(ids[static_cast<size_t>(first + i)]);
-    context.kernels.exact_dots(wide.data(), rows, block, context.model.dims(), dots.data() + first);
+// Fills in the dots of every query's candidates. False if it was interrupted.
+bool rescore(const ScanContext& context, std::span<const Query> queries, std::span<Candidates> candidates) {
+  struct Block {
+    size_t query;
+    size_t first;
   };
-  const int threads = count < 1024 ? 1 : context.threads;
-  return ThreadPool::instance().run(threads, (count + kExactBlock - 1) / kExactBlock, work,
-                                    context.interrupted);
+  std::vector<Block> blocks;
+  std::vector<std::vector<double>> wide;
+  int64_t rows_in_all = 0;
+  for (size_t q = 0; q < queries.size(); ++q) {
+    wide.push_back(widen(queries[q].vector));
+    candidates[q].dots.resize(candidates[q].ids.size());
+    for (size_t first = 0; first < candidates[q].ids.size(); first += kExactBlock)
+      blocks.push_back({q, first});
+    rows_in_all += static_cast<int64_t>(candidates[q].ids.size());
+  }
+  const auto work = [&](int, int64_t chunk) {
+    const auto [q, first] = blocks[static_cast<size_t>(chunk)];
+    const float* rows[kExactBlock];
+    const std::span ids = std::span(candidates[q].ids).subspan(first);
+    const auto count = std::min<size_t>(kExactBlock, ids.size());
+    for (size_t i = 0; i < count; ++i) rows[i] = context.model.vector(ids[i]);
+    context.kernels.exact_dots(wide[q].data(), rows, static_cast<int64_t>(count), context.model.dims(),
+                               candidates[q].dots.data() + first);
+  };
+  const int threads = rows_in_all < kRowsWorthThreads ? 1 : context.threads;
+  return ThreadPool::instance().run(threads, static_cast<int64_t>(blocks.size()), work, context.interrupted);
 }
 
 Status propose_batch(const ScanContext& context, std::span<const Query> queries, int64_t k, ScanCost& cost,
@@ -159,15 +172,19 @@ Status propose_batch(const ScanContext& context, std::span<const Query> queries,
   cost.bytes_scanned +=
       static_cast<int64_t>(arrays.codes.size() + arrays.scales.size_bytes() + arrays.residuals.size_bytes());
   cost.scan_us += watch.lap();
-  for (size_t q = 0; q < queries.size(); ++q) {
-    Candidates candidates;
-    candidates.ids = scan.survivors(q);
-    cost.candidates += static_cast<int64_t>(candidates.ids.size());
-    cost.select_us += watch.lap();
-    if (!rescore(context, queries[q], candidates.ids, candidates.dots)) return interrupted_error();
-    cost.rescore_us += watch.lap();
-    results.push_back(std::move(candidates));
-  }
+  const size_t before = results.size();
+  results.resize(before + queries.size());
+  const std::span<Candidates> fresh = std::span(results).subspan(before);
+  const auto select = [&](int, int64_t q) {
+    fresh[static_cast<size_t>(q)].ids = scan.survivors(static_cast<size_t>(q));
+  };
+  const int threads = static_cast<int64_t>(queries.size()) * k < kRowsWorthThreads ? 1 : context.threads;
+  if (!ThreadPool::instance().run(threads, static_cast<int64_t>(queries.size()), select, context.interrupted))
+    return interrupted_error();
+  for (const Candidates& candidates : fresh) cost.candidates += static_cast<int64_t>(candidates.ids.size());
+  cost.select_us += watch.lap();
+  if (!rescore(context, queries, fresh)) return interrupted_error();
+  cost.rescore_us += watch.lap();
   return {};
 }
 
