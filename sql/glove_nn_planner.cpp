@@ -24,7 +24,8 @@ constexpr int kInLimit = 32;
 
 class Planner {
  public:
-  Planner(sqlite3_index_info* info, Pushdowns pushdowns) : info_(info), pushdowns_(pushdowns) {}
+  Planner(sqlite3_index_info* info, Pushdowns pushdowns, bool text_sorts_by_utf8)
+      : info_(info), pushdowns_(pushdowns), text_sorts_by_utf8_(text_sorts_by_utf8) {}
 
   Status plan() {
     collect();
@@ -137,7 +138,8 @@ class Planner {
   }
 
   // word = ? and word IN (...) where words compare by their bytes. An IN only whole: taken apart by SQLite it
-  // gives rows twice or not at all when the values are numbers or BLOBs. Never omitted.
+  // gives rows twice or not at all when the values are numbers or BLOBs. Never omitted. (The parts of a row
+  // value, (word, x) IN (SELECT ...), cannot be told from word = ?; SQLite takes those apart all the same.)
   void push_words() {
     if (!sqlite_has(kSqliteVtabIn) || has_loop()) return;
     for (int i = 0; i < std::min(info_->nConstraint, kInLimit); ++i) {
@@ -215,7 +217,7 @@ class Planner {
       const auto& [column, descending] = info_->aOrderBy[i];
       if (is_fixed(column)) continue;
       if (const int expected = next_batch(); expected >= 0) {
-        if (column != expected || descending) return false;
+        if (column != expected || descending || (column != kK && !text_sorts_by_utf8_)) return false;
         ++batch;
         continue;
       }
@@ -311,6 +313,7 @@ class Planner {
 
   sqlite3_index_info* info_;
   Pushdowns pushdowns_;
+  bool text_sorts_by_utf8_;
   std::array<std::optional<Condition>, kInputs> inputs_;
   std::array<bool, kInputs> asked_{};
   bool word_equal_ = false;
@@ -320,8 +323,8 @@ class Planner {
 
 }  // namespace
 
-Status best_index(sqlite3_index_info* info, Pushdowns pushdowns) {
-  return Planner(info, pushdowns).plan();
+Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, bool text_sorts_by_utf8) {
+  return Planner(info, pushdowns, text_sorts_by_utf8).plan();
 }
 
 }  // namespace glove::sql::nn

@@ -15,6 +15,7 @@ using Answer = AnswerCache::Answer;
 namespace {
 
 constexpr int64_t kMostListed = 1024;  // rows of one query that are worth computing at once
+constexpr int64_t kMostUnwanted = 64;  // the same, where LIMIT says that fewer may do
 constexpr int64_t kMostListedInBatch = 65536;
 constexpr int64_t kMostQueriesInBlock = 1024;
 constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;  // 32 MiB of rows
@@ -127,7 +128,7 @@ Search::Strategy Search::choose_strategy() const {
   const bool ranks_matter = bounds_.rank_bounded() || bounds_.first_rank > 1 ||
                             (request_->reads_rank() && ids_ && ids_->size() > 1);
   if (ids_ && !ranks_matter) return Strategy::kWords;
-  const int64_t most = request_->is_batch() ? kMostListedInBatch : kMostListed;
+  const int64_t most = request_->is_batch() ? kMostListedInBatch : wanted_ > 0 ? kMostUnwanted : kMostListed;
   return bounds_.rank_bounded() && limit() <= most ? Strategy::kListed : Strategy::kRanked;
 }
 

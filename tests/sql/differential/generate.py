@@ -426,6 +426,24 @@ class Generator:
         body = Pair("FROM glove_nn n", "FROM r n") + self.where(conditions)
         return self.finish(body, ["n.word", "n.rank", "n.near"][:self.pick(2, 3)], "n")
 
+    def row_values(self):
+        """Several columns in one IN. SQLite keeps some of these to itself; then our message is the answer. It compares
+        the parts of a virtual table as text or not at all, so only TEXT columns stand for words."""
+        self.tags.append("refusable")
+        column = self.pick("word", "word_nc", "num")
+        other = self.pick("n.word", "n.rank")
+        value = self.pick("word", "word_nc") if other == "n.word" else self.pick("id", "num")
+        if self.chance(0.5):
+            pairs = [f"({literal(self.near_value())}, {literal(self.word_value()) if other == 'n.word' else i})"
+                     for i in range(1, 4)]
+            condition = Pair(f"(n.near, {other}) IN (VALUES {', '.join(pairs)})")
+        else:
+            condition = Pair(f"(n.near, {other}) IN (SELECT {column}, {value} FROM u)",
+                             f"(n.near, {other}) IN (SELECT {as_near(column)}, {value} FROM u)")
+        conditions = [condition, Pair("1", "n.expr IS NULL AND n.k IS NULL")] + self.filters("n")
+        body = Pair("FROM glove_nn n", "FROM r n") + self.where(conditions)
+        return self.finish(body, ["n.word", "n.rank", "n.near"], "n")
+
     def common_table(self):
         n = self.occurrence("n")
         inner = "SELECT n.word, n.similarity, n.rank FROM " + n.source + self.where(n.conditions + self.filters("n"))
@@ -453,9 +471,9 @@ class Generator:
         self.parameters, self.tags = [], []
         shape = self.rng.choices(
             [self.simple, self.join, self.join_words, self.lateral, self.twice, self.grouped, self.aggregate, self.exists,
-             self.scalar, self.membership, self.compound, self.alternatives, self.common_table, self.windowed,
-             self.through_view],
-            [10, 8, 8, 4, 3, 4, 3, 3, 3, 3, 4, 6, 3, 2, 2])[0]
+             self.scalar, self.membership, self.compound, self.alternatives, self.row_values, self.common_table,
+             self.windowed, self.through_view],
+            [10, 8, 8, 4, 3, 4, 3, 3, 3, 3, 4, 6, 2, 3, 2, 2])[0]
         case = shape()
         case["shape"] = shape.__name__
         return case
