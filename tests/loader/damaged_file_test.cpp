@@ -1,0 +1,188 @@
+// Small files of every format (tests/fuzz/corpus), cut at every byte and with every byte flipped: an error or
+// an answer, and never more memory than a small multiple of the file.
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "loader/open.h"
+#include "search/cpu/cpu_backend.h"
+#include "search/engine.h"
+#include "tests/loader/random.h"
+#include "tests/loader/temporary_directory.h"
+
+namespace {
+
+// All memory of this program that operator new gives.
+std::atomic<int64_t> g_live{0};
+std::atomic<int64_t> g_peak{0};
+
+void* counted(size_t bytes) {
+  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  const int64_t live = g_live += static_cast<int64_t>(malloc_usable_size(memory));
+  for (int64_t peak = g_peak; live > peak && !g_peak.compare_exchange_weak(peak, live);) {
+  }
+  return memory;
+}
+
+void uncount(void* memory) noexcept {
+  if (memory != nullptr) g_live -= static_cast<int64_t>(malloc_usable_size(memory));
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  return counted(bytes);
+}
+void operator delete(void* memory) noexcept {
+  uncount(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  uncount(memory);
+}
+
+namespace glove {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryDirectory;
+
+// The buffers that are there for any file: a sample of the input (128 KiB, and twice while it is copied), a
+// word list's window, and one block of 1 MiB with what it decodes to.
+constexpr int64_t kFixedBytes = int64_t{6} << 20;
+
+struct Sample {
+  std::string format;
+  std::string name;
+  std::string bytes;
+};
+
+std::vector<Sample> samples() {
+  std::vector<Sample> all;
+  for (const auto& folder : fs::directory_iterator(GLOVE_FUZZ_CORPUS)) {
+    const std::string format = folder.path().filename().string();
+    if (format == "number" || format == "expression") continue;
+    for (const auto& file : fs::directory_iterator(folder.path()))
+      all.push_back({format == "wrapped" ? "" : format, format + "/" + file.path().filename().string(),
+                     TemporaryDirectory::read(file.path().string())});
+  }
+  return all;
+}
+
+class DamagedFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    options_.read.words_path = directory_.write("words", "the\nof\nnew york\n");
+    descriptor_ = ::memfd_create("damaged", MFD_CLOEXEC);
+    ASSERT_GE(descriptor_, 0);
+  }
+  void TearDown() override { ::close(descriptor_); }
+
+  // Opens the bytes as a file and reads what comes of it. `query`: searches it, too.
+  void try_bytes(const std::string& bytes, const std::string& format, bool query = false) {
+    const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
+    ASSERT_EQ(::ftruncate(descriptor_, 0), 0);
+    ASSERT_EQ(::pwrite(descriptor_, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+    options_.read.format = format;
+    options_.threads = 1;
+    g_peak = g_live.load();
+    const int64_t before = g_live;
+    const auto model = open_model(path, options_);
+    ASSERT_LE(g_peak - before, 16 * static_cast<int64_t>(bytes.size()) + kFixedBytes);
+    if (!model.ok()) {
+      ASSERT_FALSE(model.error().message.empty());
+      return;
+    }
+    for (int64_t id = 0; id < model.value()->words(); ++id)
+      (void)model.value()->vocabulary().find(model.value()->vocabulary().word(id));
+    if (query) search(model.value());
+  }
+
+  static void search(const ModelPtr& model) {
+    for (const std::string_view word : {"the", "of"}) {
+      const MaybeQuery query = query_near_word(*model, word);
+      if (!query) continue;
+      SearchReport report;
+      const auto rows = nearest(model, {&*query, 1}, 2, {}, report);
+      if (!rows.ok()) continue;
+      for (const Neighbor& row : rows.value().front()) {
+        ASSERT_GE(row.id, 0);
+        ASSERT_LT(row.id, model->words());
+      }
+    }
+  }
+
+  TemporaryDirectory directory_;
+  OpenOptions options_;
+  int descriptor_ = -1;  // a file in memory: thousands are written
+};
+
+TEST_F(DamagedFile, CutAtEveryByte) {
+  const auto all = samples();
+  ASSERT_GE(all.size(), 15u);
+  for (const Sample& sample : all) {
+    SCOPED_TRACE(sample.name);
+    for (size_t length = 0; length < sample.bytes.size(); ++length) {
+      // A model file's header alone is 4096 bytes, nearly all of them spaces.
+      if (length > 1800 && length < 4090) continue;
+      SCOPED_TRACE(length);
+      try_bytes(sample.bytes.substr(0, length), sample.format);
+      if (sample.format == "glove-model") try_bytes(sample.bytes.substr(0, length), "");
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(DamagedFile, EveryByteFlipped) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  for (const Sample& sample : samples()) {
+    SCOPED_TRACE(sample.name);
+    for (size_t place = 0; place < sample.bytes.size(); ++place) {
+      if (place > 1800 && place < 4090 && place % 16 != 0) continue;
+      SCOPED_TRACE(place);
+      std::string bytes = sample.bytes;
+      bytes[place] = static_cast<char>(bytes[place] ^ (1 << random() % 8));
+      try_bytes(bytes, sample.format, sample.format == "glove-model");
+      bytes[place] = static_cast<char>(random());
+      try_bytes(bytes, "", sample.format == "glove-model");
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(DamagedFile, AHeaderThatPromisesTheWorldCostsNothing) {
+  try_bytes("2000000000 65536\na 1 2 3\n", "");
+  try_bytes("2000000000 65536\na \1\2\3\4", "");
+  const std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2000000000, 65536), }\n";
+  try_bytes(std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + header + "12345678",
+            "");
+  std::string safetensors =
+      R"({"a":{"dtype":"F32","shape":[1000000000,1000],"data_offsets":[0,4000000000000]}})";
+  safetensors = std::string(1, static_cast<char>(safetensors.size())) + std::string(7, '\0') + safetensors;
+  try_bytes(safetensors, "");
+  try_bytes(std::string("\xFF\xFF\xFF\x05\0\0\0\0", 8) + std::string(50, '{'), "");
+  std::string nested = "{\"a\":" + std::string(100000, '[');
+  nested = std::string("\xA5\x86\1\0\0\0\0\0", 8) + nested;
+  try_bytes(nested, "safetensors");
+}
+
+}  // namespace
+}  // namespace glove
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  glove::register_backend(glove::make_cpu_backend());
+  return RUN_ALL_TESTS();
+}

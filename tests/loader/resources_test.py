@@ -1,0 +1,93 @@
+"""What a conversion takes and leaves: memory that does not grow with the file, and a disk that is full.
+
+resources_test.py GLOVE_CONVERT
+"""
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+
+CONVERT = sys.argv.pop(1)
+
+
+def write_word2vec(path, rows, dims):
+    block = numpy.random.default_rng().normal(0, 1, (64, dims)).astype("<f4")
+    with open(path, "wb") as file:
+        file.write(b"%d %d\n" % (rows, dims))
+        for i in range(rows):
+            file.write(b"w%d " % i + block[i % 64].tobytes())
+
+
+def peak_memory(*command):
+    """The peak of a process's resident memory, in bytes."""
+    code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    result = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, check=True)
+    return int(result.stdout) * 1024
+
+
+class Resources(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = lambda name: os.path.join(directory.name, name)
+
+    def test_memory_does_not_grow_with_the_file(self):
+        write_word2vec(self.path("small"), 10_000, 300)  # 12 MB
+        write_word2vec(self.path("large"), 100_000, 300)  # 120 MB
+        small, large = (peak_memory(CONVERT, "-q", "--threads", "2", self.path(name), self.path("out"))
+                        for name in ("small", "large"))
+        # 90,000 words more, of at most 64 bytes each with all that is kept of a row.
+        self.assertLess(large, small + 90_000 * 64 + 8_000_000)
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounting a small file system takes root")
+    def test_a_full_disk_leaves_the_output_as_it_was(self):
+        mount = self.path("mount")
+        os.mkdir(mount)
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", mount], capture_output=True, check=False)
+        if made.returncode != 0:
+            self.skipTest("mount: " + made.stderr.decode())
+        self.addCleanup(subprocess.run, ["umount", mount], check=True)
+        write_word2vec(self.path("in"), 10_000, 300)
+        output = os.path.join(mount, "m.safetensors")
+        with open(output, "wb") as file:
+            file.write(b"as it was")
+        result = subprocess.run([CONVERT, "-q", self.path("in"), output], capture_output=True, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr.decode(), "cannot write '.*': No space left on device")
+        self.assertEqual(os.listdir(mount), ["m.safetensors"])
+        with open(output, "rb") as file:
+            self.assertEqual(file.read(), b"as it was")
+
+    def test_a_write_that_fails_late_leaves_the_output_as_it_was(self):
+        """The same without root: a limit on the size of files, at each of several places."""
+        write_word2vec(self.path("in"), 1000, 10)
+        whole = 4096 + 1000 * 80
+        for limit in (100, 5000, 45_000, 60_000, whole - 20_000):
+            def cap(limit=limit):
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            result = subprocess.run(["/bin/sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", CONVERT, "-q", self.path("in"),
+                                     self.path("out")], capture_output=True, check=False, preexec_fn=cap)
+            self.assertEqual(result.returncode, 1, (limit, result.stderr))
+            self.assertIn(b"File too large", result.stderr)
+            self.assertEqual(os.listdir(self.path("")), ["in"])
+
+    def test_an_interrupt_leaves_no_file(self):
+        write_word2vec(self.path("in"), 200_000, 300)
+        process = subprocess.Popen([CONVERT, "-q", self.path("in"), self.path("out")], stderr=subprocess.PIPE)
+        while process.poll() is None and not any(name.endswith(".tmp") for name in os.listdir(self.path(""))):
+            pass
+        process.terminate()
+        _, said = process.communicate()
+        if process.returncode != 0:  # it may have been done already
+            self.assertEqual(process.returncode, 1)
+            self.assertIn(b"interrupted", said)
+            self.assertEqual(os.listdir(self.path("")), ["in"])
+
+
+if __name__ == "__main__":
+    unittest.main()
