@@ -19,9 +19,8 @@ class Catalog {
   static Catalog& instance();
 
   // Opens `path` and adds it as `name` (empty: the file's name without directories, .gz and one
-  // extension of letters),
-  // replacing a model of that name only once the new one is open. It becomes the default
-  // when it is the first or is named "main". Returns the name. On error nothing changes.
+  // extension of letters), replacing a model of that name only once the new one is open. It becomes the
+  // default when it is the first or is named "main". Returns the name. On error nothing changes.
   Result<std::string> load(const std::string& path, const std::string& name, const OpenOptions& options);
 
   // The same for a model that is open already.
@@ -33,9 +32,8 @@ class Catalog {
 
   // The model of that name, or the default one if name is nullopt. If no model is loaded and
   // $GLOVE_MODEL is set, opens that file first (several threads wait for one; not again once it was
-  // opened and then unloaded).
-  // Errors say which names exist, or how to load one; or that the model's file was cut or overwritten since
-  // it was loaded (Model::health).
+  // opened and then unloaded). Errors say which names exist, or how to load one; or that the model's file was
+  // cut or overwritten since it was loaded (Model::health).
   Result<ModelPtr> find(std::optional<std::string_view> name);
 
   struct Entry {

@@ -1,5 +1,6 @@
 // The engine: exact, certified top-k by cosine over any backend. The one place that rescores,
-// sorts, excludes and cuts, so that every backend gives the same rows, bit for bit.
+// sorts, excludes and cuts, so that every backend gives the same rows, bit for bit. Its functions may be
+// called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ inline bool wants_full_pass(const Model& model, int64_t k) {
 
 // How to search. `backend`: "auto", or a registered name. 'auto' takes the first that is available
 // and can hold the model, and goes on with the next if one fails; a named one fails with its reason.
+// Under 'auto' the setting "backend" may name the one to take.
 struct SearchOptions {
   std::string backend = "auto";
   InterruptCheck interrupted;
@@ -56,9 +58,9 @@ Result<int64_t> rank_of(const ModelPtr& model, const Query& query, const Neighbo
 // cos_sim of two vectors of the same length; nullopt if either is zero. Same bits as Neighbor::similarity.
 std::optional<double> cosine_similarity(std::span<const float> a, std::span<const float> b);
 
-// A query's relation, best first, computed in growing pieces as rows are asked for: two searches of the
-// nearest rows, then one pass over all of them that is sorted only as far as it is read. One thread at a
-// time.
+// A query's relation, best first, computed in growing pieces as rows are asked for: searches of the
+// nearest rows, each for eight times as many as the one before, then one pass over all rows that is sorted
+// only as far as it is read. One thread at a time.
 class Ranking {
  public:
   // `first_piece`: how many rows to compute at first (a hint such as LIMIT + OFFSET; 0 = a default).

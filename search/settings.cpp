@@ -125,11 +125,6 @@ Status set_setting(std::string_view key, std::string_view value) {
   return {};
 }
 
-int64_t get_integer_setting(std::string_view key, int64_t fallback) {
-  const Result<std::string> value = get_setting(key);
-  return value.ok() ? parse_count(value.value()).value_or(fallback) : fallback;
-}
-
 std::vector<std::string> setting_keys() {
   std::vector<std::string> keys;
   for (const Setting& setting : kSettings) keys.emplace_back(setting.key);

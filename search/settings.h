@@ -22,9 +22,6 @@ Status set_setting(std::string_view key,
                    std::string_view value);  // unknown key or value: an error that lists what there is
 std::vector<std::string> setting_keys();
 
-// A numeric setting; `fallback` if the environment's value is bad (whoever needs the error uses get_setting).
-int64_t get_integer_setting(std::string_view key, int64_t fallback);
-
 // Rises with every set_setting: what was decided by the old values is stale.
 uint64_t settings_generation();
 
