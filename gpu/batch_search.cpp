@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "gpu/query_codes.h"
+#include "loader/float_environment.h"
+#include "loader/parallel.h"
 #include "loader/quantize.h"
 
 namespace glove::cuda {
@@ -79,18 +81,21 @@ Status BatchSearch::reserve(const Layout& layout) {
 void BatchSearch::pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries) {
   std::memset(staging_.data(), 0, static_cast<size_t>(layout.copied));
   auto* parameters = staging_.as<BatchQuery>(layout.parameters);
-  for (int64_t i = 0; i < layout.padded; ++i) {
-    if (i >= layout.queries) {
-      parameters[i] = {{1, 1, 1}, 1};
-      continue;
+  const auto pack_some = [&](int64_t first, int64_t last) {
+    const ScopedFloatEnvironment float_environment;
+    for (int64_t i = first; i < last; ++i) {
+      const Query& query = queries[static_cast<size_t>(i)];
+      const QuantizedQuery quantized = quantize_for_batch(query);
+      pack_fragments(quantized.codes, i, model.dims, staging_.as<int8_t>(layout.fragments));
+      std::memcpy(staging_.as<float>(layout.vectors) + i * model.dims, query.vector.data(),
+                  static_cast<size_t>(model.dims) * 4);
+      parameters[i] = {bound_of(quantized), query.norm_squared};
     }
-    const Query& query = queries[static_cast<size_t>(i)];
-    const QuantizedQuery quantized = quantize_for_batch(query);
-    pack_fragments(quantized.codes, i, model.dims, staging_.as<int8_t>(layout.fragments));
-    std::memcpy(staging_.as<float>(layout.vectors) + i * model.dims, query.vector.data(),
-                static_cast<size_t>(model.dims) * 4);
-    parameters[i] = {bound_of(quantized), query.norm_squared};
-  }
+  };
+  // A thread costs what about fifty queries do.
+  const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 128, 1, 8));
+  run_in_parallel(std::min(threads, usable_cores()), layout.queries, pack_some);
+  for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};
 }
 
 // Polls, so that an interrupt is seen; sleeps between polls of a long round.
@@ -155,7 +160,12 @@ Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, con
   GLOVE_RETURN_IF_ERROR(record(0));
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_thresholds(scan_, shape, stream), "launching a batch"));
   GLOVE_RETURN_IF_ERROR(record(1));
-  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_lists(scan_, shape, stream), "launching a batch"));
+  const int32_t first_part = scan_.tiles / 4;
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_batch_lists(scan_, 0, first_part, shape, stream), "launching a batch"));
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_raise(scan_, stream), "launching a batch"));
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_batch_lists(scan_, first_part, scan_.tiles, shape, stream), "launching a batch"));
   GLOVE_RETURN_IF_ERROR(record(2));
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_answers(scan_, stream), "launching a batch"));
   GLOVE_RETURN_IF_ERROR(record(3));

@@ -156,13 +156,17 @@ Result<std::vector<Candidates>> DeviceBackend::propose(const ModelPtr& model, st
   for (const Query& query : queries) excluded = std::max(excluded, query.excluded.size());
   const int64_t wanted = std::min(model->words(), k + static_cast<int64_t>(excluded));
   auto proposed = device_->propose(on_device->view(), queries, wanted, interrupted, cost);
-  if (!proposed.ok()) note_error(proposed.error());
+  if (!proposed.ok())
+    note_error(proposed.error());
+  else
+    on_device->upload_rest();
   return proposed;
 }
 
 // D for every row, on the host: for models whose vectors did not fit on the device.
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
+  if (interrupted && interrupted()) return {ErrorCode::kInterrupted, "the search was interrupted"};
   constexpr int64_t kPiece = 4096;
   std::atomic<int64_t> next{0};
   std::atomic<bool> stop{false};
@@ -187,6 +191,7 @@ Status DeviceBackend::score_all(const ModelPtr& model, const Query& query, std::
   GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model));
   const DeviceModel view = on_device->view();
   if (view.vectors == nullptr) {
+    on_device->upload_rest();
     const auto start = Clock::now();
     GLOVE_RETURN_IF_ERROR(score_on_host(*model, query, dots, interrupted));
     cost.rows_scanned += model->words();

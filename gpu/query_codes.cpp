@@ -29,15 +29,13 @@ void pack_planes(std::span<const int16_t> codes, int8_t* planes) {
 
 void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments) {
   const int64_t steps = matrix_steps(dims);
-  const int64_t block = query % 16 / 8;
-  const int64_t column = query % 8;
-  int8_t* pair = fragments + query / 16 * steps * 512;
-  for (int64_t j = 0; j < static_cast<int64_t>(codes.size()); ++j) {
-    const int64_t step = j / 32;
-    const int64_t word = j % 32 / 16;
-    const int64_t lane = column * 4 + j % 16 / 4;
-    pair[step * 512 + lane * 16 + block * 8 + word * 4 + j % 4] =
-        static_cast<int8_t>(codes[static_cast<size_t>(j)]);
+  // The query's first word of a step; the lanes of its column lie 16 bytes apart.
+  int8_t* own = fragments + query / 16 * steps * 512 + query % 8 * 64 + query % 16 / 8 * 8;
+  const auto groups = static_cast<int64_t>(codes.size()) / 4;
+  for (int64_t group = 0; group < groups; ++group) {
+    const int16_t* from = codes.data() + group * 4;
+    int8_t* to = own + group / 8 * 512 + group % 4 * 16 + group % 8 / 4 * 4;
+    for (int i = 0; i < 4; ++i) to[i] = static_cast<int8_t>(from[i]);
   }
 }
 

@@ -166,16 +166,19 @@ Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, Mod
                                               device.info().name + " are there for it"};
   GLOVE_ASSIGN_OR_RETURN(resident->scan_block_, device.allocate(plan.scan_bytes()));
   GLOVE_RETURN_IF_ERROR(resident->upload_scan_arrays());
-  if (plan.scan_bytes() + plan.exact_bytes() > budget) return resident;
-  auto exact = device.allocate(plan.exact_bytes());
-  if (!exact.ok()) return resident;
-  resident->exact_block_ = std::move(exact).value();
-  try {
-    resident->behind_ = std::thread([self = resident.get()] { self->upload_exact_arrays(); });
-  } catch (const std::system_error&) {
-    resident->exact_failed_ = true;
-  }
+  if (plan.scan_bytes() + plan.exact_bytes() <= budget) resident->exact_bytes_ = plan.exact_bytes();
   return resident;
+}
+
+void ResidentModel::upload_rest() {
+  if (exact_bytes_ == 0) return;
+  std::call_once(rest_, [this] {
+    try {
+      behind_ = std::thread([this] { upload_exact_arrays(); });
+    } catch (const std::system_error&) {
+      exact_bytes_ = 0;
+    }
+  });
 }
 
 Status ResidentModel::upload_scan_arrays() {
@@ -203,6 +206,12 @@ Status ResidentModel::upload_scan_arrays() {
 }
 
 void ResidentModel::upload_exact_arrays() {
+  auto allocated = device_.allocate(plan_.exact_bytes());  // here, for it takes milliseconds
+  if (!allocated.ok()) {
+    exact_bytes_ = 0;
+    return;
+  }
+  exact_block_ = std::move(allocated).value();
   const ModelArrays& arrays = model_->arrays();
   const Model::Source& source = model_->source();
   std::byte* norms = exact_block_.data();
@@ -211,12 +220,10 @@ void ResidentModel::upload_exact_arrays() {
       array_task(*model_, source.vectors, arrays.vectors.data(), arrays.words * arrays.dims * 4,
                  norms + plan_.norms_squared),
   };
-  bool ok = false;
   try {
-    ok = copy_to_device(device_, tasks, upload_threads(), source.path, cancelled_).ok();
-  } catch (const std::bad_alloc&) {
+    exact_ready_ = copy_to_device(device_, tasks, upload_threads(), source.path, cancelled_).ok();
+  } catch (const std::bad_alloc&) {  // then the host goes on rescoring
   }
-  (ok ? exact_ready_ : exact_failed_) = true;
 }
 
 DeviceModel ResidentModel::view() const {
@@ -235,7 +242,7 @@ DeviceModel ResidentModel::view() const {
 }
 
 int64_t ResidentModel::device_bytes() const {
-  return scan_block_.bytes() + exact_block_.bytes();
+  return scan_block_.bytes() + exact_bytes_.load();
 }
 
 }  // namespace glove::cuda

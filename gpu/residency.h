@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
@@ -47,6 +48,10 @@ class ResidentModel {
   ResidentModel(const ResidentModel&) = delete;
   ResidentModel& operator=(const ResidentModel&) = delete;
 
+  // Copies vectors and norms, if they fit, on a thread of its own; the second call does nothing. Called after
+  // the first search, which would otherwise wait for it. A failure costs nothing but speed.
+  void upload_rest();
+
   // What a search may read now.
   DeviceModel view() const;
   int64_t device_bytes() const;
@@ -65,9 +70,10 @@ class ResidentModel {
   MemoryPlan plan_;
   DeviceBlock scan_block_;
   DeviceBlock exact_block_;
+  std::atomic<int64_t> exact_bytes_{0};  // exact_block_ itself belongs to the thread behind
   std::atomic<bool> cancelled_{false};
+  std::once_flag rest_;
   std::atomic<bool> exact_ready_{false};
-  std::atomic<bool> exact_failed_{false};
   std::thread behind_;
 };
 

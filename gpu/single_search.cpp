@@ -107,7 +107,7 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
   scan.tiles = static_cast<int32_t>(tile_count(model.words));
   scan.groups = static_cast<int32_t>(component_groups(model.dims));
   scan.dims = static_cast<int32_t>(model.dims);
-  scan.static_tiles = scan.tiles / 8 * 7;
+  scan.static_tiles = scan.tiles / 4 * 3;
   scan.sequence = ++sequence_;
   scan.counters = counters_.as<ScanCounters>() + (sequence_ & 1u);
   scan.next_counters = counters_.as<ScanCounters>() + ((sequence_ & 1u) ^ 1u);

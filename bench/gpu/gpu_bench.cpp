@@ -129,6 +129,13 @@ void time_batch(const ModelPtr& model, const std::vector<Query>& queries, int64_
     candidates.push_back(static_cast<double>(report.cost.candidates));
   }
   const std::string key = "batch" + std::to_string(queries.size()) + "_k" + std::to_string(k);
+  std::vector<int8_t> fragments(
+      static_cast<size_t>(cuda::fragment_bytes(static_cast<int64_t>(queries.size()), model->dims())));
+  const auto start = Clock::now();
+  for (size_t i = 0; i < queries.size(); ++i)
+    cuda::pack_fragments(cuda::quantize_for_batch(queries[i]).codes, static_cast<int64_t>(i), model->dims(),
+                         fragments.data());
+  put(key + "_pack_us", us_since(start));
   put(key + "_us", wall);
   put(key + "_scan_us", spread_of(scan).median);
   put(key + "_select_us", spread_of(select).median);
@@ -199,15 +206,21 @@ class KernelBench {
     for (auto& event : events_) require(cudaEventCreate(&event), "event");
   }
 
-  void run(const std::string& key, const std::vector<Query>& queries, int64_t k, bool bulk,
-           double static_share, bool alternate) {
+  struct Variant {
+    bool bulk = true;
+    int warps = 12;
+    double static_share = 0.875;
+    bool alternate = false;
+  };
+
+  void run(const std::string& key, const std::vector<Query>& queries, int64_t k, const Variant& variant) {
     cuda::ScanShape shape;
-    require(cuda::single_scan_shape(0, model_->dims(), bulk, &shape), "shape");
+    require(cuda::single_scan_shape(0, model_->dims(), variant.bulk, variant.warps, &shape), "shape");
     std::vector<double> total, scan, select, rescore;
     for (size_t i = 0; i < 60; ++i) {
       cuda::SingleScan launch = make(queries[i % queries.size()], k);
-      launch.static_tiles = static_cast<int32_t>(launch.tiles * static_share);
-      launch.reversed = alternate && i % 2 != 0 ? 1 : 0;
+      launch.static_tiles = static_cast<int32_t>(launch.tiles * variant.static_share);
+      launch.reversed = variant.alternate && i % 2 != 0 ? 1 : 0;
       require(cudaEventRecord(events_[0], stream_), "event");
       require(cuda::launch_single_scan(launch, shape, stream_), "launch");
       require(cudaEventRecord(events_[1], stream_), "event");
@@ -227,8 +240,7 @@ class KernelBench {
     put("kernel_" + key + "_rescore_us", spread_of(rescore).median);
     const double bytes = static_cast<double>(model_->arrays().codes.size()) + static_cast<double>(rows_) * 8;
     put("kernel_" + key + "_scan_tb_s", bytes / spread_of(scan).median * 1e-6);
-    put("kernel_" + key + "_blocks", shape.blocks);
-    put("kernel_" + key + "_threads", shape.threads);
+    put("kernel_" + key + "_warps_a_block", shape.threads / 32);
     put("kernel_" + key + "_stages", shape.stages);
   }
 
@@ -351,14 +363,18 @@ int main(int argc, char** argv) {
   put("different_answers", static_cast<double>(wrong));
   if (variants) {
     KernelBench kernel(model);
-    kernel.run("bulk_static", singles, 10, true, 1.0, false);
-    kernel.run("bulk_dynamic", singles, 10, true, 0.0, false);
-    kernel.run("bulk_mixed", singles, 10, true, 0.875, false);
-    kernel.run("bulk_mixed_alternate", singles, 10, true, 0.875, true);
-    kernel.run("plain_static", singles, 10, false, 1.0, false);
-    kernel.run("plain_mixed", singles, 10, false, 0.875, false);
-    kernel.run("plain_mixed_alternate", singles, 10, false, 0.875, true);
-    kernel.run("bulk_mixed_alternate_k1000", singles, 1000, true, 0.875, true);
+    const bool on = true, off = false;
+    kernel.run("plain_static", singles, 10, {off, 0, 1.0, off});
+    kernel.run("plain_mixed", singles, 10, {off, 0, 0.75, off});
+    kernel.run("plain_mixed_alternate", singles, 10, {off, 0, 0.75, on});
+    kernel.run("bulk_static", singles, 10, {on, 12, 1.0, off});
+    kernel.run("bulk_dynamic", singles, 10, {on, 12, 0.0, off});
+    kernel.run("bulk_mixed", singles, 10, {on, 12, 0.75, off});
+    for (const double share : {0.6, 0.7, 0.75, 0.8})
+      kernel.run("bulk_mixed" + std::to_string(static_cast<int>(share * 100)) + "_alternate", singles, 10,
+                 {on, 12, share, on});
+    kernel.run("bulk8_mixed_alternate", singles, 10, {on, 8, 0.75, on});
+    kernel.run("bulk_mixed_alternate_k1000", singles, 1000, {on, 12, 0.75, on});
   }
   if (variants) time_upload(model, upload_file);
   std::printf("\n}\n");

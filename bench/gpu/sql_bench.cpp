@@ -1,6 +1,7 @@
 // Timings through SQL: what a statement costs from sqlite3_step to its last row. One JSON object on stdout.
 //
-//   sql_bench GLOVE.SO MODEL.SAFETENSORS [BACKEND]
+//   sql_bench GLOVE.SO MODEL.SAFETENSORS OTHER [BACKEND]      OTHER: a small model, which warms the process
+//   up
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -71,8 +72,8 @@ void put(const std::string& key, std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return 2;
-  const std::string backend = argc > 3 ? argv[3] : "cuda";
+  if (argc < 4) return 2;
+  const std::string backend = argc > 4 ? argv[4] : "cuda";
   require(sqlite3_open(":memory:", &db), "open");
   sqlite3_enable_load_extension(db, 1);
   char* error = nullptr;
@@ -80,7 +81,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", error);
     return 1;
   }
-  number("SELECT length(glove_load('" + std::string(argv[2]) + "', 'warm'))");
+  number("SELECT length(glove_load('" + std::string(argv[3]) + "', 'warm'))");
   // The context, the staging memory and the first launch, then the same file as a model that nobody has used
   // yet.
   number(

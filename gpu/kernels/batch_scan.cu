@@ -159,7 +159,8 @@ __device__ void append(const BatchScan& scan, const Sums& sums, const LaneRows& 
 // at about the same time. Shared memory: the chunk's fragments, then its parameters.
 template <bool kSample, bool kResident>
 __global__ void __launch_bounds__(kThreads, 1)
-    batch_kernel(const __grid_constant__ BatchScan scan, int chunk_queries, int query_chunks) {
+    batch_kernel(const __grid_constant__ BatchScan scan, int first_tile, int last_tile, int chunk_queries,
+                 int query_chunks) {
   extern __shared__ __align__(128) std::byte shared[];
   const int warp = static_cast<int>(threadIdx.x) >> 5;
   const int lane = static_cast<int>(threadIdx.x) & 31;
@@ -184,10 +185,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   const int teams = static_cast<int>(gridDim.x) / query_chunks;
-  const int tiles = kSample ? scan.sample_tiles : scan.tiles;
-  for (int order = static_cast<int>(blockIdx.x) / query_chunks * kWarps + warp; order < tiles;
-       order += teams * kWarps) {
-    const int tile = kSample ? static_cast<int>(static_cast<int64_t>(order) * scan.tiles / tiles) : order;
+  for (int order = first_tile + static_cast<int>(blockIdx.x) / query_chunks * kWarps + warp;
+       order < last_tile; order += teams * kWarps) {
+    const int tile =
+        kSample ? static_cast<int>(static_cast<int64_t>(order) * scan.tiles / scan.sample_tiles) : order;
     const uint4* codes =
         reinterpret_cast<const uint4*>(scan.codes) + static_cast<int64_t>(tile) * scan.groups * 8;
     TileStep resident[kResident ? kResidentSteps : 1];
@@ -256,17 +257,33 @@ __device__ float list_error(const BatchScan& scan, ListedRow listed, const Query
   return __ldg(scan.residuals + listed.row) * bound.slope + bound.offset;
 }
 
+// The threshold that a list gives. All threads of a block of kAnswerThreads; counts [kBins] in shared memory.
+__device__ float list_threshold(const BatchScan& scan, const ListedRow* list, uint32_t size,
+                                const QueryBound& bound, uint32_t* counts, ThresholdScratch& scratch) {
+  for (int i = static_cast<int>(threadIdx.x); i < kBins; i += kAnswerThreads) counts[i] = 0;
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads)
+    atomicAdd(counts + bin_of(list_estimate(scan, list[i], bound) - list_error(scan, list[i], bound)), 1u);
+  __syncthreads();
+  return block_threshold(counts, static_cast<uint32_t>(scan.wanted), scratch);
+}
+
+// One block a query: a list that holds rows of some tiles gives a threshold as a sample does.
+__global__ void __launch_bounds__(kAnswerThreads) raise_kernel(const __grid_constant__ BatchScan scan) {
+  __shared__ uint32_t counts[kBins];
+  __shared__ ThresholdScratch scratch;
+  const int64_t query = blockIdx.x;
+  const uint32_t size = min(scan.list_sizes[query], scan.list_capacity);
+  const float threshold = list_threshold(scan, scan.lists + query * scan.list_capacity, size,
+                                         scan.parameters[query].bound, counts, scratch);
+  if (threadIdx.x == 0) scan.thresholds[query] = fmaxf(threshold, scan.thresholds[query]);
+}
+
 // The rows of the list that its own best lower bounds leave, into memory.rows. Gives their number.
 __device__ uint32_t survivors_of(const BatchScan& scan, const ListedRow* list, uint32_t size,
                                  const QueryBound& bound, AnswerMemory& memory) {
-  for (int i = static_cast<int>(threadIdx.x); i < kBins; i += kAnswerThreads) memory.counts[i] = 0;
   if (threadIdx.x == 0) memory.survivors = 0;
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads)
-    atomicAdd(memory.counts + bin_of(list_estimate(scan, list[i], bound) - list_error(scan, list[i], bound)),
-              1u);
-  __syncthreads();
-  const float threshold = block_threshold(memory.counts, static_cast<uint32_t>(scan.wanted), memory.scratch);
+  const float threshold = list_threshold(scan, list, size, bound, memory.counts, memory.scratch);
   for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads) {
     if (list_estimate(scan, list[i], bound) + list_error(scan, list[i], bound) < threshold) continue;
     const uint32_t slot = atomicAdd(&memory.survivors, 1u);
@@ -332,7 +349,8 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
 }
 
 template <bool kSample, bool kResident>
-cudaError_t launch_batch(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
+cudaError_t launch_batch(const BatchScan& scan, int first, int last, const BatchShape& shape,
+                         cudaStream_t stream) {
   const int room = shape.shared_limit - 1024;
   const int pair_bytes = scan.steps * 512;
   const int per_pair = pair_bytes + 16 * static_cast<int>(sizeof(ChunkQuery));
@@ -343,21 +361,21 @@ cudaError_t launch_batch(const BatchScan& scan, const BatchShape& shape, cudaStr
       ((scan.padded_queries + query_chunks - 1) / query_chunks + kChunk - 1) / kChunk * kChunk;
   const int shared_bytes = chunk_queries / 16 * per_pair;
   const auto kernel = &batch_kernel<kSample, kResident>;
-  cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
+  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
   if (error != cudaSuccess) return error;
-  const int tiles = kSample ? scan.sample_tiles : scan.tiles;
-  const int useful = (tiles + kWarps - 1) / kWarps;
+  const int useful = (last - first + kWarps - 1) / kWarps;
   const int fit_blocks = shape.multiprocessors / query_chunks;
   const int teams = fit_blocks < 1 ? 1 : fit_blocks < useful ? fit_blocks : useful;
   kernel<<<static_cast<unsigned>(teams * query_chunks), kThreads, static_cast<size_t>(shared_bytes),
-           stream>>>(scan, chunk_queries, query_chunks);
+           stream>>>(scan, first, last, chunk_queries, query_chunks);
   return cudaGetLastError();
 }
 
 template <bool kSample>
-cudaError_t launch_batch(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
-  return scan.steps <= kResidentSteps ? launch_batch<kSample, true>(scan, shape, stream)
-                                      : launch_batch<kSample, false>(scan, shape, stream);
+cudaError_t launch_batch(const BatchScan& scan, int first, int last, const BatchShape& shape,
+                         cudaStream_t stream) {
+  return scan.steps <= kResidentSteps ? launch_batch<kSample, true>(scan, first, last, shape, stream)
+                                      : launch_batch<kSample, false>(scan, first, last, shape, stream);
 }
 
 }  // namespace
@@ -369,14 +387,20 @@ cudaError_t batch_shape(int device, BatchShape* shape) {
 }
 
 cudaError_t launch_batch_thresholds(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
-  const cudaError_t error = launch_batch<true>(scan, shape, stream);
+  const cudaError_t error = launch_batch<true>(scan, 0, scan.sample_tiles, shape, stream);
   if (error != cudaSuccess) return error;
   threshold_kernel<<<static_cast<unsigned>(scan.padded_queries), 256, 0, stream>>>(scan);
   return cudaGetLastError();
 }
 
-cudaError_t launch_batch_lists(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
-  return launch_batch<false>(scan, shape, stream);
+cudaError_t launch_batch_lists(const BatchScan& scan, int32_t first, int32_t last, const BatchShape& shape,
+                               cudaStream_t stream) {
+  return first < last ? launch_batch<false>(scan, first, last, shape, stream) : cudaSuccess;
+}
+
+cudaError_t launch_batch_raise(const BatchScan& scan, cudaStream_t stream) {
+  raise_kernel<<<static_cast<unsigned>(scan.queries), kAnswerThreads, 0, stream>>>(scan);
+  return cudaGetLastError();
 }
 
 cudaError_t launch_batch_answers(const BatchScan& scan, cudaStream_t stream) {

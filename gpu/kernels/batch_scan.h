@@ -65,8 +65,11 @@ cudaError_t batch_shape(int device, BatchShape* shape);
 
 // sample_best, then thresholds.
 cudaError_t launch_batch_thresholds(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream);
-// lists and list_sizes.
-cudaError_t launch_batch_lists(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream);
+// Appends the rows of tiles [first, last) to lists and list_sizes.
+cudaError_t launch_batch_lists(const BatchScan& scan, int32_t first, int32_t last, const BatchShape& shape,
+                               cudaStream_t stream);
+// Raises thresholds to what the lists so far allow.
+cudaError_t launch_batch_raise(const BatchScan& scan, cudaStream_t stream);
 // The answer: with vectors the `wanted` best of each list by exact similarity, ties by id; without them the
 // rows of the list that its own best lower bounds do not rule out.
 cudaError_t launch_batch_answers(const BatchScan& scan, cudaStream_t stream);

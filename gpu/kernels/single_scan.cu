@@ -10,6 +10,9 @@ namespace glove::cuda {
 namespace {
 
 constexpr int kPlainThreads = 256;
+constexpr int kPlainLoads = 8;  // in flight a lane, while other warps have theirs
+constexpr int kMaxLoads = 20;   // when a warp is alone: one round for 300 dimensions
+constexpr int kMaxBulkWarps = 12;
 constexpr int kMaxStages = 8;
 constexpr int kRowBytes = 128;  // of scales, and of residuals, a tile
 
@@ -74,8 +77,7 @@ __device__ TileSource tile_source(const SingleScan& scan, int warp) {
           warps * static_cast<int>(gridDim.x)};
 }
 
-__device__ void scan_plain(const SingleScan& scan, const uint2* planes, int warp, int lane) {
-  TileSource source = tile_source(scan, warp);
+__device__ void scan_plain(const SingleScan& scan, TileSource& source, const uint2* planes, int lane) {
   const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
   int tile = 0;
   while (true) {
@@ -85,8 +87,8 @@ __device__ void scan_plain(const SingleScan& scan, const uint2* planes, int warp
     const int64_t row = static_cast<int64_t>(tile) * 32 + row_of_lane(lane);
     const float scale = __ldcs(scan.scales + row);
     const float residual = __ldcs(scan.residuals + row);
-    const int sum = tile_dot_global(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
-                                    scan.groups, lane);
+    const int sum = tile_dot_global<kPlainLoads>(
+        reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes, scan.groups, lane);
     record_tile(scan, tile, row_bound(sum, scale, residual, scan.bound), lane);
   }
 }
@@ -99,43 +101,48 @@ struct Ring {
   int* tiles;         // [stage_count]: the tile that is there or on its way, -1 for none
   int stage_count;
   int code_bytes;
+  uint64_t policy;  // of the cache
 
   __device__ int stage_bytes() const { return code_bytes + 2 * kRowBytes; }
 
   // Starts loading `tile` into `stage`. Lane 0 only; nobody reads the stage any more.
-  __device__ void load(const SingleScan& scan, int stage, int tile) {
+  __device__ void load(const SingleScan& scan, int stage, int tile) const {
     tiles[stage] = tile;
     if (tile < 0) return;
     std::byte* to = stages + stage * stage_bytes();
     mbarrier_expect(full + stage, static_cast<uint32_t>(stage_bytes()));
-    bulk_copy(to, scan.codes + static_cast<int64_t>(tile) * code_bytes, code_bytes, full + stage);
-    bulk_copy(to + code_bytes, scan.scales + static_cast<int64_t>(tile) * 32, kRowBytes, full + stage);
+    bulk_copy(to, scan.codes + static_cast<int64_t>(tile) * code_bytes, code_bytes, full + stage, policy);
+    bulk_copy(to + code_bytes, scan.scales + static_cast<int64_t>(tile) * 32, kRowBytes, full + stage,
+              policy);
     bulk_copy(to + code_bytes + kRowBytes, scan.residuals + static_cast<int64_t>(tile) * 32, kRowBytes,
-              full + stage);
+              full + stage, policy);
   }
 };
 
-// ring_memory: per warp, stage_count * stage_bytes, then per warp the barriers and tile numbers (see
-// shared_layout).
-__device__ void scan_bulk(const SingleScan& scan, const ScanShape& shape, const uint2* planes,
-                          std::byte* ring_memory, int warp, int lane) {
+// The ring of one warp, with its first tiles on their way. ring_memory: per warp, stages * stage_bytes, then
+// per warp the barriers and the tile numbers (bulk_shape).
+__device__ Ring start_ring(const SingleScan& scan, const ScanShape& shape, std::byte* ring_memory,
+                           TileSource& source, int warp, int lane) {
   const int warps = static_cast<int>(blockDim.x) >> 5;
   Ring ring;
   ring.stage_count = shape.stages;
   ring.code_bytes = scan.groups * 128;
+  ring.policy = stream_policy();
   ring.stages = ring_memory + warp * shape.stages * ring.stage_bytes();
   std::byte* control = ring_memory + warps * shape.stages * ring.stage_bytes();
   ring.full = reinterpret_cast<uint64_t*>(control) + warp * kMaxStages;
   ring.tiles = reinterpret_cast<int*>(control + warps * kMaxStages * 8) + warp * kMaxStages;
-
-  TileSource source = tile_source(scan, warp);
   if (lane == 0) {
     for (int s = 0; s < shape.stages; ++s) mbarrier_init(ring.full + s);
     mbarrier_init_fence();
     for (int s = 0; s < shape.stages; ++s) ring.load(scan, s, source.take());
   }
-  __syncthreads();  // also: the query is in shared memory
+  return ring;
+}
 
+// REQUIRES: a barrier of the block since start_ring and since the query came to shared memory.
+__device__ void scan_bulk(const SingleScan& scan, const Ring& ring, TileSource& source, const uint2* planes,
+                          int lane) {
   int stage = 0;
   uint32_t parity = 0;
   while (true) {
@@ -153,7 +160,7 @@ __device__ void scan_bulk(const SingleScan& scan, const ScanShape& shape, const 
     __syncwarp();
     if (lane == 0) ring.load(scan, stage, following);
     record_tile(scan, tile, row_bound(sum, scale, residual, scan.bound), lane);
-    if (++stage == shape.stages) {
+    if (++stage == ring.stage_count) {
       stage = 0;
       parity ^= 1u;
     }
@@ -163,6 +170,7 @@ __device__ void scan_bulk(const SingleScan& scan, const ScanShape& shape, const 
 
 // Exact dots of the rows that the lanes of `passed` hold, four rows at a time. first_slot: lane 0's is the
 // slot of the first row; it may still be on its way while the dots are computed.
+template <bool kBulk>
 __device__ void rescore(const SingleScan& scan, const float* query, unsigned passed, int row,
                         uint32_t first_slot, int lane) {
   const int team = lane >> 3;
@@ -173,7 +181,7 @@ __device__ void rescore(const SingleScan& scan, const float* query, unsigned pas
     const int team_row = __shfl_sync(kFullWarp, row, holder);
     const float* vector = rest != 0 ? scan.vectors + static_cast<int64_t>(team_row) * scan.dims : nullptr;
     const double norm = rest != 0 ? __ldg(scan.norms_squared + team_row) : 0.0;
-    const double dot = team_exact_dot(query, vector, scan.dims, lane);
+    const double dot = team_exact_dot < kBulk ? 40 : 10 > (query, vector, scan.dims, lane);
     const uint32_t slot = __shfl_sync(kFullWarp, first_slot, 0) + done + static_cast<uint32_t>(team);
     if (rest != 0 && (lane & 7) == 0 && slot < scan.capacity) {
       scan.dots[slot] = dot;
@@ -184,21 +192,26 @@ __device__ void rescore(const SingleScan& scan, const float* query, unsigned pas
 }
 
 // Reads a tile again and writes its candidates out. Gives whether there were any. Whole warp.
+template <bool kBulk>
 __device__ bool refine_tile(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
                             int tile, int lane) {
   const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
   const int row = tile * 32 + row_of_lane(lane);
   const float scale = __ldg(scan.scales + row);
   const float residual = __ldg(scan.residuals + row);
-  const int sum = tile_dot_global(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
-                                  scan.groups, lane);
+  const int sum = tile_dot_global < kBulk
+                      ? kMaxLoads
+                      : kPlainLoads > (reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
+                                       scan.groups, lane);
   const RowBound bound = row_bound(sum, scale, residual, scan.bound);
   const bool passes = bound.upper > -INFINITY && bound.upper >= threshold;
   const unsigned passed = __ballot_sync(kFullWarp, passes);
   if (passed == 0) return false;
   uint32_t first_slot = 0;
-  if (lane == 0) first_slot = atomicAdd(&scan.counters->candidates, static_cast<uint32_t>(__popc(passed)));
-  if (scan.vectors != nullptr) rescore(scan, query, passed, row, first_slot, lane);
+  if (lane == 0)
+    first_slot = static_cast<uint32_t>(
+        atomicAdd(&scan.counters->progress, static_cast<unsigned long long>(__popc(passed))));
+  if (scan.vectors != nullptr) rescore<kBulk>(scan, query, passed, row, first_slot, lane);
   const uint32_t slot =
       __shfl_sync(kFullWarp, first_slot, 0) + static_cast<uint32_t>(__popc(passed & ((1u << lane) - 1u)));
   if (passes && slot < scan.capacity) scan.ids[slot] = row;
@@ -207,6 +220,7 @@ __device__ bool refine_tile(const SingleScan& scan, const uint2* planes, const f
 
 // Finds the tiles that may hold candidates and refines them. All warps of the grid. Gives whether this warp
 // wrote rows.
+template <bool kBulk>
 __device__ bool refine(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
                        int warp, int lane) {
   const int warps = static_cast<int>(blockDim.x) >> 5;
@@ -220,7 +234,7 @@ __device__ bool refine(const SingleScan& scan, const uint2* planes, const float*
     while (hits != 0) {
       const int tile = static_cast<int>(base) + __ffs(static_cast<int>(hits)) - 1;
       hits &= hits - 1;
-      wrote = refine_tile(scan, planes, query, threshold, tile, lane) || wrote;
+      wrote = refine_tile<kBulk>(scan, planes, query, threshold, tile, lane) || wrote;
     }
   }
   return wrote;
@@ -239,19 +253,33 @@ __device__ void finish(const SingleScan& scan, const Times& times, bool wrote) {
   const bool block_wrote = __syncthreads_or(wrote ? 1 : 0) != 0;
   if (threadIdx.x != 0) return;
   if (block_wrote) __threadfence_system();  // the block's rows come before its ticket
-  if (atomicAdd(&scan.counters->finished, 1u) + 1 != gridDim.x) return;
+  const unsigned long long progress = atomicAdd(&scan.counters->progress, 1ull << 32);
+  if ((progress >> 32) + 1 != gridDim.x) return;
   __threadfence_system();
   const uint64_t sequence = static_cast<uint64_t>(scan.sequence) << 32;
-  const uint32_t candidates = *static_cast<volatile uint32_t*>(&scan.counters->candidates);
   volatile ScanDone* done = scan.done;
   done->scan_ns = times.scanned - times.started;
   done->times = sequence | in_time_units(times.selected - times.scanned) << 16 |
                 in_time_units(global_nanoseconds() - times.selected);
-  done->candidates = sequence | candidates;
+  done->candidates = sequence | (progress & 0xffffffffu);
+}
+
+// Brings the query to shared memory and clears the next launch's counters. All threads; ends with a barrier.
+__device__ void load_query(const SingleScan& scan, std::byte* shared) {
+  const auto* from =
+      reinterpret_cast<const uint32_t*>(scan.long_query != nullptr ? scan.long_query : scan.query);
+  const int words = static_cast<int>(query_bytes(scan.dims) / 4);
+  for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
+    reinterpret_cast<uint32_t*>(shared)[i] = from[i];
+  auto* next_words = reinterpret_cast<uint32_t*>(scan.next_counters);
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+       i < static_cast<int>(sizeof(ScanCounters) / 4); i += static_cast<int>(gridDim.x * blockDim.x))
+    next_words[i] = 0;
+  __syncthreads();
 }
 
 template <bool kBulk>
-__global__ void __launch_bounds__(kBulk ? 384 : kPlainThreads, kBulk ? 1 : 3)
+__global__ void __launch_bounds__(kBulk ? kMaxBulkWarps * 32 : kPlainThreads, kBulk ? 1 : 3)
     single_scan_kernel(const __grid_constant__ SingleScan scan, const __grid_constant__ ScanShape shape) {
   extern __shared__ __align__(128) std::byte shared[];
   __shared__ ThresholdScratch scratch;
@@ -260,27 +288,20 @@ __global__ void __launch_bounds__(kBulk ? 384 : kPlainThreads, kBulk ? 1 : 3)
   Times times;
   times.started = global_nanoseconds();
 
-  const auto* source =
-      reinterpret_cast<const uint4*>(scan.long_query != nullptr ? scan.long_query : scan.query);
-  const int words = static_cast<int>(query_bytes(scan.dims) / 16);
-  for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
-    reinterpret_cast<uint4*>(shared)[i] = source[i];
+  std::byte* behind_query = shared + (query_bytes(scan.dims) + 127) / 128 * 128;
   const auto* planes = reinterpret_cast<const uint2*>(shared);
   const auto* query = reinterpret_cast<const float*>(shared + query_floats_offset(scan.dims));
-  auto* next_words = reinterpret_cast<uint32_t*>(scan.next_counters);
-  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-       i < static_cast<int>(sizeof(ScanCounters) / 4); i += static_cast<int>(gridDim.x * blockDim.x))
-    next_words[i] = 0;
-
-  std::byte* behind_query = shared + (query_bytes(scan.dims) + 127) / 128 * 128;
+  TileSource source = tile_source(scan, warp);
 #if __CUDA_ARCH__ >= 900
   if constexpr (kBulk) {
-    scan_bulk(scan, shape, planes, behind_query, warp, lane);
+    const Ring ring = start_ring(scan, shape, behind_query, source, warp, lane);
+    load_query(scan, shared);
+    scan_bulk(scan, ring, source, planes, lane);
   } else
 #endif
   {
-    __syncthreads();
-    scan_plain(scan, planes, warp, lane);
+    load_query(scan, shared);
+    scan_plain(scan, source, planes, lane);
   }
   grid_barrier(&scan.counters->arrived);
   times.scanned = global_nanoseconds();
@@ -288,7 +309,7 @@ __global__ void __launch_bounds__(kBulk ? 384 : kPlainThreads, kBulk ? 1 : 3)
   load_histogram(histogram, scan.counters->histogram);
   const float threshold = block_threshold(histogram, static_cast<uint32_t>(scan.wanted), scratch);
   times.selected = global_nanoseconds();
-  const bool wrote = refine(scan, planes, query, threshold, warp, lane);
+  const bool wrote = refine<kBulk>(scan, planes, query, threshold, warp, lane);
   finish(scan, times, wrote);
 }
 
@@ -304,14 +325,14 @@ int attribute(int device, cudaDeviceAttr name, cudaError_t* error) {
 }
 
 // As many warps with at least two stages each as shared memory holds.
-bool bulk_shape(int shared_limit, int64_t dims, ScanShape* shape) {
+bool bulk_shape(int shared_limit, int64_t dims, int max_warps, ScanShape* shape) {
   constexpr int kControlBytes = kMaxStages * 12;
   const int64_t fixed = (query_bytes(dims) + 127) / 128 * 128;
   const int64_t stage = (dims + 3) / 4 * 128 + 2 * kRowBytes;
   const int64_t room = shared_limit - fixed - 1024;  // what the compiler places itself
   int warps = 0;
   int stages = 0;
-  for (int w = 12; w >= 3 && stages < 2; --w) {
+  for (int w = max_warps; w >= 3 && stages < 2; --w) {
     warps = w;
     stages = static_cast<int>(room / w > kControlBytes ? (room / w - kControlBytes) / stage : 0);
   }
@@ -327,14 +348,14 @@ bool bulk_shape(int shared_limit, int64_t dims, ScanShape* shape) {
 
 }  // namespace
 
-cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, ScanShape* shape) {
+cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, int max_warps, ScanShape* shape) {
   cudaError_t error = cudaSuccess;
   const int major = attribute(device, cudaDevAttrComputeCapabilityMajor, &error);
   const int multiprocessors = attribute(device, cudaDevAttrMultiProcessorCount, &error);
   const int shared_limit = attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &error);
   if (error != cudaSuccess) return error;
   *shape = ScanShape{};
-  if (!bulk || major < 9 || !bulk_shape(shared_limit, dims, shape)) {
+  if (!bulk || major < 9 || !bulk_shape(shared_limit, dims, max_warps, shape)) {
     shape->threads = kPlainThreads;
     shape->shared_bytes = static_cast<int>((query_bytes(dims) + 127) / 128 * 128 + kBins * 4);
   }
@@ -352,7 +373,7 @@ cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, ScanShape* sh
 }
 
 cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape) {
-  return single_scan_shape(device, dims, true, shape);
+  return single_scan_shape(device, dims, true, kMaxBulkWarps, shape);
 }
 
 cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream) {

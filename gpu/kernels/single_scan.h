@@ -15,10 +15,9 @@ namespace glove::cuda {
 // the next launch of the same stream uses.
 struct ScanCounters {
   uint32_t histogram[kBins];
+  unsigned long long progress;  // lower half: candidates; upper half: blocks that have finished
   uint32_t next_tile;
   uint32_t arrived;
-  uint32_t candidates;
-  uint32_t finished;
 };
 
 // What the host waits for, in mapped host memory: two words, each written in one piece, with the launch's
@@ -66,7 +65,7 @@ struct SingleScan {
   const std::byte* long_query;  // query_bytes(dims), or null: `query`
   // Mapped host memory.
   uint32_t capacity;
-  int32_t* ids;  // [capacity]
+  int32_t* ids;   // [capacity]
   double* dots;   // [capacity], written if vectors
   double* norms;  // [capacity], D(x, x), likewise
   ScanDone* done;
@@ -87,8 +86,9 @@ struct ScanShape {
 // keep it.
 cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape);
 
-// Forces plain loads where `bulk` is false; for the ladder and the tests.
-cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, ScanShape* shape);
+// Plain loads where `bulk` is false, and at most `max_warps` a block with the copy engine; for the ladder and
+// the tests.
+cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, int max_warps, ScanShape* shape);
 
 cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream);
 

@@ -39,12 +39,20 @@ __device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
       : "memory");
 }
 
-// bytes: a multiple of 16; both addresses 16-byte aligned. For data that is read once a launch.
-__device__ inline void bulk_copy(void* shared, const void* global, uint32_t bytes, uint64_t* barrier) {
+// An L2 policy for bulk_copy: lines that are read once a launch.
+__device__ inline uint64_t stream_policy() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// bytes: a multiple of 16; both addresses 16-byte aligned.
+__device__ inline void bulk_copy(void* shared, const void* global, uint32_t bytes, uint64_t* barrier,
+                                 uint64_t policy) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          shared_address(shared)),
-      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(barrier))
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], %4;" ::"r"(shared_address(shared)),
+      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(barrier)), "l"(policy)
       : "memory");
 }
 #endif

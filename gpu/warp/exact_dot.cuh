@@ -9,9 +9,10 @@ namespace glove::cuda {
 
 // Called by whole warps; lanes 8i .. 8i+7 work on one row and all eight get D(query, row). A team without a
 // row passes row = nullptr and gets 0.
+// kInFlight: components of a lane that wait for memory together; 40 are one round for 300 dimensions.
 //   query  [dims], any memory;  row  [dims], global memory
+template <int kInFlight = 20>
 __device__ inline double team_exact_dot(const float* query, const float* row, int dims, int lane) {
-  constexpr int kInFlight = 20;  // loads that wait for memory together: two rounds for 300 dimensions
   double sum = 0.0;
   if (row != nullptr) {
     for (int base = lane & 7; base < dims; base += 8 * kInFlight) {

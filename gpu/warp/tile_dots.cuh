@@ -58,8 +58,9 @@ __device__ inline int tile_dot_shared(const uint4* tile, const uint2* planes, in
 }
 
 // The same from global memory; the codes are read once and are not kept in the cache before others.
+// kBatch: 16-byte loads in flight a lane.
+template <int kBatch>
 __device__ inline int tile_dot_global(const uint4* tile, const uint2* planes, int groups, int lane) {
-  constexpr int kBatch = 8;  // 16-byte loads in flight a lane
   TileSums sums;
   for (int base = lane >> 3; base < groups; base += 4 * kBatch) {
     uint4 codes[kBatch];
