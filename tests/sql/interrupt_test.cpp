@@ -18,7 +18,7 @@ class Interrupt : public ::testing::Test {
     std::string text;
     for (int i = 0; i < 4000; ++i) {
       text += "w" + std::to_string(i);
-      for (int j = 1; j <= 100; ++j) text += ' ' + std::to_string((i * j * 7919) % 1009 - 504);
+      for (int j = 1; j <= 100; ++j) text += ' ' + std::to_string(i * j % 1009 * 7919 % 1009 - 504);
       text += '\n';
     }
     db.rows("SELECT glove_load(" + sql_text(folder.write("m.txt", text)) + ", 'm')");
