@@ -30,10 +30,10 @@ class Connection {
   std::string value(std::string_view sql);
   // The message of the error that the SQL must end in.
   std::string error(std::string_view sql);
-
- private:
+  // Appends the rows, until an error; gives SQLite's code.
   int run(std::string_view sql, Rows& rows);
 
+ private:
   sqlite3* db_ = nullptr;
 };
 
