@@ -16,7 +16,8 @@ using Rows = std::vector<Row>;
 // One thread at a time. Fails the test (ADD_FAILURE) on what a test does not expect.
 class Connection {
  public:
-  // `with_extension`: load the glove.so under test, through SQLite, as `.load` does.
+  // `with_extension`: load the glove.so under test, through SQLite, as `.load` does. $GLOVE_TEST_EXTENSION
+  // names another build of it.
   explicit Connection(const std::string& file = ":memory:", bool with_extension = true);
   ~Connection();
   Connection(const Connection&) = delete;

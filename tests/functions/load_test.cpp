@@ -118,6 +118,27 @@ TEST_F(Load, UnloadErrors) {
             "glove_unload: the name is NULL where text belongs");
 }
 
+// interrupting(x) gives x, and interrupts the connection: whoever runs next must notice.
+void interrupting(sqlite3_context* context, int, sqlite3_value** argv) {
+  sqlite3_result_value(context, argv[0]);
+  sqlite3_interrupt(sqlite3_context_db_handle(context));
+}
+
+TEST_F(Load, AnInterruptStopsALoad) {
+  sqlite3_create_function(connection.handle(), "interrupting", 1, SQLITE_UTF8, nullptr, interrupting, nullptr,
+                          nullptr);
+  std::string text;
+  for (int i = 0; i < 200000; ++i)
+    text += "word" + std::to_string(i) + " 0.125 -0.5 0.25 1.5 2.25 3.75 -1.0625 7\n";
+  const std::string file = sql_text(folder.write("long.txt", text));
+  Rows rows;
+  EXPECT_EQ(connection.run("SELECT glove_load(interrupting(" + file + "))", rows), SQLITE_INTERRUPT);
+  EXPECT_EQ(connection.run(
+                "SELECT glove_load_table(interrupting('t'), 'SELECT word, vector FROM glove_words')", rows),
+            SQLITE_INTERRUPT);
+  EXPECT_EQ(connection.rows("SELECT name FROM glove_models"), (Rows{{"tiny"}}));
+}
+
 TEST_F(Load, TheEnvironmentNamesTheDefaultModel) {
   unload_all(connection);
   setenv("GLOVE_MODEL", folder.write("from-environment.txt", "a 1 0\nb 0 1\n").c_str(), 1);
