@@ -9,6 +9,8 @@
 namespace glove {
 namespace {
 
+constexpr size_t kPrefetchedRows = 8;
+
 std::span<const char> bytes_of(std::span<const float> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
@@ -33,6 +35,7 @@ Result<bool> ModelAssembler::append(int64_t dims, const RowBlock& rows, const De
       return Error{ErrorCode::kInvalidArgument,
                    "a model holds " + std::to_string(kMaxRows) + " words at most; this file has more"};
     }
+    if (row + kPrefetchedRows < rows.words.size()) words_.prefetch(rows.words[row + kPrefetchedRows]);
     if (!words_.insert(rows.words[row])) {
       ++counts_.duplicates;
       GLOVE_RETURN_IF_ERROR(flush(row));

@@ -1,11 +1,15 @@
 // The names in a model file; docs/format.md specifies the bytes.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace glove {
+
+// Tensors are used where they lie in the file.
+static_assert(std::endian::native == std::endian::little, "model files are little-endian");
 
 // Readers refuse another major version. A minor version adds what older readers may ignore.
 constexpr int kFormatMajor = 1;
@@ -32,8 +36,7 @@ constexpr std::string_view kPaddingPrefix = "padding.";
 std::string checksum_text(uint32_t crc);
 
 // The CRC-32 of a whole header (length field, JSON, spaces) in which the eight digits of the value of
-// kHeaderChecksumKey count as zeros; nullopt-like empty text if the key is not there in the writer's
-// spelling.
+// kHeaderChecksumKey count as zeros. Empty if the key is not there, in the writer's spelling.
 std::string header_checksum(std::string header);
 
 }  // namespace glove

@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -29,7 +29,7 @@ void run_in_parallel(int threads, int64_t count, const std::function<void(int64_
   try {
     const BlockedSignals blocked;
     for (; piece < pieces; ++piece) workers.emplace_back(body, begin_of(piece), begin_of(piece + 1));
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     body(begin_of(piece), count);
   }
   body(0, begin_of(1));

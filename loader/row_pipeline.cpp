@@ -5,7 +5,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -32,10 +31,11 @@ class Pipeline {
       : source_(source), reader_(reader), options_(options) {
     const int threads = options.threads > 0 ? options.threads : usable_cores();
     max_in_flight_ = static_cast<size_t>(2 * threads + 1);
+    workers_.reserve(static_cast<size_t>(threads));
     const BlockedSignals blocked;
     try {
       for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       // Fewer threads than asked for; the calling thread does what they would have done.
     }
   }

@@ -68,6 +68,10 @@ bool WordSet::insert(std::string_view target) {
   return true;
 }
 
+void WordSet::prefetch(std::string_view target) const {
+  if (!slots_.empty()) __builtin_prefetch(&slots_[hash_of(target) & (slots_.size() - 1)]);
+}
+
 bool WordSet::contains(std::string_view target) const {
   return !slots_.empty() && slots_[find_slot(target, hash_of(target))].id >= 0;
 }
