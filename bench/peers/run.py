@@ -15,7 +15,7 @@ import report
 import workers
 
 K = workers.K
-BURST = 5  # queries that a worker answers in a row before the next one's turn
+BURST = 10  # queries that a worker answers in a row before the next one's turn
 PAUSE = 0.05  # seconds between turns: threads of a library may spin for a while after their work
 
 
@@ -122,7 +122,7 @@ def main():
     parser = argparse.ArgumentParser(prog="bench/peers.sh")
     parser.add_argument("--model", default="build/glove-6b-100d.safetensors")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--only", default="", help="workers to run, by name, separated by commas")
     parser.add_argument("--seed", type=int, default=int(time.time()))
