@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "search/cpu/kernels.h"
+#include "search/cpu/row_access.h"
 #include "search/cpu/scan.h"
 #include "search/cpu/thread_pool.h"
 #include "search/settings.h"
@@ -47,6 +48,7 @@ class CpuBackend final : public Backend {
                                           const InterruptCheck& interrupted, ScanCost& cost) override {
     GLOVE_RETURN_IF_ERROR(kernels_);
     GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    row_access_.expect(*model, cpu::RowAccess::Pattern::kScattered);
     return cpu::propose({*kernels_.value(), *model, threads, interrupted}, queries, k, cost);
   }
 
@@ -54,6 +56,7 @@ class CpuBackend final : public Backend {
                    const InterruptCheck& interrupted, ScanCost& cost) override {
     GLOVE_RETURN_IF_ERROR(kernels_);
     GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    row_access_.expect(*model, cpu::RowAccess::Pattern::kSequential);
     return cpu::score_all({*kernels_.value(), *model, threads, interrupted}, query, dots, cost);
   }
 
@@ -65,7 +68,7 @@ class CpuBackend final : public Backend {
                       std::string(kernels_.value()->name)};
   }
 
-  void release(const Model&) override {}
+  void release(const Model& model) override { row_access_.forget(model); }
 
   std::string_view target() const { return kernels_.ok() ? kernels_.value()->name : std::string_view(); }
 
@@ -79,6 +82,7 @@ class CpuBackend final : public Backend {
 
   Result<const Kernels*> kernels_;
   int threads_;
+  cpu::RowAccess row_access_;
   std::string processor_ = cpu::processor_name();
 };
 
