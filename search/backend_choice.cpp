@@ -24,6 +24,7 @@ struct Memory {
   std::mutex mutex;
   std::map<std::pair<std::string, uint64_t>, Failure, std::less<>> failures;  // by backend and Model::id
   std::set<uint64_t> retired;                                                 // Model::id
+  std::set<std::string> unavailable;  // backends whose absence was logged
 };
 
 Memory& memory() {
@@ -36,6 +37,16 @@ void remember_failure(const Backend& backend, const Model& model, const std::str
   Memory& remembered = memory();
   const std::lock_guard lock(remembered.mutex);
   remembered.failures.insert_or_assign({std::string(backend.name()), model.id()}, std::move(failure));
+}
+
+// Once a process: without a device every search would say the same.
+void log_unavailable(const std::string& backend, const std::string& reason) {
+  Memory& remembered = memory();
+  {
+    const std::lock_guard lock(remembered.mutex);
+    if (!remembered.unavailable.insert(backend).second) return;
+  }
+  log_message("backend '" + backend + "' is not available: " + reason);
 }
 
 bool is_retired(const Model& model) {
@@ -78,6 +89,7 @@ Status use_first_that_works(const ModelPtr& model, const std::function<Status(Ba
       reason = *remembered;
     } else if (const Status available = backend->available(); !available.ok()) {
       reason = available.error().message;
+      log_unavailable(name, reason);
     } else {
       Status status = prepare_and_use(*backend, model, use);
       if (status.ok() || status.error().code == ErrorCode::kInterrupted ||

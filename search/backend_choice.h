@@ -17,7 +17,8 @@ namespace glove {
 //   requested = "auto" (or empty): the backend that the setting 'backend' names; if that is 'auto' too, the
 //     first registered one that is available, can hold the model and whose `use` succeeds.
 // Under 'auto' a failure of prepare or use is logged once and remembered for this model, so that the backend
-// is not tried again until a setting changes or a model is loaded or unloaded. An interrupt and an invalid
+// is not tried again until a setting changes or a model is loaded or unloaded. A backend that is not
+// available is asked again each time, and its reason logged once a process. An interrupt and an invalid
 // argument are the caller's, not the backend's, and are returned as they are.
 Status with_backend(const ModelPtr& model, std::string_view requested,
                     const std::function<Status(Backend&)>& use);

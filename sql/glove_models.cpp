@@ -3,11 +3,14 @@
 //   SELECT name, words, dims, backend, state FROM glove_models;   -- glove | 341479 | 100 | cpu | mapped
 //
 // `backend` is the one that 'auto' would ask first for this model; device, device_bytes and state are
-// that backend's. Looking at this table loads nothing, not even $GLOVE_MODEL.
+// that backend's; passed_over says why the backends before it do not serve. Looking at this table loads
+// nothing, not even $GLOVE_MODEL.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "search/backend.h"
+#include "search/backend_choice.h"
 #include "search/catalog.h"
 #include "sql/register.h"
 #include "sql/snapshot_table.h"
@@ -15,28 +18,44 @@
 namespace glove::sql {
 namespace {
 
-// The first backend that holds the model, else the first that this machine can use; null if none.
-Backend* serving_backend(const Model& model) {
-  Backend* usable = nullptr;
+// The backend that answers under 'auto', and why each one before it does not.
+struct Choice {
+  Backend* backend = nullptr;
+  std::string passed_over;  // "cuda: <reason>", several with "; " between; empty if none
+};
+
+// Of the backends that can serve, the first that holds the model, else the first.
+Choice choose_backend(const Model& model) {
+  Choice choice;
   for (const auto& backend : registered_backends()) {
-    if (!backend->available().ok()) continue;
-    if (backend->residency(model).state != "not loaded") return backend.get();
-    if (usable == nullptr) usable = backend.get();
+    std::optional<std::string> reason = remembered_failure(backend->name(), model);
+    if (const Status available = backend->available(); !reason && !available.ok())
+      reason = available.error().message;
+    if (reason) {
+      choice.passed_over +=
+          (choice.passed_over.empty() ? "" : "; ") + std::string(backend->name()) + ": " + *reason;
+      continue;
+    }
+    const bool holds = backend->residency(model).state != "not loaded";
+    if (choice.backend == nullptr || holds) choice.backend = backend.get();
+    if (holds) break;
   }
-  return usable;
+  return choice;
 }
 
 SnapshotRow row_of(const Catalog::Entry& entry) {
   const Model& model = *entry.model;
   SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
                      model.dims(), model.source().file_bytes};
-  if (Backend* backend = serving_backend(model); backend != nullptr) {
-    const Residency residency = backend->residency(model);
-    row.insert(row.end(),
-               {std::string(backend->name()), residency.device, residency.device_bytes, residency.state});
+  const Choice choice = choose_backend(model);
+  if (choice.backend != nullptr) {
+    const Residency residency = choice.backend->residency(model);
+    row.insert(row.end(), {std::string(choice.backend->name()), residency.device, residency.device_bytes,
+                           residency.state});
   } else {
     row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
   }
+  row.push_back(choice.passed_over.empty() ? SnapshotValue(nullptr) : SnapshotValue(choice.passed_over));
   return row;
 }
 
@@ -49,7 +68,8 @@ Result<std::vector<SnapshotRow>> rows() {
 constexpr SnapshotTable kGloveModels = {
     "glove_models",
     "CREATE TABLE glove_models(name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER,"
-    " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT)",
+    " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
+    " passed_over TEXT)",
     rows};
 
 }  // namespace

@@ -30,9 +30,24 @@ TEST_F(Load, ModelsAreListedInTheOrderOfLoading) {
   const Rows served =
       connection.rows("SELECT backend, device <> '', device_bytes >= 0, state FROM glove_models");
   ASSERT_EQ(served.size(), 2U);
-  EXPECT_EQ(served[0][0], "cpu");
+  EXPECT_TRUE(served[0][0] == "cpu" || served[0][0] == "cuda");
   EXPECT_EQ(served[0][1], "1");
   EXPECT_EQ(served[0][2], "1");
+}
+
+// A backend that was compiled in and does not serve is named with the reason that glove_version gives.
+TEST_F(Load, BackendsThatDoNotServeAreNamedWithTheirReason) {
+  const std::string version = connection.value("SELECT glove_version()");
+  const std::string absent = "cuda (not available: ";
+  const size_t at = version.find(absent);
+  const Rows served = connection.rows("SELECT passed_over FROM glove_models");
+  ASSERT_EQ(served.size(), 1U);
+  if (at == std::string::npos) {
+    EXPECT_EQ(served[0][0], "NULL");
+  } else {
+    const size_t reason = at + absent.size();
+    EXPECT_EQ(served[0][0], "cuda: " + version.substr(reason, version.find(")", reason) - reason));
+  }
 }
 
 TEST_F(Load, TheFirstIsTheDefaultUntilOneIsNamedMain) {

@@ -74,7 +74,7 @@ TEST(Surface, ColumnsOfGloveNn) {
 TEST(Surface, ColumnsOfGloveModels) {
   EXPECT_EQ(columns_of("glove_models"),
             "name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER, file_bytes INTEGER, "
-            "backend TEXT, device TEXT, device_bytes INTEGER, state TEXT");
+            "backend TEXT, device TEXT, device_bytes INTEGER, state TEXT, passed_over TEXT");
 }
 
 TEST(Surface, ColumnsOfGloveWords) {
