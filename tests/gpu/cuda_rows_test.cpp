@@ -1,7 +1,9 @@
 // The CUDA backend's rows are the CPU backend's, bit for bit, whatever the model, the query and k.
 #include <atomic>
+#include <cstdio>
 #include <thread>
 
+#include "loader/open.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/search/reference.h"
 
@@ -104,7 +106,28 @@ TEST_F(CudaRows, ReportsWhatItDid) {
   EXPECT_EQ(backend_named("cuda").residency(*model).state, "not loaded");
 }
 
-// 4.3 million rows: more tiles than a launch has warps many times over, and more codes than the cache holds.
+// Two thousand queries one by one and two thousand in batches, of a model file that the caller chooses.
+TEST_F(CudaRows, OfAModelFile) {
+  const char* path = std::getenv("GLOVE_TEST_MODEL");
+  if (path == nullptr) GTEST_SKIP() << "set GLOVE_TEST_MODEL to a model file";
+  auto opened = open_model(path);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  const ModelPtr model = std::move(opened).value();
+  const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 2000);
+  for (const int64_t k : {1, 10, 100, 1000, 5000}) {
+    const auto wanted = rows_by("cpu", model, queries, k);
+    const auto batched = rows_by("cuda", model, queries, k);
+    for (size_t i = 0; i < queries.size(); ++i) {
+      ASSERT_EQ(difference(batched[i], wanted[i]), "") << "query " << i << ", k " << k << ", batched";
+      ASSERT_EQ(difference(rows_by("cuda", model, {queries[i]}, k)[0], wanted[i]), "")
+          << "query " << i << ", k " << k << ", GLOVE_TEST_SEED=" << test_seed();
+    }
+    std::printf("%ld words, k %ld: 2000 single and 2000 batched answers equal\n",
+                static_cast<long>(model->words()), static_cast<long>(k));
+  }
+}
+
+// More tiles than a launch has warps many times over, and more codes than the cache holds.
 TEST_F(CudaRows, OfALargeModel) {
   if (std::getenv("GLOVE_TEST_LARGE") == nullptr) GTEST_SKIP() << "set GLOVE_TEST_LARGE=1";
   const ModelPtr model = large_model(random_(), 2196016, 300);
