@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <set>
 #include <system_error>
 
 #include "loader/quantize.h"
@@ -115,6 +117,19 @@ CopyTask array_task(const Model& model, const FileExtent& extent, const void* me
   return task;
 }
 
+// The models whose thread behind may run. Never freed: threads may outlive static destruction.
+struct Behind {
+  std::mutex mutex;
+  std::set<ResidentModel*> models;
+  bool exiting = false;
+  pid_t process = getpid();
+};
+
+Behind& behind() {
+  static Behind* const instance = new Behind;
+  return *instance;
+}
+
 std::string megabytes(int64_t bytes) {
   return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
 }
@@ -150,10 +165,22 @@ ResidentModel::ResidentModel(Device& device, ModelPtr model)
 ResidentModel::~ResidentModel() {
   cancelled_ = true;
   wait();
+  const std::lock_guard lock(behind().mutex);
+  behind().models.erase(this);
 }
 
 void ResidentModel::wait() {
+  const std::lock_guard lock(join_mutex_);
   if (behind_.joinable()) behind_.join();
+}
+
+// At exit, before the handlers that CUDA registered when it started.
+void ResidentModel::stop_all() {
+  if (behind().process != getpid()) return;  // a forked child has none of the threads
+  const std::lock_guard lock(behind().mutex);
+  behind().exiting = true;
+  for (ResidentModel* model : behind().models) model->cancelled_ = true;
+  for (ResidentModel* model : behind().models) model->wait();
 }
 
 Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, ModelPtr model, int64_t budget) {
@@ -173,7 +200,11 @@ Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, Mod
 void ResidentModel::upload_rest() {
   if (exact_bytes_ == 0) return;
   std::call_once(rest_, [this] {
+    static const bool registered = std::atexit(stop_all) == 0;
+    const std::lock_guard lock(behind().mutex);
+    if (!registered || behind().exiting) return;
     try {
+      behind().models.insert(this);
       behind_ = std::thread([this] { upload_exact_arrays(); });
     } catch (const std::system_error&) {
       exact_bytes_ = 0;

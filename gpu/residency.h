@@ -43,7 +43,8 @@ class ResidentModel {
   // the budget has no room, and the message has the numbers; nothing stays behind.
   static Result<std::shared_ptr<ResidentModel>> upload(Device& device, ModelPtr model, int64_t budget);
 
-  // Waits for the thread behind, which stops at its next piece. REQUIRES: no search uses view().
+  // Waits for the thread behind, which stops at its next piece. REQUIRES: no search uses view(). When the
+  // process exits, the threads behind are stopped before CUDA takes its memory down.
   ~ResidentModel();
   ResidentModel(const ResidentModel&) = delete;
   ResidentModel& operator=(const ResidentModel&) = delete;
@@ -64,6 +65,7 @@ class ResidentModel {
   ResidentModel(Device& device, ModelPtr model);
   Status upload_scan_arrays();
   void upload_exact_arrays();
+  static void stop_all();
 
   Device& device_;
   ModelPtr model_;
@@ -73,6 +75,7 @@ class ResidentModel {
   std::atomic<int64_t> exact_bytes_{0};  // exact_block_ itself belongs to the thread behind
   std::atomic<bool> cancelled_{false};
   std::once_flag rest_;
+  std::mutex join_mutex_;  // held while behind_ is joined
   std::atomic<bool> exact_ready_{false};
   std::thread behind_;
 };

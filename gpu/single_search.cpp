@@ -47,6 +47,7 @@ Status SingleSearch::reserve(const DeviceModel& model, int64_t capacity) {
     capacity_ = 0;
     GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * 20));
     capacity_ = capacity;
+    clear_answer(capacity_);
   }
   return {};
 }
@@ -72,23 +73,50 @@ Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleSc
                      "copying the query");
 }
 
-bool SingleSearch::arrived(uint32_t sequence) const {
+// Puts back what a launch expects in the first `rows` places.
+void SingleSearch::clear_answer(int64_t rows) {
+  std::fill_n(answer_.as<double>(), rows, kNoDot);
+  std::fill_n(answer_.as<double>(capacity_ * 8), rows, kNoDot);
+  std::fill_n(answer_.as<int32_t>(capacity_ * 16), rows, kNoRow);
+}
+
+// Whether the number of candidates is there, and then every one of them. Goes on where it stopped the last
+// time.
+bool SingleSearch::arrived(uint32_t sequence, bool with_dots) {
   auto* done = done_.as<ScanDone>();
-  return std::atomic_ref<uint64_t>(done->candidates).load(std::memory_order_acquire) >> 32 == sequence &&
-         std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 == sequence;
+  const uint64_t candidates = std::atomic_ref<uint64_t>(done->candidates).load(std::memory_order_acquire);
+  if (candidates >> 32 != sequence ||
+      std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 != sequence)
+    return false;
+  const int64_t rows = std::min<int64_t>(static_cast<uint32_t>(candidates), capacity_);
+  double* dots = answer_.as<double>();
+  double* norms = answer_.as<double>(capacity_ * 8);
+  int32_t* ids = answer_.as<int32_t>(capacity_ * 16);
+  for (; rows_seen_ < rows; ++rows_seen_) {
+    if (std::atomic_ref<int32_t>(ids[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
+    if (!with_dots) continue;
+    if (std::atomic_ref<double>(dots[rows_seen_]).load(std::memory_order_acquire) == kNoDot) return false;
+    if (std::atomic_ref<double>(norms[rows_seen_]).load(std::memory_order_acquire) == kNoDot) return false;
+  }
+  return true;
 }
 
 // Spins: the answer comes sooner than a sleeping thread wakes up.
-Status SingleSearch::wait(uint32_t sequence, const InterruptCheck& interrupted) {
+Status SingleSearch::wait(const SingleScan& scan, const InterruptCheck& interrupted) {
+  const uint32_t sequence = scan.sequence;
+  const bool with_dots = scan.vectors != nullptr;
+  rows_seen_ = 0;
   auto check_at = Clock::now() + kCheckEvery;
-  while (!arrived(sequence)) {
+  while (!arrived(sequence, with_dots)) {
     pause_briefly();
     if (Clock::now() < check_at) continue;
     check_at = Clock::now() + kCheckEvery;
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state != cudaSuccess && state != cudaErrorNotReady) return cuda_failure(state, "scanning");
-    if (state == cudaSuccess && !arrived(sequence))
+    if (state == cudaSuccess) {  // then everything is there
+      if (done_.as<ScanDone>()->candidates >> 32 == sequence) return {};
       return {ErrorCode::kUnavailable, "CUDA: a scan ended without an answer"};
+    }
     if (interrupted && interrupted()) {
       GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream_.get()), "scanning"));
       return {ErrorCode::kInterrupted, "interrupted"};
@@ -118,7 +146,10 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
   scan.ids = answer_.as<int32_t>(capacity_ * 16);
   scan.done = done_.as<ScanDone>();
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_single_scan(scan, shape, stream_.get()), "launching a scan"));
-  GLOVE_RETURN_IF_ERROR(wait(scan.sequence, interrupted));
+  if (Status status = wait(scan, interrupted); !status.ok()) {
+    clear_answer(capacity_);
+    return status.error();
+  }
   return static_cast<uint32_t>(done_.as<ScanDone>()->candidates);
 }
 
@@ -143,6 +174,7 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
     result.dots.assign(scan.dots, scan.dots + count);
     result.norms_squared.assign(scan.norms, scan.norms + count);
   }
+  clear_answer(count);
 
   const uint64_t times = done_.as<ScanDone>()->times;
   const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;

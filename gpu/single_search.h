@@ -25,8 +25,9 @@ class SingleSearch {
  private:
   Status reserve(const DeviceModel& model, int64_t capacity);
   Status pack(const DeviceModel& model, const Query& query, SingleScan& scan);
-  bool arrived(uint32_t sequence) const;
-  Status wait(uint32_t sequence, const InterruptCheck& interrupted);
+  void clear_answer(int64_t rows);
+  bool arrived(uint32_t sequence, bool with_dots);
+  Status wait(const SingleScan& scan, const InterruptCheck& interrupted);
   Result<uint32_t> launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
                           const InterruptCheck& interrupted);
 
@@ -38,6 +39,7 @@ class SingleSearch {
   PinnedMemory done_;
   PinnedMemory answer_;
   int64_t capacity_ = 0;
+  int64_t rows_seen_ = 0;  // of the answer that is coming in
   uint32_t sequence_ = 0;
 };
 

@@ -36,19 +36,35 @@ QuantizedQuery quantize_query(const Query& query, int32_t max_code) {
   result.codes.resize(static_cast<size_t>(component_groups(dims) * kTileComponents));
   const double inverse_scale = 1 / result.scale;
   const double limit = max_code;
+  const double scale = result.scale;
+  const float* x = query.vector.data();
+  int16_t* codes = result.codes.data();
   double squares[4] = {};
-  for (size_t j = 0; j < query.vector.size(); ++j) {
-    const double unit = query.vector[j] * inverse_norm;
-    const double rounded = (result.scale * unit + kRoundingMagic) - kRoundingMagic;
-    const double code = std::max(-limit, std::min(limit, rounded));
-    const double rest = unit - code * inverse_scale;
-    squares[j % 4] += rest * rest;
-    result.codes[j] = static_cast<int16_t>(static_cast<int32_t>(code));
-    result.code_sum += static_cast<int32_t>(code);
+  const auto quantize = [=](int64_t j) {
+    const double rounded = (scale * (x[j] * inverse_norm) + kRoundingMagic) - kRoundingMagic;
+    return std::max(-limit, std::min(limit, rounded));
+  };
+  const auto square = [=](int64_t j, double code) {
+    const double rest = x[j] * inverse_norm - code * inverse_scale;
+    return rest * rest;
+  };
+  int64_t j = 0;
+  for (; j + 4 <= dims; j += 4) {
+    double code[4];
+    for (int lane = 0; lane < 4; ++lane) code[lane] = quantize(j + lane);
+    for (int lane = 0; lane < 4; ++lane) squares[lane] += square(j + lane, code[lane]);
+    for (int lane = 0; lane < 4; ++lane)
+      codes[j + lane] = static_cast<int16_t>(static_cast<int32_t>(code[lane]));
   }
+  for (; j < dims; ++j) {
+    const double code = quantize(j);
+    squares[0] += square(j, code);
+    codes[j] = static_cast<int16_t>(static_cast<int32_t>(code));
+  }
+  for (const int16_t code : result.codes) result.code_sum += code;
+  const double residual_squared = (squares[0] + squares[1]) + (squares[2] + squares[3]);
   const double tiny = std::ldexp(1.0, -40);
   const double slack = std::ldexp(1.0, -20);
-  const double residual_squared = (squares[0] + squares[1]) + (squares[2] + squares[3]);
   const double residual = std::sqrt(residual_squared) * (1 + tiny) + tiny;
   result.inverse_scale = static_cast<float>(inverse_scale);
   result.error_slope = round_up((1 + residual) * (1 + slack));

@@ -184,16 +184,16 @@ __device__ void rescore(const SingleScan& scan, const float* query, unsigned pas
     const double dot = team_exact_dot < kBulk ? 40 : 10 > (query, vector, scan.dims, lane);
     const uint32_t slot = __shfl_sync(kFullWarp, first_slot, 0) + done + static_cast<uint32_t>(team);
     if (rest != 0 && (lane & 7) == 0 && slot < scan.capacity) {
-      scan.dots[slot] = dot;
-      scan.norms[slot] = norm;
+      __stcg(scan.dots + slot, dot);
+      __stcg(scan.norms + slot, norm);
     }
     for (int i = 0; i < 4 && passed != 0; ++i) passed &= passed - 1;
   }
 }
 
-// Reads a tile again and writes its candidates out. Gives whether there were any. Whole warp.
+// Reads a tile again and writes its candidates out. Whole warp.
 template <bool kBulk>
-__device__ bool refine_tile(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
+__device__ void refine_tile(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
                             int tile, int lane) {
   const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
   const int row = tile * 32 + row_of_lane(lane);
@@ -206,7 +206,7 @@ __device__ bool refine_tile(const SingleScan& scan, const uint2* planes, const f
   const RowBound bound = row_bound(sum, scale, residual, scan.bound);
   const bool passes = bound.upper > -INFINITY && bound.upper >= threshold;
   const unsigned passed = __ballot_sync(kFullWarp, passes);
-  if (passed == 0) return false;
+  if (passed == 0) return;
   uint32_t first_slot = 0;
   if (lane == 0)
     first_slot = static_cast<uint32_t>(
@@ -214,18 +214,16 @@ __device__ bool refine_tile(const SingleScan& scan, const uint2* planes, const f
   if (scan.vectors != nullptr) rescore<kBulk>(scan, query, passed, row, first_slot, lane);
   const uint32_t slot =
       __shfl_sync(kFullWarp, first_slot, 0) + static_cast<uint32_t>(__popc(passed & ((1u << lane) - 1u)));
-  if (passes && slot < scan.capacity) scan.ids[slot] = row;
-  return true;
+  if (passes && slot < scan.capacity) __stcg(scan.ids + slot, row);
 }
 
 // Finds the tiles that may hold candidates and refines them. All warps of the grid. Gives whether this warp
 // wrote rows.
 template <bool kBulk>
-__device__ bool refine(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
+__device__ void refine(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
                        int warp, int lane) {
   const int warps = static_cast<int>(blockDim.x) >> 5;
   const int64_t grid_warps = static_cast<int64_t>(warps) * gridDim.x;
-  bool wrote = false;
   for (int64_t base = (static_cast<int64_t>(warp) * gridDim.x + blockIdx.x) * 32; base < scan.tiles;
        base += grid_warps * 32) {
     const int64_t mine = base + lane;
@@ -234,10 +232,9 @@ __device__ bool refine(const SingleScan& scan, const uint2* planes, const float*
     while (hits != 0) {
       const int tile = static_cast<int>(base) + __ffs(static_cast<int>(hits)) - 1;
       hits &= hits - 1;
-      wrote = refine_tile<kBulk>(scan, planes, query, threshold, tile, lane) || wrote;
+      refine_tile<kBulk>(scan, planes, query, threshold, tile, lane);
     }
   }
-  return wrote;
 }
 
 struct Times {
@@ -248,14 +245,12 @@ __device__ uint64_t in_time_units(uint64_t nanoseconds) {
   return min(nanoseconds / kTimeUnit, uint64_t{0xffff});
 }
 
-// The last block to come here tells the host. wrote: whether the calling thread's warp wrote rows.
-__device__ void finish(const SingleScan& scan, const Times& times, bool wrote) {
-  const bool block_wrote = __syncthreads_or(wrote ? 1 : 0) != 0;
+// The last block to come here tells the host.
+__device__ void finish(const SingleScan& scan, const Times& times) {
+  __syncthreads();
   if (threadIdx.x != 0) return;
-  if (block_wrote) __threadfence_system();  // the block's rows come before its ticket
   const unsigned long long progress = atomicAdd(&scan.counters->progress, 1ull << 32);
   if ((progress >> 32) + 1 != gridDim.x) return;
-  __threadfence_system();
   const uint64_t sequence = static_cast<uint64_t>(scan.sequence) << 32;
   volatile ScanDone* done = scan.done;
   done->scan_ns = times.scanned - times.started;
@@ -309,8 +304,8 @@ __global__ void __launch_bounds__(kBulk ? kMaxBulkWarps * 32 : kPlainThreads, kB
   load_histogram(histogram, scan.counters->histogram);
   const float threshold = block_threshold(histogram, static_cast<uint32_t>(scan.wanted), scratch);
   times.selected = global_nanoseconds();
-  const bool wrote = refine<kBulk>(scan, planes, query, threshold, warp, lane);
-  finish(scan, times, wrote);
+  refine<kBulk>(scan, planes, query, threshold, warp, lane);
+  finish(scan, times);
 }
 
 template <bool kBulk>

@@ -29,6 +29,9 @@ struct ScanDone {
 };
 
 constexpr uint32_t kTimeUnit = 32;  // nanoseconds
+constexpr int32_t kNoRow = -1;
+// No D(q, x) or D(x, x): sums of products of finite floats stay far below it.
+constexpr double kNoDot = 0x1p1000;
 
 // Queries up to this size travel as a kernel parameter, longer ones in device memory.
 constexpr int64_t kInlineQueryBytes = 3712;
@@ -65,8 +68,8 @@ struct SingleScan {
   const std::byte* long_query;  // query_bytes(dims), or null: `query`
   // Mapped host memory.
   uint32_t capacity;
-  int32_t* ids;   // [capacity]
-  double* dots;   // [capacity], written if vectors
+  int32_t* ids;   // [capacity], kNoRow before the launch
+  double* dots;   // [capacity], kNoDot before the launch; written if vectors
   double* norms;  // [capacity], D(x, x), likewise
   ScanDone* done;
   uint32_t sequence;
