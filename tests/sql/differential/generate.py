@@ -99,7 +99,9 @@ class Generator:
         return self.rng.choice(self.model.words)
 
     def word_value(self):
-        return self.rng.choice(self.model.words + ["nobody", "KING", "", None])
+        if self.chance(0.25):
+            return self.rng.choice(self.model.words).swapcase()
+        return self.rng.choice(self.model.words + ["nobody", "", None])
 
     def value(self, value):
         """A literal, or a bound parameter."""
@@ -137,7 +139,8 @@ class Generator:
         left = f"{alias}.k"
         if outer and self.chance(0.3):
             sql = f"{outer}.k"
-            self.tags.append("null_input")
+            # Beside near = 'a' OR near = 'b', SQLite may choose an OR whose branches cannot have k.
+            self.tags += ["null_input", "refusable"]
             return Pair(f"{left} = {sql}", f"{left} IS {as_k(sql)}")
         if self.chance(0.12):
             readable.append("k")
@@ -224,6 +227,9 @@ class Generator:
         number = self.value(round(self.rng.uniform(-1, 1), 2))
         rank = self.value(self.pick(0, 1, 2, 3, 5, 30, 2.5, "3", -1, None, 1e18))
         word = self.value(self.word_value())
+        if self.chance(0.15):  # bounds that some row meets exactly
+            exact = f"(SELECT similarity FROM r WHERE near = 'king' AND expr IS NULL AND k IS NULL AND rank = {self.pick(1, 2, 5)})"
+            return f"{n}.similarity {self.pick('=', '<', '<=', '>', '>=')} {exact}"
         if self.chance(0.4):
             return self.pick(f"{n}.rank <= {self.pick(2, 4, 10)}", f"{n}.rank > {self.pick(1, 2)}",
                              f"{n}.similarity > -0.{self.pick(1, 3)}", f"{n}.similarity < 0.{self.pick(2, 5)}",
@@ -498,6 +504,7 @@ def set_up(rng, model, model_path):
         yield (f"INSERT INTO u VALUES({i}, {literal(rng.choice(words))}, {literal(rng.choice(words))}, "
                f"{literal(rng.choice(numbers))}, {literal(rng.choice([b'king', b'5', None]))}, "
                f"{literal(rng.choice(anything))})")
+    yield "UPDATE u SET word_nc = upper(word_nc) WHERE id % 3 = 0"
     if rng.random() < 0.5:
         yield "CREATE INDEX u_word ON u(word)"
     if rng.random() < 0.5:

@@ -31,6 +31,11 @@ def dot(a, b):
     return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]))
 
 
+def upper(text):
+    """As SQLite's upper(): ASCII letters only."""
+    return "".join(c.upper() if c.isascii() else c for c in text)
+
+
 class Model:
     def __init__(self, rng: random.Random):
         self.words = list(WORDS)
@@ -107,7 +112,8 @@ class Model:
 
     def relation(self):
         """Rows of the ordinary table: word, similarity, rank, near, expr, k (None = not given)."""
-        queries = [(word, None) for word in self.words + list(STRANGE_NEARS) + self.blobs]
+        texts = dict.fromkeys(self.words + [upper(word) for word in self.words] + list(STRANGE_NEARS))
+        queries = [(near, None) for near in [*texts, *self.blobs]]
         queries += [(None, expr) for expr in EXPRESSIONS] + list(CONTINUATIONS)
         for near, expr in queries:
             rows = self.rows(near, expr)

@@ -1,0 +1,93 @@
+"""What glove_nn costs in SQL: a batch against one search a row, an interrupt, and one search from SQL's side.
+
+    sql_joins.py EXTENSION MODEL [WORDS]
+
+Prints one line a figure. The batch and the single searches run in turn, three times, and the medians are compared.
+"""
+
+import os
+import random
+import sqlite3
+import statistics
+import sys
+import threading
+import time
+
+
+def connect(extension, without=""):
+    """A connection whose glove_nn has these pushdowns switched off."""
+    os.environ["GLOVE_NN_DISABLE"] = without
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    db.enable_load_extension(True)
+    db.load_extension(extension)
+    try:
+        db.execute("SELECT * FROM glove_nn('the', NULL, 1)").fetchall()  # the variable is read at the first use
+    except sqlite3.OperationalError:
+        pass
+    return db
+
+
+def timed(work):
+    start = time.perf_counter()
+    result = work()
+    return (time.perf_counter() - start) * 1000, result
+
+
+def batch_against_single(extension, model, count):
+    batch, single = connect(extension), connect(extension, "batch,cache")
+    batch.execute("SELECT glove_load(?, 'main')", [model])
+    words = [row[0] for row in batch.execute("SELECT word FROM glove_words")]
+    asked = [(word,) for word in random.Random(7).sample(words, count)]
+    for db in (batch, single):
+        db.execute("CREATE TEMP TABLE asked(tag TEXT)")
+        db.executemany("INSERT INTO asked VALUES(?)", asked)
+    sql = ("SELECT near, word, similarity, rank FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND k = 10 "
+           "ORDER BY near, rank")
+    rounds = [(timed(lambda: batch.execute(sql).fetchall()), timed(lambda: single.execute(sql).fetchall()))
+              for _ in range(3)]
+    together = statistics.median(a[0] for a, _ in rounds)
+    apart = statistics.median(b[0] for _, b in rounds)
+    same = all(a[1] == b[1] for a, b in rounds)
+    print(f"{len(words)} words, {count} queries, k = 10: as one batch {together:.0f} ms, one by one {apart:.0f} ms, "
+          f"ratio {apart / together:.1f}, rows {'the same' if same else 'DIFFERENT'}")
+    return batch
+
+
+def interrupt(db):
+    """How long a statement runs on after sqlite3_interrupt()."""
+    delays = []
+    for _ in range(5):
+        stopped = []
+        timer = threading.Timer(0.3, lambda: (stopped.append(time.perf_counter()), db.interrupt()))
+        timer.start()
+        try:
+            db.execute("SELECT count(*) FROM glove_nn WHERE near IN (SELECT word FROM glove_words LIMIT 20000) AND k = 100"
+                       ).fetchall()
+            timer.cancel()
+        except sqlite3.OperationalError:
+            delays.append((time.perf_counter() - stopped[0]) * 1000)
+        timer.join()
+    print(f"interrupt of a batch: returns after {', '.join(f'{d:.1f}' for d in delays)} ms")
+
+
+def one_search(db):
+    words = [row[0] for row in db.execute("SELECT word FROM glove_words LIMIT 300")]
+    times = [timed(lambda w=w: db.execute("SELECT word, similarity FROM glove_nn(?, NULL, 10)", [w]).fetchall())[0]
+             for w in words]
+    inside = [row[0] / 1000 for row in db.execute("SELECT total_us FROM glove_stats LIMIT 200")]
+    again = [timed(lambda w=w: db.execute("SELECT word, similarity FROM glove_nn(?, NULL, 10)", [w]).fetchall())[0]
+             for w in words]
+    print(f"one search, k = 10: {statistics.median(times):.3f} ms from Python, of which {statistics.median(inside):.3f} ms "
+          f"in the engine; from the cache {statistics.median(again):.3f} ms")
+
+
+def main():
+    extension, model = sys.argv[1], sys.argv[2]
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
+    db = batch_against_single(extension, model, count)
+    interrupt(db)
+    one_search(db)
+
+
+if __name__ == "__main__":
+    main()
