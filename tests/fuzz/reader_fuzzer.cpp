@@ -22,7 +22,8 @@ constexpr std::string_view kFormat = GLOVE_FUZZ_FORMAT;
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : descriptor_(::memfd_create("fuzz", MFD_CLOEXEC)) {
-    if (descriptor_ < 0 || ::write(descriptor_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    if (descriptor_ < 0 ||
+        ::write(descriptor_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
       std::abort();
   }
   ~MemoryFile() { ::close(descriptor_); }
@@ -53,7 +54,8 @@ double read_all(const glove::Model& model) {
   const glove::ModelArrays& arrays = model.arrays();
   for (int64_t id = 0; id < model.words(); ++id) {
     sum += static_cast<double>(model.vector(id)[model.dims() - 1]) + model.norm_squared(id);
-    sum += static_cast<double>(arrays.scales[static_cast<size_t>(id)] + arrays.residuals[static_cast<size_t>(id)]);
+    sum += static_cast<double>(arrays.scales[static_cast<size_t>(id)] +
+                               arrays.residuals[static_cast<size_t>(id)]);
     const std::string_view word = arrays.vocabulary.word(id);
     sum += static_cast<double>(arrays.vocabulary.find(word).value_or(0)) + (word.empty() ? 0 : word.back());
   }
