@@ -30,8 +30,8 @@ struct ConvertReport {
   RowCounts counts;
 };
 
-// Reads `input_path` once, in a bounded window of memory (plus the words and 28 bytes a row), and writes
-// `output_path`, which appears or changes only when all is written and on disk.
+// Reads `input_path` once, in a bounded window of memory (plus the words and about 100 bytes a row), and
+// writes `output_path`, which appears or changes only when all is written and on disk.
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options);
 

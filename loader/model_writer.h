@@ -11,8 +11,8 @@
 namespace glove {
 
 // Until commit() there is only a temporary file beside `path`, which the destructor removes; commit()
-// makes it durable and puts it in the place of `path` in one step. Memory: the words and 28 bytes a row.
-// One thread at a time.
+// makes it durable and puts it in the place of `path` in one step. Memory: the words and about 100 bytes a
+// row. One thread at a time.
 class ModelWriter {
  public:
   static Result<std::unique_ptr<ModelWriter>> create(const std::string& path);
