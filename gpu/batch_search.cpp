@@ -117,13 +117,9 @@ Status BatchSearch::wait(const InterruptCheck& interrupted) {
   return stop ? Status(ErrorCode::kInterrupted, "interrupted") : Status();
 }
 
-Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-                          std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
-                          ScanCost& cost) {
-  const auto start = Clock::now();
-  const Layout layout(model, plan, static_cast<int64_t>(queries.size()), wanted);
-  GLOVE_RETURN_IF_ERROR(reserve(layout));
-  pack(model, layout, queries);
+// Fills scan_ for this round.
+void BatchSearch::describe(const DeviceModel& model, const Layout& layout, const BatchPlan& plan,
+                           int64_t wanted) {
   scan_.codes = model.codes;
   scan_.scales = model.scales;
   scan_.residuals = model.residuals;
@@ -150,7 +146,10 @@ Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, con
   scan_.answer_ids = answer_.as<int32_t>(layout.answer_ids);
   scan_.answer_dots = answer_.as<double>(layout.answer_dots);
   scan_.answer_norms = answer_.as<double>(layout.answer_norms);
+}
 
+// Everything of a round, one behind the other in the stream.
+Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
   const cudaStream_t stream = stream_.get();
   const auto record = [&](int i) { return cuda_status(cudaEventRecord(events_[i].get(), stream), "timing"); };
   GLOVE_RETURN_IF_ERROR(
@@ -168,7 +167,18 @@ Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, con
       cuda_status(launch_batch_lists(scan_, first_part, scan_.tiles, shape, stream), "launching a batch"));
   GLOVE_RETURN_IF_ERROR(record(2));
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_answers(scan_, stream), "launching a batch"));
-  GLOVE_RETURN_IF_ERROR(record(3));
+  return record(3);
+}
+
+Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
+                          std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
+                          ScanCost& cost) {
+  const auto start = Clock::now();
+  const Layout layout(model, plan, static_cast<int64_t>(queries.size()), wanted);
+  GLOVE_RETURN_IF_ERROR(reserve(layout));
+  pack(model, layout, queries);
+  describe(model, layout, plan, wanted);
+  GLOVE_RETURN_IF_ERROR(launch(layout, shape));
   GLOVE_RETURN_IF_ERROR(wait(interrupted));
 
   const double select_us = microseconds_between(events_[0], events_[1]);

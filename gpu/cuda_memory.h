@@ -99,7 +99,6 @@ class PinnedMemory {
   T* as(int64_t offset = 0) const {
     return reinterpret_cast<T*>(data() + offset);
   }
-  int64_t bytes() const { return bytes_; }
 
  private:
   void* data_ = nullptr;
