@@ -5,10 +5,10 @@
 //   SELECT value FROM json_each(glove_oov('kingg'));      -- kingg
 //
 // '[]' when all are there; NULL when expr is NULL.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "search/expression.h"
@@ -27,10 +27,10 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
                          required_text(arguments, 0, "glove_oov", "expression"));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(arguments, 1, "glove_oov"));
   GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
-  std::vector<std::string> missing;
+  std::vector<std::string_view> missing;
+  std::unordered_set<std::string_view> seen;
   for (const Term& term : terms)
-    if (!model->vocabulary().find(term.word) && std::ranges::find(missing, term.word) == missing.end())
-      missing.push_back(term.word);
+    if (!model->vocabulary().find(term.word) && seen.insert(term.word).second) missing.push_back(term.word);
   // Bytes that are no UTF-8 become U+FFFD: JSON has no way to write them.
   using Json = nlohmann::json;
   return_text(context, Json(missing).dump(-1, ' ', false, Json::error_handler_t::replace));

@@ -59,5 +59,13 @@ TEST_F(VectorFunctions, Errors) {
   }
 }
 
+// Quadratic work would take minutes.
+TEST_F(VectorFunctions, OovOfVeryManyWords) {
+  EXPECT_EQ(
+      connection.value("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 300000) "
+                       "SELECT json_array_length(glove_oov((SELECT group_concat('w' || x, ' + ') FROM c)))"),
+      "300000");
+}
+
 }  // namespace
 }  // namespace glove::testing
