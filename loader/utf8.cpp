@@ -1,7 +1,5 @@
 #include "loader/utf8.h"
 
-#include <cstddef>
-
 namespace glove {
 namespace {
 
@@ -33,6 +31,24 @@ bool is_valid_utf8(std::string_view bytes) {
     bytes.remove_prefix(length);
   }
   return true;
+}
+
+std::string printable_utf8(std::string_view bytes) {
+  constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
+  std::string text;
+  text.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const size_t length = bytes.front() == '\0' ? 0 : sequence_length(bytes);
+    text += length == 0 ? kReplacementCharacter : bytes.substr(0, length);
+    bytes.remove_prefix(length == 0 ? 1 : length);
+  }
+  return text;
+}
+
+std::string_view utf8_prefix(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0u) == 0x80u) --most;
+  return text.substr(0, most);
 }
 
 }  // namespace glove

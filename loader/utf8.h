@@ -1,11 +1,20 @@
 // UTF-8, as far as words need it.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace glove {
 
 // Whether the bytes are well-formed UTF-8 (no overlong forms, surrogates, or code points past 10FFFF).
 bool is_valid_utf8(std::string_view bytes);
+
+// The bytes as text that every reader of UTF-8 takes: one that belongs to no well-formed character becomes
+// U+FFFD, and so does NUL, where a reader of C strings would stop.
+std::string printable_utf8(std::string_view bytes);
+
+// The first `most` bytes, or fewer, so that no character is cut.
+std::string_view utf8_prefix(std::string_view text, size_t most);
 
 }  // namespace glove

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "loader/utf8.h"
+
 namespace glove {
 namespace {
 
@@ -29,15 +31,12 @@ bool is_operator(const Token& token) {
 
 // "expression 'king man': <problem>".
 Error parse_error(std::string_view text, const std::string& problem) {
-  constexpr size_t kShown = 200;
-  std::string shown(text.substr(0, kShown));
-  if (text.size() > kShown) shown += "...";
-  return {ErrorCode::kInvalidArgument, "expression '" + shown + "': " + problem};
+  return {ErrorCode::kInvalidArgument, "expression " + quote_expression(text) + ": " + problem};
 }
 
 std::string describe(const Token& token) {
   if (token.kind == TokenKind::kEnd) return "the end";
-  return "'" + token.text + "' at byte " + std::to_string(token.position + 1);
+  return quote_expression(token.text) + " at byte " + std::to_string(token.position + 1);
 }
 
 bool looks_like_number(std::string_view text) {
@@ -87,13 +86,21 @@ class Tokenizer {
       } else if (at_ < text_.size() && text_[at_] == '"') {
         word += text_[at_++];
       } else if (at_ < text_.size() && !is_space(text_[at_]) && !is_bracket(text_[at_])) {
-        return parse_error(text_, "after the closing quote at byte " + std::to_string(at_) + " stands '" +
-                                      text_[at_] + "'; white space must follow a quoted word");
+        return parse_error(text_, "after the closing quote at byte " + std::to_string(at_) + " stands " +
+                                      quote_expression(character_at(at_)) +
+                                      "; white space must follow a quoted word");
       } else {
         return Token{TokenKind::kWord, start, std::move(word)};
       }
     }
     return parse_error(text_, "the quote at byte " + std::to_string(start + 1) + " is never closed");
+  }
+
+  // The character that begins there, with all its bytes.
+  std::string_view character_at(size_t start) const {
+    size_t end = start + 1;
+    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0u) == 0x80u) ++end;
+    return text_.substr(start, end - start);
   }
 
   Result<Token> bare_token(size_t start) {
@@ -302,6 +309,12 @@ Result<std::vector<Term>> parse_expression(std::string_view text) {
     return parse_error(text, "it is empty; write words joined by '+' and '-': king - man + woman");
   if (is_operator(tokens[tokens.size() - 2])) return PostfixParser(text, std::move(tokens)).parse();
   return InfixParser(text, std::move(tokens)).parse();
+}
+
+std::string quote_expression(std::string_view text) {
+  constexpr size_t kShown = 200;
+  const std::string_view shown = utf8_prefix(text, kShown);
+  return "'" + std::string(shown) + (shown.size() < text.size() ? "...'" : "'");
 }
 
 bool starts_with_operator(std::string_view text) {

@@ -28,6 +28,9 @@ struct Term {
 // expression, the offending token and its position (1-based, in bytes), and says what may stand there.
 Result<std::vector<Term>> parse_expression(std::string_view text);
 
+// The text as messages show it: in quotes, and only its beginning if it is long.
+std::string quote_expression(std::string_view text);
+
 // True when the first token of the text is '+' or '-' (so it may follow a `near`).
 bool starts_with_operator(std::string_view text);
 

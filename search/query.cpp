@@ -41,7 +41,7 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
   std::vector<float> vector(sum.size());
   for (size_t j = 0; j < sum.size(); ++j) {
     if (!(std::fabs(sum[j]) < kFloatOverflow))
-      return Error{ErrorCode::kInvalidArgument, "expression '" + std::string(text) + "': component " +
+      return Error{ErrorCode::kInvalidArgument, "expression " + quote_expression(text) + ": component " +
                                                     std::to_string(j + 1) +
                                                     " of its vector overflows float32; use smaller weights"};
     vector[j] = static_cast<float>(sum[j]);
@@ -89,8 +89,8 @@ Result<MaybeQuery> query_near_expression(const Model& model, std::string_view ne
   GLOVE_ASSIGN_OR_RETURN(std::vector<Term> terms, parse_expression(expression));
   if (!starts_with_operator(expression))
     return Error{ErrorCode::kInvalidArgument,
-                 "expression '" + std::string(expression) +
-                     "' must start with '+' or '-' when near is given too; or leave near out"};
+                 "expression " + quote_expression(expression) +
+                     " must start with '+' or '-' when near is given too; or leave near out"};
   terms.insert(terms.begin(), Term{1.0, std::string(near)});
   return query_from_terms(model, terms, expression);
 }

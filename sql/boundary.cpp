@@ -1,5 +1,7 @@
 #include "sql/boundary.h"
 
+#include "loader/utf8.h"
+
 namespace glove::sql {
 
 int sqlite_code(ErrorCode code) {
@@ -14,7 +16,7 @@ int sqlite_code(ErrorCode code) {
 }
 
 char* sqlite_message(const std::string& message) {
-  return sqlite3_mprintf("%s", message.c_str());
+  return sqlite3_mprintf("%s", printable_utf8(message).c_str());
 }
 
 int report(sqlite3_vtab* table, const Error& error) {
@@ -24,7 +26,8 @@ int report(sqlite3_vtab* table, const Error& error) {
 }
 
 void report(sqlite3_context* context, const Error& error) {
-  sqlite3_result_error(context, error.message.c_str(), static_cast<int>(error.message.size()));
+  const std::string message = printable_utf8(error.message);
+  sqlite3_result_error(context, message.c_str(), static_cast<int>(message.size()));
   const int code = sqlite_code(error.code);
   if (code == SQLITE_NOMEM) {
     sqlite3_result_error_nomem(context);

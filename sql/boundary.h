@@ -19,8 +19,9 @@ namespace glove::sql {
 // SQLITE_NOMEM, SQLITE_INTERRUPT or SQLITE_ERROR.
 int sqlite_code(ErrorCode code);
 
-// A copy of the message in sqlite3_malloc'ed memory, as sqlite3_vtab::zErrMsg and the entry point's
-// error argument want it; nullptr when memory is short (the code alone then tells).
+// A copy of the message in sqlite3_malloc'ed memory, well-formed UTF-8 whatever values it names, as
+// sqlite3_vtab::zErrMsg and the entry point's error argument want it; nullptr when memory is short (the code
+// alone then tells).
 char* sqlite_message(const std::string& message);
 
 // Replaces the table's message and gives the code to return.

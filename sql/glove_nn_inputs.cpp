@@ -287,8 +287,8 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
   if (has(kExpr)) {
     if (!starts_with_operator(expr.bytes))
       return invalid(
-          "near and expr are both given, and expr '" + expr.bytes +
-          "' does not go on from near with + or -; write glove_nn('king', '- man + woman'), or leave "
+          "near and expr are both given, and expr " + quote_expression(expr.bytes) +
+          " does not go on from near with + or -; write glove_nn('king', '- man + woman'), or leave "
           "near out: WHERE expr = '...'");
     if (near.blob) return invalid("near is a BLOB, which no expression can go on from; use glove_vec(expr)");
     return query_near_expression(model_to_ask, near.bytes, expr.bytes);

@@ -59,6 +59,29 @@ TEST_F(VectorFunctions, Errors) {
   }
 }
 
+// Hosts decode messages, and some fail where one is no UTF-8.
+TEST_F(VectorFunctions, MessagesAreUtf8WhateverTheyName) {
+  EXPECT_NE(connection.error("SELECT glove_vec('\"king\"é')").find("stands 'é'; white space"),
+            std::string::npos);
+  std::string word = "x";
+  for (int i = 0; i < 200; ++i) word += "ж";
+  std::string shown = "x";
+  for (int i = 0; i < 99; ++i) shown += "ж";
+  EXPECT_TRUE(
+      connection.error("SELECT glove_vec('" + word + " -')").starts_with("expression '" + shown + "...': "));
+  EXPECT_TRUE(connection.error("SELECT glove_vec('(" + word + " king')").ends_with("\"new york\""));
+  EXPECT_EQ(connection.error("SELECT glove_vec('king', CAST(x'61ff' AS TEXT))"),
+            "there is no model 'a\xef\xbf\xbd'; the loaded models are: 'tiny'");
+  EXPECT_EQ(connection.error("SELECT word FROM glove_nn('king', NULL, 1, CAST(x'61ff0062' AS TEXT))"),
+            "there is no model 'a\xef\xbf\xbd\xef\xbf\xbd"
+            "b'; the loaded models are: 'tiny'");
+  EXPECT_LT(connection
+                .error("SELECT glove_vec('1e40 * king + ' || replace(hex(zeroblob(50000)), '00', '0 * man + "
+                       "') || 'man')")
+                .size(),
+            400U);
+}
+
 // Quadratic work would take minutes.
 TEST_F(VectorFunctions, OovOfVeryManyWords) {
   EXPECT_EQ(
