@@ -42,6 +42,28 @@ Error connection_error(sqlite3* db, int code) {
   return load_error(std::string("the SELECT failed: ") + sqlite3_errmsg(db));
 }
 
+// Marks that a SELECT of this connection is being loaded from. Its rows may call glove_load_table again, with
+// SQL that comes out of a table and so may never end: such a call is refused.
+class LoadInProgress {
+ public:
+  explicit LoadInProgress(sqlite3* db) : db_(db), outer_(innermost_) { innermost_ = this; }
+  ~LoadInProgress() { innermost_ = outer_; }
+  LoadInProgress(const LoadInProgress&) = delete;
+  LoadInProgress& operator=(const LoadInProgress&) = delete;
+
+  static bool of(sqlite3* db) {
+    for (const LoadInProgress* load = innermost_; load != nullptr; load = load->outer_)
+      if (load->db_ == db) return true;
+    return false;
+  }
+
+ private:
+  static thread_local const LoadInProgress* innermost_;
+  sqlite3* db_;
+  const LoadInProgress* outer_;
+};
+thread_local const LoadInProgress* LoadInProgress::innermost_ = nullptr;
+
 // The one statement of `sql`, which must read only and give two columns.
 Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
   sqlite3_stmt* first = nullptr;
@@ -146,7 +168,10 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   if (json) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kTable, kFunction));
   }
+  if (sql.find('\0') != std::string_view::npos) return load_error("the SQL holds a NUL byte");
   sqlite3* db = sqlite3_context_db_handle(context);
+  if (LoadInProgress::of(db)) return load_error("its SELECT calls glove_load_table again");
+  const LoadInProgress load(db);
   GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
   Catalog::instance().add(std::string(name), std::move(model));

@@ -54,7 +54,11 @@ constexpr std::array kLoadOptions = {
         [](const Json& value, OpenOptions& options) { return take_text(value, options.read.words_path); }},
 };
 
+// The value as it stands in a message. Of a nested one only its kind: json's dump() recurses as deep as it
+// is.
 std::string dump(const Json& value) {
+  if (value.is_array()) return "an array";
+  if (value.is_object()) return "an object";
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -106,5 +106,22 @@ TEST_F(LoadTable, ArgumentErrors) {
             "t");
 }
 
+// SQL that comes out of a table can name itself: without a stop it would go on until the stack is used up.
+TEST_F(LoadTable, RefusesASelectThatLoadsATableItself) {
+  connection.rows(
+      "CREATE TABLE q(sql TEXT);"
+      "INSERT INTO q VALUES ('SELECT glove_load_table(''again'', sql), x''0000803f'' FROM q')");
+  EXPECT_EQ(connection.error("SELECT glove_load_table('t', sql) FROM q"),
+            "glove_load_table: the SELECT failed: glove_load_table: its SELECT calls glove_load_table again");
+  EXPECT_EQ(connection.value("SELECT glove_load_table('t', 'VALUES (''a'', ''[1]'')')"), "t")
+      << "a refusal ends with its call";
+  EXPECT_EQ(connection.rows("SELECT name FROM glove_models"), (Rows{{"tiny"}, {"t"}}));
+}
+
+TEST_F(LoadTable, RefusesSqlThatGoesOnAfterANul) {
+  EXPECT_EQ(connection.error("SELECT glove_load_table('t', 'SELECT 1, 2' || char(0) || 'FROM nosuch')"),
+            "glove_load_table: the SQL holds a NUL byte");
+}
+
 }  // namespace
 }  // namespace glove::testing

@@ -163,5 +163,13 @@ TEST_F(Load, TheEnvironmentNamesTheDefaultModel) {
   unsetenv("GLOVE_MODEL");
 }
 
+TEST_F(Load, OptionsNestedAsDeepAsTheyLike) {
+  const std::string deep = std::string(500000, '[') + std::string(500000, ']');
+  EXPECT_EQ(load_error(other() + ", 'x', " + sql_text("{\"threads\":" + deep + "}")),
+            "glove_load: option \"threads\" is an array; it takes an integer from 0 (all cores) to 1024");
+  EXPECT_EQ(load_error(other() + ", 'x', '{\"threads\":{\"a\":1}}'"),
+            "glove_load: option \"threads\" is an object; it takes an integer from 0 (all cores) to 1024");
+}
+
 }  // namespace
 }  // namespace glove::testing
