@@ -33,12 +33,10 @@ constexpr const char* kDeclaration =
     "k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
 
 struct Table : sqlite3_vtab {
-  Table(sqlite3* database, nn::Pushdowns enabled, bool utf8)
-      : sqlite3_vtab{}, db(database), pushdowns(enabled), text_sorts_by_utf8(utf8) {}
+  Table(sqlite3* database, nn::Pushdowns enabled) : sqlite3_vtab{}, db(database), pushdowns(enabled) {}
 
   sqlite3* db;
   nn::Pushdowns pushdowns;
-  bool text_sorts_by_utf8;
   AnswerCache cache;  // of this connection's joins
 };
 
@@ -68,17 +66,6 @@ Cursor* as_cursor(sqlite3_vtab_cursor* cursor) {
   return static_cast<Cursor*>(cursor);
 }
 
-// Whether the connection's databases hold UTF-8: text in UTF-16 sorts by other bytes.
-bool has_utf8_text(sqlite3* db) {
-  sqlite3_stmt* statement = nullptr;
-  bool utf8 = false;
-  if (sqlite3_prepare_v2(db, "PRAGMA encoding", -1, &statement, nullptr) == SQLITE_OK &&
-      sqlite3_step(statement) == SQLITE_ROW)
-    utf8 = sqlite3_stricmp(reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)), "UTF-8") == 0;
-  sqlite3_finalize(statement);
-  return utf8;
-}
-
 int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, char** error) {
   try {
     const Result<nn::Pushdowns> pushdowns = nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"));
@@ -87,7 +74,7 @@ int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, c
       return SQLITE_ERROR;
     }
     if (const int code = sqlite3_declare_vtab(db, kDeclaration); code != SQLITE_OK) return code;
-    *table = new Table(db, pushdowns.value(), has_utf8_text(db));
+    *table = new Table(db, pushdowns.value());
     return SQLITE_OK;
   } catch (...) {
     return SQLITE_NOMEM;
@@ -102,7 +89,7 @@ int disconnect(sqlite3_vtab* table) {
 int best_index(sqlite3_vtab* table, sqlite3_index_info* info) {
   return guard(table, [&] {
     const Table& ours = *static_cast<Table*>(table);
-    return nn::best_index(info, ours.pushdowns, ours.text_sorts_by_utf8);
+    return nn::best_index(info, ours.pushdowns, ours.db);
   });
 }
 
@@ -152,9 +139,9 @@ int filter(sqlite3_vtab_cursor* base, int idx_num, const char* idx_str, int argc
     cursor.at_end = true;
     cursor.search.reset();
     if (idx_num == nn::Plan::kError) return {ErrorCode::kInvalidArgument, idx_str};
-    GLOVE_ASSIGN_OR_RETURN(
-        nn::Request request,
-        nn::Request::read(nn::Plan::decode(idx_num, idx_str), Arguments(argv, static_cast<size_t>(argc))));
+    GLOVE_ASSIGN_OR_RETURN(nn::Request request,
+                           nn::Request::read(nn::Plan::decode(idx_num, idx_str),
+                                             Arguments(argv, static_cast<size_t>(argc)), cursor.table->db));
     cursor.request = std::move(request);
     cursor.next_setting = 0;
     GLOVE_RETURN_IF_ERROR(open_search(cursor));

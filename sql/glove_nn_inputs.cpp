@@ -7,6 +7,7 @@
 #include "search/backend.h"
 #include "search/expression.h"
 #include "sql/sqlite_features.h"
+#include "sql/text_encoding.h"
 
 namespace glove::sql::nn {
 namespace {
@@ -125,7 +126,7 @@ class Fingerprint {
 // Reads the arguments of one xFilter, one after another.
 class RequestReader {
  public:
-  explicit RequestReader(Request& request) : request_(request) {}
+  RequestReader(Request& request, sqlite3* db) : request_(request), db_(db) {}
 
   Status read(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kLimit || argument.relation == Relation::kOffset) {
@@ -204,7 +205,8 @@ class RequestReader {
     bool bytes = true;
     std::vector<std::string> words;
     GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* word) -> Status {
-      bytes = bytes && sqlite3_value_type(word) == SQLITE_TEXT && !may_be_numeric(text_of(word));
+      bytes = bytes && sqlite3_value_type(word) == SQLITE_TEXT && !may_be_numeric(text_of(word)) &&
+              equals_by_bytes(db_, text_of(word));
       if (bytes) words.emplace_back(text_of(word));
       return {};
     }));
@@ -258,6 +260,7 @@ class RequestReader {
   }
 
   Request& request_;
+  sqlite3* db_;
   std::vector<std::string> models_ = std::vector<std::string>(1);
   std::vector<std::string> backends_ = std::vector<std::string>(1);
   std::vector<int64_t> ks_ = std::vector<int64_t>(1);
@@ -312,10 +315,10 @@ void Request::set_query(size_t query, Inputs& inputs) const {
   inputs.expr = exprs_[query % exprs_.size()];
 }
 
-Result<Request> Request::read(const Plan& plan, Arguments values) {
+Result<Request> Request::read(const Plan& plan, Arguments values, sqlite3* db) {
   Request request;
   request.reads_rank_ = plan.reads_rank;
-  RequestReader reader(request);
+  RequestReader reader(request, db);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
     GLOVE_RETURN_IF_ERROR(reader.read(plan.arguments[i], values[i]));
   reader.finish();

@@ -64,8 +64,9 @@ struct Bounds {
 // What one xFilter asks for: the rows of every combination of the values of its inputs.
 class Request {
  public:
-  // `values` are xFilter's arguments in the plan's order. Checks every k and backend.
-  static Result<Request> read(const Plan& plan, Arguments values);
+  // `values` are xFilter's arguments in the plan's order, from a statement of `db`. Checks every k and
+  // backend.
+  static Result<Request> read(const Plan& plan, Arguments values, sqlite3* db);
 
   // The combinations of model, backend and k, in kBatchOrder.
   size_t setting_count() const { return settings_.size(); }

@@ -79,8 +79,7 @@ struct Plan {
   static Plan decode(int idx_num, std::string_view idx_str);
 };
 
-// The body of xBestIndex. `text_sorts_by_utf8`: SQLite's order of text is that of its UTF-8 bytes, as our
-// batches' is.
-Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, bool text_sorts_by_utf8);
+// The body of xBestIndex.
+Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db);
 
 }  // namespace glove::sql::nn

@@ -8,6 +8,7 @@
 #include "sql/arguments.h"
 #include "sql/glove_nn_plan.h"
 #include "sql/sqlite_features.h"
+#include "sql/text_encoding.h"
 
 namespace glove::sql::nn {
 namespace {
@@ -24,8 +25,8 @@ constexpr int kInLimit = 32;
 
 class Planner {
  public:
-  Planner(sqlite3_index_info* info, Pushdowns pushdowns, bool text_sorts_by_utf8)
-      : info_(info), pushdowns_(pushdowns), text_sorts_by_utf8_(text_sorts_by_utf8) {}
+  Planner(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db)
+      : info_(info), pushdowns_(pushdowns), db_(db) {}
 
   Status plan() {
     collect();
@@ -205,6 +206,7 @@ class Planner {
   bool is_batch(int column) { return column >= kFirstInput && input(column) && input(column)->whole; }
   bool is_fixed(int column) { return column >= kFirstInput && input(column) && !input(column)->whole; }
 
+  // Batches of text come in the order of their UTF-8 bytes, which is SQLite's where it stores UTF-8.
   // Rows come by the values of the batches, in the order of kBatchOrder, and then by rank. An input bound by
   // one = is the same in all rows. (Where SQLite takes an IN apart, it clears orderByConsumed itself.)
   bool order_consumed() {
@@ -217,7 +219,7 @@ class Planner {
       const auto& [column, descending] = info_->aOrderBy[i];
       if (is_fixed(column)) continue;
       if (const int expected = next_batch(); expected >= 0) {
-        if (column != expected || descending || (column != kK && !text_sorts_by_utf8_)) return false;
+        if (column != expected || descending || (column != kK && !stores_utf8(db_))) return false;
         ++batch;
         continue;
       }
@@ -313,7 +315,7 @@ class Planner {
 
   sqlite3_index_info* info_;
   Pushdowns pushdowns_;
-  bool text_sorts_by_utf8_;
+  sqlite3* db_;
   std::array<std::optional<Condition>, kInputs> inputs_;
   std::array<bool, kInputs> asked_{};
   bool word_equal_ = false;
@@ -323,8 +325,8 @@ class Planner {
 
 }  // namespace
 
-Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, bool text_sorts_by_utf8) {
-  return Planner(info, pushdowns, text_sorts_by_utf8).plan();
+Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db) {
+  return Planner(info, pushdowns, db).plan();
 }
 
 }  // namespace glove::sql::nn

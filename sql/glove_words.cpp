@@ -23,12 +23,13 @@
 #include "sql/glove_words_plan.h"
 #include "sql/register.h"
 #include "sql/sqlite_features.h"
+#include "sql/text_encoding.h"
 
 namespace glove::sql {
 namespace {
 
 struct Table : sqlite3_vtab {
-  bool utf8;  // how the connection's databases store text
+  sqlite3* db;
 };
 
 // Positions [position, end) of the visited rows; what a position means depends on `path`. An id is -1
@@ -71,12 +72,9 @@ bool is_text(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_TEXT;
 }
 
-// True if a word equals the value only when its bytes do. Where text is UTF-16, bytes that are no
-// UTF-8 equal U+FFFD, which they became on the way.
-bool equals_by_bytes(const Cursor& cursor, sqlite3_value* value) {
-  constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
-  return is_text(value) && (static_cast<Table*>(cursor.pVtab)->utf8 ||
-                            text_of(value).find(kReplacementCharacter) == std::string_view::npos);
+// True if a word equals the value only where its bytes do.
+bool is_text_of_bytes(const Cursor& cursor, sqlite3_value* value) {
+  return is_text(value) && equals_by_bytes(static_cast<Table*>(cursor.pVtab)->db, text_of(value));
 }
 
 // The arguments of xFilter, one after another, as idxNum promises them.
@@ -135,7 +133,7 @@ void visit_by_id(Cursor& cursor, sqlite3_value* lower, sqlite3_value* upper) {
 
 void visit_one_word(Cursor& cursor, sqlite3_value* value) {
   if (is_null(value)) return visit(cursor, kOneWord, 0, 0);
-  if (!equals_by_bytes(cursor, value)) return visit_all(cursor);
+  if (!is_text_of_bytes(cursor, value)) return visit_all(cursor);
   const std::optional<int32_t> id = cursor.model->vocabulary().find_exact(text_of(value));
   visit(cursor, kOneWord, id.value_or(0), id ? *id + 1 : 0);
 }
@@ -146,7 +144,7 @@ Status visit_listed_words(Cursor& cursor, sqlite3_value* list) {
   int code = sqlite3_vtab_in_first(list, &value);
   for (; code == SQLITE_OK && value != nullptr; code = sqlite3_vtab_in_next(list, &value)) {
     if (is_null(value)) continue;
-    if (!equals_by_bytes(cursor, value)) {
+    if (!is_text_of_bytes(cursor, value)) {
       visit_all(cursor);
       return Status();
     }
@@ -276,27 +274,11 @@ Status return_column(sqlite3_context* context, const Cursor& cursor, int column)
   return Status();
 }
 
-// How the connection stores text. It is fixed once a connection has read its schema, which it has
-// when it connects a table.
-int reads_utf8(sqlite3* db, bool& utf8) {
-  sqlite3_stmt* statement = nullptr;
-  int code = sqlite3_prepare_v2(db, "PRAGMA encoding", -1, &statement, nullptr);
-  if (code == SQLITE_OK) code = sqlite3_step(statement);
-  if (code == SQLITE_ROW) {
-    const auto* encoding = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
-    utf8 = encoding != nullptr && std::string_view(encoding) == "UTF-8";
-  }
-  sqlite3_finalize(statement);
-  return code == SQLITE_ROW ? SQLITE_OK : code;
-}
-
 int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, char**) {
-  bool utf8 = false;
-  if (const int code = reads_utf8(db, utf8); code != SQLITE_OK) return code;
   if (const int code = sqlite3_declare_vtab(db, kWordsDeclaration); code != SQLITE_OK) return code;
   auto* made = new (std::nothrow) Table{};
   if (made == nullptr) return SQLITE_NOMEM;
-  made->utf8 = utf8;
+  made->db = db;
   *table = made;
   return SQLITE_OK;
 }
@@ -307,7 +289,7 @@ int disconnect(sqlite3_vtab* table) {
 }
 
 int best_index(sqlite3_vtab* table, sqlite3_index_info* info) {
-  return plan_words(info, static_cast<Table*>(table)->utf8);
+  return plan_words(info, static_cast<Table*>(table)->db);
 }
 
 int open(sqlite3_vtab*, sqlite3_vtab_cursor** cursor) {

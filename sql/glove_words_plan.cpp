@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "sql/sqlite_features.h"
+#include "sql/text_encoding.h"
 
 namespace glove::sql {
 namespace {
@@ -76,6 +77,15 @@ Found find_constraints(sqlite3_index_info* info, bool utf8) {
     if (constraint.iColumn == kWordsWord) find_on_word(found, info, constraint.op, index, utf8);
   }
   return found;
+}
+
+// Whether some condition or ORDER BY speaks of the order of words.
+bool order_matters(sqlite3_index_info* info) {
+  for (int i = 0; i < info->nOrderBy; ++i)
+    if (info->aOrderBy[i].iColumn == kWordsWord) return true;
+  for (int i = 0; i < info->nConstraint; ++i)
+    if (info->aConstraint[i].iColumn == kWordsWord && !is_equality(info->aConstraint[i].op)) return true;
+  return false;
 }
 
 // Fills in a plan: which constraints xFilter gets, in which order.
@@ -162,8 +172,8 @@ class Plan {
 
 }  // namespace
 
-int plan_words(sqlite3_index_info* info, bool utf8) {
-  Plan(info, utf8).make();
+int plan_words(sqlite3_index_info* info, sqlite3* db) {
+  Plan(info, order_matters(info) && stores_utf8(db)).make();
   return SQLITE_OK;
 }
 

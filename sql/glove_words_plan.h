@@ -35,7 +35,7 @@ constexpr int kWordsHasPattern = 0x80;
 constexpr int kWordsUpperIsLiteral = 0x100;  // its value is TEXT written in the statement itself
 constexpr int kWordsModelChecked = 0x200;    // SQLite checks the model too, so NULL cannot mean the default
 
-// `utf8`: the database stores text as UTF-8, so its BINARY order is the order of the sorted words.
-int plan_words(sqlite3_index_info* info, bool utf8);
+// The body of xBestIndex. Where `db` stores text as UTF-8, its BINARY order is that of the sorted words.
+int plan_words(sqlite3_index_info* info, sqlite3* db);
 
 }  // namespace glove::sql

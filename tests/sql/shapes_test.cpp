@@ -226,5 +226,41 @@ TEST_F(Shapes, 17_RowValues) {
       "ORDER BY rank");
 }
 
+// Where text is UTF-16, bytes that are no UTF-8 are U+FFFD, and equal it.
+TEST_F(Shapes, 18_WordsThatAreNoUtf8InUtf16) {
+  db.rows("SELECT glove_load(" + sql_text(folder.write("u.txt", "z 1 0\na\xff 1 1\na\xef\xbf\xbd 1 2\n")) +
+          ", 'u')");
+  Connection utf16;
+  utf16.rows(
+      "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(tag TEXT); INSERT INTO t VALUES (char(97, 65533))");
+  const std::string relation = "FROM glove_nn WHERE near = 'z' AND model = 'u' AND ";
+  for (const char* condition :
+       {"word = char(97, 65533)", "word IN (char(97, 65533), 'b')", "word IN (SELECT tag FROM t)"}) {
+    EXPECT_EQ(utf16.rows("SELECT rank " + relation + condition + " ORDER BY rank"), (Rows{{"1"}, {"2"}}))
+        << condition;
+    EXPECT_EQ(utf16.value("SELECT count(similarity) " + relation + condition), "2") << condition;
+  }
+  EXPECT_EQ(db.rows("SELECT rank " + relation + "word = char(97, 65533)"), (Rows{{"2"}}));
+}
+
+// PRAGMA encoding counts until the first table is made, also when the tables of ours have been used.
+TEST_F(Shapes, 19_TheEncodingChangesAfterTheFirstUse) {
+  db.rows("SELECT glove_load(" +
+          sql_text(folder.write("u.txt", "z 1 0\n\xef\xbf\xb0 1 1\n\xf0\x9f\x98\x80 1 2\n")) + ", 'u')");
+  Connection other;
+  const std::string batch =
+      "SELECT near FROM glove_nn WHERE near IN (SELECT word FROM glove_words('u')) AND k = 1 AND model = 'u' "
+      "ORDER BY near";
+  const std::string words = "SELECT word FROM glove_words('u') ORDER BY word";
+  const std::string range = "SELECT word FROM glove_words('u') WHERE word > char(65520)";
+  EXPECT_EQ(other.rows(batch), (Rows{{"z"}, {"\xef\xbf\xb0"}, {"\xf0\x9f\x98\x80"}}));
+  EXPECT_EQ(other.rows(words), other.rows(batch));
+  EXPECT_EQ(other.rows(range), (Rows{{"\xf0\x9f\x98\x80"}}));
+  other.rows("PRAGMA encoding = 'UTF-16be'");
+  EXPECT_EQ(other.rows(batch), (Rows{{"z"}, {"\xf0\x9f\x98\x80"}, {"\xef\xbf\xb0"}}));
+  EXPECT_EQ(other.rows(words), other.rows(batch));
+  EXPECT_EQ(other.rows(range), Rows{});
+}
+
 }  // namespace
 }  // namespace glove::testing
