@@ -128,6 +128,8 @@ Status advance(Cursor& cursor) {
   while (!cursor.at_end) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, cursor.interruptible([&] { return cursor.search->next(); }));
     if (more) break;
+    // What xColumn read of a file that was cut or overwritten meanwhile is not believed.
+    GLOVE_RETURN_IF_ERROR(cursor.search->model().health());
     GLOVE_RETURN_IF_ERROR(open_search(cursor));
   }
   return {};

@@ -307,9 +307,13 @@ int filter(sqlite3_vtab_cursor* cursor, int plan, const char*, int, sqlite3_valu
                [&] { return filter_words(cursor_of(cursor), plan, FilterArguments(plan, values)); });
 }
 
-int next(sqlite3_vtab_cursor* cursor) {
-  ++cursor_of(cursor).position;
-  return SQLITE_OK;
+// Now and then, and at the end, looks whether the rows were read from a file that is still what it was.
+int next(sqlite3_vtab_cursor* base) {
+  constexpr int64_t kRowsBetweenChecks = 256;
+  Cursor& cursor = cursor_of(base);
+  ++cursor.position;
+  if (cursor.position < cursor.end && cursor.position % kRowsBetweenChecks != 0) return SQLITE_OK;
+  return guard(base->pVtab, [&] { return cursor.model->health(); });
 }
 
 int eof(sqlite3_vtab_cursor* cursor) {

@@ -74,6 +74,17 @@ class ChangedFile(unittest.TestCase):
             file.write(b"overwritten")
         self.assert_told("was written to while it was loaded; load it again")
 
+    def test_a_file_that_is_cut_between_the_rows_of_a_query_ends_it(self):
+        for query in ("SELECT word FROM glove_nn('w3', NULL, 10, 'changed')", "SELECT word FROM glove_words('changed')",
+                      "SELECT word, vector FROM glove_words('changed') WHERE word > 'w5' LIMIT 1000"):
+            self.write_model(0)
+            self.db.execute("SELECT glove_load(?, 'changed')", (self.path,))
+            cursor = self.db.execute(query)
+            cursor.fetchone()
+            os.truncate(self.path, 4096)
+            with self.assertRaisesRegex(sqlite3.OperationalError, "while it was loaded; load it again"):
+                cursor.fetchall()
+
     def test_a_file_that_is_cut_in_the_middle_of_a_query(self):
         """Cut between rows of one cursor: an answer from what was read before, or an error; never SIGBUS."""
         cursor = self.db.execute("SELECT word FROM glove_nn('w3', NULL, NULL, 'changed')")
