@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "loader/model.h"
+#include "loader/utf8.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/glove_words_plan.h"
@@ -174,10 +175,16 @@ bool narrows_from_above(std::string_view bound, bool is_literal) {
   return is_literal || (!bound.empty() && static_cast<unsigned char>(bound.front()) > '9');
 }
 
-// A GLOB pattern up to its first wildcard, or NUL, which ends it too. Every match begins with these bytes,
-// as SQLite holds for its own indexes.
+// The bytes that every match of a GLOB pattern begins with: up to its first wildcard, or NUL, which ends it
+// too, and up to U+FFFD, which GLOB takes for equal to bytes that are no UTF-8. Of a pattern with such bytes,
+// what is ASCII.
 std::string_view prefix_of_pattern(std::string_view pattern) {
-  return pattern.substr(0, pattern.find_first_of(std::string_view("*?[\0", 4)));
+  constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
+  std::string_view prefix = pattern.substr(0, pattern.find_first_of(std::string_view("*?[\0", 4)));
+  prefix = prefix.substr(0, prefix.find(kReplacementCharacter));
+  if (is_valid_utf8(prefix)) return prefix;
+  const auto is_ascii = [](char byte) { return static_cast<unsigned char>(byte) < 0x80; };
+  return {prefix.begin(), std::ranges::find_if_not(prefix, is_ascii)};
 }
 
 void visit_by_word(Cursor& cursor, FilterArguments& arguments) {
