@@ -171,18 +171,19 @@ void return_query_value(sqlite3_context* context, const nn::QueryValue& value) {
 // cannot check `expr = NULL` and lose the rows, where it could not leave the check out (the planner says
 // when).
 Status return_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
-  const std::string name =
-      std::string("glove_nn: the input ") + nn::kColumnNames[static_cast<size_t>(column)];
+  const auto name = [column] {
+    return std::string("glove_nn: the input ") + nn::kColumnNames[static_cast<size_t>(column)];
+  };
   if (inputs.state(column) == nn::Given::kNull)
     return {
         ErrorCode::kInvalidArgument,
-        name +
+        name() +
             " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
             "other conditions SQLite compares it itself: leave it out there"};
   if (inputs.state(column) == nn::Given::kNo)
     return {
         ErrorCode::kInvalidArgument,
-        name +
+        name() +
             " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
             "condition of its own, in an outer join in its ON clause"};
   if (column == nn::kNear) return_query_value(context, inputs.near);
@@ -193,20 +194,28 @@ Status return_input(sqlite3_context* context, const nn::Inputs& inputs, int colu
   return {};
 }
 
+// What a row has at hand costs a join nothing but this: no guard, since nothing here can fail on our side.
+bool return_at_once(sqlite3_context* context, const nn::Search& search, int index) {
+  if (index == nn::kWord) {
+    return_text(context, search.model().vocabulary().word(search.neighbor().id));
+  } else if (index == nn::kSimilarity) {
+    sqlite3_result_double(context, search.neighbor().similarity);
+  } else if (index == nn::kRank && search.known_rank() > 0) {
+    sqlite3_result_int64(context, search.known_rank());
+  } else {
+    return false;
+  }
+  return true;
+}
+
 int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int index) {
+  if (return_at_once(context, *as_cursor(base)->search, index)) return SQLITE_OK;
   return guard(context, [&]() -> Status {
     Cursor& cursor = *as_cursor(base);
     nn::Search& search = *cursor.search;
-    if (index == nn::kWord) {
-      return_text(context, search.model().vocabulary().word(search.neighbor().id));
-    } else if (index == nn::kSimilarity) {
-      sqlite3_result_double(context, search.neighbor().similarity);
-    } else if (index == nn::kRank) {
-      GLOVE_ASSIGN_OR_RETURN(const int64_t rank, cursor.interruptible([&] { return search.rank(); }));
-      sqlite3_result_int64(context, rank);
-    } else {
-      return return_input(context, search.inputs(), index);
-    }
+    if (index != nn::kRank) return return_input(context, search.inputs(), index);
+    GLOVE_ASSIGN_OR_RETURN(const int64_t rank, cursor.interruptible([&] { return search.rank(); }));
+    sqlite3_result_int64(context, rank);
     return {};
   });
 }

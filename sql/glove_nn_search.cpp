@@ -20,20 +20,37 @@ constexpr int64_t kMostListedInBatch = 65536;
 constexpr int64_t kMostQueriesInBlock = 1024;
 constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;  // 32 MiB of rows
 
-// All rows up to some rank, computed already.
+// All rows up to some rank, computed already. Their words lie far apart in the model, so they are fetched
+// ahead: where a word lies some rows earlier, then its bytes.
 class ListedRows : public RowSource {
  public:
-  ListedRows(Answer rows, int64_t first_rank) : rows_(std::move(rows)), next_(first_rank - 1) {}
+  // `vocabulary` outlives the rows.
+  ListedRows(Answer rows, int64_t first_rank, const Vocabulary& vocabulary)
+      : rows_(std::move(rows)), next_(first_rank - 1), vocabulary_(vocabulary) {
+    for (int64_t i = next_; i < next_ + kPlacesAhead; ++i)
+      if (const Neighbor* row = at(i)) vocabulary_.prefetch_place(row->id);
+    for (int64_t i = next_; i < next_ + kBytesAhead; ++i)
+      if (const Neighbor* row = at(i)) vocabulary_.prefetch_bytes(row->id);
+  }
   Result<bool> next(Row& row) override {
-    if (next_ >= static_cast<int64_t>(rows_->size())) return false;
-    row = {(*rows_)[static_cast<size_t>(next_)], next_ + 1};
-    ++next_;
+    const Neighbor* current = at(next_);
+    if (current == nullptr) return false;
+    if (const Neighbor* later = at(next_ + kPlacesAhead)) vocabulary_.prefetch_place(later->id);
+    if (const Neighbor* later = at(next_ + kBytesAhead)) vocabulary_.prefetch_bytes(later->id);
+    row = {*current, ++next_};
     return true;
   }
 
  private:
+  static constexpr int64_t kPlacesAhead = 16;
+  static constexpr int64_t kBytesAhead = 8;
+  const Neighbor* at(int64_t i) const {
+    return i < static_cast<int64_t>(rows_->size()) ? &(*rows_)[static_cast<size_t>(i)] : nullptr;
+  }
+
   Answer rows_;
   int64_t next_;
+  const Vocabulary& vocabulary_;
 };
 
 // All rows up to some rank, computed as they are asked for. Records what they cost when it ends.
@@ -192,7 +209,8 @@ Result<std::unique_ptr<RowSource>> Search::open_source() {
   const int64_t first_rank = bounds_.first_rank;
   if (strategy_ == Strategy::kListed) {
     GLOVE_ASSIGN_OR_RETURN(Answer answer, request_->is_batch() ? answer_of_block() : answer_of_query());
-    return std::unique_ptr<RowSource>(std::make_unique<ListedRows>(std::move(answer), first_rank));
+    return std::unique_ptr<RowSource>(
+        std::make_unique<ListedRows>(std::move(answer), first_rank, model_->vocabulary()));
   }
   const Timer timer;
   GLOVE_ASSIGN_OR_RETURN(query_, inputs_.resolve(*model_));

@@ -40,6 +40,8 @@ class Search {
   // Of the current row. REQUIRES: the last next() gave true.
   const Neighbor& neighbor() const { return row_.neighbor; }
   Result<int64_t> rank();
+  // The rank where it is known without work, else 0.
+  int64_t known_rank() const { return row_.rank; }
 
   // The inputs of the current row: in a batch, with its value in place.
   const Inputs& inputs() const { return inputs_; }

@@ -17,6 +17,7 @@ bool InterruptPoller::interrupted() {
   if (interrupted_) return true;
   if (sqlite_has(kSqliteIsInterrupted) && sqlite3_is_interrupted(db_) != 0) return interrupted_ = true;
   const Clock::time_point now = Clock::now();
+  if (last_statement_ == Clock::time_point()) last_statement_ = now;
   if (refused_ || now - last_statement_ < kBetweenStatements) return false;
   interrupted_ = statement_interrupted();
   last_statement_ = Clock::now();

@@ -18,11 +18,15 @@ namespace glove::sql {
 // the progress handler. It reads no table, is prepared only when work has lasted a while, and is
 // finalized by the destructor, so it never keeps sqlite3_close() from closing.
 //
+// Making one costs nothing: SQLite calls us for every row. The time starts with the first question.
+//
 // REQUIRES: lives on the stack of one callback, and is used from the thread that SQLite called.
 class InterruptPoller {
  public:
-  explicit InterruptPoller(sqlite3* db) : db_(db), last_statement_(Clock::now()) {}
-  ~InterruptPoller() { sqlite3_finalize(statement_); }
+  explicit InterruptPoller(sqlite3* db) : db_(db) {}
+  ~InterruptPoller() {
+    if (statement_ != nullptr) sqlite3_finalize(statement_);
+  }
   InterruptPoller(const InterruptPoller&) = delete;
   InterruptPoller& operator=(const InterruptPoller&) = delete;
 
@@ -35,8 +39,8 @@ class InterruptPoller {
 
   sqlite3* db_;
   sqlite3_stmt* statement_ = nullptr;
-  Clock::time_point last_statement_;
-  bool refused_ = false;  // the statement cannot be prepared: an authorizer forbids it
+  Clock::time_point last_statement_;  // or the first question; the epoch: nobody has asked
+  bool refused_ = false;              // the statement cannot be prepared: an authorizer forbids it
   bool interrupted_ = false;
 };
 
