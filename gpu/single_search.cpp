@@ -18,9 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kFirstCapacity = 8192;
-// Up to so many wanted rows the candidates go to the host one by one as they are found; more are collected on
-// the device and sent at the end, which takes two microseconds longer and then next to nothing a row.
-constexpr int64_t kMostSentSingly = 32;
 constexpr auto kCheckEvery = std::chrono::milliseconds(2);  // for interrupts and lost devices
 
 void pause_briefly() {
@@ -49,7 +46,6 @@ Status SingleSearch::reserve(const DeviceModel& model, int64_t capacity) {
   if (capacity > capacity_) {
     capacity_ = 0;
     GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * 20));
-    GLOVE_RETURN_IF_ERROR(staged_.reserve(capacity * 20));
     capacity_ = capacity;
     clear_answer(capacity_);
   }
@@ -145,16 +141,9 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
   scan.next_counters = counters_.as<ScanCounters>() + ((sequence_ & 1u) ^ 1u);
   scan.tile_upper = tile_upper_.as<float>();
   scan.capacity = static_cast<uint32_t>(capacity_);
-  double* const host_dots = answer_.as<double>();
-  double* const host_norms = answer_.as<double>(capacity_ * 8);
-  int32_t* const host_ids = answer_.as<int32_t>(capacity_ * 16);
-  const bool staged = scan.wanted > kMostSentSingly;
-  scan.dots = staged ? staged_.as<double>() : host_dots;
-  scan.norms = staged ? staged_.as<double>() + capacity_ : host_norms;
-  scan.ids = staged ? reinterpret_cast<int32_t*>(staged_.as<double>() + 2 * capacity_) : host_ids;
-  scan.host_dots = staged ? host_dots : nullptr;
-  scan.host_norms = staged ? host_norms : nullptr;
-  scan.host_ids = staged ? host_ids : nullptr;
+  scan.dots = answer_.as<double>();
+  scan.norms = answer_.as<double>(capacity_ * 8);
+  scan.ids = answer_.as<int32_t>(capacity_ * 16);
   scan.done = done_.as<ScanDone>();
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_single_scan(scan, shape, stream_.get()), "launching a scan"));
   if (Status status = wait(scan, interrupted); !status.ok()) {
@@ -180,13 +169,10 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
     GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, interrupted));
   }
   Candidates result;
-  const auto* dots = answer_.as<double>();
-  const auto* norms = answer_.as<double>(capacity_ * 8);
-  const auto* ids = answer_.as<int32_t>(capacity_ * 16);
-  result.ids.assign(ids, ids + count);
+  result.ids.assign(scan.ids, scan.ids + count);
   if (model.vectors != nullptr) {
-    result.dots.assign(dots, dots + count);
-    result.norms_squared.assign(norms, norms + count);
+    result.dots.assign(scan.dots, scan.dots + count);
+    result.norms_squared.assign(scan.norms, scan.norms + count);
   }
   clear_answer(count);
 

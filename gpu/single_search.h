@@ -38,7 +38,6 @@ class SingleSearch {
   PinnedMemory long_query_staging_;
   PinnedMemory done_;
   PinnedMemory answer_;
-  DeviceMemory staged_;  // the same arrays
   int64_t capacity_ = 0;
   int64_t rows_seen_ = 0;  // of the answer that is coming in
   uint32_t sequence_ = 0;

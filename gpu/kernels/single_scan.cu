@@ -245,32 +245,12 @@ __device__ uint64_t in_time_units(uint64_t nanoseconds) {
   return min(nanoseconds / kTimeUnit, uint64_t{0xffff});
 }
 
-// Copies an answer of `count` rows from device to host memory. A whole block.
-__device__ void copy_to_host(const SingleScan& scan, uint32_t count) {
-  const uint32_t rows = min(count, scan.capacity);
-  for (uint32_t i = threadIdx.x; i < rows; i += blockDim.x) {
-    if (scan.vectors != nullptr) {
-      __stcg(scan.host_dots + i, __ldcg(scan.dots + i));
-      __stcg(scan.host_norms + i, __ldcg(scan.norms + i));
-    }
-    __stcg(scan.host_ids + i, __ldcg(scan.ids + i));
-  }
-}
-
-// The last block to come here tells the host. Whole blocks.
+// The last block to come here tells the host.
 __device__ void finish(const SingleScan& scan, const Times& times) {
-  __shared__ unsigned long long progress;
-  const bool staged = scan.host_ids != nullptr;
-  if (staged) __threadfence();  // this thread's rows, before its block counts as finished
   __syncthreads();
-  if (threadIdx.x == 0) progress = atomicAdd(&scan.counters->progress, 1ull << 32);
-  __syncthreads();
-  if ((progress >> 32) + 1 != gridDim.x) return;
-  if (staged) {
-    __threadfence();  // all blocks' rows, before they are read
-    copy_to_host(scan, static_cast<uint32_t>(progress));
-  }
   if (threadIdx.x != 0) return;
+  const unsigned long long progress = atomicAdd(&scan.counters->progress, 1ull << 32);
+  if ((progress >> 32) + 1 != gridDim.x) return;
   const uint64_t sequence = static_cast<uint64_t>(scan.sequence) << 32;
   volatile ScanDone* done = scan.done;
   done->scan_ns = times.scanned - times.started;

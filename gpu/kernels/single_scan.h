@@ -66,17 +66,11 @@ struct SingleScan {
   ScanCounters* next_counters;
   float* tile_upper;            // [tiles]
   const std::byte* long_query;  // query_bytes(dims), or null: `query`
-  // The answer: in mapped host memory, or, where host_ids is given, in device memory, from which the last
-  // block copies it to the host in whole lines. Single values cross the bus at 15 to 20 ns each.
+  // Mapped host memory.
   uint32_t capacity;
-  int32_t* ids;   // [capacity]
-  double* dots;   // [capacity], written if vectors
+  int32_t* ids;   // [capacity], kNoRow before the launch
+  double* dots;   // [capacity], kNoDot before the launch; written if vectors
   double* norms;  // [capacity], D(x, x), likewise
-  // Mapped host memory, or null.
-  int32_t* host_ids;   // [capacity], as ids
-  double* host_dots;   // [capacity], as dots
-  double* host_norms;  // [capacity], as norms
-  // Before the launch the host's ids hold kNoRow and its dots and norms kNoDot.
   ScanDone* done;
   uint32_t sequence;
   alignas(16) std::byte query[kInlineQueryBytes];
