@@ -23,6 +23,9 @@ struct Condition {
 // sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
 constexpr int kInLimit = 32;
 
+// More than any number of searches costs, less than the plan of an error.
+constexpr double kUnseenCondition = 1e15;
+
 class Planner {
  public:
   Planner(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db)
@@ -290,6 +293,16 @@ class Planner {
     return -1;
   }
 
+  // The statement uses an input that no condition we see gives, though one not given cannot be read. So it is
+  // when SQLite asks for one branch of near = 'a' OR near = 'b' without the conditions beside the OR: taken
+  // for cheap, it would put us before the table that k = t.k needs.
+  bool reads_unasked_input() const {
+    for (int column = kFirstInput; column < kColumns; ++column)
+      if ((info_->colUsed >> column & 1) != 0 && !asked_[static_cast<size_t>(column - kFirstInput)])
+        return true;
+    return false;
+  }
+
   // In units of about one row that SQLite reads: a search reads words x dims codes, a row it gives costs one.
   void estimate() {
     const Size size = model_size();
@@ -309,7 +322,7 @@ class Planner {
       cost *= 25.0 / 8;
       rows *= 25;
     }
-    info_->estimatedCost = cost;
+    info_->estimatedCost = reads_unasked_input() ? cost * kUnseenCondition : cost;
     info_->estimatedRows = static_cast<sqlite3_int64>(std::ceil(rows));
   }
 

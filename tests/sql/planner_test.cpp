@@ -174,5 +174,31 @@ TEST_F(Planner, 13_CostsFollowTheModel) {
             "SCAN n VIRTUAL TABLE INDEX 0:near=\nSEARCH d USING COVERING INDEX docs_word (word=?)\n");
 }
 
+// SQLite plans each branch of an OR without the conditions beside it; the table that k needs comes first all
+// the same.
+TEST_F(Planner, 14_AnInputFromATableBesideAnOr) {
+  db.rows("SELECT glove_load(" + sql_text(folder.write("m.txt", kNnModel)) + ", 'm')");
+  db.rows(
+      "CREATE TEMP TABLE wish(id, many, word); INSERT INTO wish VALUES (1, 2, 'the'), (2, 1, 'paris'), (3, "
+      "0, 'the')");
+  const auto same = [&](const std::string& alternatives, const std::string& list, const std::string& rest) {
+    const std::string order = " ORDER BY 1, 2, n.rank LIMIT 100";
+    const std::string column = list.starts_with("n.near") ? "n.near" : "n.expr";
+    const std::string select = "SELECT w.id, " + column + ", n.word FROM wish w JOIN glove_nn n ON ";
+    const Rows expected = db.rows(select + list + rest + order);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(db.rows(select + alternatives + rest + order), expected) << alternatives << rest;
+  };
+  for (const char* more : {"", " AND n.model = 'm'", " AND n.rank <= 9 AND n.word <> 'far'"}) {
+    const std::string rest = std::string(" AND n.k = w.many") + more;
+    same("(n.near = 'king' OR n.near = 'man')", "n.near IN ('king', 'man')", rest);
+    same("(n.expr = '- man' OR n.expr = '+ man')", "n.expr IN ('- man', '+ man')",
+         " AND n.near = w.word" + rest);
+  }
+  EXPECT_EQ(
+      plan("SELECT n.word FROM wish w JOIN glove_nn n ON (n.near = 'a' OR n.near = 'b') AND n.k = w.many"),
+      "SCAN w\nSCAN n VIRTUAL TABLE INDEX 0:near[] k=\n");
+}
+
 }  // namespace
 }  // namespace glove::testing

@@ -262,5 +262,13 @@ TEST_F(Shapes, 19_TheEncodingChangesAfterTheFirstUse) {
   EXPECT_EQ(other.rows(range), Rows{});
 }
 
+TEST_F(Shapes, 20_ValuesWithOneTextAreOneQueryOfABatch) {
+  if (sqlite3_libversion_number() < 3038000) GTEST_SKIP() << "SQLite before 3.38 asks for them one by one";
+  db.rows(
+      "CREATE TEMP TABLE mixed(v); INSERT INTO mixed VALUES (5), ('5'), (5.0), ('nobody'), (NULL), ('5')");
+  expect_same("SELECT near, word, rank FROM glove_nn WHERE near IN (SELECT v FROM mixed) ORDER BY rank",
+              "SELECT near, word, rank FROM r WHERE near = '5' ORDER BY rank");
+}
+
 }  // namespace
 }  // namespace glove::testing

@@ -1,10 +1,7 @@
 """Random statements over glove_nn, each written twice: for the virtual table, and for an ordinary table `r` that holds
-the whole relation. Writes one JSON file that any host of SQLite can execute (execute.py, execute.mjs).
+the whole relation (inputs.py says how). Writes one JSON file that any host of SQLite can execute (execute.py, execute.mjs).
 
-    generate.py OUT.json MODEL.txt --seed N --queries N
-
-An input is not an attribute: it is asked with the text of its value, bytes by bytes, and NULL means "not given" for all
-but near. The ordinary table's side says so in SQL (see Occurrence). Everything else is the same text on both sides.
+    generate.py OUT.json MODEL.txt --seed N --queries N [--loops]
 """
 
 import argparse
@@ -12,207 +9,14 @@ import json
 import random
 import re
 
-from relation import CONTINUATIONS, EXPRESSIONS, KS, STRANGE_NEARS, Model
+from inputs import Inputs, Pair, as_near, encoded, joined, literal
+from relation import Model
+from tables import set_up
 
 PARAMETER = re.compile(r"\?(\d+)")
 
 
-def encoded(value):
-    """A parameter as JSON: a BLOB as {"blob": hex}."""
-    return {"blob": value.hex()} if isinstance(value, bytes) else value
-
-
-def literal(value):
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return f"x'{value.hex()}'"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return repr(value)
-
-
-def as_near(sql):
-    """What near is asked with when the value is `sql`: its text, or the BLOB itself."""
-    return f"(CASE typeof({sql}) WHEN 'blob' THEN {sql} ELSE CAST({sql} AS TEXT) END)"
-
-
-def as_k(sql):
-    return f"CAST({sql} AS INTEGER)"
-
-
-class Pair:
-    """The same SQL twice: for the virtual table and for the ordinary one."""
-
-    def __init__(self, virtual, ordinary=None):
-        self.virtual = virtual
-        self.ordinary = virtual if ordinary is None else ordinary
-
-    def __add__(self, other):
-        other = other if isinstance(other, Pair) else Pair(other)
-        return Pair(self.virtual + other.virtual, self.ordinary + other.ordinary)
-
-    def __radd__(self, other):
-        return Pair(other) + self
-
-
-def joined(pairs, separator):
-    result = Pair("")
-    for i, pair in enumerate(pairs):
-        result = result + (separator if i else "") + pair
-    return result
-
-
-class Occurrence:
-    """One glove_nn in a FROM clause: `source`, and the `conditions` that give its inputs."""
-
-    def __init__(self, source, conditions, readable):
-        self.source = source
-        self.conditions = conditions
-        self.readable = readable  # the hidden columns that may be read
-
-
-class Generator:
-    def __init__(self, rng, model):
-        self.rng = rng
-        self.model = model
-        self.parameters = []
-        self.tags = []
-
-    # ---- values ----
-
-    def chance(self, probability):
-        return self.rng.random() < probability
-
-    def pick(self, *choices):
-        return self.rng.choice(choices)
-
-    def near_value(self):
-        if self.chance(0.03):
-            return None
-        if self.chance(0.1):
-            return self.rng.choice(self.model.blobs)
-        if self.chance(0.08):
-            return self.rng.choice(STRANGE_NEARS)
-        if self.chance(0.4):
-            return self.pick("king", "5", "05", "twin1", "paris")
-        return self.rng.choice(self.model.words)
-
-    def word_value(self):
-        if self.chance(0.25):
-            return self.rng.choice(self.model.words).swapcase()
-        return self.rng.choice(self.model.words + ["nobody", "", None])
-
-    def value(self, value):
-        """A literal, or a bound parameter."""
-        if self.chance(0.25) and not isinstance(value, bool):
-            self.parameters.append(value)
-            return f"?{len(self.parameters)}"
-        return literal(value)
-
-    # ---- inputs ----
-
-    def near_pair(self, alias, outer):
-        """A condition that gives near; `outer` is the alias of a table t in scope, or None."""
-        left = f"{alias}.near"
-        if outer and self.chance(0.7):
-            sql = f"{outer}.{self.pick('tag', 'tag', 'tag_nc', 'num', 'real', 'bin', 'any')}"
-            op = self.pick("=", "=", "=", "IS")
-            virtual = f"{left} {op} {sql}" if self.chance(0.8) else f"{sql} {op} {left}"
-            return Pair(virtual, f"{left} = {as_near(sql)}")
-        form = self.rng.randrange(10)
-        if form < 5:
-            sql = self.value(self.near_value())
-            return Pair(f"{left} {self.pick('=', '=', '==', 'IS')} {sql}", f"{left} = {as_near(sql)}")
-        if form < 7:
-            values = [self.value(self.near_value()) for _ in range(self.rng.randrange(1, 5))]
-            return Pair(f"{left} IN ({', '.join(values)})", f"{left} IN ({', '.join(map(as_near, values))})")
-        if form < 8:
-            a, b = self.value(self.near_value()), self.value(self.near_value())
-            return Pair(f"({left} = {a} OR {left} = {b})", f"({left} = {as_near(a)} OR {left} = {as_near(b)})")
-        column = self.pick("tag", "tag_nc", "num", "any", "bin")
-        where = self.pick("", " WHERE id < 6", " ORDER BY id DESC LIMIT 3", " WHERE id > 100")
-        return Pair(f"{left} IN (SELECT {column} FROM t{where})",
-                    f"{left} IN (SELECT {as_near(column)} FROM t{where})")
-
-    def k_pair(self, alias, outer, readable):
-        left = f"{alias}.k"
-        if outer and self.chance(0.3):
-            sql = f"{outer}.k"
-            # Beside near = 'a' OR near = 'b', SQLite may choose an OR whose branches cannot have k.
-            self.tags += ["null_input", "refusable"]
-            return Pair(f"{left} = {sql}", f"{left} IS {as_k(sql)}")
-        if self.chance(0.12):
-            readable.append("k")
-            values = [str(self.rng.choice(KS[1:])) for _ in range(self.rng.randrange(1, 4))]
-            return Pair(f"{left} IN ({', '.join(values)})")
-        value = self.pick(*KS[2:], *KS[2:], 0, "3", 2.0, None)
-        if value is None:
-            self.tags.append("null_input")
-        else:
-            readable.append("k")
-        sql = self.value(value)
-        return Pair(f"{left} {self.pick('=', '=', 'IS')} {sql}", f"{left} IS {as_k(sql)}")
-
-    def occurrence(self, alias, outer=None, arguments_allowed=True):
-        """A glove_nn with one query, given in one of the many ways."""
-        form = self.rng.random()
-        if form < 0.72:
-            near, expr = True, None
-        elif form < 0.9:
-            near, expr = False, self.rng.choice(EXPRESSIONS)
-        else:
-            near, expr = self.rng.choice(CONTINUATIONS)
-        with_k = self.chance(0.55)
-        if arguments_allowed and near is True and self.chance(0.35):
-            return self.by_arguments(alias, outer, with_k)
-        conditions, readable = [], []
-        if near is True:
-            conditions.append(self.near_pair(alias, outer))
-            readable.append("near")
-        elif near:
-            conditions.append(Pair(f"{alias}.near = {literal(near)}"))
-            readable.append("near")
-        else:
-            conditions.append(Pair("1", f"{alias}.near IS NULL"))
-        if expr is None:
-            conditions.append(Pair("1", f"{alias}.expr IS NULL"))
-        elif near is False and self.chance(0.25):
-            values = ", ".join(literal(e) for e in self.rng.sample(EXPRESSIONS, 3))
-            conditions.append(Pair(f"{alias}.expr IN ({values})"))
-            readable.append("expr")
-        else:
-            conditions.append(Pair(f"{alias}.expr = {self.value(expr)}"))
-            readable.append("expr")
-        if with_k:
-            conditions.append(self.k_pair(alias, outer, readable))
-        else:
-            conditions.append(Pair("1", f"{alias}.k IS NULL"))
-        if self.chance(0.15):
-            conditions.append(Pair(f"{alias}.{self.pick('model = ' + literal('m'), 'backend = ' + literal('cpu'))}", "1"))
-        self.rng.shuffle(conditions)
-        return Occurrence(Pair(f"glove_nn {alias}", f"r {alias}"), conditions, readable)
-
-    def by_arguments(self, alias, outer, with_k):
-        if outer and self.chance(0.8):
-            near = f"{outer}.{self.pick('tag', 'tag', 'tag_nc', 'num', 'any')}"
-        else:
-            near = self.value(self.near_value())
-        conditions = [Pair("1", f"{alias}.near = {as_near(near)}"), Pair("1", f"{alias}.expr IS NULL")]
-        if not with_k:
-            conditions.append(Pair("1", f"{alias}.k IS NULL"))
-            arguments = near + (", NULL" if self.chance(0.2) else "")
-            return Occurrence(Pair(f"glove_nn({arguments}) {alias}", f"r {alias}"), conditions, ["near"])
-        k_value = self.pick(*KS, *KS[2:])
-        k = f"{outer}.k" if outer and self.chance(0.2) else self.value(k_value)
-        k_known = k_value is not None and not k.endswith(".k")
-        if not k_known:
-            self.tags.append("null_input")
-        conditions.append(Pair("1", f"{alias}.k IS {as_k(k)}"))
-        more = self.pick("", ", NULL", ", 'm'", ", 'm', 'cpu'")
-        return Occurrence(Pair(f"glove_nn({near}, NULL, {k}{more}) {alias}", f"r {alias}"), conditions,
-                          ["near", "k"] if k_known else ["near"])
-
+class Generator(Inputs):
     # ---- conditions on rows ----
 
     def filter(self, alias, other=None):
@@ -413,7 +217,7 @@ class Generator:
 
     def compound(self):
         a, b = self.occurrence("n"), self.occurrence("n")
-        parts = [f"SELECT n.word, n.rank FROM " + x.source + self.where(x.conditions + self.filters("n")) for x in (a, b)]
+        parts = ["SELECT n.word, n.rank FROM " + x.source + self.where(x.conditions + self.filters("n")) for x in (a, b)]
         whole = parts[0] + f" {self.pick('UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT')} " + parts[1]
         order, key = self.pick(("", []), (" ORDER BY 1, 2", [0, 1]), (" ORDER BY 2, 1", [1, 0]))
         limit = self.pick("", " LIMIT 4", " LIMIT 3 OFFSET 2")
@@ -485,45 +289,13 @@ class Generator:
         return case
 
 
-def set_up(rng, model, model_path):
-    """The statements that both sides start from."""
-    yield f"SELECT glove_load({literal(model_path)}, 'm')"
-    yield ("CREATE TABLE r(word TEXT, similarity REAL, rank INTEGER, near TEXT, expr TEXT, k INTEGER)")
-    yield ("CREATE TABLE t(id INTEGER PRIMARY KEY, tag TEXT, tag_nc TEXT COLLATE NOCASE, num INTEGER, real REAL, bin BLOB, "
-           "any, k INTEGER)")
-    yield ("CREATE TABLE u(id INTEGER PRIMARY KEY, word TEXT, word_nc TEXT COLLATE NOCASE, num INTEGER, bin BLOB, any)")
-    words = model.words + list(STRANGE_NEARS) + [None]
-    numbers = [5, 5.0, -3, 7, 3, 1000, None, "king", "zzz"]
-    anything = words + numbers + model.blobs
-    for i in range(1, 11):
-        yield (f"INSERT INTO t VALUES({i}, {literal(rng.choice(words))}, {literal(rng.choice(words))}, "
-               f"{literal(rng.choice(numbers))}, {rng.choice(['NULL', '5.0', '-3.0', '3.0'])}, "
-               f"{literal(rng.choice(model.blobs + [None]))}, {literal(rng.choice(anything[:-5] + model.blobs))}, "
-               f"{literal(rng.choice(KS))})")
-    for i in range(1, 16):
-        yield (f"INSERT INTO u VALUES({i}, {literal(rng.choice(words))}, {literal(rng.choice(words))}, "
-               f"{literal(rng.choice(numbers))}, {literal(rng.choice([b'king', b'5', None]))}, "
-               f"{literal(rng.choice(anything))})")
-    yield "UPDATE u SET word_nc = upper(word_nc) WHERE id % 3 = 0"
-    if rng.random() < 0.5:
-        yield "CREATE INDEX u_word ON u(word)"
-    if rng.random() < 0.5:
-        yield "CREATE INDEX t_tag ON t(tag)"
-    yield "CREATE VIEW v_king AS SELECT word, similarity, rank FROM glove_nn('king')"
-    yield "CREATE VIEW r_v_king AS SELECT word, similarity, rank FROM r WHERE near='king' AND expr IS NULL AND k IS NULL"
-    yield "CREATE VIEW v_top AS SELECT t.id, n.word, n.similarity, n.rank FROM t JOIN glove_nn n ON n.near = t.tag AND n.k = 2"
-    yield ("CREATE VIEW r_v_top AS SELECT t.id, n.word, n.similarity, n.rank FROM t JOIN r n ON n.near = t.tag AND n.k = 2 "
-           "AND n.expr IS NULL")
-    if rng.random() < 0.3:
-        yield "ANALYZE"
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
     parser.add_argument("model")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--queries", type=int, required=True)
+    parser.add_argument("--loops", action="store_true")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
     model = Model(rng)
@@ -531,7 +303,7 @@ def main():
         file.write(model.text())
     # Bound and not written as literals, which SQLite may round by a bit.
     relation = [[encoded(value) for value in row] for row in model.relation()]
-    set_up_statements = list(set_up(rng, model, arguments.model))
+    set_up_statements = list(set_up(rng, model, arguments.model, arguments.loops))
     generator = Generator(rng, model)
     cases = [generator.statement() for _ in range(arguments.queries)]
     with open(arguments.out, "w", encoding="utf-8") as file:

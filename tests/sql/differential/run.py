@@ -62,17 +62,17 @@ def main():
     seed = os.environ.get("GLOVE_TEST_SEED") or str(random.randrange(1 << 31))
     environment = {**os.environ, "GLOVE_NN_DISABLE": arguments.without, "GLOVE_THREADS": "1"}
     generating = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    loops = ["--loops"] if arguments.loops else []
     with tempfile.TemporaryDirectory() as name:
         temporary = pathlib.Path(name)
         cases, results = temporary / "cases.json", temporary / "results.jsonl"
         subprocess.run([sys.executable, HERE / "generate.py", cases, temporary / "model.txt", "--seed", seed, "--queries",
-                        str(arguments.queries)], check=True, env=generating)
+                        str(arguments.queries), *loops], check=True, env=generating)
         done = subprocess.run([*command, pathlib.Path(arguments.extension).resolve(), cases, results], cwd=folder,
                               env=environment, check=False)
         if done.returncode:
             sys.exit(f"SEED {seed}: the host ended with {done.returncode}")
-        compared = subprocess.run([sys.executable, HERE / "compare.py", cases, results,
-                                   *(["--loops"] if arguments.loops else [])], env=generating, check=False)
+        compared = subprocess.run([sys.executable, HERE / "compare.py", cases, results, *loops], env=generating, check=False)
         sys.exit(compared.returncode)
 
 
