@@ -275,7 +275,7 @@ class Planner {
         rows = std::min(rows, value == nullptr ? 10.0 : sqlite3_value_double(value));
     }
     const auto& near = input(kNear);
-    if (!near || literal(near->index) == nullptr) return std::max(rows, 1.0);
+    if (!near || literal(near->index) == nullptr || has_null_input()) return std::max(rows, 1.0);
     for (const Argument& argument : plan_.arguments) {
       const int index = index_of(argument);
       sqlite3_value* value = literal(index);
@@ -284,6 +284,15 @@ class Planner {
       rows = std::min(rows, argument.relation == Relation::kEqual ? 1.0 : sqlite3_value_double(value));
     }
     return std::max(rows, 1.0);
+  }
+
+  // An input that is a literal NULL. In the branches of an OR, SQLite compares it itself and would leave no
+  // row, so such a plan ends in an error and must not look cheap.
+  bool has_null_input() const {
+    return std::any_of(inputs_.begin(), inputs_.end(), [this](const std::optional<Condition>& chosen) {
+      sqlite3_value* value = chosen ? literal(chosen->index) : nullptr;
+      return value != nullptr && is_null(value);
+    });
   }
 
   int index_of(const Argument& argument) const {

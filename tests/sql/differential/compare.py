@@ -27,8 +27,6 @@ def difference(case, result, loops):
         return f"the ordinary table fails: {ordinary['error']}"
     if "null_input" in case["tags"] and "is NULL, which means not given" in virtual.get("error", ""):
         return None  # SQLite could not leave the check of `input = NULL` out: refused, not answered wrongly
-    if "null_argument" in case["tags"] and " OR " in case["virtual"] and "expr is NULL, which means" in virtual.get("error", ""):
-        return None  # the same of glove_nn('king', NULL, 5), which only an OR can bring about
     if "refusable" in case["tags"] and virtual.get("error", "").startswith(REFUSALS):
         return None
     if loops and " IN (" in case["virtual"] and "glove_nn cannot have its input" in virtual.get("error", ""):

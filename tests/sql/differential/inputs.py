@@ -194,9 +194,7 @@ class Inputs:
         if not with_k:
             conditions.append(Pair("1", f"{alias}.k IS NULL"))
             arguments = near + (", NULL" if self.chance(0.2) else "")
-            self.tags += ["null_argument"] * arguments.endswith(", NULL")
             return Occurrence(Pair(f"glove_nn({arguments}) {alias}", f"r {alias}"), conditions, ["near"])
-        self.tags.append("null_argument")
         k_value = self.pick(*KS, *KS[2:])
         k = f"{outer}.k" if outer and self.chance(0.2) else self.value(k_value)
         k_known = k_value is not None and not k.endswith(".k")
