@@ -116,6 +116,9 @@ TEST(ThreadPool, WorkersComputeWithDenormalsWhateverTheHostDoes) {
 
 // In a fresh process, as after loading the extension: nothing starts before there is work.
 TEST(ThreadPool, StartsNoThreadBeforeTheFirstScan) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
+#endif
   const pid_t child = fork();
   if (child == 0) {
     const size_t before = threads_of_this_process();
