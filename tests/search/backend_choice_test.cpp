@@ -62,7 +62,8 @@ TEST_F(BackendChoice, AutoTakesTheFirstThatWorks) {
 TEST_F(BackendChoice, AnAbsentDeviceIsLoggedOnceAProcess) {
   script_.available = Status(ErrorCode::kUnavailable, "no device");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(search("auto"), "cpu");
-  if (logged.empty()) GTEST_SKIP() << "another test of this process was first";
+  if (logged.empty() && ::testing::UnitTest::GetInstance()->test_to_run_count() > 1)
+    GTEST_SKIP() << "another test of this process was first";
   EXPECT_EQ(logged, (std::vector<std::string>{"backend 'scripted' is not available: no device"}));
 }
 
