@@ -5,14 +5,6 @@
 
 namespace glove {
 
-std::string_view Vocabulary::word(int64_t id) const {
-  if (id < 0 || id + 1 >= static_cast<int64_t>(word_offsets_.size())) return {};
-  const int64_t begin = word_offsets_[static_cast<size_t>(id)];
-  const int64_t end = word_offsets_[static_cast<size_t>(id) + 1];
-  if (begin < 0 || end < begin || end > static_cast<int64_t>(word_bytes_.size())) return {};
-  return {word_bytes_.data() + begin, static_cast<size_t>(end - begin)};
-}
-
 int32_t Vocabulary::sorted_id(int64_t position) const {
   if (position < 0 || position >= size()) return -1;
   const int32_t id = sorted_ids_[static_cast<size_t>(position)];

@@ -28,7 +28,13 @@ class Vocabulary {
 
   // The word with this id (its position in the file, from 0); empty if there is none.
   // Not NUL-terminated; may hold any bytes.
-  std::string_view word(int64_t id) const;
+  std::string_view word(int64_t id) const {
+    if (id < 0 || id + 1 >= static_cast<int64_t>(word_offsets_.size())) return {};
+    const int64_t begin = word_offsets_[static_cast<size_t>(id)];
+    const int64_t end = word_offsets_[static_cast<size_t>(id) + 1];
+    if (begin < 0 || end < begin || end > static_cast<int64_t>(word_bytes_.size())) return {};
+    return {word_bytes_.data() + begin, static_cast<size_t>(end - begin)};
+  }
 
   // Hints to the processor that word(id) follows soon: first for where the word lies, and some time later,
   // so that it need not wait for that, for its bytes.

@@ -110,25 +110,25 @@ Status Catalog::unload(std::string_view name) {
   return {};
 }
 
-Result<ModelPtr> Catalog::find(std::optional<std::string_view> name) {
+Result<Catalog::Entry> Catalog::find_entry(std::optional<std::string_view> name) {
   for (bool environment_tried = state_->environment_done.load();;) {
-    ModelPtr model;
     {
       const std::lock_guard lock(state_->mutex);
-      const Entry* const entry = state_->entry(name);
-      if (entry) model = entry->model;
-      if (!model && (environment_tried || !state_->entries.empty()))
+      if (const Entry* const entry = state_->entry(name)) return *entry;
+      if (environment_tried || !state_->entries.empty())
         return Error{ErrorCode::kNotFound,
                      name ? "there is no model '" + std::string(*name) + "'; " + state_->choices()
                           : state_->choices()};
     }
-    if (model) {
-      GLOVE_RETURN_IF_ERROR(model->health());
-      return model;
-    }
     GLOVE_RETURN_IF_ERROR(load_from_environment());
     environment_tried = true;
   }
+}
+
+Result<ModelPtr> Catalog::find(std::optional<std::string_view> name) {
+  GLOVE_ASSIGN_OR_RETURN(Entry entry, find_entry(name));
+  GLOVE_RETURN_IF_ERROR(entry.model->health());
+  return std::move(entry.model);
 }
 
 Status Catalog::load_from_environment() {

@@ -41,6 +41,8 @@ class Catalog {
     bool is_default;
     ModelPtr model;
   };
+  // The same with its name, for callers who ask for the model's health themselves before they believe a row.
+  Result<Entry> find_entry(std::optional<std::string_view> name);
   std::vector<Entry> list() const;
 
   // Rises with every load and unload: what was cached before is stale.

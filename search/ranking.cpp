@@ -38,12 +38,12 @@ std::span<const Neighbor> Ranking::ready() const {
   return all_ ? all_->sorted() : std::span<const Neighbor>(rows_);
 }
 
-Result<const Neighbor*> Ranking::row(int64_t position) {
-  if (position < 0 || position >= limit_) return nullptr;
+Result<std::span<const Neighbor>> Ranking::rows_from(int64_t position) {
+  if (position < 0 || position >= limit_) return std::span<const Neighbor>();
   while (position >= static_cast<int64_t>(ready().size()) && !complete_)
     GLOVE_RETURN_IF_ERROR(compute_through(position));
-  const std::span<const Neighbor> rows = ready();
-  return position < static_cast<int64_t>(rows.size()) ? &rows[static_cast<size_t>(position)] : nullptr;
+  const auto end = std::min<int64_t>(limit_, static_cast<int64_t>(ready().size()));
+  return ready().first(static_cast<size_t>(end)).subspan(static_cast<size_t>(std::min(position, end)));
 }
 
 // Takes one step towards row `position`: the next piece, or the pass over all rows, or more of its order.

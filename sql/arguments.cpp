@@ -47,6 +47,13 @@ Result<ModelPtr> model_argument(Arguments arguments, size_t index, std::string_v
 }
 
 void return_text(sqlite3_context* context, std::string_view text) {
+  constexpr size_t kMostTerminated = 128;
+  if (text.size() < kMostTerminated && text.find('\0') == std::string_view::npos) {
+    char terminated[kMostTerminated];
+    terminated[text.copy(terminated, text.size())] = '\0';
+    sqlite3_result_text(context, terminated, -1, SQLITE_TRANSIENT);
+    return;
+  }
   sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 

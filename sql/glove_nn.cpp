@@ -152,6 +152,7 @@ int filter(sqlite3_vtab_cursor* base, int idx_num, const char* idx_str, int argc
 }
 
 int next(sqlite3_vtab_cursor* base) {
+  if (as_cursor(base)->search->next_at_hand()) return SQLITE_OK;
   return guard(base->pVtab, [&] { return advance(*as_cursor(base)); });
 }
 

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "search/answer_cache.h"
+#include "search/catalog.h"
 #include "search/engine.h"
 #include "sql/glove_nn_inputs.h"
 
@@ -17,13 +20,7 @@ struct Row {
   int64_t rank = 0;  // 0: not known
 };
 
-// Some rows of one query's relation, best first.
-class RowSource {
- public:
-  virtual ~RowSource() = default;
-  // Moves to the next row and writes it; false past the end.
-  virtual Result<bool> next(Row& row) = 0;
-};
+class RankedRows;
 
 // Carries out one setting of a Request, with as little work as it allows. One thread at a time.
 class Search {
@@ -34,10 +31,17 @@ class Search {
   static Result<Search> open(const Request& request, size_t setting, SearchOptions options,
                              AnswerCache* cache);
 
+  ~Search();
+  Search(Search&&) noexcept;
+
   // Moves to the first, then to the next row; false past the last one.
   Result<bool> next();
 
-  // Of the current row. REQUIRES: the last next() gave true.
+  // The same where the next row is computed already, without work that can fail; false says nothing but that
+  // next() must tell.
+  bool next_at_hand() noexcept;
+
+  // Of the current row. REQUIRES: the last next(), or next_at_hand() after it, gave true.
   const Neighbor& neighbor() const { return row_.neighbor; }
   Result<int64_t> rank();
   // The rank where it is known without work, else 0.
@@ -45,7 +49,7 @@ class Search {
 
   // The inputs of the current row: in a batch, with its value in place.
   const Inputs& inputs() const { return inputs_; }
-  const Model& model() const { return *model_; }
+  const Model& model() const { return *entry_.model; }
 
  private:
   // How the rows of each query are found.
@@ -55,12 +59,16 @@ class Search {
     kListed,   // the first rows at once, of many queries together
     kRanked,   // in growing pieces
   };
-  Search(const Request& request, Inputs inputs, ModelPtr model, SearchOptions options, AnswerCache* cache);
+  Search(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
+         AnswerCache* cache);
   void look_words_up();
   Strategy choose_strategy() const;
 
-  Result<bool> open_next_source();
-  Result<std::unique_ptr<RowSource>> open_source();
+  Result<bool> open_next_query();
+  Status open_query();
+  void set_piece(std::span<const Neighbor> piece, bool last);
+  void prefetch_places(size_t begin, size_t end) const;
+  void prefetch_bytes(size_t begin, size_t end) const;
   Result<AnswerCache::Answer> answer_of_query();
   Result<AnswerCache::Answer> answer_of_block();
   Status fill_block();
@@ -73,7 +81,7 @@ class Search {
 
   const Request* request_;
   Inputs inputs_;
-  ModelPtr model_;
+  Catalog::Entry entry_;
   SearchOptions options_;
   AnswerCache* cache_;
   Bounds bounds_;                            // the request's, and k
@@ -83,9 +91,15 @@ class Search {
   size_t next_query_ = 0;   // of the request
   size_t block_start_ = 0;  // block_[i] answers query block_start_ + i
   std::vector<AnswerCache::Answer> block_;
-  std::optional<Query> query_;         // of the current source, where one was needed
-  std::unique_ptr<RowSource> source_;  // null: the next query is due
-  size_t words_left_ = 0;              // of ids_, in the current source
+
+  // The current query, best row first.
+  std::optional<Query> query_;          // where one was needed
+  AnswerCache::Answer answer_;          // kWords, kListed: all rows
+  std::unique_ptr<RankedRows> ranked_;  // kRanked: gives them in pieces
+  std::span<const Neighbor> piece_;     // rows of either, before which all were judged
+  bool last_piece_ = true;
+  int64_t next_rank_ = 0;  // of piece_.front(); 0: nobody knows
+  size_t words_left_ = 0;  // of ids_
   Row row_;
 };
 

@@ -56,7 +56,7 @@ TEST(FloatEnvironment, AHostWithFlushedDenormalsGetsTheSameBits) {
             add(nearest(model, {&*query, 1}, k, {backend, {}}, report).value()[0]);
         Ranking ranking(model, *query, {}, 3, -1);
         for (const int64_t position : {0, 20, 400}) {
-          const Neighbor row = *ranking.row(position).value();
+          const Neighbor row = ranking.rows_from(position).value().front();
           const int32_t ids[] = {row.id};
           add({&row, 1});
           add(score_words(*model, *query, ids).value());

@@ -13,11 +13,11 @@ using namespace glove::testing;
 
 std::vector<Neighbor> read_all(Ranking& ranking) {
   std::vector<Neighbor> rows;
-  for (int64_t position = 0;; ++position) {
-    const auto row = ranking.row(position);
-    EXPECT_TRUE(row.ok());
-    if (!row.ok() || !row.value()) return rows;
-    rows.push_back(*row.value());
+  for (;;) {
+    const auto piece = ranking.rows_from(static_cast<int64_t>(rows.size()));
+    EXPECT_TRUE(piece.ok());
+    if (!piece.ok() || piece.value().empty()) return rows;
+    rows.insert(rows.end(), piece.value().begin(), piece.value().end());
   }
 }
 
@@ -48,13 +48,13 @@ TEST(Ranking, MayBeReadInAnyOrder) {
     Ranking ranking(model, query, {}, 0, -1);
     for (int i = 0; i < 20; ++i) {
       const auto position = static_cast<int64_t>(random() % (relation.size() >> random() % 12));
-      const Neighbor* row = ranking.row(position).value();
-      ASSERT_TRUE(row);
-      ASSERT_EQ(difference({row, 1}, std::span(relation).subspan(static_cast<size_t>(position), 1)), "");
+      const auto piece = ranking.rows_from(position).value();
+      ASSERT_FALSE(piece.empty());
+      ASSERT_EQ(difference(piece, std::span(relation).subspan(static_cast<size_t>(position), piece.size())),
+                "");
     }
-    EXPECT_EQ(ranking.row(20000).value(), nullptr);
-    EXPECT_EQ(ranking.row(INT64_MAX).value(), nullptr);
-    EXPECT_EQ(ranking.row(-1).value(), nullptr);
+    for (const int64_t outside : {int64_t{20000}, INT64_MAX, int64_t{-1}})
+      EXPECT_TRUE(ranking.rows_from(outside).value().empty());
   }
 }
 
@@ -64,7 +64,7 @@ TEST(Ranking, SearchesForEightTimesAsManyThenMakesOnePass) {
   const Query query = query_near_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   Ranking ranking(model, query, {"plain", {}}, 0, -1);
   const auto rows_scanned_for = [&](int64_t position) {
-    EXPECT_TRUE(ranking.row(position).value());
+    EXPECT_FALSE(ranking.rows_from(position).value().empty());
     return ranking.report().cost.rows_scanned;
   };
   EXPECT_EQ(rows_scanned_for(0), 20000);
@@ -88,11 +88,11 @@ TEST(Ranking, AnErrorCanBeTriedAgain) {
   Ranking ranking(model, query, {"auto", [&] { return stop; }}, 0, -1);
   for (const int64_t position : {0, 100, 5000, 19999}) {
     stop = true;
-    EXPECT_EQ(ranking.row(position).error().code, ErrorCode::kInterrupted) << position;
+    EXPECT_EQ(ranking.rows_from(position).error().code, ErrorCode::kInterrupted) << position;
     stop = false;
-    const Neighbor* row = ranking.row(position).value();
-    ASSERT_TRUE(row);
-    EXPECT_EQ(row->id, relation[static_cast<size_t>(position)].id);
+    const auto piece = ranking.rows_from(position).value();
+    ASSERT_FALSE(piece.empty());
+    EXPECT_EQ(piece.front().id, relation[static_cast<size_t>(position)].id);
   }
 }
 
