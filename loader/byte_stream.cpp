@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "loader/crc32.h"
+
 namespace glove {
 namespace {
 
@@ -94,9 +96,7 @@ class InflateStream final : public ByteStream {
     zlib_.avail_out = room;
     const int result = inflate(&zlib_, Z_NO_FLUSH);
     const size_t count = room - zlib_.avail_out;
-    if (trailer_)
-      crc_ = static_cast<uint32_t>(
-          crc32(crc_, reinterpret_cast<const Bytef*>(into.data()), static_cast<uInt>(count)));
+    if (trailer_) crc_ = crc32_continue(crc_, into.first(count));
     produced_ += static_cast<int64_t>(count);
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
     if (result == Z_STREAM_END) {

@@ -1,6 +1,6 @@
 #include "loader/model_format.h"
 
-#include <zlib.h>
+#include "loader/crc32.h"
 
 namespace glove {
 
@@ -16,8 +16,7 @@ std::string header_checksum(std::string header) {
   const size_t place = header.find(key);
   if (place == std::string::npos || header.size() - place < key.size() + 8) return {};
   header.replace(place + key.size(), 8, 8, '0');
-  return checksum_text(
-      static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size())));
+  return checksum_text(crc32_continue(0, header));
 }
 
 }  // namespace glove

@@ -1,6 +1,4 @@
 // verify_model_file: the pass over all of a model file's data that opening it avoids.
-#include <zlib.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "loader/crc32.h"
 #include "loader/exact_dot.h"
 #include "loader/float_environment.h"
 #include "loader/limits.h"
@@ -53,7 +52,7 @@ class Verifier {
     for (int64_t done = 0; done < tensor.bytes; done += kPieceBytes) {
       const auto piece = static_cast<size_t>(std::min(kPieceBytes, tensor.bytes - done));
       const char* const from = bytes.data() + tensor.offset + done;
-      crc = static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(from), piece));
+      crc = crc32_continue(crc, {from, piece});
       bytes_done_ += static_cast<int64_t>(piece);
       if (progress_ && !progress_(bytes_done_, model_.source().file_bytes))
         return {ErrorCode::kInterrupted, model_.path() + ": verifying was interrupted"};

@@ -1,7 +1,6 @@
 #include "loader/model_writer.h"
 
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "loader/crc32.h"
 #include "loader/file.h"
 #include "loader/model_format.h"
 #include "loader/quantize.h"
@@ -23,7 +23,7 @@ class FileSink final : public ByteSink {
   FileSink(File& file, int64_t begin) : file_(file), begin_(begin), end_(begin) {}
 
   Status append(std::span<const char> bytes) override {
-    crc_ = static_cast<uint32_t>(crc32_z(crc_, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+    crc_ = crc32_continue(crc_, bytes);
     // Small pieces (a tile of codes) are gathered.
     if (buffer_.size() + bytes.size() > kBufferBytes) GLOVE_RETURN_IF_ERROR(flush());
     if (bytes.size() >= kBufferBytes) {

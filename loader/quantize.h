@@ -35,6 +35,10 @@ constexpr int64_t code_index(int64_t row, int64_t component, int64_t dims) {
 void quantize_row(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
                   float& scale, float& residual);
 
+// The same to the bit without SIMD, to compare with.
+void quantize_row_plain(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
+                        float& scale, float& residual);
+
 // Quantises rows [first_row, first_row + row_count) of a model of `dims` components. With
 // u = x/|x| in double, row i gets codes c in [-127, 127], a scale s > 0 and the residual
 // r = ||u - s*c|| * (1 + 2^-40) + 2^-40, rounded up to float and computed with the stored s.
