@@ -19,43 +19,51 @@ std::string_view bytes_of(const std::vector<Value>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
 }
 
-uint64_t hash_of(const Model& model, const Query& query, int64_t k, std::string_view backend) {
+uint64_t hash_of(const AnswerCache::Key& key) {
   const std::hash<std::string_view> hash;
-  uint64_t result = model.id();
+  uint64_t result = key.model_id;
   for (const uint64_t part :
-       {uint64_t{hash(bytes_of(query.vector))}, uint64_t{hash(bytes_of(query.excluded))},
-        static_cast<uint64_t>(k), uint64_t{hash(backend)}})
+       {uint64_t{hash(bytes_of(key.query.vector))}, uint64_t{hash(bytes_of(key.query.excluded))},
+        static_cast<uint64_t>(key.k), uint64_t{hash(key.backend)}})
     result = (result ^ part) * 0x9E3779B97F4A7C15u;
   return result ^ (result >> 32);
 }
 
 }  // namespace
 
-AnswerCache::Answer AnswerCache::find(const Model& model, const Query& query, int64_t k,
-                                      std::string_view backend) {
+AnswerCache::Key::Key(const Model& model, Query asked, int64_t rows, std::string requested_backend)
+    : model_id(model.id()),
+      query(std::move(asked)),
+      k(rows),
+      backend(std::move(requested_backend)),
+      hash(hash_of(*this)) {}
+
+bool AnswerCache::Key::operator==(const Key& other) const {
+  return hash == other.hash && model_id == other.model_id && k == other.k && backend == other.backend &&
+         bytes_of(query.vector) == bytes_of(other.query.vector) && query.excluded == other.query.excluded;
+}
+
+AnswerCache::Answer AnswerCache::find(const Key& key) {
   const std::lock_guard lock(mutex_);
   forget_if_stale();
-  const auto entry = find_entry(hash_of(model, query, k, backend), model, query, k, backend);
+  const auto entry = find_entry(key);
   if (entry == entries_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, entry);
   return entry->answer;
 }
 
-AnswerCache::Answer AnswerCache::insert(const Model& model, const Query& query, int64_t k,
-                                        std::string_view backend, std::vector<Neighbor> rows) {
+AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
   const auto answer = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
-  const size_t bytes = kEntryBytes + backend.size() + bytes_of(query.vector).size() +
-                       bytes_of(query.excluded).size() + bytes_of(*answer).size();
+  const size_t bytes = kEntryBytes + key.backend.size() + bytes_of(key.query.vector).size() +
+                       bytes_of(key.query.excluded).size() + bytes_of(*answer).size();
   if (bytes > max_bytes_ / 4) return answer;
   const std::lock_guard lock(mutex_);
   forget_if_stale();
-  const uint64_t hash = hash_of(model, query, k, backend);
-  if (find_entry(hash, model, query, k, backend) != entries_.end()) return answer;
+  if (find_entry(key) != entries_.end()) return answer;
   try {
-    entries_.push_front(
-        {hash, model.id(), k, std::string(backend), query.vector, query.excluded, answer, bytes});
+    entries_.push_front({std::move(key), answer, bytes});
     try {
-      by_hash_.emplace(hash, entries_.begin());
+      by_hash_.emplace(entries_.front().key.hash, entries_.begin());
     } catch (...) {
       entries_.pop_front();
       throw;
@@ -84,20 +92,15 @@ void AnswerCache::forget_if_stale() {
   settings_generation_ = settings;
 }
 
-AnswerCache::Entries::iterator AnswerCache::find_entry(uint64_t hash, const Model& model, const Query& query,
-                                                       int64_t k, std::string_view backend) {
-  const auto [first, last] = by_hash_.equal_range(hash);
-  for (auto found = first; found != last; ++found) {
-    const Entry& entry = *found->second;
-    if (entry.model_id == model.id() && entry.k == k && entry.backend == backend &&
-        bytes_of(entry.vector) == bytes_of(query.vector) && entry.excluded == query.excluded)
-      return found->second;
-  }
+AnswerCache::Entries::iterator AnswerCache::find_entry(const Key& key) {
+  const auto [first, last] = by_hash_.equal_range(key.hash);
+  for (auto found = first; found != last; ++found)
+    if (found->second->key == key) return found->second;
   return entries_.end();
 }
 
 void AnswerCache::erase(Entries::iterator entry) {
-  const auto [first, last] = by_hash_.equal_range(entry->hash);
+  const auto [first, last] = by_hash_.equal_range(entry->key.hash);
   for (auto found = first; found != last; ++found) {
     if (found->second != entry) continue;
     by_hash_.erase(found);

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -16,11 +15,23 @@
 
 namespace glove {
 
-// Answers of nearest(), by model, query, k and requested backend; the least recently used makes room.
-// Everything is forgotten when a model is loaded or unloaded or a setting changes. Thread-safe.
+// Answers of nearest(); the least recently used makes room. Everything is forgotten when a model is loaded or
+// unloaded or a setting changes. Thread-safe.
 class AnswerCache {
  public:
   using Answer = std::shared_ptr<const std::vector<Neighbor>>;
+
+  // What was asked. Computes its hash when it is made.
+  struct Key {
+    Key(const Model& model, Query asked, int64_t rows, std::string requested_backend);
+    bool operator==(const Key& other) const;
+
+    uint64_t model_id;
+    Query query;
+    int64_t k;
+    std::string backend;
+    uint64_t hash;
+  };
 
   static constexpr size_t kDefaultBytes = size_t{4} << 20;
 
@@ -30,30 +41,23 @@ class AnswerCache {
   AnswerCache& operator=(const AnswerCache&) = delete;
 
   // nullptr if there is none.
-  Answer find(const Model& model, const Query& query, int64_t k, std::string_view backend);
+  Answer find(const Key& key);
 
   // Keeps the answer, unless memory is short, and gives it back.
-  Answer insert(const Model& model, const Query& query, int64_t k, std::string_view backend,
-                std::vector<Neighbor> rows);
+  Answer insert(Key key, std::vector<Neighbor> rows);
 
   size_t bytes() const;
 
  private:
   struct Entry {
-    uint64_t hash;
-    uint64_t model_id;
-    int64_t k;
-    std::string backend;
-    std::vector<float> vector;
-    std::vector<int32_t> excluded;
+    Key key;
     Answer answer;
     size_t bytes;
   };
   using Entries = std::list<Entry>;  // most recently used first
 
   void forget_if_stale();
-  Entries::iterator find_entry(uint64_t hash, const Model& model, const Query& query, int64_t k,
-                               std::string_view backend);
+  Entries::iterator find_entry(const Key& key);
   void erase(Entries::iterator entry);
 
   const size_t max_bytes_;

@@ -1,6 +1,5 @@
 #include "search/stats.h"
 
-#include <deque>
 #include <mutex>
 #include <utility>
 
@@ -9,7 +8,8 @@ namespace {
 
 struct Ring {
   std::mutex mutex;
-  std::deque<SearchReport> reports;  // newest first
+  std::vector<SearchReport> reports;
+  size_t oldest = 0;  // once there are kRememberedSearches; until then they stand in order
 };
 
 Ring& ring() {
@@ -22,14 +22,23 @@ Ring& ring() {
 void record_search(SearchReport report) {
   Ring& searches = ring();
   const std::lock_guard lock(searches.mutex);
-  if (searches.reports.size() == kRememberedSearches) searches.reports.pop_back();
-  searches.reports.push_front(std::move(report));
+  if (searches.reports.size() < kRememberedSearches) {
+    searches.reports.push_back(std::move(report));
+  } else {
+    std::swap(searches.reports[searches.oldest], report);
+    searches.oldest = (searches.oldest + 1) % kRememberedSearches;
+  }
 }
 
 std::vector<SearchReport> recent_searches() {
   Ring& searches = ring();
   const std::lock_guard lock(searches.mutex);
-  return {searches.reports.begin(), searches.reports.end()};
+  const size_t count = searches.reports.size();
+  std::vector<SearchReport> newest_first;
+  newest_first.reserve(count);
+  for (size_t i = 1; i <= count; ++i)
+    newest_first.push_back(searches.reports[(searches.oldest + count - i) % count]);
+  return newest_first;
 }
 
 }  // namespace glove

@@ -16,7 +16,6 @@
 #include <memory>
 #include <optional>
 
-#include "search/settings.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/glove_nn_plan.h"
@@ -112,14 +111,12 @@ Status open_search(Cursor& cursor) {
   cursor.at_end = request.query_count() == 0 || cursor.next_setting == request.setting_count();
   if (cursor.at_end) return {};
   SearchOptions options;
-  GLOVE_ASSIGN_OR_RETURN(options.backend, get_setting("backend"));
   options.interrupted = [&cursor] {
     return cursor.active_poller != nullptr && cursor.active_poller->interrupted();
   };
   const bool cached = (cursor.table->pushdowns & nn::kCache) != 0;
-  GLOVE_ASSIGN_OR_RETURN(nn::Search search, nn::Search::open(request, cursor.next_setting, std::move(options),
-                                                             cached ? &cursor.table->cache : nullptr));
-  cursor.search.emplace(std::move(search));
+  GLOVE_ASSIGN_OR_RETURN(cursor.search, nn::Search::open(request, cursor.next_setting, std::move(options),
+                                                         cached ? &cursor.table->cache : nullptr));
   ++cursor.next_setting;
   return {};
 }
@@ -141,10 +138,9 @@ int filter(sqlite3_vtab_cursor* base, int idx_num, const char* idx_str, int argc
     cursor.at_end = true;
     cursor.search.reset();
     if (idx_num == nn::Plan::kError) return {ErrorCode::kInvalidArgument, idx_str};
-    GLOVE_ASSIGN_OR_RETURN(nn::Request request,
+    GLOVE_ASSIGN_OR_RETURN(cursor.request,
                            nn::Request::read(nn::Plan::decode(idx_num, idx_str),
                                              Arguments(argv, static_cast<size_t>(argc)), cursor.table->db));
-    cursor.request = std::move(request);
     cursor.next_setting = 0;
     GLOVE_RETURN_IF_ERROR(open_search(cursor));
     return advance(cursor);

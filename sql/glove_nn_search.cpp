@@ -57,6 +57,7 @@ class RankedRows {
 };
 
 Search::Search(Search&&) noexcept = default;
+Search& Search::operator=(Search&&) noexcept = default;
 Search::~Search() = default;
 
 Result<Search> Search::open(const Request& request, size_t setting, SearchOptions options,
@@ -217,19 +218,21 @@ Status Search::open_query() {
 
 Result<Answer> Search::answer_of_query() {
   const Timer timer;
-  GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, inputs_.resolve(model()));
+  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs_.resolve(model()));
   if (!query) return std::make_shared<const std::vector<Neighbor>>();
+  const double resolve_us = timer.microseconds();
+  AnswerCache::Key key(model(), std::move(*query), limit(), options_.backend);
   if (cache_ != nullptr)
-    if (Answer known = cache_->find(model(), *query, limit(), options_.backend)) {
+    if (Answer known = cache_->find(key)) {
       GLOVE_RETURN_IF_ERROR(model().health());
       return known;
     }
-  SearchReport report = labels(kind(), timer.microseconds());
+  SearchReport report = labels(kind(), resolve_us);
   GLOVE_ASSIGN_OR_RETURN(auto answers,
-                         nearest(entry_.model, std::span(&*query, 1), limit(), options_, report));
+                         nearest(entry_.model, std::span(&key.query, 1), key.k, options_, report));
   record_search(std::move(report));
   if (cache_ == nullptr) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
-  return cache_->insert(model(), *query, limit(), options_.backend, std::move(answers.front()));
+  return cache_->insert(std::move(key), std::move(answers.front()));
 }
 
 // The batch's answers come in blocks, so that memory does not grow with its size.

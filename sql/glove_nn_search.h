@@ -25,14 +25,14 @@ class RankedRows;
 // Carries out one setting of a Request, with as little work as it allows. One thread at a time.
 class Search {
  public:
-  // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` is what
-  // serves where the setting names none.
-  // REQUIRES: request.query_count() > 0.
+  // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` serves where
+  // the setting names none. REQUIRES: request.query_count() > 0.
   static Result<Search> open(const Request& request, size_t setting, SearchOptions options,
                              AnswerCache* cache);
 
   ~Search();
   Search(Search&&) noexcept;
+  Search& operator=(Search&&) noexcept;
 
   // Moves to the first, then to the next row; false past the last one.
   Result<bool> next();

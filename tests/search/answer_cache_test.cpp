@@ -24,6 +24,9 @@ class AnswerCacheTest : public ::testing::Test {
     result.norm_squared = 1;
     return result;
   }
+  AnswerCache::Key key(float x, int64_t k = 5, const char* backend = "auto") const {
+    return {*model_, query(x), k, backend};
+  }
   static std::vector<Neighbor> rows(size_t count) { return std::vector<Neighbor>(count, {1, 0.5}); }
 
   std::mt19937_64 random_{1};
@@ -32,50 +35,50 @@ class AnswerCacheTest : public ::testing::Test {
 
 TEST_F(AnswerCacheTest, FindsExactlyWhatWasAsked) {
   AnswerCache cache;
-  EXPECT_EQ(cache.find(*model_, query(1), 5, "auto"), nullptr);
-  const auto answer = cache.insert(*model_, query(1), 5, "auto", rows(5));
-  EXPECT_EQ(cache.find(*model_, query(1), 5, "auto"), answer);
-  EXPECT_EQ(cache.find(*model_, query(2), 5, "auto"), nullptr);
-  EXPECT_EQ(cache.find(*model_, query(1), 6, "auto"), nullptr);
-  EXPECT_EQ(cache.find(*model_, query(1), 5, "cpu"), nullptr);
+  EXPECT_EQ(cache.find(key(1)), nullptr);
+  const auto answer = cache.insert(key(1), rows(5));
+  EXPECT_EQ(cache.find(key(1)), answer);
+  EXPECT_EQ(cache.find(key(2)), nullptr);
+  EXPECT_EQ(cache.find(key(1, 6)), nullptr);
+  EXPECT_EQ(cache.find(key(1, 5, "cpu")), nullptr);
   Query excluding = query(1);
   excluding.excluded = {3};
-  EXPECT_EQ(cache.find(*model_, excluding, 5, "auto"), nullptr);
+  EXPECT_EQ(cache.find({*model_, excluding, 5, "auto"}), nullptr);
   const ModelPtr other = random_model(random_, 5, 2, Rows::kGaussian);
-  EXPECT_EQ(cache.find(*other, query(1), 5, "auto"), nullptr);
+  EXPECT_EQ(cache.find({*other, query(1), 5, "auto"}), nullptr);
 }
 
 TEST_F(AnswerCacheTest, ForgetsTheLeastRecentlyUsed) {
   AnswerCache cache(10000);
   for (int i = 0; i < 100; ++i) {
-    cache.insert(*model_, query(static_cast<float>(i)), 5, "auto", rows(5));
-    EXPECT_NE(cache.find(*model_, query(0), 5, "auto"), nullptr) << "used again and again";
+    cache.insert(key(static_cast<float>(i)), rows(5));
+    EXPECT_NE(cache.find(key(0)), nullptr) << "used again and again";
     EXPECT_LE(cache.bytes(), 10000u);
   }
   EXPECT_GT(cache.bytes(), 5000u);
-  EXPECT_NE(cache.find(*model_, query(99), 5, "auto"), nullptr);
-  EXPECT_EQ(cache.find(*model_, query(1), 5, "auto"), nullptr);
-  EXPECT_EQ(cache.insert(*model_, query(500), 5, "auto", rows(1000))->size(), 1000u);
-  EXPECT_EQ(cache.find(*model_, query(500), 5, "auto"), nullptr) << "too large to keep";
+  EXPECT_NE(cache.find(key(99)), nullptr);
+  EXPECT_EQ(cache.find(key(1)), nullptr);
+  EXPECT_EQ(cache.insert(key(500), rows(1000))->size(), 1000u);
+  EXPECT_EQ(cache.find(key(500)), nullptr) << "too large to keep";
 }
 
 TEST_F(AnswerCacheTest, LoadsUnloadsAndSettingsEmptyIt) {
   AnswerCache cache;
   const auto fill = [&] {
-    cache.insert(*model_, query(1), 5, "auto", rows(5));
-    EXPECT_NE(cache.find(*model_, query(1), 5, "auto"), nullptr);
+    cache.insert(key(1), rows(5));
+    EXPECT_NE(cache.find(key(1)), nullptr);
   };
   const TemporaryModel file("cache.txt", {"a 1 2"});
   fill();
   ASSERT_TRUE(Catalog::instance().load(file.path(), "cached", {}).ok());
-  EXPECT_EQ(cache.find(*model_, query(1), 5, "auto"), nullptr);
+  EXPECT_EQ(cache.find(key(1)), nullptr);
   EXPECT_EQ(cache.bytes(), 0u);
   fill();
   ASSERT_TRUE(Catalog::instance().unload("cached").ok());
-  EXPECT_EQ(cache.find(*model_, query(1), 5, "auto"), nullptr);
+  EXPECT_EQ(cache.find(key(1)), nullptr);
   fill();
   ASSERT_TRUE(set_setting("threads", "0").ok());
-  EXPECT_EQ(cache.find(*model_, query(1), 5, "auto"), nullptr);
+  EXPECT_EQ(cache.find(key(1)), nullptr);
 }
 
 TEST_F(AnswerCacheTest, ManyThreads) {
@@ -85,12 +88,12 @@ TEST_F(AnswerCacheTest, ManyThreads) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 2000; ++i) {
         const auto size = static_cast<size_t>(i % 7);
-        const Query asked = query(static_cast<float>(size));
-        const auto answer = cache.find(*model_, asked, 5, "auto");
+        const auto asked = key(static_cast<float>(size));
+        const auto answer = cache.find(asked);
         if (answer) {
           EXPECT_EQ(answer->size(), size);
         }
-        if (!answer || t == 0) cache.insert(*model_, asked, 5, "auto", rows(size));
+        if (!answer || t == 0) cache.insert(asked, rows(size));
       }
     });
   for (std::thread& thread : threads) thread.join();
