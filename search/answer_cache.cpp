@@ -1,5 +1,6 @@
 #include "search/answer_cache.h"
 
+#include <bit>
 #include <functional>
 #include <iterator>
 #include <new>
@@ -19,12 +20,15 @@ std::string_view bytes_of(const std::vector<Value>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
 }
 
+// The words that a query names, and its norm, nearly always tell its vector.
 uint64_t hash_of(const AnswerCache::Key& key) {
   const std::hash<std::string_view> hash;
+  const Query& query = key.query;
   uint64_t result = key.model_id;
   for (const uint64_t part :
-       {uint64_t{hash(bytes_of(key.query.vector))}, uint64_t{hash(bytes_of(key.query.excluded))},
-        static_cast<uint64_t>(key.k), uint64_t{hash(key.backend)}})
+       {uint64_t{hash(query.excluded.empty() ? bytes_of(query.vector) : bytes_of(query.excluded))},
+        std::bit_cast<uint64_t>(query.norm_squared), static_cast<uint64_t>(key.k),
+        uint64_t{hash(key.backend)}})
     result = (result ^ part) * 0x9E3779B97F4A7C15u;
   return result ^ (result >> 32);
 }

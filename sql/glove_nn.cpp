@@ -164,31 +164,31 @@ void return_query_value(sqlite3_context* context, const nn::QueryValue& value) {
   }
 }
 
-// An input reads as it was given. One that was not given has no value in this plan, not even NULL; so SQLite
-// cannot check `expr = NULL` and lose the rows, where it could not leave the check out (the planner says
-// when).
-Status return_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
-  const auto name = [column] {
-    return std::string("glove_nn: the input ") + nn::kColumnNames[static_cast<size_t>(column)];
-  };
-  if (inputs.state(column) == nn::Given::kNull)
-    return {
-        ErrorCode::kInvalidArgument,
-        name() +
-            " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
-            "other conditions SQLite compares it itself: leave it out there"};
-  if (inputs.state(column) == nn::Given::kNo)
-    return {
-        ErrorCode::kInvalidArgument,
-        name() +
-            " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
-            "condition of its own, in an outer join in its ON clause"};
+// An input reads as it was given. REQUIRES: inputs.has(column).
+void return_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
   if (column == nn::kNear) return_query_value(context, inputs.near);
   if (column == nn::kExpr) return_query_value(context, inputs.expr);
   if (column == nn::kK) sqlite3_result_int64(context, inputs.k);
   if (column == nn::kModel) return_text(context, inputs.model);
   if (column == nn::kBackend) return_text(context, inputs.backend);
-  return {};
+}
+
+// An input that was not given has no value in this plan, not even NULL; so SQLite cannot check `expr = NULL`
+// and lose the rows, where it could not leave the check out (the planner says when).
+Error missing_input(const nn::Inputs& inputs, int column) {
+  const std::string name =
+      std::string("glove_nn: the input ") + nn::kColumnNames[static_cast<size_t>(column)];
+  if (inputs.state(column) == nn::Given::kNull)
+    return {
+        ErrorCode::kInvalidArgument,
+        name +
+            " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
+            "other conditions SQLite compares it itself: leave it out there"};
+  return {
+      ErrorCode::kInvalidArgument,
+      name +
+          " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
+          "condition of its own, in an outer join in its ON clause"};
 }
 
 // What a row has at hand costs a join nothing but this: no guard, since nothing here can fail on our side.
@@ -199,6 +199,8 @@ bool return_at_once(sqlite3_context* context, const nn::Search& search, int inde
     sqlite3_result_double(context, search.neighbor().similarity);
   } else if (index == nn::kRank && search.known_rank() > 0) {
     sqlite3_result_int64(context, search.known_rank());
+  } else if (index >= nn::kFirstInput && search.inputs().has(index)) {
+    return_input(context, search.inputs(), index);
   } else {
     return false;
   }
@@ -210,7 +212,7 @@ int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int index) {
   return guard(context, [&]() -> Status {
     Cursor& cursor = *as_cursor(base);
     nn::Search& search = *cursor.search;
-    if (index != nn::kRank) return return_input(context, search.inputs(), index);
+    if (index != nn::kRank) return missing_input(search.inputs(), index);
     GLOVE_ASSIGN_OR_RETURN(const int64_t rank, cursor.interruptible([&] { return search.rank(); }));
     sqlite3_result_int64(context, rank);
     return {};

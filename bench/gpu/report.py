@@ -21,6 +21,9 @@ def single_table(data):
 
     row("SQL, sqlite3_step to the last row, median of 200, ms (two processes)",
         lambda k: f"{ms(again[f'k{k}_us_median'])}, {ms(sql[f'k{k}_us_median'])}")
+    if "k10_nomutex_us_median" in again:
+        row("the same on a connection opened with SQLITE_OPEN_NOMUTEX, ms",
+            lambda k: f"{ms(again[f'k{k}_nomutex_us_median'])}, {ms(sql[f'k{k}_nomutex_us_median'])}")
     row("the engine alone, ms", lambda k: ms(engine[f"k{k}_us_median"]))
     row("of that: launch, scan / threshold / refinement and exact products, us",
         lambda k: f"{engine[f'k{k}_scan_us']:.0f} / {engine[f'k{k}_select_us']:.1f} / {engine[f'k{k}_rescore_us']:.0f}")
