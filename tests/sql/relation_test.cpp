@@ -211,5 +211,20 @@ TEST_F(Relation, 17_WithoutAModel) {
             "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE");
 }
 
+// Short words without a NUL are ended with one on their way to SQLite, others are not.
+TEST_F(Relation, 18_WordsOfAnyLengthAndWithNul) {
+  std::vector<std::string> words = {std::string("nul\0", 4), std::string("n\0ul", 4)};
+  for (const size_t length : {1, 31, 32, 33, 126, 127, 128, 129, 5000}) words.emplace_back(length, 'x');
+  std::string model = "here 1 0\n";
+  for (const std::string& word : words) model += word + " 1 1\n";
+  db.rows("SELECT glove_load(" + sql_text(folder.write("w.txt", model)) + ", 'w')");
+  Rows expected;
+  for (const std::string& word : words) expected.push_back({word});
+  for (const char* backend : {"auto", "cpu"})
+    EXPECT_EQ(db.rows(std::string("SELECT word FROM glove_nn('here', NULL, 20, 'w', '") + backend + "')"),
+              expected);
+  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('here', NULL, NULL, 'w')"), expected);
+}
+
 }  // namespace
 }  // namespace glove::testing
