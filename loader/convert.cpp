@@ -1,5 +1,6 @@
 #include "loader/convert.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -11,6 +12,18 @@
 
 namespace glove {
 
+namespace {
+
+// How many rows the input promises, if it is to be believed: a component takes two bytes of a file at least.
+int64_t expected_rows(const Input& input, const RowReader& reader, const ConvertOptions& options) {
+  const int64_t rows = reader.promised_rows();
+  if (!input.is_plain() || !options.subset_path.empty() || rows > input.file_bytes() / 2 / reader.dims())
+    return -1;
+  return options.top > 0 ? std::min(rows, options.top) : rows;
+}
+
+}  // namespace
+
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options) {
   const ScopedFloatEnvironment environment;
@@ -21,7 +34,9 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   if (!options.subset_path.empty()) {
     GLOVE_ASSIGN_OR_RETURN(subset, read_word_set(options.subset_path));
   }
-  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelWriter> writer, ModelWriter::create(output_path));
+  GLOVE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ModelWriter> writer,
+      ModelWriter::create(output_path, expected_rows(input, *reader, options), reader->dims()));
 
   PipelineOptions pipeline;
   pipeline.threads = options.threads;

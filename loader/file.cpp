@@ -138,6 +138,24 @@ Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset,
   return {};
 }
 
+Status File::resize(int64_t bytes) {
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) return system_error("write", path_);
+  return {};
+}
+
+void File::announce(int64_t offset, int64_t count) {
+#ifdef FALLOC_FL_KEEP_SIZE
+  (void)::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(count));
+#endif
+}
+
+void File::start_flush(int64_t offset, int64_t count) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  (void)::sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count),
+                          SYNC_FILE_RANGE_WRITE);
+#endif
+}
+
 Status File::flush_to_disk() {
   if (::fsync(descriptor_) != 0) return system_error("write", path_);
   return {};

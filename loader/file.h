@@ -32,9 +32,17 @@ class File {
   // Fills `into` from `offset`; fewer bytes only where the file ends.
   Result<size_t> read_at(int64_t offset, std::span<char> into) const;
   Status write_at(int64_t offset, std::span<const char> bytes);
-  // Copies bytes [from_offset, from_offset + count) of `from`; an error if there are fewer.
+  // Copies bytes [from_offset, from_offset + count) of `from`; an error if there are fewer. Within one file,
+  // only towards its beginning.
   Status copy_from(const File& from, int64_t from_offset, int64_t to_offset, int64_t count);
+  // Makes the file this long.
+  Status resize(int64_t bytes);
   Status flush_to_disk();
+
+  // Hints, where the system takes them: bytes [offset, offset + count) will be written soon; they are written
+  // and may go to the disk already.
+  void announce(int64_t offset, int64_t count);
+  void start_flush(int64_t offset, int64_t count);
 
  private:
   File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}

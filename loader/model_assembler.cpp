@@ -17,6 +17,14 @@ std::span<const char> bytes_of(std::span<const float> values) {
 
 }  // namespace
 
+void ModelAssembler::reserve(int64_t rows) {
+  const auto count = static_cast<size_t>(rows);
+  words_.reserve(rows);
+  norms_squared_.reserve(count);
+  scales_.reserve(count);
+  residuals_.reserve(count);
+}
+
 Result<bool> ModelAssembler::append(int64_t dims, const RowBlock& rows, const DerivedRows& derived,
                                     int64_t max_rows) {
   dims_ = dims;
@@ -35,8 +43,9 @@ Result<bool> ModelAssembler::append(int64_t dims, const RowBlock& rows, const De
       return Error{ErrorCode::kInvalidArgument,
                    "a model holds " + std::to_string(kMaxRows) + " words at most; this file has more"};
     }
-    if (row + kPrefetchedRows < rows.words.size()) words_.prefetch(rows.words[row + kPrefetchedRows]);
-    if (!words_.insert(rows.words[row])) {
+    if (row + kPrefetchedRows < rows.words.size())
+      words_.prefetch(derived.word_hashes[row + kPrefetchedRows]);
+    if (!words_.insert(rows.words[row], derived.word_hashes[row])) {
       ++counts_.duplicates;
       GLOVE_RETURN_IF_ERROR(flush(row));
       run_begin = row + 1;

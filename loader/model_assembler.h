@@ -33,6 +33,9 @@ class ModelAssembler {
   // The sinks get the bytes of `vectors` and `codes`; not owned.
   ModelAssembler(ByteSink& vectors, ByteSink& codes) : vectors_(vectors), codes_(codes) {}
 
+  // Makes room for what is kept here of this many rows.
+  void reserve(int64_t rows);
+
   // Appends rows, up to `max_rows` kept in all; false once they are reached.
   Result<bool> append(int64_t dims, const RowBlock& rows, const DerivedRows& derived, int64_t max_rows);
 

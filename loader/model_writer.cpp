@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
+#include <deque>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "loader/crc32.h"
 #include "loader/file.h"
 #include "loader/model_format.h"
 #include "loader/quantize.h"
+#include "loader/write_behind.h"
 
 namespace glove {
 namespace {
@@ -20,38 +22,58 @@ namespace {
 // A stretch of a file that grows at its end, with its checksum.
 class FileSink final : public ByteSink {
  public:
-  FileSink(File& file, int64_t begin) : file_(file), begin_(begin), end_(begin) {}
+  // `expected_bytes`: how many there will be, or -1. `keep`: they are to last, so they may go to the disk
+  // early.
+  FileSink(WriteBehind& writer, File& file, int64_t begin, int64_t expected_bytes, bool keep = true)
+      : writer_(writer),
+        file_(file),
+        keep_(keep),
+        announcement_(expected_bytes < 0 ? kAnnouncedBytes : expected_bytes),
+        begin_(begin),
+        end_(begin),
+        announced_(begin) {}
 
   Status append(std::span<const char> bytes) override {
-    crc_ = crc32_continue(crc_, bytes);
-    // Small pieces (a tile of codes) are gathered.
-    if (buffer_.size() + bytes.size() > kBufferBytes) GLOVE_RETURN_IF_ERROR(flush());
-    if (bytes.size() >= kBufferBytes) {
-      GLOVE_RETURN_IF_ERROR(file_.write_at(end_, bytes));
-      end_ += static_cast<int64_t>(bytes.size());
-      return {};
+    while (!bytes.empty()) {
+      const auto piece = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
+      const size_t filled = buffer_.size();
+      buffer_.resize(filled + piece.size());
+      std::memcpy(buffer_.data() + filled, piece.data(), piece.size());
+      bytes = bytes.subspan(piece.size());
+      if (buffer_.size() == kBufferBytes) GLOVE_RETURN_IF_ERROR(flush());
     }
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
     return {};
   }
+  // Hands what is left to the writer.
   Status flush() {
-    GLOVE_RETURN_IF_ERROR(file_.write_at(end_, buffer_));
-    end_ += static_cast<int64_t>(buffer_.size());
-    buffer_.clear();
+    const auto count = static_cast<int64_t>(buffer_.size());
+    if (keep_ && end_ + count > announced_) {
+      file_.announce(announced_, announcement_);
+      announced_ += announcement_;
+    }
+    GLOVE_RETURN_IF_ERROR(writer_.write(file_, end_, buffer_, crc_, keep_));
+    end_ += count;
+    buffer_.reserve(kBufferBytes);
     return {};
   }
 
   int64_t begin() const { return begin_; }
   int64_t bytes() const { return end_ + static_cast<int64_t>(buffer_.size()) - begin_; }
+  // REQUIRES: flush(), and the writer is drained.
   uint32_t crc() const { return crc_; }
 
  private:
-  static constexpr size_t kBufferBytes = size_t{1} << 18;
+  static constexpr size_t kBufferBytes = size_t{1} << 20;
+  static constexpr int64_t kAnnouncedBytes = int64_t{32} << 20;
+  WriteBehind& writer_;
   File& file_;
+  bool keep_;
+  int64_t announcement_;
   int64_t begin_;
   int64_t end_;
+  int64_t announced_;  // up to here
   uint32_t crc_ = 0;
-  std::vector<char> buffer_;
+  Buffer<char> buffer_;
 };
 
 template <class T>
@@ -65,42 +87,59 @@ std::string shape_text(std::initializer_list<int64_t> shape) {
   return text + "]";
 }
 
+int64_t aligned(int64_t offset) {
+  return (offset + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
+
+int64_t vectors_bytes(int64_t rows, int64_t dims) {
+  return rows * dims * static_cast<int64_t>(sizeof(float));
+}
+
+// Where the codes of a model file begin.
+int64_t codes_offset(int64_t rows, int64_t dims) {
+  const int64_t norms = aligned(kModelHeaderBytes + vectors_bytes(rows, dims));
+  return aligned(norms + rows * static_cast<int64_t>(sizeof(double)));
+}
+
 // The header's JSON as it grows, and the place in the file where the next tensor goes.
 class Layout {
  public:
   int64_t end() const { return end_; }
 
-  // A tensor of `bytes` at the end. REQUIRES: after pad() for all but the first.
+  // A tensor of `bytes` at the end, whose checksum `sink` will know when header() is called (null: it has
+  // none). REQUIRES: after pad() for all but the first.
   void add(std::string_view name, std::string_view dtype, const std::string& shape, int64_t bytes,
-           uint32_t crc) {
+           const FileSink* sink) {
     const int64_t begin = end_ - kModelHeaderBytes;
     tensors_ += ",\"" + std::string(name) + "\":{\"dtype\":\"" + std::string(dtype) +
                 "\",\"shape\":" + shape + ",\"data_offsets\":[" + std::to_string(begin) + "," +
                 std::to_string(begin + bytes) + "]}";
-    if (!name.starts_with(kPaddingPrefix))
-      checksums_ += ",\"" + std::string(kTensorChecksumPrefix) + std::string(name) + "\":\"" +
-                    checksum_text(crc) + "\"";
+    if (sink != nullptr) checksums_.emplace_back(name, sink);
     end_ += bytes;
   }
 
   // Zeros up to the next aligned place, as a tensor of their own: the container allows no holes.
   Status pad(File& file) {
-    const int64_t count = (kTensorAlignment - end_ % kTensorAlignment) % kTensorAlignment;
+    const int64_t count = aligned(end_) - end_;
     if (count == 0) return {};
     const std::array<char, kTensorAlignment> zeros{};
     GLOVE_RETURN_IF_ERROR(file.write_at(end_, std::span(zeros).first(static_cast<size_t>(count))));
-    add(std::string(kPaddingPrefix) + std::to_string(paddings_++), "U8", shape_text({count}), count, 0);
+    add(std::string(kPaddingPrefix) + std::to_string(paddings_++), "U8", shape_text({count}), count, nullptr);
     return {};
   }
 
-  // The whole header: length, JSON, spaces.
+  // The whole header: length, JSON, spaces. REQUIRES: all is written.
   std::string header() const {
+    std::string checksums;
+    for (const auto& [name, sink] : checksums_)
+      checksums +=
+          ",\"" + std::string(kTensorChecksumPrefix) + name + "\":\"" + checksum_text(sink->crc()) + "\"";
     std::string text(8, '\0');
     const uint64_t length = kModelHeaderBytes - 8;
     for (size_t i = 0; i < 8; ++i) text[i] = static_cast<char>(length >> (8 * i) & 0xFF);
     text += "{\"__metadata__\":{\"" + std::string(kVersionKey) + "\":\"" + std::to_string(kFormatMajor) +
             "." + std::to_string(kFormatMinor) + "\",\"" + std::string(kHeaderChecksumKey) +
-            "\":\"00000000\"" + checksums_ + "}" + tensors_ + "}";
+            "\":\"00000000\"" + checksums + "}" + tensors_ + "}";
     text.resize(kModelHeaderBytes, ' ');
     const std::string checksum = header_checksum(text);
     return text.replace(text.find("00000000"), 8, checksum);
@@ -108,7 +147,7 @@ class Layout {
 
  private:
   std::string tensors_;
-  std::string checksums_;
+  std::vector<std::pair<std::string, const FileSink*>> checksums_;
   int64_t end_ = kModelHeaderBytes;
   int paddings_ = 0;
 };
@@ -119,37 +158,51 @@ struct ModelWriter::State {
   std::string path;
   std::string temporary_path;
   File file;
-  File spill;  // codes wait here: how long `vectors` gets is not known before the last row
-  FileSink vectors;
-  FileSink codes;
+  File spill;                  // open where codes wait, because how long `vectors` gets is not known
+  std::deque<FileSink> sinks;  // one a tensor
+  WriteBehind writer;
+  FileSink& vectors;
+  FileSink& codes;
   ModelAssembler assembler;
   Layout layout;
 
-  State(std::string final_path, std::string temporary, File output, File codes_file)
+  State(std::string final_path, File output, File codes_file, int64_t expected_rows, int64_t dims)
       : path(std::move(final_path)),
-        temporary_path(std::move(temporary)),
+        temporary_path(output.path()),
         file(std::move(output)),
         spill(std::move(codes_file)),
-        vectors(file, kModelHeaderBytes),
-        codes(spill, 0),
-        assembler(vectors, codes) {}
+        vectors(sinks.emplace_back(writer, file, kModelHeaderBytes,
+                                   expected_rows < 0 ? -1 : vectors_bytes(expected_rows, dims))),
+        codes(sinks.emplace_back(writer, spill.is_open() ? spill : file,
+                                 expected_rows < 0 ? 0 : codes_offset(expected_rows, dims),
+                                 expected_rows < 0 ? -1 : code_bytes(expected_rows, dims), !spill.is_open())),
+        assembler(vectors, codes) {
+    if (expected_rows > 0) assembler.reserve(expected_rows);
+  }
 
   Status add_tensor(std::string_view name, std::string_view dtype, int64_t length,
                     std::span<const char> bytes) {
     GLOVE_RETURN_IF_ERROR(layout.pad(file));
-    FileSink sink(file, layout.end());
+    FileSink& sink = sinks.emplace_back(writer, file, layout.end(), static_cast<int64_t>(bytes.size()));
     GLOVE_RETURN_IF_ERROR(sink.append(bytes));
     GLOVE_RETURN_IF_ERROR(sink.flush());
-    layout.add(name, dtype, shape_text({length}), sink.bytes(), sink.crc());
+    layout.add(name, dtype, shape_text({length}), sink.bytes(), &sink);
     return {};
   }
 
+  // Moves the codes, unless they have been written to the right place.
   Status add_codes(int64_t rows, int64_t dims) {
     GLOVE_RETURN_IF_ERROR(layout.pad(file));
-    GLOVE_RETURN_IF_ERROR(file.copy_from(spill, 0, layout.end(), codes.bytes()));
+    if (!spill.is_open() && codes.begin() < layout.end())
+      return {ErrorCode::kCorrupt, "there are more rows for '" + path + "' than the input promises"};
+    if (spill.is_open() || codes.begin() != layout.end()) {
+      GLOVE_RETURN_IF_ERROR(writer.drain());
+      GLOVE_RETURN_IF_ERROR(
+          file.copy_from(spill.is_open() ? spill : file, codes.begin(), layout.end(), codes.bytes()));
+    }
     layout.add(kCodes, "I8",
                shape_text({tile_count(rows), component_groups(dims), kTileRows, kTileComponents}),
-               codes.bytes(), codes.crc());
+               codes.bytes(), &codes);
     return {};
   }
 };
@@ -160,18 +213,22 @@ ModelWriter::~ModelWriter() {
   if (!state_->temporary_path.empty()) ::unlink(state_->temporary_path.c_str());
 }
 
-Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& path) {
-  const std::string directory = directory_of(path);
-  std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
+Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& path, int64_t expected_rows,
+                                                         int64_t dims) {
+  const std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
   ::unlink(temporary.c_str());  // of an earlier process of this number that was killed
   GLOVE_ASSIGN_OR_RETURN(File file, File::create(temporary));
-  auto spill = File::create_unnamed(directory);
-  if (!spill.ok()) {
-    ::unlink(temporary.c_str());
-    return spill.error();
+  File spill;
+  if (expected_rows < 0) {
+    auto created = File::create_unnamed(directory_of(path));
+    if (!created.ok()) {
+      ::unlink(temporary.c_str());
+      return created.error();
+    }
+    spill = std::move(created).value();
   }
-  return std::unique_ptr<ModelWriter>(new ModelWriter(
-      std::make_unique<State>(path, std::move(temporary), std::move(file), std::move(spill).value())));
+  return std::unique_ptr<ModelWriter>(
+      new ModelWriter(std::make_unique<State>(path, std::move(file), std::move(spill), expected_rows, dims)));
 }
 
 ModelAssembler& ModelWriter::assembler() {
@@ -190,8 +247,7 @@ Status ModelWriter::commit() {
   GLOVE_RETURN_IF_ERROR(state.assembler.finish());
   GLOVE_RETURN_IF_ERROR(state.vectors.flush());
   GLOVE_RETURN_IF_ERROR(state.codes.flush());
-  state.layout.add(kVectors, "F32", shape_text({count, rows.dims()}), state.vectors.bytes(),
-                   state.vectors.crc());
+  state.layout.add(kVectors, "F32", shape_text({count, rows.dims()}), state.vectors.bytes(), &state.vectors);
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kNormsSquared, "F64", count, bytes_of(rows.norms_squared())));
   GLOVE_RETURN_IF_ERROR(state.add_codes(count, rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kScales, "F32", count, bytes_of(rows.scales())));
@@ -203,7 +259,9 @@ Status ModelWriter::commit() {
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kWordOffsets, "I64", count + 1, bytes_of(words.offsets())));
   GLOVE_RETURN_IF_ERROR(
       state.add_tensor(kSortedIds, "I32", count, bytes_of(std::span<const int32_t>(sorted))));
+  GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
+  GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));  // what was announced and not written
   GLOVE_RETURN_IF_ERROR(state.file.flush_to_disk());
   if (std::rename(state.temporary_path.c_str(), state.path.c_str()) != 0)
     return system_error("rename '" + state.temporary_path + "' to", state.path);

@@ -12,10 +12,14 @@ namespace glove {
 
 // Until commit() there is only a temporary file beside `path`, which the destructor removes; commit()
 // makes it durable and puts it in the place of `path` in one step. Memory: the words and about 100 bytes a
-// row. One thread at a time.
+// row. Writes on a thread of its own. One thread at a time may call it.
 class ModelWriter {
  public:
-  static Result<std::unique_ptr<ModelWriter>> create(const std::string& path);
+  // `expected_rows`: how many rows of `dims` components there will be if all goes as the input promises, and
+  // the most there can be; -1: unknown. The codes then go to their place at once, and are moved only if there
+  // are fewer.
+  static Result<std::unique_ptr<ModelWriter>> create(const std::string& path, int64_t expected_rows,
+                                                     int64_t dims);
   ~ModelWriter();
 
   // Where the rows go.

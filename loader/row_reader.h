@@ -71,6 +71,9 @@ class RowReader {
 
   virtual int64_t dims() const = 0;
 
+  // How many rows the file says it has, unchecked; -1 if it does not say.
+  virtual int64_t promised_rows() const = 0;
+
   // Serial half: the file's next piece. False at the end.
   virtual Result<bool> fetch(RawBlock& raw) = 0;
 

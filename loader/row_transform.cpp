@@ -33,16 +33,20 @@ std::string fault_of_vector(const float* x, int64_t dims) {
   return "component " + std::to_string(fault - x + 1) + " is " + (std::isnan(*fault) ? "NaN" : "infinite");
 }
 
-void lower_words(RowBlock& rows, Buffer<char>& bytes) {
+// Puts the words one after another, where whoever takes the rows finds them without walking through the file.
+void gather_words(bool lower, RowBlock& rows, Buffer<char>& bytes) {
   size_t total = 0;
   for (const std::string_view word : rows.words) total += word.size();
   bytes.resize(total);
   char* at = bytes.data();
   for (std::string_view& word : rows.words) {
-    char* const begin = at;
-    for (const char c : word) *at++ = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    word = {begin, word.size()};
+    std::copy(word.begin(), word.end(), at);
+    word = {at, word.size()};
+    at += word.size();
   }
+  if (!lower) return;
+  for (char& c : bytes)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
 }
 
 void keep_subset(const WordSet& subset, int64_t dims, RowBlock& rows) {
@@ -77,10 +81,11 @@ int64_t padded_dims(int64_t dims) {
 
 Status transform_and_derive(const std::string& source, const RowTransform& transform, int64_t dims,
                             RowBlock& rows, DerivedRows& derived) {
-  if (transform.lower) lower_words(rows, derived.word_bytes);
+  gather_words(transform.lower, rows, derived.word_bytes);
   if (transform.subset != nullptr) keep_subset(*transform.subset, dims, rows);
   const size_t count = rows.words.size();
   const auto code_width = static_cast<size_t>(padded_dims(dims));
+  derived.word_hashes.resize(count);
   derived.norms_squared.resize(count);
   derived.scales.resize(count);
   derived.residuals.resize(count);
@@ -100,6 +105,7 @@ Status transform_and_derive(const std::string& source, const RowTransform& trans
       normalize_row(x, dims, norm_squared);
       norm_squared = exact_dot(x, x, dims);
     }
+    derived.word_hashes[row] = WordSet::hash(rows.words[row]);
     derived.norms_squared[row] = norm_squared;
     int8_t* const codes = derived.codes.data() + row * code_width;
     std::fill(codes + code_width - kTileComponents, codes + code_width, int8_t{0});

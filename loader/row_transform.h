@@ -24,8 +24,9 @@ struct DerivedRows {
   Buffer<double> norms_squared;
   Buffer<float> scales;
   Buffer<float> residuals;
-  Buffer<int8_t> codes;     // row by row, not in tiles; zeros past dims
-  Buffer<char> word_bytes;  // behind RowBlock::words where a transform changed them
+  Buffer<int8_t> codes;          // row by row, not in tiles; zeros past dims
+  Buffer<uint32_t> word_hashes;  // WordSet::hash
+  Buffer<char> word_bytes;       // behind RowBlock::words, one after another
 };
 
 // Dimensions with the padding of a row of codes.

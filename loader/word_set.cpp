@@ -1,7 +1,10 @@
 #include "loader/word_set.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
+#include <numeric>
 
 namespace glove {
 namespace {
@@ -11,9 +14,41 @@ uint64_t mix(uint64_t value) {
   return value ^ (value >> 32);
 }
 
+// The first eight bytes as a number that orders as memcmp does; shorter words are padded with zeros.
+uint64_t prefix_of(std::string_view word) {
+  uint64_t prefix = 0;
+  for (size_t i = 0; i < 8; ++i)
+    prefix = prefix << 8 | (i < word.size() ? static_cast<unsigned char>(word[i]) : 0u);
+  return prefix;
+}
+
+// A word's first eight bytes, and its id.
+struct Key {
+  uint64_t prefix;
+  int32_t id;
+};
+
+// Sorts by the prefix alone, one byte at a time from the last.
+void sort_by_prefix(std::vector<Key>& keys) {
+  constexpr int kDigits = 8;
+  std::vector<std::array<uint32_t, 256>> counts(kDigits);
+  for (const Key& key : keys)
+    for (int digit = 0; digit < kDigits; ++digit)
+      ++counts[static_cast<size_t>(digit)][key.prefix >> (8 * digit) & 0xFF];
+  std::vector<Key> sorted(keys.size());
+  for (int digit = 0; digit < kDigits; ++digit) {
+    auto& places = counts[static_cast<size_t>(digit)];
+    std::exclusive_scan(places.begin(), places.end(), places.begin(), uint32_t{0});
+    for (const Key& key : keys) sorted[places[key.prefix >> (8 * digit) & 0xFF]++] = key;
+    keys.swap(sorted);
+  }
+}
+
+}  // namespace
+
 // Of words from a file, not from an adversary on a network: speed over unpredictability. The probe
 // length is bounded by the table's half-emptiness for all but crafted input.
-uint32_t hash_of(std::string_view word) {
+uint32_t WordSet::hash(std::string_view word) {
   uint64_t hash = mix(word.size());
   size_t i = 0;
   for (; i + 8 <= word.size(); i += 8) {
@@ -27,16 +62,6 @@ uint32_t hash_of(std::string_view word) {
   return static_cast<uint32_t>(hash ^ (hash >> 29));
 }
 
-// The first eight bytes as a number that orders as memcmp does; shorter words are padded with zeros.
-uint64_t prefix_of(std::string_view word) {
-  uint64_t prefix = 0;
-  for (size_t i = 0; i < 8; ++i)
-    prefix = prefix << 8 | (i < word.size() ? static_cast<unsigned char>(word[i]) : 0u);
-  return prefix;
-}
-
-}  // namespace
-
 size_t WordSet::find_slot(std::string_view target, uint32_t hash) const {
   const size_t mask = slots_.size() - 1;
   size_t slot = hash & mask;
@@ -45,8 +70,8 @@ size_t WordSet::find_slot(std::string_view target, uint32_t hash) const {
   return slot;
 }
 
-void WordSet::grow() {
-  std::vector<Slot> old(std::max<size_t>(1024, slots_.size() * 2));
+void WordSet::rehash(size_t slots) {
+  std::vector<Slot> old(slots);
   old.swap(slots_);
   const size_t mask = slots_.size() - 1;
   for (const Slot& entry : old) {
@@ -57,9 +82,14 @@ void WordSet::grow() {
   }
 }
 
-bool WordSet::insert(std::string_view target) {
-  if (2 * (offsets_.size() + 1) > slots_.size()) grow();
-  const uint32_t hash = hash_of(target);
+void WordSet::reserve(int64_t words) {
+  const size_t slots = std::bit_ceil(2 * (static_cast<size_t>(words) + 1));
+  if (slots > slots_.size()) rehash(slots);
+  offsets_.reserve(static_cast<size_t>(words) + 1);
+}
+
+bool WordSet::insert(std::string_view target, uint32_t hash) {
+  if (2 * (offsets_.size() + 1) > slots_.size()) rehash(std::max<size_t>(1024, slots_.size() * 2));
   const size_t slot = find_slot(target, hash);
   if (slots_[slot].id >= 0) return false;
   bytes_.insert(bytes_.end(), target.begin(), target.end());
@@ -68,25 +98,21 @@ bool WordSet::insert(std::string_view target) {
   return true;
 }
 
-void WordSet::prefetch(std::string_view target) const {
-  if (!slots_.empty()) __builtin_prefetch(&slots_[hash_of(target) & (slots_.size() - 1)]);
-}
-
 bool WordSet::contains(std::string_view target) const {
-  return !slots_.empty() && slots_[find_slot(target, hash_of(target))].id >= 0;
+  return !slots_.empty() && slots_[find_slot(target, hash(target))].id >= 0;
 }
 
 std::vector<int32_t> WordSet::sorted_ids() const {
-  struct Key {
-    uint64_t prefix;
-    int32_t id;
-  };
   std::vector<Key> keys(static_cast<size_t>(size()));
   for (size_t i = 0; i < keys.size(); ++i)
     keys[i] = {prefix_of(word(static_cast<int64_t>(i))), static_cast<int32_t>(i)};
-  std::sort(keys.begin(), keys.end(), [this](const Key& a, const Key& b) {
-    return a.prefix != b.prefix ? a.prefix < b.prefix : word(a.id) < word(b.id);
-  });
+  sort_by_prefix(keys);
+  for (auto run = keys.begin(); run != keys.end();) {
+    const auto end = std::find_if(run, keys.end(), [&](const Key& key) { return key.prefix != run->prefix; });
+    if (end - run > 1)
+      std::sort(run, end, [this](const Key& a, const Key& b) { return word(a.id) < word(b.id); });
+    run = end;
+  }
   std::vector<int32_t> ids(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) ids[i] = keys[i].id;
   return ids;

@@ -13,11 +13,19 @@ class WordSet {
  public:
   WordSet() : offsets_{0} {}
 
+  // A word's hash, for insert() and prefetch(): it can be computed ahead, on another thread.
+  static uint32_t hash(std::string_view word);
+
   // True if the word was not there yet; it then has the id size() - 1.
-  bool insert(std::string_view word);
+  bool insert(std::string_view word, uint32_t hash);
+  bool insert(std::string_view word) { return insert(word, hash(word)); }
   bool contains(std::string_view word) const;
-  // Brings what insert(word) will look at first into the cache. Worth calling a few words ahead.
-  void prefetch(std::string_view word) const;
+  // Brings what insert() of this hash will look at first into the cache. Worth calling a few words ahead.
+  void prefetch(uint32_t hash) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+  }
+  // Makes room for this many words.
+  void reserve(int64_t words);
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   std::string_view word(int64_t id) const {
     const auto begin = static_cast<size_t>(offsets_[static_cast<size_t>(id)]);
@@ -36,7 +44,7 @@ class WordSet {
     int32_t id = -1;
   };
   size_t find_slot(std::string_view word, uint32_t hash) const;
-  void grow();
+  void rehash(size_t slots);
 
   std::vector<char> bytes_;
   std::vector<int64_t> offsets_;

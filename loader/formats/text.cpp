@@ -63,6 +63,7 @@ class TextReader final : public RowReader {
   }
 
   int64_t dims() const override { return layout_.numbers - layout_.leading_numbers; }
+  int64_t promised_rows() const override { return layout_.expected_rows; }
   int64_t file_position() const override { return stream_->file_position(); }
 
   Result<bool> fetch(RawBlock& raw) override {

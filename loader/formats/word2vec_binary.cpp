@@ -20,6 +20,7 @@ class Word2vecBinaryReader final : public RowReader {
   }
 
   int64_t dims() const override { return header_.dims; }
+  int64_t promised_rows() const override { return header_.rows; }
   int64_t file_position() const override { return stream_->file_position(); }
 
   Result<bool> fetch(RawBlock& raw) override {
@@ -65,7 +66,7 @@ class Word2vecBinaryReader final : public RowReader {
   }
 
  private:
-  static constexpr size_t kBlockBytes = size_t{1} << 20;
+  static constexpr size_t kBlockBytes = size_t{1} << 18;
 
   static size_t header_bytes(const RawBlock& raw) {
     return static_cast<size_t>(std::find(raw.bytes.begin(), raw.bytes.end(), '\n') - raw.bytes.begin()) + 1;

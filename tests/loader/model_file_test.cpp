@@ -65,5 +65,29 @@ TEST(ModelFile, HoldsTheSameModelAsTheTextItCameFrom) {
   }
 }
 
+// A header that promises rows lets the codes be written where they belong before the last row is read; rows
+// that are left out move them, in one file.
+TEST(ModelFile, IsTheSameWhetherTheRowsWerePromisedOrNot) {
+  GLOVE_TRACE_SEED();
+  const TemporaryDirectory directory;
+  for (const auto& [rows, dims] : {std::pair{1, 1}, {33, 5}, {20000, 65}}) {
+    const std::string content = random_text(rows, dims);
+    const std::string unknown = directory.write("unknown.txt", content);
+    const std::string promised =
+        directory.write("promised.vec", std::to_string(rows) + " " + std::to_string(dims) + "\n" + content);
+    for (const int64_t top : {0, 1, 40, 19999}) {
+      ConvertOptions options;
+      options.top = top;
+      const std::string a = directory.path("a.safetensors");
+      const std::string b = directory.path("b.safetensors");
+      ASSERT_TRUE(convert(unknown, a, options).ok());
+      const auto report = convert(promised, b, options);
+      ASSERT_TRUE(report.ok()) << report.error().message;
+      EXPECT_EQ(report.value().format, "word2vec-text");
+      EXPECT_TRUE(TemporaryDirectory::read(a) == TemporaryDirectory::read(b)) << rows << " " << top;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace glove
