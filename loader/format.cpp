@@ -10,22 +10,52 @@ namespace {
 
 // The order matters: a format whose sniff asks for more stands before one that asks for less.
 constexpr Format kFormats[] = {
-    {"glove-model", "a model file of glove-convert", sniff_glove_model, open_glove_model},
-    {"safetensors", "a matrix in a safetensors file, and a word list", sniff_safetensors, open_safetensors},
-    {"numpy", "a matrix in a .npy file, and a word list", sniff_numpy, open_numpy},
-    {"word2vec-binary", "word2vec binary", sniff_word2vec_binary, open_word2vec_binary},
-    {"word2vec-text", "word2vec text, fastText .vec: a header, then word v1 ... vd", sniff_word2vec_text,
-     open_word2vec_text},
-    {"norm-text", "text: word norm v1 ... vd", sniff_norm_text, open_norm_text},
-    {"glove-text", "GloVe text: word v1 ... vd", sniff_glove_text, open_glove_text},
-    {"norm-binary", "float32: norm v1 ... vd for each word of a word list", sniff_norm_binary,
+    {"glove-model", "a model file of glove-convert", false, false, sniff_glove_model, open_glove_model},
+    {"safetensors", "a matrix in a safetensors file, and a word list", true, true, sniff_safetensors,
+     open_safetensors},
+    {"numpy", "a matrix in a .npy file, and a word list", true, false, sniff_numpy, open_numpy},
+    {"word2vec-binary", "word2vec binary", false, false, sniff_word2vec_binary, open_word2vec_binary},
+    {"word2vec-text", "word2vec text, fastText .vec: a header, then word v1 ... vd", false, false,
+     sniff_word2vec_text, open_word2vec_text},
+    {"norm-text", "text: word norm v1 ... vd", false, false, sniff_norm_text, open_norm_text},
+    {"glove-text", "GloVe text: word v1 ... vd", false, false, sniff_glove_text, open_glove_text},
+    {"norm-binary", "float32: norm v1 ... vd for each word of a word list", true, false, sniff_norm_binary,
      open_norm_binary},
 };
 
-std::string format_names() {
+// The names of the formats for which `has` holds.
+template <class Predicate>
+std::string format_names(const Predicate& has) {
   std::string names;
-  for (const Format& format : kFormats) names += (names.empty() ? "" : ", ") + std::string(format.name);
+  for (const Format& format : kFormats)
+    if (has(format)) names += (names.empty() ? "" : ", ") + std::string(format.name);
   return names;
+}
+
+std::string format_names() {
+  return format_names([](const Format&) { return true; });
+}
+
+const Format* find_by_content(const Input& input, const ReadOptions& options) {
+  for (const Format& format : kFormats)
+    if (format.sniff(input, options)) return &format;
+  return nullptr;
+}
+
+// An option that would be ignored is an error: whoever gave it expects something of it.
+Status check_options(const std::string& path, const Format& format, const ReadOptions& options) {
+  const auto useless = [&](const std::string& option, const std::string& takers) {
+    return Error{ErrorCode::kInvalidArgument, path + ": it is read as " + std::string(format.name) +
+                                                  ", which takes no " + option +
+                                                  "; leave it out (it is for " + takers + ")"};
+  };
+  if (!options.words_path.empty() && !format.takes_words)
+    return useless("word list (--vocabulary of glove-convert, \"words\" of glove_load)",
+                   format_names([](const Format& other) { return other.takes_words; }));
+  if (!options.tensor.empty() && !format.takes_tensor)
+    return useless("tensor (--tensor of glove-convert, \"tensor\" of glove_load)",
+                   format_names([](const Format& other) { return other.takes_tensor; }));
+  return {};
 }
 
 }  // namespace
@@ -35,18 +65,21 @@ std::span<const Format> formats() {
 }
 
 Result<const Format*> find_format(const Input& input, const ReadOptions& options) {
-  if (!options.format.empty()) {
-    const auto* const named =
-        std::find_if(std::begin(kFormats), std::end(kFormats),
-                     [&](const Format& format) { return format.name == options.format; });
-    if (named != std::end(kFormats)) return named;
-    return Error{ErrorCode::kInvalidArgument,
-                 "there is no format '" + options.format + "'; there are " + format_names()};
+  const Format* format = nullptr;
+  if (options.format.empty()) {
+    format = find_by_content(input, options);
+    if (format == nullptr)
+      return Error{ErrorCode::kCorrupt,
+                   input.path() + ": offset 0: the content is of no known format (" + format_names() + ")"};
+  } else {
+    format = std::find_if(std::begin(kFormats), std::end(kFormats),
+                          [&](const Format& named) { return named.name == options.format; });
+    if (format == std::end(kFormats))
+      return Error{ErrorCode::kInvalidArgument,
+                   "there is no format '" + options.format + "'; there are " + format_names()};
   }
-  for (const Format& format : kFormats)
-    if (format.sniff(input, options)) return &format;
-  return Error{ErrorCode::kCorrupt,
-               input.path() + ": offset 0: the content is of no known format (" + format_names() + ")"};
+  GLOVE_RETURN_IF_ERROR(check_options(input.path(), *format, options));
+  return format;
 }
 
 }  // namespace glove

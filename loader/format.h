@@ -18,6 +18,8 @@ namespace glove {
 struct Format {
   std::string_view name;         // as --format takes it
   std::string_view description;  // one line for --help
+  bool takes_words;              // which ReadOptions have a meaning for it; find_format() refuses the others
+  bool takes_tensor;
   // Whether the input looks like this format. Called in the table's order; the first that says yes reads.
   bool (*sniff)(const Input& input, const ReadOptions& options);
   Result<std::unique_ptr<RowReader>> (*open)(const Input& input, const ReadOptions& options);
@@ -25,7 +27,8 @@ struct Format {
 
 std::span<const Format> formats();
 
-// The format that options.format names, or that the content shows. Errors list the formats there are.
+// The format that options.format names, or that the content shows. Errors list the formats there are, or name
+// the option that the format has no use for.
 Result<const Format*> find_format(const Input& input, const ReadOptions& options);
 
 }  // namespace glove

@@ -14,9 +14,14 @@
 namespace glove {
 namespace {
 
-Result<ModelPtr> read_to_heap(const Input& input, const OpenOptions& options) {
-  GLOVE_ASSIGN_OR_RETURN(const Format* const format, find_format(input, options.read));
-  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format->open(input, options.read));
+Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const OpenOptions& options) {
+  if (options.verify)
+    return Error{ErrorCode::kInvalidArgument,
+                 input.path() +
+                     (format.name == "glove-model"
+                          ? ": a compressed model file cannot be verified; decompress it first"
+                          : ": only a model file can be verified, and this is " + std::string(format.name))};
+  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format.open(input, options.read));
   PipelineOptions pipeline;
   pipeline.threads = options.threads;
   pipeline.progress = options.progress;
@@ -31,19 +36,10 @@ Result<ModelPtr> read_to_heap(const Input& input, const OpenOptions& options) {
   Model::Source source;
   source.path = input.path();
   source.file_bytes = input.file_bytes();
-  source.format = format->name;
+  source.format = format.name;
   source.duplicates = assembler.counts().duplicates;
   source.invalid_utf8 = assembler.counts().invalid_utf8;
   return std::move(model).finish(std::move(source));
-}
-
-// A plain safetensors file with our tensors is mapped, whatever else it could be read as.
-Result<bool> is_plain_model_file(const Input& input) {
-  if (!input.is_plain() || !looks_like_safetensors({input.sample().data(), input.sample().size()}))
-    return false;
-  GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header,
-                         read_safetensors_header(input.path(), *input.file()));
-  return is_model_file(header);
 }
 
 }  // namespace
@@ -51,15 +47,11 @@ Result<bool> is_plain_model_file(const Input& input) {
 Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options) {
   const ScopedFloatEnvironment environment;
   GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path));
-  if (options.read.format.empty() || options.read.format == "glove-model") {
-    GLOVE_ASSIGN_OR_RETURN(const bool is_model, is_plain_model_file(input));
-    if (is_model) {
-      GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(path, input.file(), options.threads));
-      if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*model, options.progress));
-      return model;
-    }
-  }
-  return read_to_heap(input, options);
+  GLOVE_ASSIGN_OR_RETURN(const Format* const format, find_format(input, options.read));
+  if (format->name != "glove-model" || !input.is_plain()) return read_to_heap(input, *format, options);
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(path, input.file(), options.threads));
+  if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*model, options.progress));
+  return model;
 }
 
 }  // namespace glove

@@ -17,7 +17,8 @@ using ProgressCallback = std::function<bool(int64_t bytes_done, int64_t bytes_to
 
 struct OpenOptions {
   int threads = 0;            // for parsing; 0 = the cores this process may use
-  bool verify = false;        // check every tensor's checksum and invariant (one pass over the data)
+  bool verify = false;        // check every tensor's checksum and invariant (one pass over the data);
+                              // an error unless it is a model file, not compressed
   ProgressCallback progress;  // may be empty
   ReadOptions read;
 };

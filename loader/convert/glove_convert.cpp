@@ -57,7 +57,8 @@ Exit status: 0 done, 1 failed (one line on standard error says why; OUT is as it
 void describe_arguments(CLI::App& app, Arguments& arguments) {
   glove::ConvertOptions& convert = arguments.convert;
   app.add_option("IN", arguments.input, "The file to read: any format below")->required();
-  app.add_option("OUT", arguments.output, "The model file to write, such as glove.safetensors");
+  CLI::Option* const output =
+      app.add_option("OUT", arguments.output, "The model file to write, such as glove.safetensors");
   app.add_option("--format", convert.read.format, "Read IN as this format, whatever its content looks like");
   app.add_option("--vocabulary", convert.read.words_path,
                  "The words of IN, one a line, where IN holds only vectors")
@@ -66,17 +67,20 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->type_name("NAME");
   app.add_option("--top", convert.top, "Keep the first N words, which are the most frequent in most files")
       ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, INT64_MAX));
+      ->check(CLI::Range(int64_t{1}, INT64_MAX))
+      ->needs(output);
   app.add_option("--words", convert.subset_path, "Keep only the words of this list, one a line")
-      ->type_name("FILE");
-  app.add_flag("--lower", convert.lower, "Make A-Z in words a-z; of words that become equal the first stays");
-  app.add_flag("--normalize", convert.normalize, "Divide each vector by its length");
+      ->type_name("FILE")
+      ->needs(output);
+  app.add_flag("--lower", convert.lower, "Make A-Z in words a-z; of words that become equal the first stays")
+      ->needs(output);
+  app.add_flag("--normalize", convert.normalize, "Divide each vector by its length")->needs(output);
   app.add_option("--threads", convert.threads, "Threads to use; 0: the cores there are")
       ->check(CLI::Range(0, 1024));
   app.add_flag(
       "--verify", arguments.verify,
       "Check IN, a model file, whole: checksums and contents. With OUT: check OUT when it is written");
-  app.add_flag("--info", arguments.info, "Print what IN is")->excludes("OUT");
+  app.add_flag("--info", arguments.info, "Print what IN is")->excludes(output);
   app.add_flag("-q,--quiet", arguments.quiet, "Print nothing but errors");
   app.set_version_flag("--version", fmt::format("glove-convert {} ({})", GLOVE_VERSION, GLOVE_GIT_DESCRIBE));
   app.footer(footer());
@@ -96,18 +100,17 @@ auto with_progress(const Arguments& arguments, const std::string& title, const W
   });
 }
 
-int verify(const Arguments& arguments, const std::string& path) {
+int verify(const Arguments& arguments, const std::string& path, const glove::ReadOptions& read) {
   const auto result = with_progress(arguments, "verifying " + file_name(path), [&](const auto& progress) {
     glove::OpenOptions options;
     options.verify = true;
     options.progress = progress;
-    options.read.format = "glove-model";
+    options.threads = arguments.convert.threads;
+    options.read = read;
+    if (read.format.empty()) options.read.format = "glove-model";
     return glove::open_model(path, options);
   });
   if (!result.ok()) return fail(result.error());
-  if (!result.value()->source().map)
-    return fail({glove::ErrorCode::kInvalidArgument,
-                 path + ": a compressed model file cannot be verified; decompress it first"});
   if (!arguments.quiet)
     fmt::print(stderr, "{}: verified, {} words, {} dimensions\n", path, result.value()->words(),
                result.value()->dims());
@@ -160,7 +163,7 @@ int convert(Arguments& arguments) {
   if (!result.ok()) return fail(result.error());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (!arguments.quiet) print_report(arguments, result.value(), seconds.count());
-  return arguments.verify ? verify(arguments, arguments.output) : kSuccess;
+  return arguments.verify ? verify(arguments, arguments.output, {}) : kSuccess;
 }
 
 int run(int argc, char** argv) {
@@ -176,7 +179,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   if (arguments.info) return info(arguments);
-  if (arguments.output.empty()) return verify(arguments, arguments.input);
+  if (arguments.output.empty()) return verify(arguments, arguments.input, arguments.convert.read);
   return convert(arguments);
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "loader/format.h"
 #include "loader/model_format.h"
 #include "loader/open.h"
 
@@ -73,8 +74,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const MemoryFile words("the\nof\nnew york\n");
   glove::OpenOptions options;
   options.threads = 1;
-  options.verify = size % 2 == 0;
-  options.read.words_path = words.path();
+  options.verify = kFormat == "glove-model" && size % 2 == 0;
+  for (const glove::Format& format : glove::formats())
+    if (kFormat == format.name && format.takes_words) options.read.words_path = words.path();
   if (kFormat != "wrapped") options.read.format = kFormat;
   const auto model = glove::open_model(file.path(), options);
   if (model.ok()) {

@@ -196,6 +196,51 @@ TEST_F(BadInput, VerifyFindsAFlippedByteOfTheDataAndSaysWhere) {
             bad + ": the tensor 'vectors' is damaged: its checksum ");
 }
 
+TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
+  const std::string text = directory_.write("in.txt", "a 1 2 3\nb 3 4 5\n");
+  const std::string model = directory_.path("m.safetensors");
+  ASSERT_TRUE(convert(text, model, {}).ok());
+  const auto expect = [&](const std::string& path, const OpenOptions& options, const std::string& message) {
+    const auto opened = open_model(path, options);
+    ASSERT_FALSE(opened.ok()) << message;
+    EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(opened.error().message, path + ": " + message);
+    if (options.verify) return;
+    ConvertOptions same;
+    same.read = options.read;
+    EXPECT_EQ(convert(path, directory_.path("out"), same).error().message, path + ": " + message);
+  };
+  OpenOptions tensor;
+  tensor.read.tensor = "vectors";
+  OpenOptions words;
+  words.read.words_path = text;
+  const std::string no_tensor =
+      ", which takes no tensor (--tensor of glove-convert, \"tensor\" of glove_load); leave it out (it is "
+      "for "
+      "safetensors)";
+  const std::string no_words =
+      ", which takes no word list (--vocabulary of glove-convert, \"words\" of glove_load); leave it out (it "
+      "is "
+      "for safetensors, numpy, norm-binary)";
+  expect(model, tensor, "it is read as glove-model" + no_tensor);
+  expect(model, words, "it is read as glove-model" + no_words);
+  expect(text, tensor, "it is read as glove-text" + no_tensor);
+  expect(text, words, "it is read as glove-text" + no_words);
+  words.read.format = "glove-model";
+  expect(model, words, "it is read as glove-model" + no_words);
+  OpenOptions verify;
+  verify.verify = true;
+  expect(text, verify, "only a model file can be verified, and this is glove-text");
+  const std::string packed = directory_.write("m.gz", gzipped(directory_, TemporaryDirectory::read(model)));
+  expect(packed, verify, "a compressed model file cannot be verified; decompress it first");
+  // A model file's matrix read as any other's has a use for both.
+  tensor.read.format = "safetensors";
+  tensor.read.words_path = directory_.write("words", "x\ny\n");
+  const auto matrix = open_model(model, tensor);
+  ASSERT_TRUE(matrix.ok()) << matrix.error().message;
+  EXPECT_EQ(matrix.value()->vocabulary().word(0), "x");
+}
+
 TEST_F(BadInput, AReaderStopsWhenItsProgressCallbackSaysSo) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += std::to_string(i) + " 1 2 3\n";
