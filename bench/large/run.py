@@ -10,10 +10,10 @@ import time
 
 import numpy
 
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from common import MemoryLimit, commit, forget_cached_pages, write_results
+
 BUILD = os.environ["BUILD"]
 FOLDER = "build/large"
-BEGIN, END = "<!-- large: begin -->", "<!-- large: end -->"
 LIMIT = 1_000_000_000  # bytes of memory that a process must do with
 
 # Runs in a fresh process: opens MODEL, asks, and prints its times and its memory as JSON.
@@ -74,43 +74,6 @@ def convert(source, model):
     return time.perf_counter() - start
 
 
-class MemoryLimit:
-    """A memory cgroup of its own for a child process, with no swap to flee to. `path` is None where this user may
-    make none."""
-
-    def __init__(self, limit):
-        self.path = None
-        for root, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-            path = f"{root}/glove-bench-{os.getpid()}"
-            try:
-                os.mkdir(path)
-            except OSError:
-                continue
-            try:
-                with open(f"{path}/{name}", "w") as file:
-                    file.write(str(limit))
-                self.path = path
-                return
-            except OSError:
-                os.rmdir(path)
-
-    def enter(self):
-        with open(self.path + "/cgroup.procs", "w") as file:
-            file.write(str(os.getpid()))
-
-    def close(self):
-        if self.path:
-            os.rmdir(self.path)
-
-
-def forget_cached_pages(path):
-    """So that the pages of a file are read again, and counted for whoever reads them."""
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(descriptor)
-
-
 def ask(model, threads, enter=None):
     done = subprocess.run([sys.executable, "-c", QUERIES, model, str(threads)], check=True, capture_output=True,
                           text=True, preexec_fn=enter)
@@ -142,8 +105,7 @@ def section(seen):
                    f" {held['first_ms']:,.0f} ms, which\nreads the codes from disk, and the following ones in {held['warm_ms']:.1f} ms.")
     else:
         limited = "(No memory cgroup could be made here, so the run with 1 GB of memory was left out.)"
-    return f"""{BEGIN}
-## A model of {seen['rows']:,} x {seen['dims']}
+    return f"""## A model of {seen['rows']:,} x {seen['dims']}
 
 `bench/large.sh`, {seen['date']}, commit {seen['commit']}, {seen['threads']} threads, load of the machine {seen['load']:.1f}; {seen['bytes'] / 1e9:.1f} GB
 on disk, converted in {seen['convert_s']:.0f} s. Random rows around 1,000 centres. All numbers: data/large.json.
@@ -161,23 +123,7 @@ on disk, converted in {seen['convert_s']:.0f} s. Random rows around 1,000 centre
 
 {limited} The scan touches the codes
 and a few rows, never the whole float32 matrix of {seen['rows'] * seen['dims'] * 4 / 1e9:.1f} GB.
-{END}
 """
-
-
-def write(seen):
-    os.makedirs(os.path.join(HERE, "data"), exist_ok=True)
-    with open(os.path.join(HERE, "data", "large.json"), "w") as file:
-        json.dump(seen, file, indent=1)
-        file.write("\n")
-    path = os.path.join(HERE, "RESULTS.md")
-    text = open(path).read() if os.path.exists(path) else "# Results\n"
-    if BEGIN in text:
-        text = text[: text.index(BEGIN)] + section(seen) + text[text.index(END) + len(END) + 1 :]
-    else:
-        text = text.rstrip("\n") + "\n\n" + section(seen)
-    with open(path, "w") as file:
-        file.write(text)
 
 
 def main():
@@ -200,10 +146,8 @@ def main():
         write_word2vec(source, 20_000, options.dims)
         convert(source, small)
         ask(model, options.threads)  # into the page cache
-        commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True,
-                                text=True, check=False).stdout.strip()
         seen = {
-            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "commit": commit, "rows": options.rows,
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "commit": commit(), "rows": options.rows,
             "dims": options.dims, "threads": options.threads, "bytes": os.path.getsize(model),
             "load": os.getloadavg()[0], "convert_s": convert_s, "small": ask(small, options.threads),
             "large": ask(model, options.threads), "bare_read_ms": bare_read(model, options.threads),
@@ -211,7 +155,7 @@ def main():
         }
         print(section(seen))
         if not options.no_write:
-            write(seen)
+            write_results("large", seen, section(seen))
     finally:
         if not options.keep:
             shutil.rmtree(FOLDER)

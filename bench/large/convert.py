@@ -1,0 +1,114 @@
+"""Makes a large text, converts it, and writes what that took. Called by bench/convert_large.sh."""
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+from common import MemoryLimit, commit, forget_cached_pages, write_results
+
+BUILD = os.environ["BUILD"]
+FOLDER = "build/convert_large"
+LIMIT = 1_000_000_000  # bytes of memory that a conversion must do with
+PIECE = 30  # numbers that are made together
+
+# Runs a command in a fresh process that does nothing else: its time, and the peak of its resident memory.
+MEASURE = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True)
+seconds = time.perf_counter() - start
+print(json.dumps({"seconds": seconds, "resident": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024}))
+"""
+
+
+def write_text(path, rows, dims):
+    """GloVe text of random rows: each draws from 4,096 pieces of PIECE random numbers, which is fast and no row twice."""
+    numbers = lambda count: "".join(" %.5g" % random.gauss(0, 0.4) for _ in range(count)).encode()
+    pieces = [numbers(PIECE) for _ in range(4096)]
+    rest = [numbers(dims % PIECE) for _ in range(4096)]
+    with open(path, "wb", buffering=1 << 20) as file:
+        for row in range(rows):
+            file.write(b"w%07d" % row)
+            file.write(b"".join(random.choices(pieces, k=dims // PIECE)))
+            file.write(random.choice(rest))
+            file.write(b"\n")
+
+
+def run(text, model, enter=None):
+    done = subprocess.run([sys.executable, "-c", MEASURE, BUILD + "/glove-convert", "--quiet", text, model], check=True,
+                          stdout=subprocess.PIPE, text=True, preexec_fn=enter)
+    return json.loads(done.stdout)
+
+
+def run_within_limit(text, model):
+    """The same in a memory cgroup of LIMIT bytes with nothing of the text cached, or None where none can be made."""
+    limit = MemoryLimit(LIMIT)
+    try:
+        if limit.path is None:
+            return None
+        forget_cached_pages(text)
+        return {**run(text, model, limit.enter), "group_peak": limit.peak()}
+    finally:
+        limit.close()
+
+
+def section(seen):
+    free, held = seen["free"], seen["held"]
+    per_row = (free["resident"]) / seen["rows"]
+    if held:
+        limited = f"""In a memory cgroup of {LIMIT / 1e9:.0f} GB, where the cached pages of both files count too but can be taken back, and with
+nothing of the text cached, it takes {held['seconds']:.1f} s and {held['resident'] / 1e6:,.0f} MB; the model file is the same, byte for byte."""
+    else:
+        limited = "(No memory cgroup could be made here, so the run within 1 GB was left out.)"
+    return f"""## Converting {seen['text_bytes'] / 1e9:.1f} GB of text
+
+`bench/convert_large.sh`, {seen['date']}, commit {seen['commit']}, {seen['threads']} threads, load of the machine {seen['load']:.1f} before;
+{seen['rows']:,} x {seen['dims']} random rows of GloVe text, the size of the 840B file, to a model file of {seen['model_bytes'] / 1e9:.1f} GB.
+All numbers: data/convert_large.json.
+
+The conversion takes {free['seconds']:.1f} s, fsync included, and has {free['resident'] / 1e6:,.0f} MB of memory at most, {per_row:.0f} bytes a row. It
+maps neither file, so this is memory of its own: what is kept of each row until the end, and a few blocks.
+{limited}
+"""
+
+
+def same_bytes(a, b):
+    return subprocess.run(["cmp", "--quiet", a, b], check=False).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/convert_large.sh")
+    parser.add_argument("--rows", type=int, default=2_196_016)
+    parser.add_argument("--dims", type=int, default=300)
+    parser.add_argument("--no-write", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    os.makedirs(FOLDER, exist_ok=True)
+    try:
+        text, model, second = (FOLDER + name for name in ("/large.txt", "/large.safetensors", "/second.safetensors"))
+        if not os.path.exists(text):
+            write_text(text, options.rows, options.dims)
+        seen = {
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "commit": commit(), "rows": options.rows,
+            "dims": options.dims, "threads": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0],
+            "text_bytes": os.path.getsize(text), "free": run(text, model), "held": run_within_limit(text, second),
+            "model_bytes": os.path.getsize(model),
+        }
+        if seen["held"] and not same_bytes(model, second):
+            sys.exit("bench/convert_large.sh: the model file made within the limit differs")
+        print(json.dumps(seen, indent=1))
+        print(section(seen))
+        if not options.no_write:
+            write_results("convert_large", seen, section(seen))
+        if max(seen[name]["resident"] for name in ("free", "held") if seen[name]) > LIMIT:
+            sys.exit("bench/convert_large.sh: it took more than 1 GB")
+    finally:
+        if not options.keep:
+            shutil.rmtree(FOLDER)
+
+
+main()
