@@ -5,6 +5,9 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <utility>
+
+#include "loader/parallel.h"
 
 namespace glove {
 namespace {
@@ -28,19 +31,17 @@ struct Key {
   int32_t id;
 };
 
-// Sorts by the prefix alone, one byte at a time from the last.
-void sort_by_prefix(std::vector<Key>& keys) {
-  constexpr int kDigits = 8;
-  std::vector<std::array<uint32_t, 256>> counts(kDigits);
+// Sorts by the prefix alone, one byte at a time from the last. `spare` has room for as many.
+void sort_by_prefix(std::span<Key> keys, std::span<Key> spare) {
+  constexpr size_t kDigits = 8;
+  std::array<std::array<uint32_t, 256>, kDigits> places{};
   for (const Key& key : keys)
-    for (int digit = 0; digit < kDigits; ++digit)
-      ++counts[static_cast<size_t>(digit)][key.prefix >> (8 * digit) & 0xFF];
-  std::vector<Key> sorted(keys.size());
-  for (int digit = 0; digit < kDigits; ++digit) {
-    auto& places = counts[static_cast<size_t>(digit)];
-    std::exclusive_scan(places.begin(), places.end(), places.begin(), uint32_t{0});
-    for (const Key& key : keys) sorted[places[key.prefix >> (8 * digit) & 0xFF]++] = key;
-    keys.swap(sorted);
+    for (size_t digit = 0; digit < kDigits; ++digit) ++places[digit][key.prefix >> (8 * digit) & 0xFF];
+  for (size_t digit = 0; digit < kDigits; ++digit) {
+    auto& place = places[digit];
+    std::exclusive_scan(place.begin(), place.end(), place.begin(), uint32_t{0});
+    for (const Key& key : keys) spare[place[key.prefix >> (8 * digit) & 0xFF]++] = key;
+    std::swap(keys, spare);
   }
 }
 
@@ -103,18 +104,42 @@ bool WordSet::contains(std::string_view target) const {
 }
 
 std::vector<int32_t> WordSet::sorted_ids() const {
+  constexpr int64_t kPieceWords = 50'000;  // worth a thread
+  const auto before = [this](const Key& a, const Key& b) {
+    return a.prefix != b.prefix ? a.prefix < b.prefix : word(a.id) < word(b.id);
+  };
+  const int64_t pieces = std::min<int64_t>(usable_cores(), size() / kPieceWords + 1);
+  const auto begin_of = [&](int64_t piece) { return size() * std::min(piece, pieces) / pieces; };
   std::vector<Key> keys(static_cast<size_t>(size()));
-  for (size_t i = 0; i < keys.size(); ++i)
-    keys[i] = {prefix_of(word(static_cast<int64_t>(i))), static_cast<int32_t>(i)};
-  sort_by_prefix(keys);
-  for (auto run = keys.begin(); run != keys.end();) {
-    const auto end = std::find_if(run, keys.end(), [&](const Key& key) { return key.prefix != run->prefix; });
-    if (end - run > 1)
-      std::sort(run, end, [this](const Key& a, const Key& b) { return word(a.id) < word(b.id); });
-    run = end;
-  }
+  std::vector<Key> spare(keys.size());
+  run_in_parallel(0, pieces, [&](int64_t first, int64_t last) {
+    for (int64_t piece = first; piece < last; ++piece) {
+      const int64_t begin = begin_of(piece);
+      const int64_t end = begin_of(piece + 1);
+      for (int64_t id = begin; id < end; ++id)
+        keys[static_cast<size_t>(id)] = {prefix_of(word(id)), static_cast<int32_t>(id)};
+      const auto count = static_cast<size_t>(end - begin);
+      const auto sorted = std::span(keys).subspan(static_cast<size_t>(begin), count);
+      sort_by_prefix(sorted, std::span(spare).subspan(static_cast<size_t>(begin), count));
+      for (auto run = sorted.begin(); run != sorted.end();) {
+        const auto stop =
+            std::find_if(run, sorted.end(), [&](const Key& key) { return key.prefix != run->prefix; });
+        if (stop - run > 1) std::sort(run, stop, before);
+        run = stop;
+      }
+    }
+  });
+  for (int64_t width = 1; width < pieces; width *= 2, keys.swap(spare))
+    run_in_parallel(0, (pieces + 2 * width - 1) / (2 * width), [&](int64_t first, int64_t last) {
+      for (int64_t pair = first; pair < last; ++pair) {
+        const auto at = [&](int64_t piece) { return keys.begin() + begin_of(piece); };
+        const int64_t left = pair * 2 * width;
+        std::merge(at(left), at(left + width), at(left + width), at(left + 2 * width),
+                   spare.begin() + begin_of(left), before);
+      }
+    });
   std::vector<int32_t> ids(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) ids[i] = keys[i].id;
+  std::transform(keys.begin(), keys.end(), ids.begin(), [](const Key& key) { return key.id; });
   return ids;
 }
 
