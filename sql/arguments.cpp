@@ -46,8 +46,10 @@ Result<ModelPtr> model_argument(Arguments arguments, size_t index, std::string_v
   return Catalog::instance().find(name);
 }
 
+// SQLite copies a text with its NUL only if it is told no length. Where it has to add the NUL itself, when
+// somebody reads the column, it allocates memory for each row, unless it was built with lookaside memory.
 void return_text(sqlite3_context* context, std::string_view text) {
-  constexpr size_t kMostTerminated = 128;
+  constexpr size_t kMostTerminated = 128;  // words are short; longer text is not worth a copy of ours
   if (text.size() < kMostTerminated && text.find('\0') == std::string_view::npos) {
     char terminated[kMostTerminated];
     terminated[text.copy(terminated, text.size())] = '\0';

@@ -96,7 +96,7 @@ class Search {
   std::optional<Query> query_;          // where one was needed
   AnswerCache::Answer answer_;          // kWords, kListed: all rows
   std::unique_ptr<RankedRows> ranked_;  // kRanked: gives them in pieces
-  std::span<const Neighbor> piece_;     // rows of either, before which all were judged
+  std::span<const Neighbor> piece_;     // of either: the rows at hand that come next
   bool last_piece_ = true;
   int64_t next_rank_ = 0;  // of piece_.front(); 0: nobody knows
   size_t words_left_ = 0;  // of ids_
