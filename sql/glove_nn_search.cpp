@@ -128,12 +128,12 @@ Search::Verdict Search::judge() const {
   return Verdict::kTake;
 }
 
-void Search::prefetch_places(size_t begin, size_t end) const {
+inline void Search::prefetch_places(size_t begin, size_t end) const {
   for (size_t i = begin; i < std::min(end, piece_.size()); ++i)
     model().vocabulary().prefetch_place(piece_[i].id);
 }
 
-void Search::prefetch_bytes(size_t begin, size_t end) const {
+inline void Search::prefetch_bytes(size_t begin, size_t end) const {
   for (size_t i = begin; i < std::min(end, piece_.size()); ++i)
     model().vocabulary().prefetch_bytes(piece_[i].id);
 }

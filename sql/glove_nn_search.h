@@ -67,8 +67,8 @@ class Search {
   Result<bool> open_next_query();
   Status open_query();
   void set_piece(std::span<const Neighbor> piece, bool last);
-  void prefetch_places(size_t begin, size_t end) const;
-  void prefetch_bytes(size_t begin, size_t end) const;
+  [[gnu::always_inline]] void prefetch_places(size_t begin, size_t end) const;
+  [[gnu::always_inline]] void prefetch_bytes(size_t begin, size_t end) const;
   Result<AnswerCache::Answer> answer_of_query();
   Result<AnswerCache::Answer> answer_of_block();
   Status fill_block();
