@@ -45,7 +45,8 @@ class Work {
   Work(std::span<const CopyTask> tasks, const std::atomic<bool>& cancelled)
       : tasks_(tasks), cancelled_(cancelled) {}
 
-  // The next piece of at most `limit` bytes; false when nothing is left or the work was stopped.
+  // The next piece of at most `limit` bytes, of which the first are small, so that the bus need not wait
+  // until a large one is read; false when nothing is left or the work was stopped.
   bool next(int64_t limit, const CopyTask** task, int64_t* begin, int64_t* bytes) {
     const std::lock_guard lock(mutex_);
     while (position_ < tasks_.size() && offset_ == tasks_[position_].bytes) {
@@ -53,6 +54,8 @@ class Work {
       offset_ = 0;
     }
     if (position_ == tasks_.size() || !error_.ok() || cancelled_.load()) return false;
+    if (piece_ < limit) piece_ += piece_ / 8;
+    limit = std::min(limit, piece_);
     *task = &tasks_[position_];
     *begin = offset_;
     *bytes = std::min(limit, (*task)->bytes - offset_);
@@ -78,6 +81,7 @@ class Work {
   std::mutex mutex_;
   size_t position_ = 0;
   int64_t offset_ = 0;
+  int64_t piece_ = int64_t{256} << 10;
   Status error_;
 };
 
