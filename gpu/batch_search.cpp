@@ -42,7 +42,7 @@ double microseconds_between(const Event& begin, const Event& end) {
 struct BatchSearch::Layout {
   int64_t queries, padded, fragments, vectors, parameters, sizes, copied;
   int64_t sample_best, thresholds, lists, device_bytes;
-  int64_t answer_capacity, answer_sizes, answer_ids, answer_dots, answer_norms, answer_bytes;
+  int64_t answer_capacity, answer_sizes, answer_ids, answer_similarities, answer_bytes;
 
   Layout(const DeviceModel& model, const BatchPlan& plan, int64_t query_count, int64_t wanted)
       : queries(query_count), padded((query_count + 31) / 32 * 32) {
@@ -60,8 +60,7 @@ struct BatchSearch::Layout {
     answer_capacity = model.vectors != nullptr ? wanted : std::max(kUnscoredAnswer, 8 * wanted);
     answer_sizes = answer.take(queries * 4);
     answer_ids = answer.take(queries * answer_capacity * 4);
-    answer_dots = answer.take(queries * answer_capacity * 8);
-    answer_norms = answer.take(queries * answer_capacity * 8);
+    answer_similarities = answer.take(queries * answer_capacity * 8);
     answer_bytes = answer.size();
   }
 };
@@ -144,8 +143,7 @@ void BatchSearch::describe(const DeviceModel& model, const Layout& layout, const
   scan_.answer_capacity = static_cast<uint32_t>(layout.answer_capacity);
   scan_.answer_sizes = answer_.as<int32_t>(layout.answer_sizes);
   scan_.answer_ids = answer_.as<int32_t>(layout.answer_ids);
-  scan_.answer_dots = answer_.as<double>(layout.answer_dots);
-  scan_.answer_norms = answer_.as<double>(layout.answer_norms);
+  scan_.answer_similarities = answer_.as<double>(layout.answer_similarities);
 }
 
 // Everything of a round, one behind the other in the stream.
@@ -209,10 +207,8 @@ Status BatchSearch::run(const DeviceModel& model, const BatchShape& shape, const
         const size_t begin = i * scan_.answer_capacity;
         const size_t end = begin + static_cast<size_t>(size);
         candidates.ids.assign(scan_.answer_ids + begin, scan_.answer_ids + end);
-        if (model.vectors != nullptr) {
-          candidates.dots.assign(scan_.answer_dots + begin, scan_.answer_dots + end);
-          candidates.norms_squared.assign(scan_.answer_norms + begin, scan_.answer_norms + end);
-        }
+        if (model.vectors != nullptr)
+          candidates.similarities.assign(scan_.answer_similarities + begin, scan_.answer_similarities + end);
         cost.candidates += size;
       }
       answers.push_back(std::move(candidates));

@@ -18,6 +18,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kFirstCapacity = 8192;
+constexpr int64_t kFirstTiles = int64_t{1}
+                                << 18;  // 8 million rows: making room later takes a fraction of a ms
+constexpr int64_t kAnswerBytes = 12;    // of a row: its similarity and its number
+constexpr int64_t kRankedFrom = 64;  // fewer rows than this the host sorts before a second barrier is through
 constexpr auto kCheckEvery = std::chrono::milliseconds(2);  // for interrupts and lost devices
 
 void pause_briefly() {
@@ -42,10 +46,11 @@ Status SingleSearch::create() {
 }
 
 Status SingleSearch::reserve(const DeviceModel& model, int64_t capacity) {
-  GLOVE_RETURN_IF_ERROR(tile_upper_.reserve(tile_count(model.words) * 4));
+  GLOVE_RETURN_IF_ERROR(tile_upper_.reserve(std::max(kFirstTiles, tile_count(model.words)) * 4));
   if (capacity > capacity_) {
     capacity_ = 0;
-    GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * 20));
+    GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * kAnswerBytes));
+    GLOVE_RETURN_IF_ERROR(collected_.reserve(capacity * kAnswerBytes));
     capacity_ = capacity;
     clear_answer(capacity_);
   }
@@ -56,6 +61,7 @@ Status SingleSearch::reserve(const DeviceModel& model, int64_t capacity) {
 Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleScan& scan) {
   const QuantizedQuery quantized = quantize_query(query, kTwoPlaneCode);
   scan.bound = bound_of(quantized);
+  scan.norm_squared = query.norm_squared;
   const int64_t bytes = query_bytes(model.dims);
   std::byte* to = scan.query;
   if (bytes > kInlineQueryBytes) {
@@ -75,46 +81,48 @@ Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleSc
 
 // Puts back what a launch expects in the first `rows` places.
 void SingleSearch::clear_answer(int64_t rows) {
-  std::fill_n(answer_.as<double>(), rows, kNoDot);
-  std::fill_n(answer_.as<double>(capacity_ * 8), rows, kNoDot);
-  std::fill_n(answer_.as<int32_t>(capacity_ * 16), rows, kNoRow);
+  std::fill_n(answer_.as<double>(), rows, kNothingYet);
+  std::fill_n(answer_.as<int32_t>(capacity_ * 8), rows, kNoRow);
 }
 
-// Whether the number of candidates is there, and then every one of them. Goes on where it stopped the last
-// time.
-bool SingleSearch::arrived(uint32_t sequence, bool with_dots) {
+// How many rows a launch that found `candidates` writes to the answer.
+int64_t SingleSearch::answer_rows(const SingleScan& scan, uint32_t candidates) {
+  if (scan.ranked_ids == nullptr) return std::min(candidates, scan.capacity);
+  return candidates > scan.capacity ? 0 : std::min<int64_t>(candidates, scan.wanted);
+}
+
+// Whether the number of candidates is there, and then every row of the answer. Goes on where it stopped the
+// last time.
+bool SingleSearch::arrived(const SingleScan& scan) {
   auto* done = done_.as<ScanDone>();
   const uint64_t candidates = std::atomic_ref<uint64_t>(done->candidates).load(std::memory_order_acquire);
-  if (candidates >> 32 != sequence ||
-      std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 != sequence)
+  if (candidates >> 32 != scan.sequence ||
+      std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 != scan.sequence)
     return false;
-  const int64_t rows = std::min<int64_t>(static_cast<uint32_t>(candidates), capacity_);
-  double* dots = answer_.as<double>();
-  double* norms = answer_.as<double>(capacity_ * 8);
-  int32_t* ids = answer_.as<int32_t>(capacity_ * 16);
+  const int64_t rows = answer_rows(scan, static_cast<uint32_t>(candidates));
+  double* similarities = answer_.as<double>();
+  int32_t* ids = answer_.as<int32_t>(capacity_ * 8);
   for (; rows_seen_ < rows; ++rows_seen_) {
     if (std::atomic_ref<int32_t>(ids[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
-    if (!with_dots) continue;
-    if (std::atomic_ref<double>(dots[rows_seen_]).load(std::memory_order_acquire) == kNoDot) return false;
-    if (std::atomic_ref<double>(norms[rows_seen_]).load(std::memory_order_acquire) == kNoDot) return false;
+    if (scan.vectors != nullptr &&
+        std::atomic_ref<double>(similarities[rows_seen_]).load(std::memory_order_acquire) == kNothingYet)
+      return false;
   }
   return true;
 }
 
 // Spins: the answer comes sooner than a sleeping thread wakes up.
 Status SingleSearch::wait(const SingleScan& scan, const InterruptCheck& interrupted) {
-  const uint32_t sequence = scan.sequence;
-  const bool with_dots = scan.vectors != nullptr;
   rows_seen_ = 0;
   auto check_at = Clock::now() + kCheckEvery;
-  while (!arrived(sequence, with_dots)) {
+  while (!arrived(scan)) {
     pause_briefly();
     if (Clock::now() < check_at) continue;
     check_at = Clock::now() + kCheckEvery;
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state != cudaSuccess && state != cudaErrorNotReady) return cuda_failure(state, "scanning");
     if (state == cudaSuccess) {  // then everything is there
-      if (done_.as<ScanDone>()->candidates >> 32 == sequence) return {};
+      if (done_.as<ScanDone>()->candidates >> 32 == scan.sequence) return {};
       return {ErrorCode::kUnavailable, "CUDA: a scan ended without an answer"};
     }
     if (interrupted && interrupted()) {
@@ -135,15 +143,16 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
   scan.tiles = static_cast<int32_t>(tile_count(model.words));
   scan.groups = static_cast<int32_t>(component_groups(model.dims));
   scan.dims = static_cast<int32_t>(model.dims);
-  scan.static_tiles = scan.tiles / 4 * 3;
   scan.sequence = ++sequence_;
   scan.counters = counters_.as<ScanCounters>() + (sequence_ & 1u);
   scan.next_counters = counters_.as<ScanCounters>() + ((sequence_ & 1u) ^ 1u);
   scan.tile_upper = tile_upper_.as<float>();
+  const bool ranked = model.vectors != nullptr && scan.wanted >= kRankedFrom;
   scan.capacity = static_cast<uint32_t>(capacity_);
-  scan.dots = answer_.as<double>();
-  scan.norms = answer_.as<double>(capacity_ * 8);
-  scan.ids = answer_.as<int32_t>(capacity_ * 16);
+  scan.similarities = (ranked ? collected_.as<double>() : answer_.as<double>());
+  scan.ids = ranked ? collected_.as<int32_t>(capacity_ * 8) : answer_.as<int32_t>(capacity_ * 8);
+  scan.ranked_similarities = ranked ? answer_.as<double>() : nullptr;
+  scan.ranked_ids = ranked ? answer_.as<int32_t>(capacity_ * 8) : nullptr;
   scan.done = done_.as<ScanDone>();
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_single_scan(scan, shape, stream_.get()), "launching a scan"));
   if (Status status = wait(scan, interrupted); !status.ok()) {
@@ -168,13 +177,11 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
     GLOVE_RETURN_IF_ERROR(reserve(model, int64_t{count} + kFirstCapacity));
     GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, interrupted));
   }
+  const int64_t rows = answer_rows(scan, count);
   Candidates result;
-  result.ids.assign(scan.ids, scan.ids + count);
-  if (model.vectors != nullptr) {
-    result.dots.assign(scan.dots, scan.dots + count);
-    result.norms_squared.assign(scan.norms, scan.norms + count);
-  }
-  clear_answer(count);
+  result.ids.assign(answer_.as<int32_t>(capacity_ * 8), answer_.as<int32_t>(capacity_ * 8) + rows);
+  if (model.vectors != nullptr) result.similarities.assign(answer_.as<double>(), answer_.as<double>() + rows);
+  clear_answer(rows);
 
   const uint64_t times = done_.as<ScanDone>()->times;
   const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;

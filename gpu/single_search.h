@@ -26,7 +26,8 @@ class SingleSearch {
   Status reserve(const DeviceModel& model, int64_t capacity);
   Status pack(const DeviceModel& model, const Query& query, SingleScan& scan);
   void clear_answer(int64_t rows);
-  bool arrived(uint32_t sequence, bool with_dots);
+  static int64_t answer_rows(const SingleScan& scan, uint32_t candidates);
+  bool arrived(const SingleScan& scan);
   Status wait(const SingleScan& scan, const InterruptCheck& interrupted);
   Result<uint32_t> launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
                           const InterruptCheck& interrupted);
@@ -37,6 +38,7 @@ class SingleSearch {
   DeviceMemory long_query_;
   PinnedMemory long_query_staging_;
   PinnedMemory done_;
+  DeviceMemory collected_;  // candidates that are to be ranked
   PinnedMemory answer_;
   int64_t capacity_ = 0;
   int64_t rows_seen_ = 0;  // of the answer that is coming in

@@ -12,16 +12,17 @@
 
 #include "loader/model.h"
 #include "loader/status.h"
+#include "search/neighbor.h"
 #include "search/query.h"
 
 namespace glove {
 
 // Rows that may belong to a query's top k.
 struct Candidates {
-  std::vector<int32_t> ids;  // each once, any order
-  std::vector<double> dots;  // D(q, x) for each id if the backend has rescored, else empty
-  // D(x, x) for each id, or empty: the model's own are a cache miss a row, which a thousand rows feel.
-  std::vector<double> norms_squared;
+  std::vector<int32_t> ids;  // each once, in any order; the engine sorts what does not come ranked
+  // cosine_from_dots of each id, bit for bit, if the backend has rescored, else empty. A row without one
+  // (D(x, x) is not above 0, or a damaged file's NaN) has kNoSimilarity or NaN.
+  std::vector<double> similarities;
 };
 
 // What a scan cost. A backend adds to it; the engine adds its own stages.

@@ -28,7 +28,8 @@ bool is_admissible(const Model& model, const Query& query, int32_t id) {
 
 // Appends the row with its similarity. A damaged model file, which nobody has read yet, may hold NaN: such a
 // row is left out, because no order could place it.
-void append_row(const Query& query, int32_t id, double dot, double norm_squared, std::vector<Neighbor>& rows) {
+void append_row(const Query& query, int32_t id, double dot, double norm_squared,
+                std::vector<Neighbor>& rows) {
   const double similarity = cosine_from_dots(dot, query.norm_squared, norm_squared);
   if (!std::isnan(similarity)) rows.push_back({id, similarity});
 }
@@ -64,25 +65,33 @@ Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& q
   return rows;
 }
 
-// A backend's candidates -> the first k rows.
-std::vector<Neighbor> rescore(const Model& model, const Query& query, const Candidates& candidates,
-                              int64_t k) {
+// The candidates with their similarities, which the backend has computed or which are computed here.
+std::vector<Neighbor> scored(const Model& model, const Query& query, const Candidates& candidates) {
   std::vector<Neighbor> rows;
   rows.reserve(candidates.ids.size());
   for (size_t i = 0; i < candidates.ids.size(); ++i) {
     const int32_t id = candidates.ids[i];
-    const double norm_squared =
-        candidates.norms_squared.empty() ? model.norm_squared(id) : candidates.norms_squared[i];
-    if (!(norm_squared > 0) || is_excluded(query, id)) continue;
-    const double dot = candidates.dots.empty()
-                           ? exact_dot(query.vector.data(), model.vector(id), model.dims())
-                           : candidates.dots[i];
-    append_row(query, id, dot, norm_squared, rows);
+    if (is_excluded(query, id)) continue;
+    if (!candidates.similarities.empty()) {
+      if (candidates.similarities[i] > kNoSimilarity) rows.push_back({id, candidates.similarities[i]});
+    } else if (model.norm_squared(id) > 0) {
+      const double dot = exact_dot(query.vector.data(), model.vector(id), model.dims());
+      append_row(query, id, dot, model.norm_squared(id), rows);
+    }
   }
+  return rows;
+}
+
+// A backend's candidates -> the first k rows. What comes ranked is only read through.
+std::vector<Neighbor> best_of(const Model& model, const Query& query, const Candidates& candidates,
+                              int64_t k) {
+  std::vector<Neighbor> rows = scored(model, query, candidates);
   const auto kept = static_cast<ptrdiff_t>(std::min<int64_t>(k, static_cast<int64_t>(rows.size())));
-  if (static_cast<size_t>(kept) < rows.size())
-    std::nth_element(rows.begin(), rows.begin() + kept, rows.end(), ranks_before);
-  std::sort(rows.begin(), rows.begin() + kept, ranks_before);
+  if (!std::is_sorted(rows.begin(), rows.end(), ranks_before)) {
+    if (static_cast<size_t>(kept) < rows.size())
+      std::nth_element(rows.begin(), rows.begin() + kept, rows.end(), ranks_before);
+    std::sort(rows.begin(), rows.begin() + kept, ranks_before);
+  }
   rows.resize(static_cast<size_t>(kept));
   return rows;
 }
@@ -100,7 +109,7 @@ Status nearest_by_scan(Backend& backend, const ModelPtr& model, std::span<const 
     const Timer timer;
     for (size_t i = 0; i < block.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
-      answers.push_back(rescore(*model, block[i], proposed[i], k));
+      answers.push_back(best_of(*model, block[i], proposed[i], k));
     }
     cost.rescore_us += timer.microseconds();
   }

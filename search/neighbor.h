@@ -5,6 +5,9 @@
 
 namespace glove {
 
+// In place of the similarity of a row that has none: below them all.
+constexpr double kNoSimilarity = -2.0;
+
 // Order: similarity falling, then id rising.
 struct Neighbor {
   int32_t id;

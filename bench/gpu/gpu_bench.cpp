@@ -199,28 +199,28 @@ class KernelBench {
            arrays.norms_squared.size() * 8);
     upload(&counters_, nullptr, 0, 2 * sizeof(cuda::ScanCounters));
     upload(&upper_, nullptr, 0, static_cast<size_t>(rows_) / 8);
-    require(cudaHostAlloc(reinterpret_cast<void**>(&answer_), kCapacity * 20 + 256, cudaHostAllocMapped),
+    upload(&collected_, nullptr, 0, kCapacity * 12);
+    require(cudaHostAlloc(reinterpret_cast<void**>(&answer_), kCapacity * 12 + 256, cudaHostAllocMapped),
             "pinned memory");
-    std::memset(answer_, 0, kCapacity * 20 + 256);
+    std::memset(answer_, 0, kCapacity * 12 + 256);
     require(cudaStreamCreate(&stream_), "stream");
     for (auto& event : events_) require(cudaEventCreate(&event), "event");
   }
 
-  struct Variant {
-    bool bulk = true;
-    int warps = 12;
-    double static_share = 0.875;
-    bool alternate = false;
-  };
-
-  void run(const std::string& key, const std::vector<Query>& queries, int64_t k, const Variant& variant) {
+  void run(const std::string& key, const std::vector<Query>& queries, int64_t k, bool alternate,
+           bool ranked) {
     cuda::ScanShape shape;
-    require(cuda::single_scan_shape(0, model_->dims(), variant.bulk, variant.warps, &shape), "shape");
+    require(cuda::single_scan_shape(0, model_->dims(), &shape), "shape");
     std::vector<double> total, scan, select, rescore;
     for (size_t i = 0; i < 60; ++i) {
       cuda::SingleScan launch = make(queries[i % queries.size()], k);
-      launch.static_tiles = static_cast<int32_t>(launch.tiles * variant.static_share);
-      launch.reversed = variant.alternate && i % 2 != 0 ? 1 : 0;
+      launch.reversed = alternate && i % 2 != 0 ? 1 : 0;
+      if (ranked) {
+        launch.ranked_similarities = launch.similarities;
+        launch.ranked_ids = launch.ids;
+        launch.similarities = reinterpret_cast<double*>(collected_);
+        launch.ids = reinterpret_cast<int32_t*>(collected_ + kCapacity * 8);
+      }
       require(cudaEventRecord(events_[0], stream_), "event");
       require(cuda::launch_single_scan(launch, shape, stream_), "launch");
       require(cudaEventRecord(events_[1], stream_), "event");
@@ -228,7 +228,7 @@ class KernelBench {
       float ms = 0;
       require(cudaEventElapsedTime(&ms, events_[0], events_[1]), "event");
       if (i < 10) continue;
-      const auto* done = reinterpret_cast<const cuda::ScanDone*>(answer_ + kCapacity * 20);
+      const auto* done = reinterpret_cast<const cuda::ScanDone*>(answer_ + kCapacity * 12);
       total.push_back(ms * 1e3);
       scan.push_back(static_cast<double>(done->scan_ns) * 1e-3);
       select.push_back(static_cast<double>(done->times >> 16 & 0xffff) * cuda::kTimeUnit * 1e-3);
@@ -240,8 +240,6 @@ class KernelBench {
     put("kernel_" + key + "_rescore_us", spread_of(rescore).median);
     const double bytes = static_cast<double>(model_->arrays().codes.size()) + static_cast<double>(rows_) * 8;
     put("kernel_" + key + "_scan_tb_s", bytes / spread_of(scan).median * 1e-6);
-    put("kernel_" + key + "_warps_a_block", shape.threads / 32);
-    put("kernel_" + key + "_stages", shape.stages);
   }
 
  private:
@@ -266,16 +264,16 @@ class KernelBench {
     scan.groups = static_cast<int32_t>(component_groups(model_->dims()));
     scan.dims = static_cast<int32_t>(model_->dims());
     scan.bound = cuda::bound_of(quantized);
+    scan.norm_squared = query.norm_squared;
     scan.wanted = static_cast<int32_t>(k);
     scan.sequence = ++sequence_;
     scan.counters = counters_ + (sequence_ & 1u);
     scan.next_counters = counters_ + ((sequence_ & 1u) ^ 1u);
     scan.tile_upper = upper_;
     scan.capacity = kCapacity;
-    scan.dots = reinterpret_cast<double*>(answer_);
-    scan.norms = reinterpret_cast<double*>(answer_ + kCapacity * 8);
-    scan.ids = reinterpret_cast<int32_t*>(answer_ + kCapacity * 16);
-    scan.done = reinterpret_cast<cuda::ScanDone*>(answer_ + kCapacity * 20);
+    scan.similarities = reinterpret_cast<double*>(answer_);
+    scan.ids = reinterpret_cast<int32_t*>(answer_ + kCapacity * 8);
+    scan.done = reinterpret_cast<cuda::ScanDone*>(answer_ + kCapacity * 12);
     cuda::pack_planes(quantized.codes, reinterpret_cast<int8_t*>(scan.query));
     std::memcpy(scan.query + cuda::query_floats_offset(model_->dims()), query.vector.data(),
                 query.vector.size() * 4);
@@ -291,6 +289,7 @@ class KernelBench {
   double* norms_ = nullptr;
   cuda::ScanCounters* counters_ = nullptr;
   float* upper_ = nullptr;
+  std::byte* collected_ = nullptr;
   std::byte* answer_ = nullptr;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t events_[2] = {};
@@ -363,18 +362,12 @@ int main(int argc, char** argv) {
   put("different_answers", static_cast<double>(wrong));
   if (variants) {
     KernelBench kernel(model);
-    const bool on = true, off = false;
-    kernel.run("plain_static", singles, 10, {off, 0, 1.0, off});
-    kernel.run("plain_mixed", singles, 10, {off, 0, 0.75, off});
-    kernel.run("plain_mixed_alternate", singles, 10, {off, 0, 0.75, on});
-    kernel.run("bulk_static", singles, 10, {on, 12, 1.0, off});
-    kernel.run("bulk_dynamic", singles, 10, {on, 12, 0.0, off});
-    kernel.run("bulk_mixed", singles, 10, {on, 12, 0.75, off});
-    for (const double share : {0.6, 0.7, 0.75, 0.8})
-      kernel.run("bulk_mixed" + std::to_string(static_cast<int>(share * 100)) + "_alternate", singles, 10,
-                 {on, 12, share, on});
-    kernel.run("bulk8_mixed_alternate", singles, 10, {on, 8, 0.75, on});
-    kernel.run("bulk_mixed_alternate_k1000", singles, 1000, {on, 12, 0.75, on});
+    kernel.run("one_way", singles, 10, false, false);
+    kernel.run("alternate", singles, 10, true, false);
+    for (const int64_t k : {10, 100, 1000, 5000}) {
+      kernel.run("k" + std::to_string(k), singles, k, true, false);
+      kernel.run("k" + std::to_string(k) + "_ranked", singles, k, true, true);
+    }
   }
   if (variants) time_upload(model, upload_file);
   std::printf("\n}\n");

@@ -56,4 +56,12 @@ __device__ inline void load_histogram(uint32_t* shared, const uint32_t* global) 
   __syncthreads();
 }
 
+// Adds a block's own counts to those of all blocks. All threads of the block; begins with a barrier. `shared`
+// is not used before the next barrier.
+__device__ inline void add_histogram(uint32_t* global, const uint32_t* shared) {
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x))
+    if (shared[i] != 0) atomicAdd(global + i, shared[i]);
+}
+
 }  // namespace glove::cuda

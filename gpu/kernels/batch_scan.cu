@@ -237,13 +237,12 @@ __global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ 
 constexpr int kAnswerThreads = 256;
 constexpr int kMaxSurvivors = 3072;  // rows of a list that can be ranked in the shared memory of every device
 
-// Shared memory of answer_kernel; `counts` is done with when `dots` and `similarities` begin.
+// Shared memory of answer_kernel; `counts` is done with when `similarities` begin.
 struct AnswerMemory {
   union {
     uint32_t counts[kBins];
-    double dots[kMaxSurvivors];
+    double similarities[kMaxSurvivors];
   };
-  double similarities[kMaxSurvivors];
   int32_t rows[kMaxSurvivors];
   ThresholdScratch scratch;
   uint32_t survivors;
@@ -302,8 +301,7 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
   const uint32_t size = scan.list_sizes[query];
   const ListedRow* list = scan.lists + query * scan.list_capacity;
   int32_t* ids = scan.answer_ids + query * scan.answer_capacity;
-  double* dots = scan.answer_dots + query * scan.answer_capacity;
-  double* norms = scan.answer_norms + query * scan.answer_capacity;
+  double* similarities = scan.answer_similarities + query * scan.answer_capacity;
   const uint32_t survivors = size <= scan.list_capacity
                                  ? survivors_of(scan, list, size, parameters.bound, memory)
                                  : kMaxSurvivors + 1;
@@ -325,10 +323,8 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
         i < survivors ? scan.vectors + static_cast<int64_t>(memory.rows[i]) * scan.dims : nullptr;
     const double dot = team_exact_dot(vector, row, scan.dims, lane);
     if (i < survivors && (lane & 7) == 0) {
-      // cosine_from_dots, in the same IEEE operations. A damaged file's NaN comes last.
-      const double cosine = dot / sqrt(parameters.norm_squared * scan.norms_squared[memory.rows[i]]);
-      memory.dots[i] = dot;
-      memory.similarities[i] = cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine == cosine ? cosine : -2.0;
+      const double norm = scan.norms_squared[memory.rows[i]];
+      memory.similarities[i] = cosine_from_dots(dot, parameters.norm_squared, norm);
     }
   }
   __syncthreads();
@@ -341,8 +337,7 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
                 (memory.similarities[j] == similarity && memory.rows[j] < row);
     if (better >= static_cast<uint32_t>(scan.wanted)) continue;
     ids[better] = row;
-    dots[better] = memory.dots[i];
-    norms[better] = __ldg(scan.norms_squared + row);
+    similarities[better] = similarity;
   }
   if (threadIdx.x == 0)
     scan.answer_sizes[query] = static_cast<int32_t>(min(survivors, static_cast<uint32_t>(scan.wanted)));

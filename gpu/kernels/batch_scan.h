@@ -50,10 +50,9 @@ struct BatchScan {
   uint32_t list_capacity;
   // The answer; mapped host memory.
   uint32_t answer_capacity;
-  int32_t* answer_sizes;  // [queries]: rows, or kListOverflow
-  int32_t* answer_ids;    // [queries, answer_capacity]
-  double* answer_dots;    // likewise, with vectors
-  double* answer_norms;   // D(x, x), likewise
+  int32_t* answer_sizes;        // [queries]: rows, or kListOverflow
+  int32_t* answer_ids;          // [queries, answer_capacity]; ranked, with vectors
+  double* answer_similarities;  // likewise, with vectors
 };
 constexpr int32_t kListOverflow = -1;
 

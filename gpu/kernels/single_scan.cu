@@ -1,20 +1,22 @@
 #include "gpu/kernels/single_scan.h"
 
+#include <algorithm>
+
 #include "gpu/block/grid_barrier.cuh"
+#include "gpu/block/ranking.cuh"
 #include "gpu/block/threshold.cuh"
-#include "gpu/warp/bulk_copy.cuh"
 #include "gpu/warp/exact_dot.cuh"
 #include "gpu/warp/tile_dots.cuh"
 
 namespace glove::cuda {
 namespace {
 
-constexpr int kPlainThreads = 256;
-constexpr int kPlainLoads = 8;  // in flight a lane, while other warps have theirs
-constexpr int kMaxLoads = 20;   // when a warp is alone: one round for 300 dimensions
-constexpr int kMaxBulkWarps = 12;
-constexpr int kMaxStages = 8;
-constexpr int kRowBytes = 128;  // of scales, and of residuals, a tile
+constexpr int kThreads = 768;  // one block a multiprocessor
+// What a lane has in flight: 16-byte pieces of a tile's codes, and components of a row.
+constexpr int kCodeLoads = 10;
+constexpr int kRowLoads = 20;
+constexpr int kHits = kBins;       // tiles that a block looks through at a time
+constexpr int kStagedRows = 3072;  // rows that a block ranks its own against at a time, where they fit
 
 __device__ uint64_t global_nanoseconds() {
   uint64_t time;
@@ -38,139 +40,46 @@ __device__ RowBound row_bound(int sum, float scale, float residual, const QueryB
   return {estimate - error, estimate + error};
 }
 
-// Counts the tile's lower bounds and keeps its largest upper bound. Whole warp.
-__device__ void record_tile(const SingleScan& scan, int tile, RowBound row, int lane) {
+// Counts the tile's lower bounds in the block's own histogram and keeps its largest upper bound. Whole warp.
+__device__ void record_tile(const SingleScan& scan, uint32_t* histogram, int tile, RowBound row, int lane) {
   const float upper = warp_max(row.upper);
   if (scan.count_every_row != 0) {
-    if (row.lower > -INFINITY) atomicAdd(&scan.counters->histogram[bin_of(row.lower)], 1u);
+    if (row.lower > -INFINITY) atomicAdd(histogram + bin_of(row.lower), 1u);
   } else {
     const float lower = warp_max(row.lower);
-    if (lane == 0 && lower > -INFINITY) atomicAdd(&scan.counters->histogram[bin_of(lower)], 1u);
+    if (lane == 0 && lower > -INFINITY) atomicAdd(histogram + bin_of(lower), 1u);
   }
   if (lane == 0) scan.tile_upper[tile] = upper;
 }
 
-// The tiles that one warp scans: its share of the static ones, then what next_tile gives. Lane 0 only.
-struct TileSource {
-  const SingleScan& scan;
-  int next;
-  int stride;
+// The tiles that one warp scans, by their place in scan order: neighbours go to different blocks. Dealing the
+// last ones out to whoever is free costs more than it evens out, for memory takes 2.6 ns for each atomic
+// operation on one address.
+struct Share {
+  int first;
+  int stride;  // warps of the grid
 
-  // The next tile in scan order, or -1.
-  __device__ int take() {
-    int order;
-    if (next < scan.static_tiles) {
-      order = next;
-      next += stride;
-    } else {
-      order = scan.static_tiles + static_cast<int>(atomicAdd(&scan.counters->next_tile, 1u));
-    }
-    if (order >= scan.tiles) return -1;
-    return scan.reversed != 0 ? scan.tiles - 1 - order : order;
-  }
+  __device__ explicit Share(int warp)
+      : first(warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)),
+        stride(static_cast<int>(blockDim.x >> 5) * static_cast<int>(gridDim.x)) {}
 };
 
-// Neighbouring tiles go to different blocks.
-__device__ TileSource tile_source(const SingleScan& scan, int warp) {
-  const int warps = static_cast<int>(blockDim.x) >> 5;
-  return {scan, warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x),
-          warps * static_cast<int>(gridDim.x)};
-}
-
-__device__ void scan_plain(const SingleScan& scan, TileSource& source, const uint2* planes, int lane) {
+__device__ void scan_share(const SingleScan& scan, const Share& share, const uint2* planes,
+                           uint32_t* histogram, int lane) {
   const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
-  int tile = 0;
-  while (true) {
-    if (lane == 0) tile = source.take();
-    tile = __shfl_sync(kFullWarp, tile, 0);
-    if (tile < 0) break;
+  for (int place = share.first; place < scan.tiles; place += share.stride) {
+    const int tile = scan.reversed != 0 ? scan.tiles - 1 - place : place;
     const int64_t row = static_cast<int64_t>(tile) * 32 + row_of_lane(lane);
     const float scale = __ldcs(scan.scales + row);
     const float residual = __ldcs(scan.residuals + row);
-    const int sum = tile_dot_global<kPlainLoads>(
-        reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes, scan.groups, lane);
-    record_tile(scan, tile, row_bound(sum, scale, residual, scan.bound), lane);
+    const int sum = tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words,
+                                         planes, scan.groups, lane);
+    record_tile(scan, histogram, tile, row_bound(sum, scale, residual, scan.bound), lane);
   }
 }
 
-#if __CUDA_ARCH__ >= 900
-// Each warp has its own ring of stages, so no warp ever waits for another.
-struct Ring {
-  std::byte* stages;  // [stage_count][stage_bytes] of this warp
-  uint64_t* full;     // [stage_count]
-  int* tiles;         // [stage_count]: the tile that is there or on its way, -1 for none
-  int stage_count;
-  int code_bytes;
-  uint64_t policy;  // of the cache
-
-  __device__ int stage_bytes() const { return code_bytes + 2 * kRowBytes; }
-
-  // Starts loading `tile` into `stage`. Lane 0 only; nobody reads the stage any more.
-  __device__ void load(const SingleScan& scan, int stage, int tile) const {
-    tiles[stage] = tile;
-    if (tile < 0) return;
-    std::byte* to = stages + stage * stage_bytes();
-    mbarrier_expect(full + stage, static_cast<uint32_t>(stage_bytes()));
-    bulk_copy(to, scan.codes + static_cast<int64_t>(tile) * code_bytes, code_bytes, full + stage, policy);
-    bulk_copy(to + code_bytes, scan.scales + static_cast<int64_t>(tile) * 32, kRowBytes, full + stage,
-              policy);
-    bulk_copy(to + code_bytes + kRowBytes, scan.residuals + static_cast<int64_t>(tile) * 32, kRowBytes,
-              full + stage, policy);
-  }
-};
-
-// The ring of one warp, with its first tiles on their way. ring_memory: per warp, stages * stage_bytes, then
-// per warp the barriers and the tile numbers (bulk_shape).
-__device__ Ring start_ring(const SingleScan& scan, const ScanShape& shape, std::byte* ring_memory,
-                           TileSource& source, int warp, int lane) {
-  const int warps = static_cast<int>(blockDim.x) >> 5;
-  Ring ring;
-  ring.stage_count = shape.stages;
-  ring.code_bytes = scan.groups * 128;
-  ring.policy = stream_policy();
-  ring.stages = ring_memory + warp * shape.stages * ring.stage_bytes();
-  std::byte* control = ring_memory + warps * shape.stages * ring.stage_bytes();
-  ring.full = reinterpret_cast<uint64_t*>(control) + warp * kMaxStages;
-  ring.tiles = reinterpret_cast<int*>(control + warps * kMaxStages * 8) + warp * kMaxStages;
-  if (lane == 0) {
-    for (int s = 0; s < shape.stages; ++s) mbarrier_init(ring.full + s);
-    mbarrier_init_fence();
-    for (int s = 0; s < shape.stages; ++s) ring.load(scan, s, source.take());
-  }
-  return ring;
-}
-
-// REQUIRES: a barrier of the block since start_ring and since the query came to shared memory.
-__device__ void scan_bulk(const SingleScan& scan, const Ring& ring, TileSource& source, const uint2* planes,
-                          int lane) {
-  int stage = 0;
-  uint32_t parity = 0;
-  while (true) {
-    __syncwarp();
-    const int tile = ring.tiles[stage];
-    if (tile < 0) break;
-    const int following = lane == 0 ? source.take() : 0;
-    mbarrier_wait(ring.full + stage, parity);
-    const std::byte* data = ring.stages + stage * ring.stage_bytes();
-    const float* rows = reinterpret_cast<const float*>(data + ring.code_bytes);
-    const int row = row_of_lane(lane);
-    const float scale = rows[row];
-    const float residual = rows[32 + row];
-    const int sum = tile_dot_shared(reinterpret_cast<const uint4*>(data), planes, scan.groups, lane);
-    __syncwarp();
-    if (lane == 0) ring.load(scan, stage, following);
-    record_tile(scan, tile, row_bound(sum, scale, residual, scan.bound), lane);
-    if (++stage == ring.stage_count) {
-      stage = 0;
-      parity ^= 1u;
-    }
-  }
-}
-#endif
-
-// Exact dots of the rows that the lanes of `passed` hold, four rows at a time. first_slot: lane 0's is the
-// slot of the first row; it may still be on its way while the dots are computed.
-template <bool kBulk>
+// Similarities of the rows that the lanes of `passed` hold, four rows at a time. first_slot: lane 0's is the
+// slot of the first row; it may still be on its way while the products are computed.
 __device__ void rescore(const SingleScan& scan, const float* query, unsigned passed, int row,
                         uint32_t first_slot, int lane) {
   const int team = lane >> 3;
@@ -181,27 +90,22 @@ __device__ void rescore(const SingleScan& scan, const float* query, unsigned pas
     const int team_row = __shfl_sync(kFullWarp, row, holder);
     const float* vector = rest != 0 ? scan.vectors + static_cast<int64_t>(team_row) * scan.dims : nullptr;
     const double norm = rest != 0 ? __ldg(scan.norms_squared + team_row) : 0.0;
-    const double dot = team_exact_dot < kBulk ? 40 : 10 > (query, vector, scan.dims, lane);
+    const double dot = team_exact_dot<kRowLoads>(query, vector, scan.dims, lane);
     const uint32_t slot = __shfl_sync(kFullWarp, first_slot, 0) + done + static_cast<uint32_t>(team);
-    if (rest != 0 && (lane & 7) == 0 && slot < scan.capacity) {
-      __stcg(scan.dots + slot, dot);
-      __stcg(scan.norms + slot, norm);
-    }
+    if (rest != 0 && (lane & 7) == 0 && slot < scan.capacity)
+      __stcg(scan.similarities + slot, cosine_from_dots(dot, scan.norm_squared, norm));
     for (int i = 0; i < 4 && passed != 0; ++i) passed &= passed - 1;
   }
 }
 
 // Reads a tile again and writes its candidates out. Whole warp.
-template <bool kBulk>
 __device__ void refine_tile(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
                             int tile, int lane) {
   const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
   const int row = tile * 32 + row_of_lane(lane);
   const float scale = __ldg(scan.scales + row);
   const float residual = __ldg(scan.residuals + row);
-  const int sum = tile_dot_global < kBulk
-                      ? kMaxLoads
-                      : kPlainLoads > (reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
+  const int sum = tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
                                        scan.groups, lane);
   const RowBound bound = row_bound(sum, scale, residual, scan.bound);
   const bool passes = bound.upper > -INFINITY && bound.upper >= threshold;
@@ -211,28 +115,65 @@ __device__ void refine_tile(const SingleScan& scan, const uint2* planes, const f
   if (lane == 0)
     first_slot = static_cast<uint32_t>(
         atomicAdd(&scan.counters->progress, static_cast<unsigned long long>(__popc(passed))));
-  if (scan.vectors != nullptr) rescore<kBulk>(scan, query, passed, row, first_slot, lane);
+  if (scan.vectors != nullptr) rescore(scan, query, passed, row, first_slot, lane);
   const uint32_t slot =
       __shfl_sync(kFullWarp, first_slot, 0) + static_cast<uint32_t>(__popc(passed & ((1u << lane) - 1u)));
   if (passes && slot < scan.capacity) __stcg(scan.ids + slot, row);
 }
 
-// Finds the tiles that may hold candidates and refines them. All warps of the grid. Gives whether this warp
-// wrote rows.
-template <bool kBulk>
+// Finds the tiles that may hold candidates and refines them; they lie anywhere, so a block's warps share
+// them. All blocks of the grid. hits: kHits integers of shared memory, which nobody uses any more.
 __device__ void refine(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
-                       int warp, int lane) {
+                       int* hits, int warp, int lane) {
+  __shared__ int hit_count;
   const int warps = static_cast<int>(blockDim.x) >> 5;
-  const int64_t grid_warps = static_cast<int64_t>(warps) * gridDim.x;
-  for (int64_t base = (static_cast<int64_t>(warp) * gridDim.x + blockIdx.x) * 32; base < scan.tiles;
-       base += grid_warps * 32) {
-    const int64_t mine = base + lane;
-    const float tile_upper = mine < scan.tiles ? __ldcg(scan.tile_upper + mine) : -INFINITY;
-    unsigned hits = __ballot_sync(kFullWarp, tile_upper > -INFINITY && tile_upper >= threshold);
-    while (hits != 0) {
-      const int tile = static_cast<int>(base) + __ffs(static_cast<int>(hits)) - 1;
-      hits &= hits - 1;
-      refine_tile<kBulk>(scan, planes, query, threshold, tile, lane);
+  const int groups = (scan.tiles + 31) / 32;  // of tiles
+  const int grid = static_cast<int>(gridDim.x);
+  for (int first = static_cast<int>(blockIdx.x); first < groups; first += kHits / 32 * grid) {
+    if (threadIdx.x == 0) hit_count = 0;
+    __syncthreads();
+    const int last = min(groups, first + kHits / 32 * grid);
+    for (int group = first + warp * grid; group < last; group += warps * grid) {
+      const int tile = group * 32 + lane;
+      const float tile_upper = tile < scan.tiles ? __ldcg(scan.tile_upper + tile) : -INFINITY;
+      const bool hit = tile_upper > -INFINITY && tile_upper >= threshold;
+      if (hit) hits[atomicAdd(&hit_count, 1)] = tile;
+    }
+    __syncthreads();
+    for (int i = warp; i < hit_count; i += warps) refine_tile(scan, planes, query, threshold, hits[i], lane);
+    __syncthreads();
+  }
+}
+
+// Writes the best candidates in order. All blocks of the grid, when each has written its own to device
+// memory. A warp ranks one candidate at a time by counting those that come before it. staged: shared memory
+// for `staged_rows`, which nobody uses any more.
+__device__ void rank_candidates(const SingleScan& scan, RankedRow* staged, int staged_rows, int warp,
+                                int lane) {
+  const auto count = static_cast<uint32_t>(__ldcg(&scan.counters->progress));
+  if (count > scan.capacity) return;
+  const uint32_t warps = blockDim.x >> 5;
+  const uint32_t grid_warps = gridDim.x * warps;
+  // Rounds for all warps alike, for they share the staging memory.
+  for (uint32_t base = 0; base < count; base += grid_warps) {
+    const uint32_t mine = base + static_cast<uint32_t>(warp) * gridDim.x + blockIdx.x;
+    const RankedRow own = mine < count ? ranked_row(scan.similarities, scan.ids, mine) : RankedRow{};
+    uint32_t before = 0;
+    for (uint32_t first = 0; first < count; first += static_cast<uint32_t>(staged_rows)) {
+      const uint32_t rows = min(count - first, static_cast<uint32_t>(staged_rows));
+      if (base == 0 || count > static_cast<uint32_t>(staged_rows)) {
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < rows; i += blockDim.x)
+          staged[i] = ranked_row(scan.similarities, scan.ids, first + i);
+        __syncthreads();
+      }
+      for (uint32_t i = static_cast<uint32_t>(lane); i < rows; i += 32)
+        before += staged[i].ranks_before(own) ? 1 : 0;
+    }
+    before = warp_sum(before);
+    if (lane == 0 && mine < count && before < static_cast<uint32_t>(scan.wanted)) {
+      __stcg(scan.ranked_similarities + before, __ldcg(scan.similarities + mine));
+      __stcg(scan.ranked_ids + before, own.id);
     }
   }
 }
@@ -259,13 +200,15 @@ __device__ void finish(const SingleScan& scan, const Times& times) {
   done->candidates = sequence | (progress & 0xffffffffu);
 }
 
-// Brings the query to shared memory and clears the next launch's counters. All threads; ends with a barrier.
-__device__ void load_query(const SingleScan& scan, std::byte* shared) {
+// Brings the query to shared memory and clears the block's histogram and the next launch's counters. All
+// threads; ends with a barrier.
+__device__ void start_block(const SingleScan& scan, std::byte* shared, uint32_t* histogram) {
   const auto* from =
       reinterpret_cast<const uint32_t*>(scan.long_query != nullptr ? scan.long_query : scan.query);
   const int words = static_cast<int>(query_bytes(scan.dims) / 4);
   for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
     reinterpret_cast<uint32_t*>(shared)[i] = from[i];
+  for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x)) histogram[i] = 0;
   auto* next_words = reinterpret_cast<uint32_t*>(scan.next_counters);
   for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
        i < static_cast<int>(sizeof(ScanCounters) / 4); i += static_cast<int>(gridDim.x * blockDim.x))
@@ -273,8 +216,7 @@ __device__ void load_query(const SingleScan& scan, std::byte* shared) {
   __syncthreads();
 }
 
-template <bool kBulk>
-__global__ void __launch_bounds__(kBulk ? kMaxBulkWarps * 32 : kPlainThreads, kBulk ? 1 : 3)
+__global__ void __launch_bounds__(kThreads, 1)
     single_scan_kernel(const __grid_constant__ SingleScan scan, const __grid_constant__ ScanShape shape) {
   extern __shared__ __align__(128) std::byte shared[];
   __shared__ ThresholdScratch scratch;
@@ -286,31 +228,22 @@ __global__ void __launch_bounds__(kBulk ? kMaxBulkWarps * 32 : kPlainThreads, kB
   std::byte* behind_query = shared + (query_bytes(scan.dims) + 127) / 128 * 128;
   const auto* planes = reinterpret_cast<const uint2*>(shared);
   const auto* query = reinterpret_cast<const float*>(shared + query_floats_offset(scan.dims));
-  TileSource source = tile_source(scan, warp);
-#if __CUDA_ARCH__ >= 900
-  if constexpr (kBulk) {
-    const Ring ring = start_ring(scan, shape, behind_query, source, warp, lane);
-    load_query(scan, shared);
-    scan_bulk(scan, ring, source, planes, lane);
-  } else
-#endif
-  {
-    load_query(scan, shared);
-    scan_plain(scan, source, planes, lane);
-  }
-  grid_barrier(&scan.counters->arrived);
+  auto* histogram = reinterpret_cast<uint32_t*>(behind_query);
+  const Share share(warp);
+  start_block(scan, shared, histogram);
+  scan_share(scan, share, planes, histogram, lane);
+  add_histogram(scan.counters->histogram, histogram);
+  grid_barrier(&scan.counters->scanned);
   times.scanned = global_nanoseconds();
-  auto* histogram = reinterpret_cast<uint32_t*>(behind_query);  // where the tiles were
   load_histogram(histogram, scan.counters->histogram);
   const float threshold = block_threshold(histogram, static_cast<uint32_t>(scan.wanted), scratch);
   times.selected = global_nanoseconds();
-  refine<kBulk>(scan, planes, query, threshold, warp, lane);
+  refine(scan, planes, query, threshold, reinterpret_cast<int*>(behind_query), warp, lane);
+  if (scan.ranked_ids != nullptr) {
+    grid_barrier(&scan.counters->collected);
+    rank_candidates(scan, reinterpret_cast<RankedRow*>(behind_query), shape.staged_rows, warp, lane);
+  }
   finish(scan, times);
-}
-
-template <bool kBulk>
-const void* kernel_address() {
-  return reinterpret_cast<const void*>(&single_scan_kernel<kBulk>);
 }
 
 int attribute(int device, cudaDeviceAttr name, cudaError_t* error) {
@@ -319,47 +252,26 @@ int attribute(int device, cudaDeviceAttr name, cudaError_t* error) {
   return value;
 }
 
-// As many warps with at least two stages each as shared memory holds.
-bool bulk_shape(int shared_limit, int64_t dims, int max_warps, ScanShape* shape) {
-  constexpr int kControlBytes = kMaxStages * 12;
-  const int64_t fixed = (query_bytes(dims) + 127) / 128 * 128;
-  const int64_t stage = (dims + 3) / 4 * 128 + 2 * kRowBytes;
-  const int64_t room = shared_limit - fixed - 1024;  // what the compiler places itself
-  int warps = 0;
-  int stages = 0;
-  for (int w = max_warps; w >= 3 && stages < 2; --w) {
-    warps = w;
-    stages = static_cast<int>(room / w > kControlBytes ? (room / w - kControlBytes) / stage : 0);
-  }
-  if (stages < 2) return false;
-  if (stages > kMaxStages) stages = kMaxStages;
-  shape->bulk = true;
-  shape->threads = warps * 32;
-  shape->stages = stages;
-  const int64_t rings = warps * (stages * stage + kControlBytes);
-  shape->shared_bytes = static_cast<int>(fixed + (rings > kBins * 4 ? rings : kBins * 4));
-  return true;
-}
-
 }  // namespace
 
-cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, int max_warps, ScanShape* shape) {
+cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape) {
   cudaError_t error = cudaSuccess;
-  const int major = attribute(device, cudaDevAttrComputeCapabilityMajor, &error);
   const int multiprocessors = attribute(device, cudaDevAttrMultiProcessorCount, &error);
   const int shared_limit = attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &error);
   if (error != cudaSuccess) return error;
   *shape = ScanShape{};
-  if (!bulk || major < 9 || !bulk_shape(shared_limit, dims, max_warps, shape)) {
-    shape->threads = kPlainThreads;
-    shape->shared_bytes = static_cast<int>((query_bytes(dims) + 127) / 128 * 128 + kBins * 4);
-  }
-  const void* kernel = shape->bulk ? kernel_address<true>() : kernel_address<false>();
+  const int64_t query = (query_bytes(dims) + 127) / 128 * 128;
+  const int64_t room = shared_limit - 1024 - query;  // but for what the compiler places itself
+  const int64_t scratch =
+      std::max<int64_t>(kBins * 4, std::min<int64_t>(room, kStagedRows * sizeof(RankedRow)));
+  shape->staged_rows = static_cast<int>(scratch / static_cast<int64_t>(sizeof(RankedRow)));
+  shape->shared_bytes = static_cast<int>(query + scratch);
   // The limit itself, and not this model's need: another model's launch must not be refused later.
-  error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit - 1024);
+  error = cudaFuncSetAttribute(single_scan_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               shared_limit - 1024);
   if (error != cudaSuccess) return error;
   int per_multiprocessor = 0;
-  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, shape->threads,
+  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, single_scan_kernel, kThreads,
                                                         static_cast<size_t>(shape->shared_bytes));
   if (error != cudaSuccess) return error;
   if (per_multiprocessor == 0) return cudaErrorInvalidConfiguration;
@@ -367,15 +279,10 @@ cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, int max_warps
   return cudaSuccess;
 }
 
-cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape) {
-  return single_scan_shape(device, dims, true, kMaxBulkWarps, shape);
-}
-
 cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream) {
   void* arguments[] = {const_cast<SingleScan*>(&scan), const_cast<ScanShape*>(&shape)};
-  const void* kernel = shape.bulk ? kernel_address<true>() : kernel_address<false>();
-  return cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(shape.blocks)),
-                                     dim3(static_cast<unsigned>(shape.threads)), arguments,
+  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&single_scan_kernel),
+                                     dim3(static_cast<unsigned>(shape.blocks)), dim3(kThreads), arguments,
                                      static_cast<size_t>(shape.shared_bytes), stream);
 }
 

@@ -13,11 +13,11 @@ namespace glove::cuda {
 
 // Counters of one launch in device memory. A launch finds its own at zero and zeroes its neighbour's, which
 // the next launch of the same stream uses.
-struct ScanCounters {
+struct alignas(16) ScanCounters {
   uint32_t histogram[kBins];
   unsigned long long progress;  // lower half: candidates; upper half: blocks that have finished
-  uint32_t next_tile;
-  uint32_t arrived;
+  uint32_t scanned;             // blocks that have
+  uint32_t collected;           // blocks whose candidates are in device memory
 };
 
 // What the host waits for, in mapped host memory: two words, each written in one piece, with the launch's
@@ -29,9 +29,9 @@ struct ScanDone {
 };
 
 constexpr uint32_t kTimeUnit = 32;  // nanoseconds
+// What stands in mapped memory where nothing has come yet; no row and no similarity, nor kNoSimilarity.
 constexpr int32_t kNoRow = -1;
-// No D(q, x) or D(x, x): sums of products of finite floats stay far below it.
-constexpr double kNoDot = 0x1p1000;
+constexpr double kNothingYet = 4.0;
 
 // Queries up to this size travel as a kernel parameter, longer ones in device memory.
 constexpr int64_t kInlineQueryBytes = 3712;
@@ -57,20 +57,24 @@ struct SingleScan {
   int32_t dims;
   // The query.
   QueryBound bound;
+  double norm_squared;
   int32_t wanted;
   int32_t count_every_row;
-  int32_t reversed;      // the last tile first: finds in L2 what the scan before left there
-  int32_t static_tiles;  // tiles dealt out beforehand; the rest go to whoever is free
+  int32_t reversed;  // the last tile first: finds in L2 what the scan before left there
   // Device memory.
   ScanCounters* counters;
   ScanCounters* next_counters;
   float* tile_upper;            // [tiles]
   const std::byte* long_query;  // query_bytes(dims), or null: `query`
-  // Mapped host memory.
+  // The candidates as they are found, in mapped host memory (kNoRow and kNothingYet before the launch), or,
+  // if they are to be ranked, in device memory. Similarities are there if `vectors` are.
   uint32_t capacity;
-  int32_t* ids;   // [capacity], kNoRow before the launch
-  double* dots;   // [capacity], kNoDot before the launch; written if vectors
-  double* norms;  // [capacity], D(x, x), likewise
+  int32_t* ids;          // [capacity]
+  double* similarities;  // [capacity]
+  // Mapped host memory: the `wanted` best of them in the relation's order (kNoRow and kNothingYet before the
+  // launch), unless there are more than `capacity`. Null: they are not ranked. REQUIRES: vectors.
+  int32_t* ranked_ids;
+  double* ranked_similarities;
   ScanDone* done;
   uint32_t sequence;
   alignas(16) std::byte query[kInlineQueryBytes];
@@ -78,20 +82,13 @@ struct SingleScan {
 
 // How a device runs the scan of a model; depends on the device and on dims only.
 struct ScanShape {
-  bool bulk = false;  // the copy engine, or plain loads
   int blocks = 0;
-  int threads = 0;
-  int stages = 0;  // tiles in flight a warp, with the copy engine
   int shared_bytes = 0;
+  int staged_rows = 0;  // of the ranking, in shared memory
 };
 
-// compute_capability: 90 = 9.0. Raises the kernel's shared memory limit as needed; call it once a model and
-// keep it.
+// Raises the kernel's shared memory limit as needed; call it once a model and keep it.
 cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape);
-
-// Plain loads where `bulk` is false, and at most `max_warps` a block with the copy engine; for the ladder and
-// the tests.
-cudaError_t single_scan_shape(int device, int64_t dims, bool bulk, int max_warps, ScanShape* shape);
 
 cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream);
 

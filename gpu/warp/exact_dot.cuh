@@ -1,9 +1,10 @@
-// D(a, b) of loader/exact_dot.h by eight lanes, bit for bit.
+// loader/exact_dot.h on the device, bit for bit: D(a, b) by eight lanes, and the cosine by one.
 #pragma once
 
 #include <cstdint>
 
 #include "gpu/warp/reduce.cuh"
+#include "search/neighbor.h"
 
 namespace glove::cuda {
 
@@ -31,6 +32,13 @@ __device__ inline double team_exact_dot(const float* query, const float* row, in
   sum += __shfl_xor_sync(kFullWarp, sum, 2);
   sum += __shfl_xor_sync(kFullWarp, sum, 1);
   return sum;
+}
+
+// glove::cosine_from_dots in the same IEEE operations, or kNoSimilarity for a row that has none.
+__device__ inline double cosine_from_dots(double dot, double norm_squared_a, double norm_squared_b) {
+  if (!(norm_squared_b > 0)) return kNoSimilarity;
+  const double cosine = __ddiv_rn(dot, __dsqrt_rn(__dmul_rn(norm_squared_a, norm_squared_b)));
+  return cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine == cosine ? cosine : kNoSimilarity;
 }
 
 }  // namespace glove::cuda

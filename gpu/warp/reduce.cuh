@@ -28,4 +28,14 @@ __device__ inline float warp_max(float value) {
 #endif
 }
 
+__device__ inline uint32_t warp_sum(uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(kFullWarp, value);
+#else
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(kFullWarp, value, offset);
+  return value;
+#endif
+}
+
 }  // namespace glove::cuda

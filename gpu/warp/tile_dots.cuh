@@ -47,20 +47,10 @@ __device__ inline int row_of_lane(int lane) {
   return (lane & 7) * 4 + (lane >> 4) * 2 + ((lane >> 3) & 1);
 }
 
-// tile: 128 * groups bytes in shared memory, 16-byte aligned. planes: [groups] in shared memory.
-__device__ inline int tile_dot_shared(const uint4* tile, const uint2* planes, int groups, int lane) {
-  TileSums sums;
-  const uint4* mine = tile + lane;
-  int group = lane >> 3;
-#pragma unroll 5
-  for (; group < groups; group += 4, mine += 32) sums.add(*mine, planes[group]);
-  return sums.finish(lane);
-}
-
-// The same from global memory; the codes are read once and are not kept in the cache before others.
-// kBatch: 16-byte loads in flight a lane.
+// tile: 128 * groups bytes of global memory, 16-byte aligned, read once and not kept in the cache before
+// others. planes: [groups] in shared memory. kBatch: 16-byte loads in flight a lane.
 template <int kBatch>
-__device__ inline int tile_dot_global(const uint4* tile, const uint2* planes, int groups, int lane) {
+__device__ inline int tile_dot(const uint4* tile, const uint2* planes, int groups, int lane) {
   TileSums sums;
   for (int base = lane >> 3; base < groups; base += 4 * kBatch) {
     uint4 codes[kBatch];

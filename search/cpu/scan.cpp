@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 
+#include "loader/exact_dot.h"
 #include "search/cpu/thread_pool.h"
 
 namespace glove::cpu {
@@ -133,7 +134,7 @@ std::vector<double> widen(std::span<const float> vector) {
   return wide;
 }
 
-// Fills in the dots of every query's candidates. False if it was interrupted.
+// Fills in the similarities of every query's candidates. False if it was interrupted.
 bool rescore(const ScanContext& context, std::span<const Query> queries, std::span<Candidates> candidates) {
   struct Block {
     size_t query;
@@ -144,19 +145,25 @@ bool rescore(const ScanContext& context, std::span<const Query> queries, std::sp
   int64_t rows_in_all = 0;
   for (size_t q = 0; q < queries.size(); ++q) {
     wide.push_back(widen(queries[q].vector));
-    candidates[q].dots.resize(candidates[q].ids.size());
+    candidates[q].similarities.resize(candidates[q].ids.size());
     for (size_t first = 0; first < candidates[q].ids.size(); first += kExactBlock)
       blocks.push_back({q, first});
     rows_in_all += static_cast<int64_t>(candidates[q].ids.size());
   }
   const auto work = [&](int, int64_t chunk) {
     const auto [q, first] = blocks[static_cast<size_t>(chunk)];
-    const float* rows[kExactBlock];
+    const float* rows[kExactBlock] = {};
     const std::span ids = std::span(candidates[q].ids).subspan(first);
     const auto count = std::min<size_t>(kExactBlock, ids.size());
     for (size_t i = 0; i < count; ++i) rows[i] = context.model.vector(ids[i]);
     context.kernels.exact_dots(wide[q].data(), rows, static_cast<int64_t>(count), context.model.dims(),
-                               candidates[q].dots.data() + first);
+                               candidates[q].similarities.data() + first);
+    for (size_t i = 0; i < count; ++i) {
+      const double norm_squared = context.model.norm_squared(ids[i]);
+      double& value = candidates[q].similarities[first + i];
+      value =
+          norm_squared > 0 ? cosine_from_dots(value, queries[q].norm_squared, norm_squared) : kNoSimilarity;
+    }
   };
   const int threads = rows_in_all < kRowsWorthThreads ? 1 : context.threads;
   return ThreadPool::instance().run(threads, static_cast<int64_t>(blocks.size()), work, context.interrupted);
@@ -213,7 +220,7 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
       std::max<int64_t>(1, (kChunkBytes / (dims * static_cast<int64_t>(sizeof(float))) / kExactBlock)) *
       kExactBlock;
   const auto work = [&](int, int64_t chunk) {
-    const float* rows[kExactBlock];
+    const float* rows[kExactBlock] = {};
     const int64_t end = std::min((chunk + 1) * step, count);
     for (int64_t first = chunk * step; first < end; first += kExactBlock) {
       const int64_t block = std::min(kExactBlock, end - first);

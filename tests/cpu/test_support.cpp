@@ -132,14 +132,12 @@ std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& mod
   std::vector<std::vector<Row>> results;
   for (size_t q = 0; q < queries.size(); ++q) {
     const Candidates& candidates = proposed.value()[q];
-    EXPECT_EQ(candidates.ids.size(), candidates.dots.size());
+    EXPECT_EQ(candidates.ids.size(), candidates.similarities.size());
     EXPECT_EQ(std::set<int32_t>(candidates.ids.begin(), candidates.ids.end()).size(), candidates.ids.size());
     std::vector<Row> rows;
     for (size_t i = 0; i < candidates.ids.size(); ++i) {
-      const double norm_squared = model->norm_squared(candidates.ids[i]);
-      if (norm_squared == 0) continue;
-      rows.push_back(
-          {candidates.ids[i], cosine_from_dots(candidates.dots[i], queries[q].norm_squared, norm_squared)});
+      if (candidates.similarities[i] > kNoSimilarity)
+        rows.push_back({candidates.ids[i], candidates.similarities[i]});
     }
     std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
       return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;

@@ -60,10 +60,10 @@ class DeviceBackendTest : public ::testing::Test {
         const int32_t id = candidates.ids[c];
         const auto& excluded = queries[i].excluded;
         if (std::find(excluded.begin(), excluded.end(), id) != excluded.end()) continue;
-        const double dot = candidates.dots.empty()
-                               ? exact_dot(queries[i].vector.data(), model->vector(id), model->dims())
-                               : candidates.dots[c];
-        rows.push_back({id, cosine_from_dots(dot, queries[i].norm_squared, model->norm_squared(id))});
+        const double dot = exact_dot(queries[i].vector.data(), model->vector(id), model->dims());
+        rows.push_back({id, candidates.similarities.empty()
+                                ? cosine_from_dots(dot, queries[i].norm_squared, model->norm_squared(id))
+                                : candidates.similarities[c]});
       }
       std::sort(rows.begin(), rows.end(), ranks_before);
       const auto kept = std::min(static_cast<size_t>(k), wanted.size());

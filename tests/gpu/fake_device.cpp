@@ -78,7 +78,9 @@ Candidates search(const cuda::DeviceModel& model, const Query& query, int64_t wa
     if (!std::isfinite(upper) || upper < threshold) continue;
     candidates.ids.push_back(static_cast<int32_t>(row));
     if (model.vectors != nullptr)
-      candidates.dots.push_back(exact_dot(query.vector.data(), model.vectors + row * model.dims, model.dims));
+      candidates.similarities.push_back(
+          cosine_from_dots(exact_dot(query.vector.data(), model.vectors + row * model.dims, model.dims),
+                           query.norm_squared, model.norms_squared[row]));
   }
   return candidates;
 }
