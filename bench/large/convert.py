@@ -39,18 +39,18 @@ def write_text(path, rows, dims):
 
 
 def run(text, model, enter=None):
+    forget_cached_pages(text)
     done = subprocess.run([sys.executable, "-c", MEASURE, BUILD + "/glove-convert", "--quiet", text, model], check=True,
                           stdout=subprocess.PIPE, text=True, preexec_fn=enter)
     return json.loads(done.stdout)
 
 
 def run_within_limit(text, model):
-    """The same in a memory cgroup of LIMIT bytes with nothing of the text cached, or None where none can be made."""
+    """The same in a memory cgroup of LIMIT bytes, or None where none can be made."""
     limit = MemoryLimit(LIMIT)
     try:
         if limit.path is None:
             return None
-        forget_cached_pages(text)
         return {**run(text, model, limit.enter), "group_peak": limit.peak()}
     finally:
         limit.close()
@@ -58,10 +58,10 @@ def run_within_limit(text, model):
 
 def section(seen):
     free, held = seen["free"], seen["held"]
-    per_row = (free["resident"]) / seen["rows"]
+    per_row = free["resident"] / seen["rows"]
     if held:
-        limited = f"""In a memory cgroup of {LIMIT / 1e9:.0f} GB, where the cached pages of both files count too but can be taken back, and with
-nothing of the text cached, it takes {held['seconds']:.1f} s and {held['resident'] / 1e6:,.0f} MB; the model file is the same, byte for byte."""
+        limited = f"""In a memory cgroup of {LIMIT / 1e9:.0f} GB, where the cached pages of both files count too but can be taken back, it
+takes {held['seconds']:.1f} s and {held['resident'] / 1e6:,.0f} MB; the model file is the same, byte for byte."""
     else:
         limited = "(No memory cgroup could be made here, so the run within 1 GB was left out.)"
     return f"""## Converting {seen['text_bytes'] / 1e9:.1f} GB of text
@@ -70,8 +70,8 @@ nothing of the text cached, it takes {held['seconds']:.1f} s and {held['resident
 {seen['rows']:,} x {seen['dims']} random rows of GloVe text, the size of the 840B file, to a model file of {seen['model_bytes'] / 1e9:.1f} GB.
 All numbers: data/convert_large.json.
 
-The conversion takes {free['seconds']:.1f} s, fsync included, and has {free['resident'] / 1e6:,.0f} MB of memory at most, {per_row:.0f} bytes a row. It
-maps neither file, so this is memory of its own: what is kept of each row until the end, and a few blocks.
+With nothing of the text cached the conversion takes {free['seconds']:.1f} s, fsync included, and {free['resident'] / 1e6:,.0f} MB of resident memory at most,
+{per_row:.0f} bytes a row. It maps neither file, so this is memory of its own: what is kept of each row until the end, and a few blocks.
 {limited}
 """
 
