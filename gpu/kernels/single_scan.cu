@@ -167,6 +167,7 @@ __device__ void rank_candidates(const SingleScan& scan, RankedRow* staged, int s
           staged[i] = ranked_row(scan.similarities, scan.ids, first + i);
         __syncthreads();
       }
+      if (mine >= count) continue;
       for (uint32_t i = static_cast<uint32_t>(lane); i < rows; i += 32)
         before += staged[i].ranks_before(own) ? 1 : 0;
     }
