@@ -37,8 +37,8 @@ class Vocabulary {
   }
 
   // Hints to the processor that word(id) follows soon: first for where the word lies, and some time later,
-  // so that it need not wait for that, for its bytes. Always inline, as whatever wraps them must be: GCC drops
-  // calls of functions that do nothing but prefetch.
+  // so that it need not wait for that, for its bytes. Always inline, as whatever wraps them must be: GCC
+  // drops calls of functions that do nothing but prefetch.
   [[gnu::always_inline]] void prefetch_place(int64_t id) const {
     if (id >= 0 && id < size()) __builtin_prefetch(&word_offsets_[static_cast<size_t>(id)]);
   }
