@@ -1,4 +1,4 @@
-// Which backend answers, and what is said when one cannot. The registry is: scripted, cpu, plain.
+// Which backend answers, and what is said when one cannot. The registry is: scripted, cpu, plain, ranking.
 #include "search/backend_choice.h"
 
 #include <gtest/gtest.h>
@@ -110,8 +110,10 @@ TEST_F(BackendChoice, ANamedOneFailsWithItsReason) {
   script_.prepare = {};
   script_.search = Status(ErrorCode::kUnavailable, "the device was lost");
   EXPECT_EQ(search("scripted"), "backend 'scripted': the device was lost");
-  EXPECT_EQ(search("gpu"), "there is no backend 'gpu'; the backends are: auto, scripted, cpu, plain");
-  EXPECT_EQ(search("CPU"), "there is no backend 'CPU'; the backends are: auto, scripted, cpu, plain");
+  EXPECT_EQ(search("gpu"),
+            "there is no backend 'gpu'; the backends are: auto, scripted, cpu, plain, ranking");
+  EXPECT_EQ(search("CPU"),
+            "there is no backend 'CPU'; the backends are: auto, scripted, cpu, plain, ranking");
 }
 
 TEST_F(BackendChoice, TheSettingDecidesForAuto) {

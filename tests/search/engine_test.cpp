@@ -36,7 +36,7 @@ void check(const ModelPtr& model, const std::vector<Query>& queries) {
   const int64_t n = model->words();
   std::vector<std::vector<Neighbor>> relations;
   for (const Query& query : queries) relations.push_back(reference_relation(*model, query));
-  for (const char* backend : {"cpu", "plain"})
+  for (const char* backend : {"cpu", "plain", "ranking"})
     for (const int64_t k :
          {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{10}, n / 16, n / 16 + 1, n - 1, n, n + 7}) {
       SearchReport report;
@@ -87,7 +87,7 @@ TEST(Engine, FewerAdmissibleRowsThanK) {
   const Query query = *query_near_vector(*model, bytes_of({1, 0})).value();
   const auto relation = reference_relation(*model, query);
   ASSERT_EQ(relation.size(), 5u);
-  for (const char* backend : {"cpu", "plain"}) {
+  for (const char* backend : {"cpu", "plain", "ranking"}) {
     SearchReport report;
     EXPECT_EQ(difference(nearest(model, {&query, 1}, 20, {backend, {}}, report).value()[0], relation), "");
   }
@@ -180,7 +180,7 @@ TEST(Engine, DamagedRowsAreLeftOut) {
   arrays.norms_squared = norms;
   const ModelPtr damaged = std::make_shared<const Model>(arrays, Model::Source{}, good);
   const Query query = *query_near_vector(*damaged, bytes_of({1, 2, 3})).value();
-  for (const char* backend : {"cpu", "plain"})
+  for (const char* backend : {"cpu", "plain", "ranking"})
     for (const int64_t k : {10, 5000}) {
       SearchReport report;
       const auto answers = nearest(damaged, {&query, 1}, k, {backend, {}}, report).value();

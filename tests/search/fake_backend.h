@@ -1,7 +1,10 @@
-// Backends for tests of the engine: one that answers plainly, and one that does what it is told.
+// Backends for tests of the engine: one that answers plainly, one that ranks, and one that does what it is
+// told.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -12,7 +15,7 @@
 
 namespace glove::testing {
 
-// Proposes every row, with no dots, and scores with exact_dot.
+// Proposes every row, without similarities, and scores with exact_dot.
 class PlainBackend : public Backend {
  public:
   std::string_view name() const override { return "plain"; }
@@ -42,6 +45,40 @@ class PlainBackend : public Backend {
 
   Residency residency(const Model&) const override { return {"mapped", "test", 0}; }
   void release(const Model&) override {}
+};
+
+// Proposes the best rows with their similarities, in order for every other query and backwards for the rest,
+// as a device that ranks may.
+class RankingBackend final : public PlainBackend {
+ public:
+  std::string_view name() const override { return "ranking"; }
+
+  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
+                                          const InterruptCheck&, ScanCost& cost) override {
+    std::vector<Candidates> answers;
+    for (const Query& query : queries) {
+      std::vector<Neighbor> rows;
+      for (int32_t id = 0; id < model->words(); ++id) rows.push_back({id, similarity(*model, query, id)});
+      std::sort(rows.begin(), rows.end(), ranks_before);
+      rows.resize(std::min(rows.size(), static_cast<size_t>(k) + query.excluded.size()));
+      if (answers.size() % 2 == 1) std::reverse(rows.begin(), rows.end());
+      Candidates& answer = answers.emplace_back();
+      for (const Neighbor& row : rows) {
+        answer.ids.push_back(row.id);
+        answer.similarities.push_back(row.similarity);
+      }
+      cost.candidates += static_cast<int64_t>(rows.size());
+    }
+    return answers;
+  }
+
+ private:
+  static double similarity(const Model& model, const Query& query, int32_t id) {
+    if (!(model.norm_squared(id) > 0)) return kNoSimilarity;
+    const double dot = exact_dot(query.vector.data(), model.vector(id), model.dims());
+    const double cosine = cosine_from_dots(dot, query.norm_squared, model.norm_squared(id));
+    return std::isnan(cosine) ? kNoSimilarity : cosine;
+  }
 };
 
 // What "scripted", the first backend of the registry, answers. By default it is not available.

@@ -8,5 +8,6 @@ int main(int argc, char** argv) {
   glove::register_backend(std::make_unique<glove::testing::ScriptedBackend>());
   glove::register_backend(glove::make_cpu_backend());
   glove::register_backend(std::make_unique<glove::testing::PlainBackend>());
+  glove::register_backend(std::make_unique<glove::testing::RankingBackend>());
   return RUN_ALL_TESTS();
 }

@@ -50,7 +50,7 @@ TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
 
   ASSERT_TRUE(set_setting("backend", "cpu").ok());
   EXPECT_EQ(problem(set_setting("backend", "CPU")),
-            "the setting 'backend' cannot be 'CPU': it must be one of: auto, scripted, cpu, plain");
+            "the setting 'backend' cannot be 'CPU': it must be one of: auto, scripted, cpu, plain, ranking");
   EXPECT_EQ(get_setting("backend").value(), "cpu");
   ASSERT_TRUE(set_setting("backend", "auto").ok());
 }
@@ -74,7 +74,7 @@ TEST(SettingsDeathTest, TheEnvironment) {
         setenv("GLOVE_BACKEND", "quantum", 1);
         good &= problem(get_setting("backend").status()) ==
                 "the environment variable GLOVE_BACKEND is 'quantum' but must be one of: auto, scripted, "
-                "cpu, plain";
+                "cpu, plain, ranking";
         good &= set_setting("backend", "auto").ok() && get_setting("backend").value() == "auto";
         std::_Exit(good ? 0 : 1);
       },
