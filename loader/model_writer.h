@@ -11,7 +11,8 @@
 namespace glove {
 
 // Until commit() there is only a temporary file beside `path`, which the destructor removes; commit()
-// makes it durable and puts it in the place of `path` in one step. Memory: the words and about 100 bytes a
+// makes it durable and puts it in the place of `path` in one step. A link is followed and stays; what is
+// there and no regular file, such as /dev/null, is an error. Memory: the words and about 100 bytes a
 // row. Writes on a thread of its own. One thread at a time may call it.
 class ModelWriter {
  public:

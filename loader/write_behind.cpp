@@ -14,6 +14,7 @@ constexpr size_t kMostPieces = 8;
 }  // namespace
 
 WriteBehind::WriteBehind() {
+  recycled_.reserve(kMostPieces);
   const BlockedSignals blocked;
   try {
     thread_ = std::thread([this] { run(); });
@@ -51,11 +52,14 @@ Status WriteBehind::drain() {
   return status_;
 }
 
-Status WriteBehind::perform(const Piece& piece) {
+// Nothing is thrown: on the thread it would end the process.
+Status WriteBehind::perform(const Piece& piece) noexcept try {
   *piece.crc = crc32_continue(*piece.crc, piece.bytes);
   GLOVE_RETURN_IF_ERROR(piece.file->write_at(piece.offset, piece.bytes));
   if (piece.flush) piece.file->start_flush(piece.offset, static_cast<int64_t>(piece.bytes.size()));
   return {};
+} catch (const std::exception&) {
+  return {ErrorCode::kOutOfMemory, "out of memory"};  // short enough to need none
 }
 
 void WriteBehind::run() {
@@ -71,7 +75,7 @@ void WriteBehind::run() {
       if (!status.ok()) status_ = std::move(status);
     }
     piece.bytes.clear();
-    recycled_.push_back(std::move(piece.bytes));
+    if (recycled_.size() < recycled_.capacity()) recycled_.push_back(std::move(piece.bytes));
     pieces_.pop_front();
     written_.notify_one();
   }

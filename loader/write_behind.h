@@ -39,7 +39,7 @@ class WriteBehind {
     uint32_t* crc;
     bool flush;
   };
-  static Status perform(const Piece& piece);
+  static Status perform(const Piece& piece) noexcept;
   void run();
 
   std::mutex mutex_;

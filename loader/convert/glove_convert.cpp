@@ -86,7 +86,7 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
   app.footer(footer());
 }
 
-// Set by SIGINT and SIGTERM: the work stops at the next block, and its temporary file goes away.
+// Set by SIGINT, SIGTERM and SIGHUP: the work stops at the next block, and its temporary file goes away.
 volatile std::sig_atomic_t g_interrupted = 0;
 
 // Calls work(progress) with a display of its progress.
@@ -188,6 +188,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGINT, [](int) { g_interrupted = 1; });
   std::signal(SIGTERM, [](int) { g_interrupted = 1; });
+  // nohup has it ignored, and so it stays.
+  if (std::signal(SIGHUP, [](int) { g_interrupted = 1; }) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that gets too large is an error of the write
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

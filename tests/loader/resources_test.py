@@ -4,6 +4,7 @@ resources_test.py GLOVE_CONVERT
 """
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -70,23 +71,57 @@ class Resources(unittest.TestCase):
         for limit in (100, 5000, 45_000, 60_000, whole - 20_000):
             def cap(limit=limit):
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            result = subprocess.run(["/bin/sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", CONVERT, "-q", self.path("in"),
-                                     self.path("out")], capture_output=True, check=False, preexec_fn=cap)
+            result = subprocess.run([CONVERT, "-q", self.path("in"), self.path("out")], capture_output=True,
+                                    check=False, preexec_fn=cap)
             self.assertEqual(result.returncode, 1, (limit, result.stderr))
             self.assertIn(b"File too large", result.stderr)
             self.assertEqual(os.listdir(self.path("")), ["in"])
 
+    def test_memory_that_runs_out_leaves_no_file(self):
+        with open(self.path("in"), "wb") as file:  # sparse, so long that its promise is believed
+            file.write(b"200000000 1\n")
+            file.truncate(500_000_000)
+        limit = 1 << 30
+        result = subprocess.run(
+            [CONVERT, "-q", "--threads", "2", "--format", "word2vec-binary", self.path("in"), self.path("out")],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), capture_output=True, check=False)
+        self.assertEqual((result.returncode, result.stderr), (1, b"glove-convert: out of memory\n"))
+        self.assertEqual(os.listdir(os.path.dirname(self.path("in"))), ["in"])
+
+    def test_an_output_that_is_no_file_stays_and_a_link_is_followed(self):
+        write_word2vec(self.path("in"), 10, 3)
+        os.mkfifo(self.path("pipe"))
+        os.mkdir(self.path("folder"))
+        for name in ("pipe", "folder"):
+            result = subprocess.run([CONVERT, "-q", self.path("in"), self.path(name)], capture_output=True, check=False)
+            self.assertEqual((result.returncode, result.stderr.decode()),
+                             (1, f"glove-convert: cannot write '{self.path(name)}': it is not a regular file\n"))
+        os.mkdir(self.path("folder/inner"))
+        with open(self.path("folder/inner/model"), "wb"):
+            pass
+        os.symlink("folder/inner/model", self.path("link"))
+        subprocess.run([CONVERT, "-q", self.path("in"), self.path("link")], check=True)
+        self.assertTrue(os.path.islink(self.path("link")))
+        self.assertGreater(os.path.getsize(self.path("folder/inner/model")), 4096)
+        self.assertEqual(sorted(os.listdir(os.path.dirname(self.path("in")))), ["folder", "in", "link", "pipe"])
+
     def test_an_interrupt_leaves_no_file(self):
         write_word2vec(self.path("in"), 200_000, 300)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self.interrupt_with(number)
+
+    def interrupt_with(self, number):
         process = subprocess.Popen([CONVERT, "-q", self.path("in"), self.path("out")], stderr=subprocess.PIPE)
         while process.poll() is None and not any(name.endswith(".tmp") for name in os.listdir(self.path(""))):
             pass
-        process.terminate()
+        process.send_signal(number)
         _, said = process.communicate()
         if process.returncode != 0:  # it may have been done already
             self.assertEqual(process.returncode, 1)
             self.assertIn(b"interrupted", said)
             self.assertEqual(os.listdir(self.path("")), ["in"])
+        else:
+            os.remove(self.path("out"))
 
 
 if __name__ == "__main__":
