@@ -169,7 +169,13 @@ Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
   const std::lock_guard lock(mutex_);
   if (const auto found = scan_shapes_.find(dims); found != scan_shapes_.end()) return found->second;
   ScanShape shape;
-  GLOVE_RETURN_IF_ERROR(cuda_status(single_scan_shape(0, dims, &shape), "preparing the scan"));
+  const cudaError_t error = single_scan_shape(0, dims, &shape);
+  if (error == cudaErrorInvalidConfiguration) {  // of this model alone: the others go on here
+    static_cast<void>(cudaGetLastError());
+    return Error{ErrorCode::kOutOfMemory, "a query of " + std::to_string(dims) +
+                                              " dimensions does not fit the shared memory of " + info_.name};
+  }
+  GLOVE_RETURN_IF_ERROR(cuda_status(error, "preparing the scan"));
   scan_shapes_[dims] = shape;
   return shape;
 }
