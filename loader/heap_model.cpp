@@ -38,10 +38,10 @@ ModelAssembler& HeapModel::assembler() {
   return state_->assembler;
 }
 
-ModelPtr HeapModel::finish(Model::Source source) && {
+ModelPtr HeapModel::finish(Model::Source source, int threads) && {
   ModelAssembler& rows = state_->assembler;
   (void)rows.finish();  // a sink in memory has no errors
-  state_->sorted_ids = rows.words().sorted_ids();
+  state_->sorted_ids = rows.words().sorted_ids(threads);
   ModelArrays arrays;
   arrays.words = rows.rows();
   arrays.dims = rows.dims();

@@ -21,9 +21,9 @@ class HeapModel {
   // Where the rows go.
   ModelAssembler& assembler();
 
-  // The model; `source` tells where it came from. Nothing may be appended afterwards.
-  // REQUIRES: at least one row.
-  ModelPtr finish(Model::Source source) &&;
+  // The model; `source` tells where it came from. Nothing may be appended afterwards. `threads` sort the
+  // words; 0: the cores there are. REQUIRES: at least one row.
+  ModelPtr finish(Model::Source source, int threads = 0) &&;
 
  private:
   struct State;

@@ -88,7 +88,7 @@ Result<ModelPtr> ModelBuilder::finish(int threads) {
   arrays.vectors = built->vectors;
   DerivedArrays& derived = built->derived;
   GLOVE_RETURN_IF_ERROR(derived.compute_rows(state_->source, arrays.vectors, arrays.words, dims, threads));
-  derived.sorted_ids = built->words.sorted_ids();
+  derived.sorted_ids = built->words.sorted_ids(threads);
   arrays.norms_squared = derived.norms_squared;
   arrays.codes = derived.codes;
   arrays.scales = derived.scales;

@@ -265,7 +265,7 @@ int64_t ModelWriter::bytes_written() const {
   return state_->layout.end();
 }
 
-Status ModelWriter::commit() {
+Status ModelWriter::commit(int threads) {
   State& state = *state_;
   const ModelAssembler& rows = state.assembler;
   const int64_t count = rows.rows();
@@ -279,7 +279,7 @@ Status ModelWriter::commit() {
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kScales, "F32", count, bytes_of(rows.scales())));
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kResiduals, "F32", count, bytes_of(rows.residuals())));
   const WordSet& words = rows.words();
-  const std::vector<int32_t> sorted = words.sorted_ids();
+  const std::vector<int32_t> sorted = words.sorted_ids(threads);
   GLOVE_RETURN_IF_ERROR(
       state.add_tensor(kWordBytes, "U8", static_cast<int64_t>(words.bytes().size()), words.bytes()));
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kWordOffsets, "I64", count + 1, bytes_of(words.offsets())));

@@ -26,8 +26,9 @@ class ModelWriter {
   // Where the rows go.
   ModelAssembler& assembler();
 
-  // Writes what is left and renames. An error if there is no row; `path` is then as it was.
-  Status commit();
+  // Writes what is left and renames. An error if there is no row; `path` is then as it was. `threads` sort
+  // the words; 0: the cores there are.
+  Status commit(int threads = 0);
 
   int64_t bytes_written() const;
 

@@ -39,7 +39,7 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   source.format = format.name;
   source.duplicates = assembler.counts().duplicates;
   source.invalid_utf8 = assembler.counts().invalid_utf8;
-  return std::move(model).finish(std::move(source));
+  return std::move(model).finish(std::move(source), options.threads);
 }
 
 }  // namespace

@@ -103,16 +103,16 @@ bool WordSet::contains(std::string_view target) const {
   return !slots_.empty() && slots_[find_slot(target, hash(target))].id >= 0;
 }
 
-std::vector<int32_t> WordSet::sorted_ids() const {
+std::vector<int32_t> WordSet::sorted_ids(int threads) const {
   constexpr int64_t kPieceWords = 50'000;  // worth a thread
   const auto before = [this](const Key& a, const Key& b) {
     return a.prefix != b.prefix ? a.prefix < b.prefix : word(a.id) < word(b.id);
   };
-  const int64_t pieces = std::min<int64_t>(usable_cores(), size() / kPieceWords + 1);
+  const int64_t pieces = std::min<int64_t>(threads > 0 ? threads : usable_cores(), size() / kPieceWords + 1);
   const auto begin_of = [&](int64_t piece) { return size() * std::min(piece, pieces) / pieces; };
   std::vector<Key> keys(static_cast<size_t>(size()));
   std::vector<Key> spare(keys.size());
-  run_in_parallel(0, pieces, [&](int64_t first, int64_t last) {
+  run_in_parallel(threads, pieces, [&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) {
       const int64_t begin = begin_of(piece);
       const int64_t end = begin_of(piece + 1);
@@ -130,7 +130,7 @@ std::vector<int32_t> WordSet::sorted_ids() const {
     }
   });
   for (int64_t width = 1; width < pieces; width *= 2, keys.swap(spare))
-    run_in_parallel(0, (pieces + 2 * width - 1) / (2 * width), [&](int64_t first, int64_t last) {
+    run_in_parallel(threads, (pieces + 2 * width - 1) / (2 * width), [&](int64_t first, int64_t last) {
       for (int64_t pair = first; pair < last; ++pair) {
         const auto at = [&](int64_t piece) { return keys.begin() + begin_of(piece); };
         const int64_t left = pair * 2 * width;

@@ -35,8 +35,8 @@ class WordSet {
   std::span<const char> bytes() const { return bytes_; }
   std::span<const int64_t> offsets() const { return offsets_; }  // [size() + 1]
 
-  // The ids in the memcmp order of their words.
-  std::vector<int32_t> sorted_ids() const;
+  // The ids in the memcmp order of their words. `threads`: 0 means the cores there are.
+  std::vector<int32_t> sorted_ids(int threads = 0) const;
 
  private:
   struct Slot {

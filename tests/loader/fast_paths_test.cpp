@@ -2,14 +2,17 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "loader/crc32.h"
 #include "loader/exact_dot.h"
 #include "loader/quantize.h"
+#include "loader/word_set.h"
 #include "tests/loader/random.h"
 
 namespace glove {
@@ -73,6 +76,23 @@ TEST(Quantize, TheFastPathGivesThePlainOnesBits) {
     ASSERT_EQ(fast, plain) << dims;
     ASSERT_EQ(std::memcmp(&results[0], &results[2], 2 * sizeof(float)), 0) << dims;
   }
+}
+
+// Enough words for five threads; many are equal in their first eight bytes, or in all but NULs at the end.
+TEST(WordSet, TheSortOnAnyNumberOfThreadsIsThePlainOne) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  const std::string prefixes[] = {"", "prefix", "prefix8b", std::string("\xFF\0", 2)};
+  WordSet words;
+  while (words.size() < 260'000) {
+    std::string word = prefixes[random() % 4] + std::to_string(random() % 1'000'000);
+    word.append(random() % 3, '\0');
+    words.insert(word);
+  }
+  std::vector<int32_t> plain(static_cast<size_t>(words.size()));
+  std::iota(plain.begin(), plain.end(), 0);
+  std::sort(plain.begin(), plain.end(), [&](int32_t a, int32_t b) { return words.word(a) < words.word(b); });
+  for (const int threads : {0, 1, 2, 3, 5, 64}) EXPECT_TRUE(words.sorted_ids(threads) == plain) << threads;
 }
 
 }  // namespace
