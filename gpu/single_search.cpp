@@ -22,6 +22,7 @@ constexpr int64_t kFirstTiles = int64_t{1}
                                 << 18;  // 8 million rows: making room later takes a fraction of a ms
 constexpr int64_t kAnswerBytes = 12;    // of a row: its similarity and its number
 constexpr int64_t kRankedFrom = 64;  // fewer rows than this the host sorts before a second barrier is through
+constexpr int64_t kRankedTo = 16384;  // the device compares every candidate with every other: squares of many
 constexpr auto kCheckEvery = std::chrono::milliseconds(2);  // for interrupts and lost devices
 
 void pause_briefly() {
@@ -147,7 +148,7 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
   scan.counters = counters_.as<ScanCounters>() + (sequence_ & 1u);
   scan.next_counters = counters_.as<ScanCounters>() + ((sequence_ & 1u) ^ 1u);
   scan.tile_upper = tile_upper_.as<float>();
-  const bool ranked = model.vectors != nullptr && scan.wanted >= kRankedFrom;
+  const bool ranked = model.vectors != nullptr && scan.wanted >= kRankedFrom && scan.wanted <= kRankedTo;
   scan.capacity = static_cast<uint32_t>(capacity_);
   scan.similarities = (ranked ? collected_.as<double>() : answer_.as<double>());
   scan.ids = ranked ? collected_.as<int32_t>(capacity_ * 8) : answer_.as<int32_t>(capacity_ * 8);
