@@ -22,7 +22,9 @@ constexpr int64_t kFirstTiles = int64_t{1}
                                 << 18;  // 8 million rows: making room later takes a fraction of a ms
 constexpr int64_t kAnswerBytes = 12;    // of a row: its similarity and its number
 constexpr int64_t kRankedFrom = 64;  // fewer rows than this the host sorts before a second barrier is through
-constexpr int64_t kRankedTo = 16384;  // the device compares every candidate with every other: squares of many
+// The device compares every candidate with every other, so the host sorts more than these.
+constexpr int64_t kRankedTo = 16384;
+constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows may be more than wanted by far
 constexpr auto kCheckEvery = std::chrono::milliseconds(2);  // for interrupts and lost devices
 
 void pause_briefly() {
@@ -135,7 +137,7 @@ Status SingleSearch::wait(const SingleScan& scan, const InterruptCheck& interrup
 }
 
 Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
-                                      const InterruptCheck& interrupted) {
+                                      bool ranked, const InterruptCheck& interrupted) {
   scan.codes = model.codes;
   scan.scales = model.scales;
   scan.residuals = model.residuals;
@@ -148,8 +150,7 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
   scan.counters = counters_.as<ScanCounters>() + (sequence_ & 1u);
   scan.next_counters = counters_.as<ScanCounters>() + ((sequence_ & 1u) ^ 1u);
   scan.tile_upper = tile_upper_.as<float>();
-  const bool ranked = model.vectors != nullptr && scan.wanted >= kRankedFrom && scan.wanted <= kRankedTo;
-  scan.capacity = static_cast<uint32_t>(capacity_);
+  scan.capacity = static_cast<uint32_t>(ranked ? std::min(capacity_, kMostRanked) : capacity_);
   scan.similarities = (ranked ? collected_.as<double>() : answer_.as<double>());
   scan.ids = ranked ? collected_.as<int32_t>(capacity_ * 8) : answer_.as<int32_t>(capacity_ * 8);
   scan.ranked_similarities = ranked ? answer_.as<double>() : nullptr;
@@ -173,10 +174,11 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
   scan.wanted = static_cast<int32_t>(wanted);
   scan.count_every_row = count_every_row(model.words, wanted) ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
-  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(model, shape, scan, interrupted));
+  const bool ranked = model.vectors != nullptr && wanted >= kRankedFrom && wanted <= kRankedTo;
+  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(model, shape, scan, ranked, interrupted));
   if (count > scan.capacity) {  // never cut: once more with room for all
     GLOVE_RETURN_IF_ERROR(reserve(model, int64_t{count} + kFirstCapacity));
-    GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, interrupted));
+    GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, ranked && count <= kMostRanked, interrupted));
   }
   const int64_t rows = answer_rows(scan, count);
   Candidates result;

@@ -29,7 +29,7 @@ class SingleSearch {
   static int64_t answer_rows(const SingleScan& scan, uint32_t candidates);
   bool arrived(const SingleScan& scan);
   Status wait(const SingleScan& scan, const InterruptCheck& interrupted);
-  Result<uint32_t> launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
+  Result<uint32_t> launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan, bool ranked,
                           const InterruptCheck& interrupted);
 
   Stream stream_;
