@@ -36,10 +36,8 @@ double lanes_sum(const double* p) {
 // operations and their order are fixed, and |u/s| exceeds 127 by no more than the rounding of s, so codes
 // need no clamp.
 //
-//   largest   max |x|
-//   code      codes one row whose unit vector is x * inverse_norm, and returns ||u - s*c||. Four codes a
-//   group,
-//             groups `stride` bytes apart; the bytes of components past `dims` are left alone
+// `largest` gives max |x|. `code` codes one row whose unit vector is x * inverse_norm, and returns ||u -
+// s*c||: four codes a group, groups `stride` bytes apart; the bytes of components past `dims` are left alone.
 struct RowLoops {
   float (*largest)(const float* x, int64_t dims);
   double (*code)(const float* x, double inverse_norm, double s, int64_t dims, int8_t* codes, int64_t stride);

@@ -34,7 +34,6 @@ bool is_valid_utf8(std::string_view bytes) {
 }
 
 std::string printable_utf8(std::string_view bytes) {
-  constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
   std::string text;
   text.reserve(bytes.size());
   while (!bytes.empty()) {

@@ -7,6 +7,9 @@
 
 namespace glove {
 
+// U+FFFD, which stands for bytes that are no UTF-8.
+inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
+
 // Whether the bytes are well-formed UTF-8 (no overlong forms, surrogates, or code points past 10FFFF).
 bool is_valid_utf8(std::string_view bytes);
 

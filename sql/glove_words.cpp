@@ -179,7 +179,6 @@ bool narrows_from_above(std::string_view bound, bool is_literal) {
 // too, and up to U+FFFD, which GLOB takes for equal to bytes that are no UTF-8. Of a pattern with such bytes,
 // what is ASCII.
 std::string_view prefix_of_pattern(std::string_view pattern) {
-  constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
   std::string_view prefix = pattern.substr(0, pattern.find_first_of(std::string_view("*?[\0", 4)));
   prefix = prefix.substr(0, prefix.find(kReplacementCharacter));
   if (is_valid_utf8(prefix)) return prefix;

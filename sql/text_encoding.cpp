@@ -1,5 +1,7 @@
 #include "sql/text_encoding.h"
 
+#include "loader/utf8.h"
+
 namespace glove::sql {
 
 bool stores_utf8(sqlite3* db) {
@@ -15,7 +17,6 @@ bool stores_utf8(sqlite3* db) {
 }
 
 bool equals_by_bytes(sqlite3* db, std::string_view text) {
-  constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
   return text.find(kReplacementCharacter) == std::string_view::npos || stores_utf8(db);
 }
 

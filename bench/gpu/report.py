@@ -86,7 +86,7 @@ def section(data):
         "TB/s are bytes read over time: codes in the ladder's int8 rows; codes, scales and residuals in the tile scans, whose time runs",
         "from the first block's start until all blocks know that the scan is over. The float32 and float16 steps of the ladder compute",
         "similarities that are not exact and select nothing. What does not pay: a ring of Hopper's bulk copies (no faster), tiles dealt out to",
-        "whoever is free or a histogram in device memory (2.6 ns for each atomic operation on one address: 8 to 20 % slower), and lines that",
+        "whoever is free or a histogram in device memory (2.6 ns for each atomic operation on one address: 6 to 22 % slower), and lines that",
         "L2 is asked to keep (no better than turning round).", "",
         f"From a model file in the page cache to the first answer, in a process that has used another model, median of 7:",
         f"{again['first_answer_ms_median']:.1f} ms and {sql['first_answer_ms_median']:.1f} ms (two processes; the first of each {again['first_answer_ms_cold']:.1f} and {sql['first_answer_ms_cold']:.1f}), for 676 MB that",

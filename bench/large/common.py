@@ -7,8 +7,8 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class MemoryLimit:
-    """A memory cgroup of its own for a child process, with no swap to flee to. `path` is None where this user may
-    make none."""
+    """A memory cgroup of its own for a child process, with no swap to flee to; a context manager. `path` is None where
+    this user may make none."""
 
     def __init__(self, limit):
         self.path = None
@@ -38,7 +38,10 @@ class MemoryLimit:
                     return int(file.read())
         return None
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         if self.path:
             os.rmdir(self.path)
 

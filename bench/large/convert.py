@@ -47,13 +47,8 @@ def run(text, model, enter=None):
 
 def run_within_limit(text, model):
     """The same in a memory cgroup of LIMIT bytes, or None where none can be made."""
-    limit = MemoryLimit(LIMIT)
-    try:
-        if limit.path is None:
-            return None
-        return {**run(text, model, limit.enter), "group_peak": limit.peak()}
-    finally:
-        limit.close()
+    with MemoryLimit(LIMIT) as limit:
+        return limit.path and {**run(text, model, limit.enter), "group_peak": limit.peak()}
 
 
 def section(seen):

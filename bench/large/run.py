@@ -82,14 +82,9 @@ def ask(model, threads, enter=None):
 
 def ask_within_limit(model, threads):
     """The same with LIMIT bytes of memory and nothing cached, or None where no limit can be set."""
-    limit = MemoryLimit(LIMIT)
-    try:
-        if limit.path is None:
-            return None
+    with MemoryLimit(LIMIT) as limit:
         forget_cached_pages(model)
-        return ask(model, threads, limit.enter)
-    finally:
-        limit.close()
+        return limit.path and ask(model, threads, limit.enter)
 
 
 def bare_read(model, threads):
