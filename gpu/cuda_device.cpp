@@ -19,47 +19,44 @@
 namespace glove::cuda {
 namespace {
 
-// A copy costs the bus 3 us beside its bytes. Two buffers of each lane stay in the cache until they are read.
-constexpr int64_t kLaneBuffer = int64_t{4} << 20;
+// A copy costs the bus 2 us beside its bytes; and all of a ring should fit the cores' caches, where copies
+// find what threads have just filled.
+constexpr int64_t kRingBlock = int64_t{8} << 20;
+constexpr int kRingSlots = 4;
 constexpr int64_t kScorePiece = int64_t{1} << 22;  // rows whose dots come back at a time
 
-class CudaLane : public CopyLane {
+class CudaRing : public CopyRing {
  public:
   Status create() {
     GLOVE_RETURN_IF_ERROR(stream_.create());
-    for (int i = 0; i < 2; ++i) {
-      GLOVE_RETURN_IF_ERROR(buffers_[i].reserve(kLaneBuffer));
-      GLOVE_RETURN_IF_ERROR(copied_[i].create(cudaEventDisableTiming));
-    }
+    GLOVE_RETURN_IF_ERROR(memory_.reserve(kRingSlots * kRingBlock));
+    for (Event& event : copied_) GLOVE_RETURN_IF_ERROR(event.create(cudaEventDisableTiming));
     return {};
   }
 
-  Result<std::span<std::byte>> next_buffer() override {
-    const ScopedDevice current(0);
-    turn_ ^= 1;
-    GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventSynchronize(copied_[turn_].get()), "copying to the device"));
-    return std::span<std::byte>(buffers_[turn_].data(), static_cast<size_t>(kLaneBuffer));
+  int slots() const override { return kRingSlots; }
+  std::span<std::byte> block(int slot) override {
+    return {memory_.data() + slot * kRingBlock, static_cast<size_t>(kRingBlock)};
   }
 
-  Status copy(std::byte* device_address, int64_t bytes) override {
+  Status copy(int slot, std::byte* device_address, int64_t bytes) override {
     const ScopedDevice current(0);
     GLOVE_RETURN_IF_ERROR(
-        cuda_status(cudaMemcpyAsync(device_address, buffers_[turn_].data(), static_cast<size_t>(bytes),
+        cuda_status(cudaMemcpyAsync(device_address, block(slot).data(), static_cast<size_t>(bytes),
                                     cudaMemcpyHostToDevice, stream_.get()),
                     "copying to the device"));
-    return cuda_status(cudaEventRecord(copied_[turn_].get(), stream_.get()), "copying to the device");
+    return cuda_status(cudaEventRecord(copied_[slot].get(), stream_.get()), "copying to the device");
   }
 
-  Status finish() override {
+  Status wait(int slot) override {
     const ScopedDevice current(0);
-    return cuda_status(cudaStreamSynchronize(stream_.get()), "copying to the device");
+    return cuda_status(cudaEventSynchronize(copied_[slot].get()), "copying to the device");
   }
 
  private:
   Stream stream_;
-  PinnedMemory buffers_[2];
-  Event copied_[2];
-  int turn_ = 0;
+  PinnedMemory memory_;
+  Event copied_[kRingSlots];
 };
 
 // What score_all needs of the device.
@@ -86,8 +83,8 @@ class CudaDevice : public Device {
   Result<int64_t> free_bytes() override;
   Result<DeviceBlock> allocate(int64_t bytes) override;
   void deallocate(std::byte* data) override;
-  Result<std::vector<std::unique_ptr<CopyLane>>> take_lanes(int count) override;
-  void give_back_lanes(std::vector<std::unique_ptr<CopyLane>> lanes) override;
+  Result<std::unique_ptr<CopyRing>> take_ring() override;
+  void give_back_ring(std::unique_ptr<CopyRing> ring) override;
   Result<std::vector<Candidates>> propose(const DeviceModel& model, std::span<const Query> queries,
                                           int64_t wanted, const InterruptCheck& interrupted,
                                           ScanCost& cost) override;
@@ -106,7 +103,7 @@ class CudaDevice : public Device {
 
   std::mutex mutex_;
   std::map<int64_t, ScanShape> scan_shapes_;  // by dims
-  std::vector<std::unique_ptr<CopyLane>> idle_lanes_;
+  std::vector<std::unique_ptr<CopyRing>> idle_rings_;
 
   Pool<SingleSearch> single_searches_;
   Pool<BatchSearch> batch_searches_;
@@ -140,29 +137,24 @@ void CudaDevice::deallocate(std::byte* data) {
   static_cast<void>(cudaFree(data));
 }
 
-Result<std::vector<std::unique_ptr<CopyLane>>> CudaDevice::take_lanes(int count) {
-  const ScopedDevice current(0);
-  std::vector<std::unique_ptr<CopyLane>> lanes;
+Result<std::unique_ptr<CopyRing>> CudaDevice::take_ring() {
   {
     const std::lock_guard lock(mutex_);
-    while (!idle_lanes_.empty() && static_cast<int>(lanes.size()) < count) {
-      lanes.push_back(std::move(idle_lanes_.back()));
-      idle_lanes_.pop_back();
+    if (!idle_rings_.empty()) {
+      std::unique_ptr<CopyRing> ring = std::move(idle_rings_.back());
+      idle_rings_.pop_back();
+      return ring;
     }
   }
-  while (static_cast<int>(lanes.size()) < count) {
-    auto lane = std::make_unique<CudaLane>();
-    Status status = lane->create();
-    if (!status.ok() && lanes.empty()) return status.error();
-    if (!status.ok()) break;  // fewer lanes are slower and no worse
-    lanes.push_back(std::move(lane));
-  }
-  return lanes;
+  const ScopedDevice current(0);
+  auto ring = std::make_unique<CudaRing>();
+  GLOVE_RETURN_IF_ERROR(ring->create());
+  return std::unique_ptr<CopyRing>(std::move(ring));
 }
 
-void CudaDevice::give_back_lanes(std::vector<std::unique_ptr<CopyLane>> lanes) {
+void CudaDevice::give_back_ring(std::unique_ptr<CopyRing> ring) {
   const std::lock_guard lock(mutex_);
-  for (auto& lane : lanes) idle_lanes_.push_back(std::move(lane));
+  idle_rings_.push_back(std::move(ring));
 }
 
 Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {

@@ -62,20 +62,20 @@ struct DeviceModel {
   const double* norms_squared = nullptr;  // [words], there if `vectors` are
 };
 
-// One thread's way of moving bytes to the device: staging memory that the device reads while the
-// thread fills the next piece. One thread at a time.
-class CopyLane {
+// Staging memory in blocks of one size, and the stream that copies them to the device. Any thread may fill a
+// block that no copy reads; one thread at a time calls the members.
+class CopyRing {
  public:
-  virtual ~CopyLane() = default;
+  virtual ~CopyRing() = default;
 
-  // Staging memory that no copy reads any more: waits if it must.
-  virtual Result<std::span<std::byte>> next_buffer() = 0;
+  virtual int slots() const = 0;  // 2 or more
+  virtual std::span<std::byte> block(int slot) = 0;
 
-  // Starts copying the first `bytes` of the buffer that next_buffer() gave last.
-  virtual Status copy(std::byte* device_address, int64_t bytes) = 0;
+  // Starts copying the first `bytes` of a block. Copies run one after the other.
+  virtual Status copy(int slot, std::byte* device_address, int64_t bytes) = 0;
 
-  // Waits until everything copied through this lane is there.
-  virtual Status finish() = 0;
+  // Waits until the block's last copy is done, if there was one.
+  virtual Status wait(int slot) = 0;
 };
 
 // Every member may be called from any thread. A function that fails with kUnavailable means that the
@@ -91,9 +91,9 @@ class Device {
   virtual Result<DeviceBlock> allocate(int64_t bytes) = 0;
   virtual void deallocate(std::byte* data) = 0;
 
-  // Lanes are made once and reused. `count` of them, from now until they are given back.
-  virtual Result<std::vector<std::unique_ptr<CopyLane>>> take_lanes(int count) = 0;
-  virtual void give_back_lanes(std::vector<std::unique_ptr<CopyLane>> lanes) = 0;
+  // A ring, from now until it is given back. Rings are made once and reused.
+  virtual Result<std::unique_ptr<CopyRing>> take_ring() = 0;
+  virtual void give_back_ring(std::unique_ptr<CopyRing> ring) = 0;
 
   // Backend::propose for the best `wanted` rows that are not zero; excluded words are not looked at.
   // Adds scan, select and rescore times and candidates to `cost`.

@@ -5,35 +5,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <thread>
 #include <vector>
 
 #include "gpu/device.h"
 #include "gpu/plan.h"
+#include "gpu/upload.h"
 #include "loader/model.h"
 #include "loader/status.h"
 
 namespace glove::cuda {
-
-// Bytes that go to the device: from `memory` if it is not null, else from the open file `descriptor` at
-// `offset`.
-struct CopyTask {
-  const std::byte* memory = nullptr;
-  int descriptor = -1;
-  int64_t offset = 0;
-  std::byte* device_address = nullptr;
-  int64_t bytes = 0;
-};
-
-// Copies all tasks on up to `threads` threads, each of which reads into its own staging memory while its last
-// piece is on the way. Everything is there when it returns ok. `cancelled` stops it early with kInterrupted.
-// A file that ends too soon is kIo, and the message has `path`.
-Status copy_to_device(Device& device, std::span<const CopyTask> tasks, int threads, const std::string& path,
-                      const std::atomic<bool>& cancelled);
-
-// How many threads an upload uses on this machine.
-int upload_threads();
 
 // One model in the memory of one device. Thread-safe once made.
 class ResidentModel {
@@ -63,7 +44,9 @@ class ResidentModel {
 
  private:
   ResidentModel(Device& device, ModelPtr model);
-  Status upload_scan_arrays();
+  Result<DeviceBlock> upload_block(std::vector<CopyTask> tasks, int64_t bytes);
+  std::vector<CopyTask> scan_tasks() const;
+  std::vector<CopyTask> exact_tasks() const;
   void upload_exact_arrays();
   static void stop_all();
 

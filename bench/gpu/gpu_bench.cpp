@@ -17,7 +17,7 @@
 #include "gpu/kernels/single_scan.h"
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
-#include "gpu/residency.h"
+#include "gpu/upload.h"
 #include "loader/float_environment.h"
 #include "search/cpu/cpu_backend.h"
 #include "tests/gpu/cuda_support.h"
@@ -153,18 +153,17 @@ void time_upload(const ModelPtr& model, const char* path) {
   if (!block.ok()) std::exit(1);
   cuda::CopyTask task;
   task.bytes = bytes;
-  task.device_address = block.value().data();
   std::FILE* file = path != nullptr ? std::fopen(path, "rb") : nullptr;
   for (const bool from_file : {false, true}) {
     if (from_file && file == nullptr) break;
     task.memory = from_file ? nullptr : reinterpret_cast<const std::byte*>(model->arrays().codes.data());
     task.descriptor = from_file ? fileno(file) : -1;
-    for (const int threads : {4, 8, 10, 12, 14, 16}) {
+    for (const int threads : {2, 4, 6, 8, 10, 12, 14}) {
       std::vector<double> rates;
       for (int i = 0; i < 6; ++i) {
         const auto start = Clock::now();
-        if (!cuda::copy_to_device(*device.value(), std::span(&task, 1), threads, "bench", cancelled).ok())
-          std::exit(1);
+        const auto upload = cuda::Upload::start(*device.value(), {task}, threads, "bench", cancelled);
+        if (!upload.ok() || !upload.value()->copy_to(block.value().data()).ok()) std::exit(1);
         if (i > 0) rates.push_back(static_cast<double>(bytes) / us_since(start) * 1e-3);
       }
       put(std::string("upload_") + (from_file ? "file_" : "memory_") + std::to_string(threads) + "_gb_s",

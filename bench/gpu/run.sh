@@ -6,7 +6,8 @@
 #   bench/gpu/run.sh [--prebuilt DIR] [--out OUT] [--commit NAME]
 #
 # --prebuilt: a directory with gpu_bench, gpu_ladder, sql_bench, glove.so and glove-convert that were built elsewhere.
-# Needs python3 with NumPy, and PyTorch for its yardstick; about 7 GB under /dev/shm and 9 GB of memory.
+# Needs python3 with NumPy, and PyTorch for its yardstick; about 7 GB under $TMPDIR (/tmp), on a file system whose page
+# cache they stay in, and 16 GB of memory.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -19,7 +20,7 @@ while [[ $# -gt 0 ]]; do
     *) echo "run.sh: unknown argument '$1'" >&2 && exit 2 ;;
   esac
 done
-work=$(mktemp -d /dev/shm/glove-bench.XXXXXX)
+work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
 if [[ -z $prebuilt ]]; then
@@ -45,6 +46,7 @@ for part in random small; do
   "$prebuilt/glove-convert" "$work/random.npy" "$work/$part.safetensors" --vocabulary "$work/random.txt"
 done
 rm -f "$work/random.npy"
+sync "$work"/*.safetensors  # the page cache has them, and nothing is left to be written while clocks run
 step ladder "$prebuilt/gpu_ladder"
 step torch python3 bench/gpu/torch_yardstick.py
 step engine "$prebuilt/gpu_bench" --variants --file "$work/random.safetensors"

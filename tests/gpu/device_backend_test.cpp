@@ -216,7 +216,7 @@ TEST_F(DeviceBackendTest, AFullDevice) {
 
 TEST_F(DeviceBackendTest, NoPinnedMemory) {
   const auto backend = make();
-  knobs_.lanes_missing = true;
+  knobs_.ring_missing = true;
   EXPECT_EQ(backend->prepare(model()).error().code, ErrorCode::kOutOfMemory);
   EXPECT_EQ(knobs_.allocated, 0);
 }

@@ -1,5 +1,6 @@
 #include "tests/gpu/fake_device.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,30 +13,39 @@
 namespace glove::testing {
 namespace {
 
-class FakeLane : public cuda::CopyLane {
+// Copies as late as a device may, when it is waited for, and spoils the block then, as if it were filled
+// again.
+class FakeRing : public cuda::CopyRing {
  public:
-  explicit FakeLane(FakeDevice::Knobs& knobs) : knobs_(knobs) {}
+  explicit FakeRing(FakeDevice::Knobs& knobs) : knobs_(knobs) {}
 
-  // Another buffer each time, and the one before is spoiled, as if the next piece were already there.
-  Result<std::span<std::byte>> next_buffer() override {
-    turn_ ^= 1;
-    for (std::byte& byte : buffers_[turn_]) byte = std::byte{0xA5};
-    return std::span<std::byte>(buffers_[turn_]);
-  }
-  Status copy(std::byte* device_address, int64_t bytes) override {
+  int slots() const override { return 3; }
+  std::span<std::byte> block(int slot) override { return blocks_[slot]; }
+  Status copy(int slot, std::byte* device_address, int64_t bytes) override {
     if (knobs_.fail_copies_after >= 0 && knobs_.fail_copies_after.fetch_sub(1) <= 0) {
       knobs_.fail_copies_after = 0;
       return {ErrorCode::kUnavailable, "fake: the copy failed"};
     }
-    std::memcpy(device_address, buffers_[turn_].data(), static_cast<size_t>(bytes));
+    pending_[slot] = {device_address, bytes};
     return {};
   }
-  Status finish() override { return {}; }
+  Status wait(int slot) override {
+    if (pending_[slot].bytes > 0) {
+      std::memcpy(pending_[slot].address, blocks_[slot].data(), static_cast<size_t>(pending_[slot].bytes));
+      for (std::byte& byte : blocks_[slot]) byte = std::byte{0xA5};
+    }
+    pending_[slot] = {};
+    return {};
+  }
 
  private:
+  struct Copy {
+    std::byte* address = nullptr;
+    int64_t bytes = 0;
+  };
   FakeDevice::Knobs& knobs_;
-  std::vector<std::byte> buffers_[2] = {std::vector<std::byte>(4096), std::vector<std::byte>(4096)};
-  int turn_ = 0;
+  std::array<std::byte, 4096> blocks_[3] = {};
+  Copy pending_[3];
 };
 
 struct Bounds {
@@ -106,15 +116,13 @@ void FakeDevice::deallocate(std::byte* data) {
   blocks_.erase(found);
 }
 
-Result<std::vector<std::unique_ptr<cuda::CopyLane>>> FakeDevice::take_lanes(int count) {
-  if (knobs_.lanes_missing) return Error{ErrorCode::kOutOfMemory, "fake: no pinned memory"};
-  std::vector<std::unique_ptr<cuda::CopyLane>> lanes;
-  for (int i = 0; i < count; ++i) lanes.push_back(std::make_unique<FakeLane>(knobs_));
-  return lanes;
+Result<std::unique_ptr<cuda::CopyRing>> FakeDevice::take_ring() {
+  if (knobs_.ring_missing) return Error{ErrorCode::kOutOfMemory, "fake: no pinned memory"};
+  return std::unique_ptr<cuda::CopyRing>(std::make_unique<FakeRing>(knobs_));
 }
 
-void FakeDevice::give_back_lanes(std::vector<std::unique_ptr<cuda::CopyLane>> lanes) {
-  lanes.clear();
+void FakeDevice::give_back_ring(std::unique_ptr<cuda::CopyRing> ring) {
+  ring.reset();
 }
 
 Result<std::vector<Candidates>> FakeDevice::propose(const cuda::DeviceModel& model,

@@ -23,7 +23,7 @@ class FakeDevice : public cuda::Device {
     std::atomic<int> fail_copies_after{-1};  // copies that still work; -1 = all
     std::atomic<bool> lost{false};
     std::atomic<int64_t> searches{0};
-    std::atomic<bool> lanes_missing{false};
+    std::atomic<bool> ring_missing{false};
   };
 
   explicit FakeDevice(Knobs& knobs) : knobs_(knobs) {}
@@ -32,8 +32,8 @@ class FakeDevice : public cuda::Device {
   Result<int64_t> free_bytes() override { return knobs_.total_bytes - knobs_.allocated; }
   Result<cuda::DeviceBlock> allocate(int64_t bytes) override;
   void deallocate(std::byte* data) override;
-  Result<std::vector<std::unique_ptr<cuda::CopyLane>>> take_lanes(int count) override;
-  void give_back_lanes(std::vector<std::unique_ptr<cuda::CopyLane>> lanes) override;
+  Result<std::unique_ptr<cuda::CopyRing>> take_ring() override;
+  void give_back_ring(std::unique_ptr<cuda::CopyRing> ring) override;
   Result<std::vector<Candidates>> propose(const cuda::DeviceModel& model, std::span<const Query> queries,
                                           int64_t wanted, const InterruptCheck& interrupted,
                                           ScanCost& cost) override;

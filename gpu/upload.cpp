@@ -1,0 +1,197 @@
+#include "gpu/upload.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+namespace glove::cuda {
+namespace {
+
+constexpr int64_t kSlicesABlock = 32;
+constexpr int64_t kFirstBlock = 8;  // the first one is this part of a block, so that the bus starts soon
+std::string ends_too_soon(int descriptor, int64_t position) {
+  struct stat file;
+  const bool known = fstat(descriptor, &file) == 0 && file.st_size < position;
+  return ": the file ends at byte " + std::to_string(known ? int64_t{file.st_size} : position) +
+         ", before the end of its arrays; was it truncated?";
+}
+
+}  // namespace
+
+int upload_threads() {
+  // A core reads 4 to 6 GB/s, and more than twelve fill the bus no better.
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 2, 2, 12);
+}
+
+Result<std::unique_ptr<Upload>> Upload::start(Device& device, std::vector<CopyTask> tasks, int threads,
+                                              std::string path, const std::atomic<bool>& cancelled) {
+  GLOVE_ASSIGN_OR_RETURN(auto ring, device.take_ring());
+  std::unique_ptr<Upload> upload(
+      new Upload(device, std::move(ring), std::move(tasks), std::move(path), cancelled));
+  upload->start_threads(threads);
+  return upload;
+}
+
+Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyTask> tasks, std::string path,
+               const std::atomic<bool>& cancelled)
+    : device_(device),
+      ring_(std::move(ring)),
+      tasks_(std::move(tasks)),
+      path_(std::move(path)),
+      cancelled_(cancelled) {
+  const auto block_bytes = static_cast<int64_t>(ring_->block(0).size());
+  slice_bytes_ = std::max<int64_t>(1, block_bytes / kSlicesABlock);
+  int64_t limit = std::max<int64_t>(1, block_bytes / kFirstBlock);
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    for (int64_t begin = 0; begin < tasks_[task].bytes; begin += blocks_.back().bytes) {
+      const int64_t bytes = std::min(limit, tasks_[task].bytes - begin);
+      blocks_.push_back({task, begin, bytes, (bytes + slice_bytes_ - 1) / slice_bytes_});
+      limit = std::min(block_bytes, 2 * limit);
+    }
+  }
+}
+
+Upload::~Upload() {
+  stop();
+  if (first_reader_.joinable()) first_reader_.join();
+  device_.give_back_ring(std::move(ring_));
+}
+
+void Upload::start_threads(int threads) {
+  const auto start_others = [this, threads] {
+    std::vector<std::thread> others;
+    try {
+      for (int i = 1; i < threads; ++i) others.emplace_back([this] { read_ahead(); });
+    } catch (const std::exception&) {  // fewer threads then
+    }
+    read_ahead();
+    for (std::thread& other : others) other.join();
+  };
+  try {
+    first_reader_ = std::thread(start_others);
+  } catch (const std::exception&) {  // copy_to() reads what nobody else does
+  }
+}
+
+// What each reading thread does.
+void Upload::read_ahead() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    released_changed_.wait(lock, [this] {
+      return stopped_ || next_block_ == blocks_.size() ||
+             next_block_ < released_ + static_cast<size_t>(ring_->slots());
+    });
+    if (stopped_ || next_block_ == blocks_.size()) return;
+    read_slice(lock);
+  }
+}
+
+// Takes the next slice and fills it. REQUIRES: `lock`, which is open while bytes move; there is a next slice,
+// and its block's slot is free.
+void Upload::read_slice(std::unique_lock<std::mutex>& lock) {
+  const size_t index = next_block_;
+  const Block block = blocks_[index];
+  const int64_t begin = next_slice_ * slice_bytes_;
+  const int64_t bytes = std::min(slice_bytes_, block.bytes - begin);
+  if (begin + bytes == block.bytes) {
+    ++next_block_;
+    next_slice_ = 0;
+  } else {
+    ++next_slice_;
+  }
+  lock.unlock();
+  Status status = fill(block, begin, bytes, ring_->block(slot_of(index)).data() + begin);
+  lock.lock();
+  if (!status.ok()) {
+    if (error_.ok()) error_ = std::move(status);
+    stopped_ = true;
+    released_changed_.notify_all();
+  }
+  if (--blocks_[index].slices_to_fill == 0 || stopped_) block_filled_.notify_all();
+}
+
+// Reads or copies a part of a block.
+Status Upload::fill(const Block& block, int64_t begin, int64_t bytes, std::byte* out) const {
+  const CopyTask& task = tasks_[block.task];
+  if (task.memory != nullptr) {
+    std::memcpy(out, task.memory + block.begin + begin, static_cast<size_t>(bytes));
+    return {};
+  }
+  int64_t position = task.offset + block.begin + begin;
+  const int64_t end = position + bytes;
+  while (position < end) {
+    const ssize_t got =
+        pread(task.descriptor, out, static_cast<size_t>(end - position), static_cast<off_t>(position));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return {ErrorCode::kIo, path_ + ": reading at byte " + std::to_string(position) +
+                                  " failed: " + std::generic_category().message(errno)};
+    if (got == 0) return {ErrorCode::kIo, path_ + ends_too_soon(task.descriptor, position)};
+    position += got;
+    out += got;
+  }
+  return {};
+}
+
+// Waits until a block is filled, and fills it if nobody else does.
+Status Upload::wait_until_filled(size_t index) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (!error_.ok()) return error_;
+    if (cancelled_) return {ErrorCode::kInterrupted, "the upload to the device was stopped"};
+    if (blocks_[index].slices_to_fill == 0) return {};
+    if (next_block_ == index)
+      read_slice(lock);
+    else
+      block_filled_.wait(lock);
+  }
+}
+
+// The first `blocks` blocks are on the device: others may take their slots.
+void Upload::release(size_t blocks) {
+  {
+    const std::lock_guard lock(mutex_);
+    released_ = blocks;
+  }
+  released_changed_.notify_all();
+}
+
+void Upload::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  released_changed_.notify_all();
+}
+
+// While a block is on its way the next one waits behind it, so that the bus is never idle.
+Status Upload::copy_blocks(std::byte* device_block) {
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    GLOVE_RETURN_IF_ERROR(wait_until_filled(i));
+    const CopyTask& task = tasks_[blocks_[i].task];
+    GLOVE_RETURN_IF_ERROR(
+        ring_->copy(slot_of(i), device_block + task.device_offset + blocks_[i].begin, blocks_[i].bytes));
+    if (i == 0) continue;
+    GLOVE_RETURN_IF_ERROR(ring_->wait(slot_of(i - 1)));
+    release(i);
+  }
+  return {};
+}
+
+Status Upload::copy_to(std::byte* device_block) {
+  Status status = copy_blocks(device_block);
+  stop();
+  for (int slot = 0; slot < ring_->slots(); ++slot) {  // also after an error
+    Status waited = ring_->wait(slot);
+    if (status.ok()) status = std::move(waited);
+  }
+  return status;
+}
+
+}  // namespace glove::cuda
