@@ -39,4 +39,20 @@ GLOVE_HOST_DEVICE inline int bin_of(float lower_bound) {
   return bin_floor(bin) <= lower_bound ? bin : bin - 1;
 }
 
+// Upper bounds are kept in 16 bits, in steps of 2^-14: monotone, so that a row whose bound reaches the
+// threshold has a code that reaches the threshold's. Code 0 is no candidate whatever the threshold.
+GLOVE_HOST_DEVICE inline uint16_t upper_code(float upper_bound) {
+  if (!(upper_bound > -__builtin_inff())) return 0;
+  const float steps = (upper_bound + 1.0f) * 16384.0f;
+  if (!(steps > 0.0f)) return 1;
+  return steps < 65533.0f ? static_cast<uint16_t>(static_cast<int>(steps) + 1) : 65534;
+}
+
+// What upper_code() of a row must reach; a threshold of -infinity lets every row pass but those that never
+// do.
+GLOVE_HOST_DEVICE inline uint16_t threshold_code(float threshold) {
+  const uint16_t code = upper_code(threshold);
+  return code > 0 ? code : 1;
+}
+
 }  // namespace glove::cuda

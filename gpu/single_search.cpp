@@ -18,9 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kFirstCapacity = 8192;
-constexpr int64_t kFirstTiles = int64_t{1}
-                                << 18;  // 8 million rows: making room later takes a fraction of a ms
-constexpr int64_t kAnswerBytes = 12;    // of a row: its similarity and its number
+constexpr int64_t kAnswerBytes = 12;  // of a row: its similarity and its number
 constexpr int64_t kRankedFrom = 64;  // fewer rows than this the host sorts before a second barrier is through
 // The device compares every candidate with every other, so the host sorts more than these.
 constexpr int64_t kRankedTo = 16384;
@@ -48,8 +46,8 @@ Status SingleSearch::create() {
                      "clearing counters");
 }
 
-Status SingleSearch::reserve(const DeviceModel& model, int64_t capacity) {
-  GLOVE_RETURN_IF_ERROR(tile_upper_.reserve(std::max(kFirstTiles, tile_count(model.words)) * 4));
+Status SingleSearch::reserve(const DeviceModel& model, const ScanShape& shape, int64_t capacity) {
+  GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(model.words))));
   if (capacity > capacity_) {
     capacity_ = 0;
     GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * kAnswerBytes));
@@ -84,8 +82,8 @@ Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleSc
 
 // Puts back what a launch expects in the first `rows` places.
 void SingleSearch::clear_answer(int64_t rows) {
-  std::fill_n(answer_.as<double>(), rows, kNothingYet);
-  std::fill_n(answer_.as<int32_t>(capacity_ * 8), rows, kNoRow);
+  std::fill_n(similarities_of(answer_), rows, kNothingYet);
+  std::fill_n(ids_of(answer_), rows, kNoRow);
 }
 
 // How many rows a launch that found `candidates` writes to the answer.
@@ -103,8 +101,8 @@ bool SingleSearch::arrived(const SingleScan& scan) {
       std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 != scan.sequence)
     return false;
   const int64_t rows = answer_rows(scan, static_cast<uint32_t>(candidates));
-  double* similarities = answer_.as<double>();
-  int32_t* ids = answer_.as<int32_t>(capacity_ * 8);
+  double* similarities = similarities_of(answer_);
+  int32_t* ids = ids_of(answer_);
   for (; rows_seen_ < rows; ++rows_seen_) {
     if (std::atomic_ref<int32_t>(ids[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
     if (scan.vectors != nullptr &&
@@ -149,12 +147,12 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
   scan.sequence = ++sequence_;
   scan.counters = counters_.as<ScanCounters>() + (sequence_ & 1u);
   scan.next_counters = counters_.as<ScanCounters>() + ((sequence_ & 1u) ^ 1u);
-  scan.tile_upper = tile_upper_.as<float>();
+  scan.row_upper = row_upper_bytes(shape, scan.tiles) > 0 ? row_upper_.as<uint16_t>() : nullptr;
   scan.capacity = static_cast<uint32_t>(ranked ? std::min(capacity_, kMostRanked) : capacity_);
-  scan.similarities = (ranked ? collected_.as<double>() : answer_.as<double>());
-  scan.ids = ranked ? collected_.as<int32_t>(capacity_ * 8) : answer_.as<int32_t>(capacity_ * 8);
-  scan.ranked_similarities = ranked ? answer_.as<double>() : nullptr;
-  scan.ranked_ids = ranked ? answer_.as<int32_t>(capacity_ * 8) : nullptr;
+  scan.similarities = ranked ? similarities_of(collected_) : similarities_of(answer_);
+  scan.ids = ranked ? ids_of(collected_) : ids_of(answer_);
+  scan.ranked_similarities = ranked ? similarities_of(answer_) : nullptr;
+  scan.ranked_ids = ranked ? ids_of(answer_) : nullptr;
   scan.done = done_.as<ScanDone>();
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_single_scan(scan, shape, stream_.get()), "launching a scan"));
   if (Status status = wait(scan, interrupted); !status.ok()) {
@@ -168,7 +166,7 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
                                      int64_t wanted, bool reversed, const InterruptCheck& interrupted,
                                      ScanCost& cost) {
   const auto start = Clock::now();
-  GLOVE_RETURN_IF_ERROR(reserve(model, std::max(kFirstCapacity, 4 * wanted)));
+  GLOVE_RETURN_IF_ERROR(reserve(model, shape, std::max(kFirstCapacity, 4 * wanted)));
   SingleScan scan;
   GLOVE_RETURN_IF_ERROR(pack(model, query, scan));
   scan.wanted = static_cast<int32_t>(wanted);
@@ -177,13 +175,14 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
   const bool ranked = model.vectors != nullptr && wanted >= kRankedFrom && wanted <= kRankedTo;
   GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(model, shape, scan, ranked, interrupted));
   if (count > scan.capacity) {  // never cut: once more with room for all
-    GLOVE_RETURN_IF_ERROR(reserve(model, int64_t{count} + kFirstCapacity));
+    GLOVE_RETURN_IF_ERROR(reserve(model, shape, int64_t{count} + kFirstCapacity));
     GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, ranked && count <= kMostRanked, interrupted));
   }
   const int64_t rows = answer_rows(scan, count);
   Candidates result;
-  result.ids.assign(answer_.as<int32_t>(capacity_ * 8), answer_.as<int32_t>(capacity_ * 8) + rows);
-  if (model.vectors != nullptr) result.similarities.assign(answer_.as<double>(), answer_.as<double>() + rows);
+  result.ids.assign(ids_of(answer_), ids_of(answer_) + rows);
+  if (model.vectors != nullptr)
+    result.similarities.assign(similarities_of(answer_), similarities_of(answer_) + rows);
   clear_answer(rows);
 
   const uint64_t times = done_.as<ScanDone>()->times;

@@ -23,8 +23,17 @@ class SingleSearch {
   static int64_t bytes_read(const DeviceModel& model);
 
  private:
-  Status reserve(const DeviceModel& model, int64_t capacity);
+  Status reserve(const DeviceModel& model, const ScanShape& shape, int64_t capacity);
   Status pack(const DeviceModel& model, const Query& query, SingleScan& scan);
+  // Answers and collected candidates: [capacity_] similarities, then [capacity_] numbers of rows.
+  template <class Memory>
+  double* similarities_of(const Memory& memory) const {
+    return memory.template as<double>();
+  }
+  template <class Memory>
+  int32_t* ids_of(const Memory& memory) const {
+    return memory.template as<int32_t>(capacity_ * 8);
+  }
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScan& scan, uint32_t candidates);
   bool arrived(const SingleScan& scan);
@@ -34,7 +43,7 @@ class SingleSearch {
 
   Stream stream_;
   DeviceMemory counters_;  // two ScanCounters, used in turn
-  DeviceMemory tile_upper_;
+  DeviceMemory row_upper_;
   DeviceMemory long_query_;
   PinnedMemory long_query_staging_;
   PinnedMemory done_;

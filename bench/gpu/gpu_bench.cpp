@@ -197,7 +197,6 @@ class KernelBench {
     upload(&norms_, arrays.norms_squared.data(), arrays.norms_squared.size() * 8,
            arrays.norms_squared.size() * 8);
     upload(&counters_, nullptr, 0, 2 * sizeof(cuda::ScanCounters));
-    upload(&upper_, nullptr, 0, static_cast<size_t>(rows_) / 8);
     upload(&collected_, nullptr, 0, kCapacity * 12);
     require(cudaHostAlloc(reinterpret_cast<void**>(&answer_), kCapacity * 12 + 256, cudaHostAllocMapped),
             "pinned memory");
@@ -268,7 +267,7 @@ class KernelBench {
     scan.sequence = ++sequence_;
     scan.counters = counters_ + (sequence_ & 1u);
     scan.next_counters = counters_ + ((sequence_ & 1u) ^ 1u);
-    scan.tile_upper = upper_;
+    scan.row_upper = nullptr;  // as long as shared memory holds the bounds: 15 million rows
     scan.capacity = kCapacity;
     scan.similarities = reinterpret_cast<double*>(answer_);
     scan.ids = reinterpret_cast<int32_t*>(answer_ + kCapacity * 8);
@@ -287,7 +286,6 @@ class KernelBench {
   float* vectors_ = nullptr;
   double* norms_ = nullptr;
   cuda::ScanCounters* counters_ = nullptr;
-  float* upper_ = nullptr;
   std::byte* collected_ = nullptr;
   std::byte* answer_ = nullptr;
   cudaStream_t stream_ = nullptr;

@@ -15,13 +15,18 @@ constexpr int kThreads = 768;  // one block a multiprocessor
 // What a lane has in flight: 16-byte pieces of a tile's codes, and components of a row.
 constexpr int kCodeLoads = 10;
 constexpr int kRowLoads = 20;
-constexpr int kHits = kBins;       // tiles that a block looks through at a time
+constexpr int kHits = kBins;       // rows that a block refines at a time
 constexpr int kStagedRows = 3072;  // rows that a block ranks its own against at a time, where they fit
 
 __device__ uint64_t global_nanoseconds() {
   uint64_t time;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
   return time;
+}
+
+// Bytes of shared memory for the query.
+__host__ __device__ int64_t shared_query_bytes(int64_t dims) {
+  return (query_bytes(dims) + 127) / 128 * 128;
 }
 
 // What a row's integer sum says about its similarity.
@@ -40,108 +45,118 @@ __device__ RowBound row_bound(int sum, float scale, float residual, const QueryB
   return {estimate - error, estimate + error};
 }
 
-// Counts the tile's lower bounds in the block's own histogram and keeps its largest upper bound. Whole warp.
-__device__ void record_tile(const SingleScan& scan, uint32_t* histogram, int tile, RowBound row, int lane) {
-  const float upper = warp_max(row.upper);
+// Counts the tile's lower bounds in the block's own histogram. Whole warp.
+__device__ void count_tile(const SingleScan& scan, uint32_t* histogram, RowBound row, int lane) {
   if (scan.count_every_row != 0) {
     if (row.lower > -INFINITY) atomicAdd(histogram + bin_of(row.lower), 1u);
   } else {
     const float lower = warp_max(row.lower);
     if (lane == 0 && lower > -INFINITY) atomicAdd(histogram + bin_of(lower), 1u);
   }
-  if (lane == 0) scan.tile_upper[tile] = upper;
 }
 
-// The tiles that one warp scans, by their place in scan order: neighbours go to different blocks. Dealing the
-// last ones out to whoever is free costs more than it evens out, for memory takes 2.6 ns for each atomic
-// operation on one address.
+// The tiles that a block scans, warp by warp in rounds. Neighbours in scan order go to different blocks.
+// Dealing the last ones out to whoever is free costs more than it evens out, for memory takes 2.6 ns for each
+// atomic operation on one address.
 struct Share {
-  int first;
-  int stride;  // warps of the grid
+  int warps;
+  int rounds;
 
-  __device__ explicit Share(int warp)
-      : first(warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)),
-        stride(static_cast<int>(blockDim.x >> 5) * static_cast<int>(gridDim.x)) {}
+  __host__ __device__ Share(int64_t tiles, int blocks)
+      : warps(kThreads / 32), rounds(static_cast<int>((tiles + blocks * warps - 1) / (blocks * warps))) {}
+
+  __host__ __device__ int64_t rows() const { return int64_t{rounds} * warps * 32; }
+
+  // The tile of a place in the block's share; behind the last one it is not in 0 .. tiles - 1.
+  __device__ int tile(const SingleScan& scan, int place) const {
+    const int in_order = place * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
+    return scan.reversed != 0 ? scan.tiles - 1 - in_order : in_order;
+  }
+
+  // The row that a lane holds after a tile's products; `index`: 32 places, lane by lane.
+  __device__ int row(const SingleScan& scan, int index) const {
+    return tile(scan, index >> 5) * 32 + row_of_lane(index & 31);
+  }
 };
 
+// uppers: [share.rows()], in the order of Share::row.
 __device__ void scan_share(const SingleScan& scan, const Share& share, const uint2* planes,
-                           uint32_t* histogram, int lane) {
+                           uint32_t* histogram, uint16_t* uppers, int warp, int lane) {
   const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
-  for (int place = share.first; place < scan.tiles; place += share.stride) {
-    const int tile = scan.reversed != 0 ? scan.tiles - 1 - place : place;
-    const int64_t row = static_cast<int64_t>(tile) * 32 + row_of_lane(lane);
-    const float scale = __ldcs(scan.scales + row);
-    const float residual = __ldcs(scan.residuals + row);
-    const int sum = tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words,
-                                         planes, scan.groups, lane);
-    record_tile(scan, histogram, tile, row_bound(sum, scale, residual, scan.bound), lane);
+  for (int place = warp; place < share.rounds * share.warps; place += share.warps) {
+    const int tile = share.tile(scan, place);
+    RowBound bound = {-INFINITY, -INFINITY};
+    if (tile >= 0 && tile < scan.tiles) {
+      const int64_t row = static_cast<int64_t>(tile) * 32 + row_of_lane(lane);
+      const float scale = __ldcs(scan.scales + row);
+      const float residual = __ldcs(scan.residuals + row);
+      const int sum = tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words,
+                                           planes, scan.groups, lane);
+      bound = row_bound(sum, scale, residual, scan.bound);
+      count_tile(scan, histogram, bound, lane);
+    }
+    uppers[int64_t{place} * 32 + lane] = upper_code(bound.upper);
   }
 }
 
-// Similarities of the rows that the lanes of `passed` hold, four rows at a time. first_slot: lane 0's is the
-// slot of the first row; it may still be on its way while the products are computed.
-__device__ void rescore(const SingleScan& scan, const float* query, unsigned passed, int row,
-                        uint32_t first_slot, int lane) {
-  const int team = lane >> 3;
-  for (uint32_t done = 0; passed != 0; done += 4) {
-    unsigned rest = passed;
-    for (int skipped = 0; skipped < team && rest != 0; ++skipped) rest &= rest - 1;
-    const int holder = rest != 0 ? __ffs(static_cast<int>(rest)) - 1 : 0;
-    const int team_row = __shfl_sync(kFullWarp, row, holder);
-    const float* vector = rest != 0 ? scan.vectors + static_cast<int64_t>(team_row) * scan.dims : nullptr;
-    const double norm = rest != 0 ? __ldg(scan.norms_squared + team_row) : 0.0;
-    const double dot = team_exact_dot<kRowLoads>(query, vector, scan.dims, lane);
-    const uint32_t slot = __shfl_sync(kFullWarp, first_slot, 0) + done + static_cast<uint32_t>(team);
-    if (rest != 0 && (lane & 7) == 0 && slot < scan.capacity)
-      __stcg(scan.similarities + slot, cosine_from_dots(dot, scan.norm_squared, norm));
-    for (int i = 0; i < 4 && passed != 0; ++i) passed &= passed - 1;
+// Appends to `hits`, while there is room, those of the rows first .. last - 1 whose code reaches the
+// threshold's, and counts them all. All threads of the block, between barriers.
+__device__ void collect_hits(const uint16_t* uppers, int64_t first, int64_t last, uint16_t code, int* hits,
+                             int* hit_count) {
+  for (int64_t i = first + 8 * threadIdx.x; i < last; i += 8 * kThreads) {
+    const uint4 eight = *reinterpret_cast<const uint4*>(uppers + i);
+    const uint32_t pairs[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      if ((pairs[j / 2] >> (16 * (j % 2)) & 0xffffu) < code) continue;
+      const int hit = atomicAdd(hit_count, 1);
+      if (hit < kHits) hits[hit] = static_cast<int>(i) + j;
+    }
   }
 }
 
-// Reads a tile again and writes its candidates out. Whole warp.
-__device__ void refine_tile(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
-                            int tile, int lane) {
-  const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
-  const int row = tile * 32 + row_of_lane(lane);
-  const float scale = __ldg(scan.scales + row);
-  const float residual = __ldg(scan.residuals + row);
-  const int sum = tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words, planes,
-                                       scan.groups, lane);
-  const RowBound bound = row_bound(sum, scale, residual, scan.bound);
-  const bool passes = bound.upper > -INFINITY && bound.upper >= threshold;
-  const unsigned passed = __ballot_sync(kFullWarp, passes);
-  if (passed == 0) return;
-  uint32_t first_slot = 0;
-  if (lane == 0)
-    first_slot = static_cast<uint32_t>(
-        atomicAdd(&scan.counters->progress, static_cast<unsigned long long>(__popc(passed))));
-  if (scan.vectors != nullptr) rescore(scan, query, passed, row, first_slot, lane);
-  const uint32_t slot =
-      __shfl_sync(kFullWarp, first_slot, 0) + static_cast<uint32_t>(__popc(passed & ((1u << lane) - 1u)));
-  if (passes && slot < scan.capacity) __stcg(scan.ids + slot, row);
-}
-
-// Finds the tiles that may hold candidates and refines them; they lie anywhere, so a block's warps share
-// them. All blocks of the grid. hits: kHits integers of shared memory, which nobody uses any more.
-__device__ void refine(const SingleScan& scan, const uint2* planes, const float* query, float threshold,
-                       int* hits, int warp, int lane) {
+// Writes the block's candidates out with their exact products, eight lanes a row. hits: [kHits], shared
+// memory that nobody uses any more. All threads of the block.
+__device__ void refine(const SingleScan& scan, const Share& share, const float* query, const uint16_t* uppers,
+                       float threshold, int* hits, int warp, int lane) {
   __shared__ int hit_count;
-  const int warps = static_cast<int>(blockDim.x) >> 5;
-  const int groups = (scan.tiles + 31) / 32;  // of tiles
-  const int grid = static_cast<int>(gridDim.x);
-  for (int first = static_cast<int>(blockIdx.x); first < groups; first += kHits / 32 * grid) {
+  __shared__ uint32_t first_slot;
+  const uint16_t code = threshold_code(threshold);
+  int64_t step = share.rows();  // all at once, if their hits fit
+  for (int64_t first = 0; first < share.rows();) {
+    __syncthreads();
     if (threadIdx.x == 0) hit_count = 0;
     __syncthreads();
-    const int last = min(groups, first + kHits / 32 * grid);
-    for (int group = first + warp * grid; group < last; group += warps * grid) {
-      const int tile = group * 32 + lane;
-      const float tile_upper = tile < scan.tiles ? __ldcg(scan.tile_upper + tile) : -INFINITY;
-      const bool hit = tile_upper > -INFINITY && tile_upper >= threshold;
-      if (hit) hits[atomicAdd(&hit_count, 1)] = tile;
+    const int64_t last = min(share.rows(), first + step);
+    collect_hits(uppers, first, last, code, hits, &hit_count);
+    __syncthreads();
+    const int count = hit_count;
+    if (count > kHits) {
+      step = kHits;
+      continue;
     }
-    __syncthreads();
-    for (int i = warp; i < hit_count; i += warps) refine_tile(scan, planes, query, threshold, hits[i], lane);
-    __syncthreads();
+    if (threadIdx.x == 0 && count > 0)
+      first_slot =
+          static_cast<uint32_t>(atomicAdd(&scan.counters->progress, static_cast<unsigned long long>(count)));
+    // Few hits go to as many warps.
+    for (int base = 0; base < count; base += 4 * share.warps) {
+      const int i = base + (lane >> 3) * share.warps + warp;
+      const int row = i < count ? share.row(scan, hits[i]) : -1;
+      double similarity = 0.0;
+      if (scan.vectors != nullptr) {
+        const double norm = row >= 0 ? __ldg(scan.norms_squared + row) : 0.0;
+        const double dot = team_exact_dot<kRowLoads>(
+            query, row >= 0 ? scan.vectors + static_cast<int64_t>(row) * scan.dims : nullptr, scan.dims,
+            lane);
+        similarity = cosine_from_dots(dot, scan.norm_squared, norm);
+      }
+      if (base == 0) __syncthreads();  // first_slot has arrived, while the products were computed
+      const uint32_t slot = first_slot + static_cast<uint32_t>(i);
+      if (row < 0 || (lane & 7) != 0 || slot >= scan.capacity) continue;
+      if (scan.vectors != nullptr) __stcg(scan.similarities + slot, similarity);
+      __stcg(scan.ids + slot, row);
+    }
+    first = last;
   }
 }
 
@@ -218,7 +233,7 @@ __device__ void start_block(const SingleScan& scan, std::byte* shared, uint32_t*
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
-    single_scan_kernel(const __grid_constant__ SingleScan scan, const __grid_constant__ ScanShape shape) {
+    single_scan_kernel(const __grid_constant__ SingleScan scan, const int staged_rows) {
   extern __shared__ __align__(128) std::byte shared[];
   __shared__ ThresholdScratch scratch;
   const int warp = static_cast<int>(threadIdx.x) >> 5;
@@ -226,23 +241,25 @@ __global__ void __launch_bounds__(kThreads, 1)
   Times times;
   times.started = global_nanoseconds();
 
-  std::byte* behind_query = shared + (query_bytes(scan.dims) + 127) / 128 * 128;
+  std::byte* behind_query = shared + shared_query_bytes(scan.dims);
   const auto* planes = reinterpret_cast<const uint2*>(shared);
   const auto* query = reinterpret_cast<const float*>(shared + query_floats_offset(scan.dims));
   auto* histogram = reinterpret_cast<uint32_t*>(behind_query);
-  const Share share(warp);
+  const Share share(scan.tiles, static_cast<int>(gridDim.x));
+  uint16_t* uppers = scan.row_upper != nullptr ? scan.row_upper + share.rows() * blockIdx.x
+                                               : reinterpret_cast<uint16_t*>(histogram + kBins);
   start_block(scan, shared, histogram);
-  scan_share(scan, share, planes, histogram, lane);
+  scan_share(scan, share, planes, histogram, uppers, warp, lane);
   add_histogram(scan.counters->histogram, histogram);
   grid_barrier(&scan.counters->scanned);
   times.scanned = global_nanoseconds();
   load_histogram(histogram, scan.counters->histogram);
   const float threshold = block_threshold(histogram, static_cast<uint32_t>(scan.wanted), scratch);
   times.selected = global_nanoseconds();
-  refine(scan, planes, query, threshold, reinterpret_cast<int*>(behind_query), warp, lane);
+  refine(scan, share, query, uppers, threshold, reinterpret_cast<int*>(histogram), warp, lane);
   if (scan.ranked_ids != nullptr) {
     grid_barrier(&scan.counters->collected);
-    rank_candidates(scan, reinterpret_cast<RankedRow*>(behind_query), shape.staged_rows, warp, lane);
+    rank_candidates(scan, reinterpret_cast<RankedRow*>(behind_query), staged_rows, warp, lane);
   }
   finish(scan, times);
 }
@@ -253,38 +270,43 @@ int attribute(int device, cudaDeviceAttr name, cudaError_t* error) {
   return value;
 }
 
+int64_t upper_bytes_of_block(const ScanShape& shape, int64_t tiles) {
+  return Share(tiles, shape.blocks).rows() * static_cast<int64_t>(sizeof(uint16_t));
+}
+
 }  // namespace
+
+int64_t row_upper_bytes(const ScanShape& shape, int64_t tiles) {
+  const int64_t bytes = upper_bytes_of_block(shape, tiles);
+  return shape.query_bytes + kBins * 4 + bytes <= shape.shared_limit ? 0 : bytes * shape.blocks;
+}
 
 cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape) {
   cudaError_t error = cudaSuccess;
-  const int multiprocessors = attribute(device, cudaDevAttrMultiProcessorCount, &error);
+  *shape = ScanShape{};
+  shape->blocks = attribute(device, cudaDevAttrMultiProcessorCount, &error);  // one each
   const int shared_limit = attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &error);
   if (error != cudaSuccess) return error;
-  *shape = ScanShape{};
-  const int64_t query = (query_bytes(dims) + 127) / 128 * 128;
-  const int64_t room = shared_limit - 1024 - query;  // but for what the compiler places itself
-  const int64_t scratch =
-      std::max<int64_t>(kBins * 4, std::min<int64_t>(room, kStagedRows * sizeof(RankedRow)));
-  shape->staged_rows = static_cast<int>(scratch / static_cast<int64_t>(sizeof(RankedRow)));
-  shape->shared_bytes = static_cast<int>(query + scratch);
-  // The limit itself, and not this model's need: another model's launch must not be refused later.
+  shape->shared_limit = shared_limit - 1024;  // but for what the compiler places itself
+  shape->query_bytes = static_cast<int>(std::min<int64_t>(shared_query_bytes(dims), shared_limit));
+  // For every model, and not this one's need: another model's launch must not be refused later.
   error = cudaFuncSetAttribute(single_scan_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               shared_limit - 1024);
+                               shape->shared_limit);
   if (error != cudaSuccess) return error;
-  int per_multiprocessor = 0;
-  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, single_scan_kernel, kThreads,
-                                                        static_cast<size_t>(shape->shared_bytes));
-  if (error != cudaSuccess) return error;
-  if (per_multiprocessor == 0) return cudaErrorInvalidConfiguration;
-  shape->blocks = multiprocessors * per_multiprocessor;
-  return cudaSuccess;
+  return shape->query_bytes + kBins * 4 <= shape->shared_limit ? cudaSuccess : cudaErrorInvalidConfiguration;
 }
 
 cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream) {
-  void* arguments[] = {const_cast<SingleScan*>(&scan), const_cast<ScanShape*>(&shape)};
+  const int64_t uppers = scan.row_upper == nullptr ? upper_bytes_of_block(shape, scan.tiles) : 0;
+  const int64_t scanning = kBins * 4 + uppers;
+  const int64_t ranking = std::min<int64_t>(shape.shared_limit - shape.query_bytes,
+                                            kStagedRows * static_cast<int64_t>(sizeof(RankedRow)));
+  const int64_t behind_query = std::max(scanning, ranking);
+  int staged_rows = static_cast<int>(behind_query / static_cast<int64_t>(sizeof(RankedRow)));
+  void* arguments[] = {const_cast<SingleScan*>(&scan), &staged_rows};
   return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&single_scan_kernel),
                                      dim3(static_cast<unsigned>(shape.blocks)), dim3(kThreads), arguments,
-                                     static_cast<size_t>(shape.shared_bytes), stream);
+                                     static_cast<size_t>(shape.query_bytes + behind_query), stream);
 }
 
 }  // namespace glove::cuda

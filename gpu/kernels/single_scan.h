@@ -64,7 +64,7 @@ struct SingleScan {
   // Device memory.
   ScanCounters* counters;
   ScanCounters* next_counters;
-  float* tile_upper;            // [tiles]
+  uint16_t* row_upper;          // row_upper_bytes() of them; null: shared memory holds them
   const std::byte* long_query;  // query_bytes(dims), or null: `query`
   // The candidates as they are found, in mapped host memory (kNoRow and kNothingYet before the launch), or,
   // if they are to be ranked, in device memory. Similarities are there if `vectors` are.
@@ -83,9 +83,13 @@ struct SingleScan {
 // How a device runs the scan of a model; depends on the device and on dims only.
 struct ScanShape {
   int blocks = 0;
-  int shared_bytes = 0;
-  int staged_rows = 0;  // of the ranking, in shared memory
+  int query_bytes = 0;   // of shared memory
+  int shared_limit = 0;  // bytes of shared memory that a block may ask for
 };
+
+// Device memory that a launch needs for the upper bounds of its rows, 0 if they fit in shared memory, as
+// those of 15 million rows do on a large GPU.
+int64_t row_upper_bytes(const ScanShape& shape, int64_t tiles);
 
 // Raises the kernel's shared memory limit as needed; call it once a model and keep it.
 cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape);

@@ -38,5 +38,33 @@ TEST(Bins, HoldEveryFloorAndTheEnds) {
   EXPECT_EQ(bin_floor(0), -infinity);
 }
 
+// So no row whose bound reaches the threshold is left out.
+TEST(UpperCodes, RiseWithTheBound) {
+  float previous = -2;
+  for (int i = 0; i < 400000; ++i) {
+    const float x = -1.05f + static_cast<float>(i) * (2.1f / 400000);
+    ASSERT_LE(upper_code(previous), upper_code(x)) << std::hexfloat << x;
+    ASSERT_GE(upper_code(x), threshold_code(previous)) << std::hexfloat << x;
+    previous = x;
+  }
+  for (int bin = 1; bin < kBins; ++bin) {
+    const float floor = bin_floor(bin);
+    ASSERT_GE(upper_code(floor), threshold_code(floor));
+    ASSERT_GE(upper_code(std::nextafter(floor, 2.0f)), threshold_code(floor));
+    ASSERT_LT(upper_code(floor - 1.0f / 1024), threshold_code(floor));
+  }
+}
+
+TEST(UpperCodes, HoldTheEnds) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float largest = std::numeric_limits<float>::max();
+  EXPECT_EQ(upper_code(-infinity), 0);
+  EXPECT_EQ(upper_code(-largest), 1);
+  EXPECT_EQ(threshold_code(-infinity), 1);  // every row passes but those that never do
+  EXPECT_EQ(upper_code(infinity), upper_code(largest));
+  EXPECT_GT(upper_code(infinity), upper_code(1.0f));
+  EXPECT_GE(upper_code(largest), threshold_code(infinity));
+}
+
 }  // namespace
 }  // namespace glove::cuda

@@ -59,6 +59,35 @@ TEST_F(CudaRows, WithTiesAtTheEnd) {
   }
 }
 
+// The device compares candidates in pairs and leaves it to the host where that would take long: many equal
+// rows, or a large k. So many equal rows are also more than a block refines at a time.
+TEST_F(CudaRows, WithMoreEqualRowsThanTheDeviceRanks) {
+  ModelBuilder builder("test");
+  const std::vector<float> often = random_vector(random_, 4, Rows::kGaussian);
+  for (uint64_t i = 0; i < 1500000; ++i)
+    ASSERT_TRUE(
+        builder.add(word_name(i), i % 2 == 0 ? often : random_vector(random_, 4, Rows::kGaussian)).value());
+  const ModelPtr model = builder.finish().value();
+  for (const int64_t k : {10, 100, 1000}) {
+    for (int i = 0; i < 2; ++i) expect_equal_rows(model, {query_of(often)}, k);
+    expect_equal_rows(model,
+                      {query_of(often, {0, 2, 4}), query_of(random_vector(random_, 4, Rows::kGaussian))}, k);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // now the vectors are on the device, too
+  SearchReport report;
+  for (const int64_t k : {10, 100, 1000}) expect_equal_rows(model, {query_of(often)}, k);
+  rows_by("cuda", model, {query_of(often)}, 100, &report);
+  EXPECT_GE(report.cost.candidates, 750000);  // the equal rows, all of which may win
+}
+
+TEST_F(CudaRows, OfMoreThanTheDeviceRanks) {
+  const ModelPtr model = large_model(random_(), 400000, 24);
+  const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 3);
+  for (const int64_t k : {16383, 16384, 16385, 24000})
+    for (const Query& query : queries) expect_equal_rows(model, {query}, k);
+  backend_named("cuda").release(*model);
+}
+
 TEST_F(CudaRows, WithManyExcludedWords) {
   const ModelPtr model = large_model(random_(), 20000, 50);
   Query query = query_of(random_vector(random_, 50, Rows::kGaussian));
@@ -136,6 +165,15 @@ TEST_F(CudaRows, OfALargeModel) {
     for (size_t i = 0; i < 4; ++i) expect_equal_rows(model, {queries[i]}, k);
     expect_equal_rows(model, queries, k);
   }
+}
+
+// The bounds of its rows are kept in device memory.
+TEST_F(CudaRows, OfAModelWithMoreRowsThanSharedMemoryHolds) {
+  if (std::getenv("GLOVE_TEST_LARGE") == nullptr) GTEST_SKIP() << "set GLOVE_TEST_LARGE=1";
+  const ModelPtr model = large_model(random_(), 40000000, 3);
+  const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 3);
+  for (const int64_t k : {1, 10, 1000, 20000})
+    for (const Query& query : queries) expect_equal_rows(model, {query}, k);
 }
 
 }  // namespace
