@@ -9,9 +9,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -77,15 +80,15 @@ void connect(const char* extension, int mutex) {
   std::exit(1);
 }
 
-// The median of 200 single queries for k rows, after 20 others, as `key`.
-void time_single_queries(const std::string& backend, const std::vector<std::string>& names, int k,
-                         const std::string& key) {
+// Adds the times of 200 single queries for k rows, after 20 others; of the names from `first` on, which have
+// not been asked for, for answers are kept.
+void time_single_queries(const std::string& backend, const std::vector<std::string>& names, size_t first,
+                         int k, std::vector<double>& times) {
   sqlite3_stmt* nearest =
       prepare("SELECT word, similarity, rank FROM glove_nn WHERE near = ?1 AND k = ?2 AND backend = '" +
               backend + "'");
-  std::vector<double> times;
   for (size_t i = 0; i < 220; ++i) {
-    const std::string& name = names[i % names.size()];
+    const std::string& name = names[(first + i) % names.size()];
     sqlite3_bind_text(nearest, 1, name.c_str(), -1, SQLITE_STATIC);
     sqlite3_bind_int(nearest, 2, k);
     const auto start = Clock::now();
@@ -95,7 +98,6 @@ void time_single_queries(const std::string& backend, const std::vector<std::stri
     if (i >= 20) times.push_back(us);
   }
   sqlite3_finalize(nearest);
-  put(key, times);
 }
 
 }  // namespace
@@ -137,30 +139,50 @@ int main(int argc, char** argv) {
   std::mt19937_64 random(7);
   std::vector<std::string> names;
   sqlite3_stmt* word_of = prepare("SELECT word FROM glove_words WHERE id = ?");
-  for (int i = 0; i < 1024; ++i) {
+  for (int i = 0; i < 1400; ++i) {
     sqlite3_bind_int64(word_of, 1, static_cast<int64_t>(random() % static_cast<uint64_t>(words)));
     require(sqlite3_step(word_of), "word");
     names.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(word_of, 0)));
     sqlite3_reset(word_of);
   }
-  for (const int k : {1, 10, 100, 1000}) {
-    time_single_queries(backend, names, k, "k" + std::to_string(k) + "_us");
-    std::printf(", \"k%d_scan_us\": %.5g, \"k%d_stages_us\": %.5g, \"k%d_total_us\": %.5g", k,
-                number("SELECT avg(scan_us) FROM (SELECT * FROM glove_stats LIMIT 100)"), k,
-                number("SELECT avg(resolve_us + scan_us + select_us + rescore_us) FROM (SELECT * FROM "
-                       "glove_stats LIMIT 100)"),
-                k, number("SELECT avg(total_us) FROM (SELECT * FROM glove_stats LIMIT 100)"));
-  }
-  // What a program with a connection a thread may ask for: SQLite takes no locks of its own.
+  // Serialized, and what a program with a connection a thread may ask for: SQLite takes no locks of its own.
+  // In rounds, for other guests of a host come and go.
   sqlite3* const serialized = db;
   connect(argv[1], SQLITE_OPEN_NOMUTEX);
-  for (const int k : {1, 10, 100, 1000})
-    time_single_queries(backend, names, k, "k" + std::to_string(k) + "_nomutex_us");
+  sqlite3* const unlocked = db;
+  constexpr int kRows[] = {1, 10, 100, 1000};
+  std::vector<double> times_of[2][std::size(kRows)];
+  for (size_t round = 0; round < 5; ++round) {
+    for (const bool locked : {true, false}) {
+      db = locked ? serialized : unlocked;
+      for (size_t i = 0; i < std::size(kRows); ++i)
+        time_single_queries(backend, names, round * 220, kRows[i], times_of[locked ? 0 : 1][i]);
+    }
+  }
   db = serialized;
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    const std::string key = "k" + std::to_string(kRows[i]);
+    put(key + "_us", times_of[0][i]);
+    put(key + "_nomutex_us", times_of[1][i]);
+    std::vector<double> once_more;
+    time_single_queries(backend, names, 5 * 220, kRows[i], once_more);  // for glove_stats
+    for (const auto& [name, stages] :
+         {std::pair("scan", "scan_us"), std::pair("stages", "resolve_us + scan_us + select_us + rescore_us"),
+          std::pair("total", "total_us")})
+      std::printf(
+          ", \"%s_%s_us\": %.5g", key.c_str(), name,
+          number(std::string("SELECT avg(") + stages + ") FROM (SELECT * FROM glove_stats LIMIT 100)"));
+    put(key + "_beside_stats_us", once_more);
+  }
+
+  // The rows alone: an answer that is kept, whose words are in the processor's cache.
+  std::vector<double> kept;
+  time_single_queries(backend, std::vector<std::string>(1, names[0]), 0, 1000, kept);
+  put("k1000_kept_us", kept);
 
   require(sqlite3_exec(db, "CREATE TABLE tags(tag TEXT)", nullptr, nullptr, nullptr), "tags");
   sqlite3_stmt* insert = prepare("INSERT INTO tags VALUES (?)");
-  for (const std::string& name : names) {
+  for (const std::string& name : std::span(names).first(1024)) {
     sqlite3_bind_text(insert, 1, name.c_str(), -1, SQLITE_STATIC);
     require(sqlite3_step(insert), "insert");
     sqlite3_reset(insert);
