@@ -10,17 +10,19 @@
 #include "loader/limits.h"
 #include "loader/model_file.h"
 #include "loader/row_pipeline.h"
+#include "loader/safetensors.h"
 
 namespace glove {
 namespace {
 
 Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const OpenOptions& options) {
   if (options.verify)
-    return Error{ErrorCode::kInvalidArgument,
-                 input.path() +
-                     (format.name == "glove-model"
-                          ? ": a compressed model file cannot be verified; decompress it first"
-                          : ": only a model file can be verified, and this is " + std::string(format.name))};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        input.path() + (format.name == "glove-model"
+                            ? ": a compressed model file cannot be verified; decompress it first"
+                            : ": only a model file can be verified, and this is " + std::string(format.name) +
+                                  "; make a model file of it with glove-convert first")};
   GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format.open(input, options.read));
   PipelineOptions pipeline;
   pipeline.threads = options.threads;
@@ -42,12 +44,31 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   return std::move(model).finish(std::move(source), options.threads);
 }
 
+// What is verified may be damaged, and then looks like less than it is: what has still the signs of a model
+// file is read as one, and its reader says what is wrong with it.
+Result<const Format*> find_format_to_verify(const Input& input, const ReadOptions& options) {
+  ReadOptions model = options;
+  model.format = "glove-model";
+  const std::string_view head(input.sample().data(), input.sample().size());
+  if (!options.format.empty()) return find_format(input, options);
+  if (input.is_plain() && looks_like_safetensors(head)) return find_format(input, model);
+  const auto found = find_format(input, options);
+  if (found.ok() || found.error().code != ErrorCode::kCorrupt) return found;
+  if (input.is_plain() && may_have_been_safetensors(head)) return find_format(input, model);
+  return Error{ErrorCode::kInvalidArgument,
+               input.path() +
+                   ": only a model file can be verified, and this is of no known format; name a file that "
+                   "glove-convert has written"};
+}
+
 }  // namespace
 
 Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options) {
   const ScopedFloatEnvironment environment;
   GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path));
-  GLOVE_ASSIGN_OR_RETURN(const Format* const format, find_format(input, options.read));
+  GLOVE_ASSIGN_OR_RETURN(const Format* const format, options.verify
+                                                         ? find_format_to_verify(input, options.read)
+                                                         : find_format(input, options.read));
   if (format->name != "glove-model" || !input.is_plain()) return read_to_heap(input, *format, options);
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(path, input.file(), options.threads));
   if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*model, options.progress));

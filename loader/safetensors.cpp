@@ -190,6 +190,12 @@ bool looks_like_safetensors(std::string_view head) {
          header_length(head) >= 2;
 }
 
+bool may_have_been_safetensors(std::string_view head) {
+  if (head.size() < kLengthBytes) return head.find('\0') != std::string_view::npos;
+  const std::string_view high = head.substr(kLengthBytes / 2, kLengthBytes / 2);
+  return std::count(high.begin(), high.end(), '\0') >= 3;
+}
+
 Result<SafetensorsHeader> read_safetensors_header(const std::string& source, const File& file,
                                                   std::string* raw_header) {
   GLOVE_ASSIGN_OR_RETURN(const int64_t file_bytes, file.size());

@@ -35,6 +35,10 @@ int64_t safetensors_type_bytes(std::string_view dtype);
 // Whether the first bytes of a file may begin a safetensors file: a possible length, then '{'.
 bool looks_like_safetensors(std::string_view head);
 
+// Whether they may have begun one before it was damaged or cut: the high bytes of the length are 0, one of
+// them may be wrong.
+bool may_have_been_safetensors(std::string_view head);
+
 // Reads and checks the header: JSON of the right shape, every tensor's length right for its type and shape,
 // the tensors covering the rest of the file without holes or overlaps. `raw_header`, if given, gets the bytes
 // of the whole header, length included. `source` begins the messages.

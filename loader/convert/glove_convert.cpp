@@ -107,7 +107,6 @@ int verify(const Arguments& arguments, const std::string& path, const glove::Rea
     options.progress = progress;
     options.threads = arguments.convert.threads;
     options.read = read;
-    if (read.format.empty()) options.read.format = "glove-model";
     return glove::open_model(path, options);
   });
   if (!result.ok()) return fail(result.error());

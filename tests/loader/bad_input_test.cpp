@@ -196,6 +196,51 @@ TEST_F(BadInput, VerifyFindsAFlippedByteOfTheDataAndSaysWhere) {
             bad + ": the tensor 'vectors' is damaged: its checksum ");
 }
 
+// What cannot be verified is told from what is damaged, whichever byte of a model file the damage has met.
+TEST_F(BadInput, VerifyTellsOtherFilesFromDamagedModelFiles) {
+  OpenOptions verify;
+  verify.verify = true;
+  const auto message = [&](const std::string& content) {
+    const std::string path = directory_.write("checked", content);
+    const auto opened = open_model(path, verify);
+    return opened.ok() ? "none" : opened.error().message.substr(path.size() + 2);
+  };
+  const auto other = [](const std::string& format) {
+    return "only a model file can be verified, and this is " + format +
+           "; make a model file of it with glove-convert first";
+  };
+  EXPECT_EQ(message("the 1 2 3\nof 3 4 5\n"), other("glove-text"));
+  EXPECT_EQ(message("2 3\nthe 1 2 3\nof 3 4 5\n"), other("word2vec-text"));
+  EXPECT_EQ(message("1 2\nthe " + floats({1, 2})), other("word2vec-binary"));
+  EXPECT_EQ(message(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }", floats({1}))),
+            other("numpy"));
+  EXPECT_EQ(message(gzipped(directory_, "the 1 2 3\nof 3 4 5\n")), other("glove-text"));
+  for (const std::string content : {"Dear reader,\n", "a", R"({"vec": {"the": "no number"}})"})
+    EXPECT_EQ(message(content),
+              "only a model file can be verified, and this is of no known format; name a file that "
+              "glove-convert has written");
+  EXPECT_EQ(message(std::string("\2\0\0\0\0\0\0\0{}", 10)),
+            "this safetensors file is no model file: it lacks vectors or words");
+
+  const std::string text = directory_.write("good.txt", "the 1 2 3\nof 3 4 5\nand 5 6 7\n");
+  const std::string model = directory_.path("good.safetensors");
+  ASSERT_TRUE(convert(text, model, {}).ok());
+  const std::string good = TemporaryDirectory::read(model);
+  ASSERT_TRUE(open_model(model, verify).ok());
+  for (size_t i = 0; i < good.size(); i += i < 16 ? 1 : 97) {
+    std::string bytes = good;
+    bytes[i] ^= 0x5A;
+    const std::string said = message(bytes);
+    EXPECT_EQ(said.find("only a model file"), std::string::npos) << "byte " << i;
+    if (i < 4096) {
+      EXPECT_NE(said, "none") << "byte " << i;
+    }
+  }
+  for (const size_t count : {size_t{3}, size_t{7}, size_t{8}, size_t{9}, size_t{100}, good.size() - 1})
+    EXPECT_NE(message(good.substr(0, count)).find("ends early"), std::string::npos) << count << " bytes";
+  EXPECT_EQ(message(std::string(4096, '\0') + good.substr(4096)), "the safetensors header is no JSON object");
+}
+
 TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
   const std::string text = directory_.write("in.txt", "a 1 2 3\nb 3 4 5\n");
   const std::string model = directory_.path("m.safetensors");
@@ -230,7 +275,9 @@ TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
   expect(model, words, "it is read as glove-model" + no_words);
   OpenOptions verify;
   verify.verify = true;
-  expect(text, verify, "only a model file can be verified, and this is glove-text");
+  expect(text, verify,
+         "only a model file can be verified, and this is glove-text; make a model file of it with "
+         "glove-convert first");
   const std::string packed = directory_.write("m.gz", gzipped(directory_, TemporaryDirectory::read(model)));
   expect(packed, verify, "a compressed model file cannot be verified; decompress it first");
   // A model file's matrix read as any other's has a use for both.

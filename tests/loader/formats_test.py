@@ -166,7 +166,10 @@ class Formats(unittest.TestCase):
         self.assertEqual(convert("--format", "csv", path, self.path("out")).returncode, 1)
         self.assertIn(b"words       2", convert("--info", path).stdout)
         self.assertEqual(convert("--help").returncode, 0)
-        self.assertNotEqual(convert("--verify", path).returncode, 0)
+        result = convert("--verify", path)
+        self.assertEqual((result.returncode, result.stderr.decode()), (
+            1, f"glove-convert: {path}: only a model file can be verified, and this is glove-text; "
+               "make a model file of it with glove-convert first\n"))
 
 
 def nearest_float32(text):
