@@ -55,7 +55,9 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
     return Error{ErrorCode::kCorrupt,
                  input.path() + ": there is no row" +
                      (options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'")};
-  GLOVE_RETURN_IF_ERROR(writer->commit(options.threads));
+  GLOVE_RETURN_IF_ERROR(writer->commit(options.threads, [&] {
+    return !options.progress || options.progress(input.file_bytes(), input.file_bytes());
+  }));
 
   ConvertReport report;
   report.format = format->name;

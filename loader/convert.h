@@ -18,6 +18,7 @@ struct ConvertOptions {
   std::string subset_path;  // keep the words of this list (a line a word, plain or compressed); empty = all
   bool lower = false;       // A-Z in words become a-z; of words that become equal the first wins
   bool normalize = false;   // each vector is divided by its length
+  // Asked between the steps of writing, too, up to the renaming of the output.
   ProgressCallback progress;
 };
 

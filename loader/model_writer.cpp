@@ -186,6 +186,8 @@ class Layout {
 }  // namespace
 
 struct ModelWriter::State {
+  static constexpr int64_t kCopiedBytes = int64_t{64} << 20;  // at once
+
   std::string path;
   TemporaryFile output;
   File& file;
@@ -196,6 +198,7 @@ struct ModelWriter::State {
   FileSink& codes;
   ModelAssembler assembler;
   Layout layout;
+  std::function<bool()> go_on;  // commit()'s
 
   State(std::string final_path, TemporaryFile temporary, File codes_file, int64_t expected_rows, int64_t dims)
       : path(std::move(final_path)),
@@ -211,8 +214,14 @@ struct ModelWriter::State {
     if (expected_rows > 0) assembler.reserve(expected_rows);
   }
 
+  Status check_interrupt() const {
+    if (!go_on || go_on()) return {};
+    return {ErrorCode::kInterrupted, path + ": writing was interrupted"};
+  }
+
   Status add_tensor(std::string_view name, std::string_view dtype, int64_t length,
                     std::span<const char> bytes) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt());
     GLOVE_RETURN_IF_ERROR(layout.pad(file));
     FileSink& sink = sinks.emplace_back(writer, file, layout.end(), static_cast<int64_t>(bytes.size()));
     GLOVE_RETURN_IF_ERROR(sink.append(bytes));
@@ -228,8 +237,12 @@ struct ModelWriter::State {
       return {ErrorCode::kCorrupt, "there are more rows for '" + path + "' than the input promises"};
     if (spill.is_open() || codes.begin() != layout.end()) {
       GLOVE_RETURN_IF_ERROR(writer.drain());
-      GLOVE_RETURN_IF_ERROR(
-          file.copy_from(spill.is_open() ? spill : file, codes.begin(), layout.end(), codes.bytes()));
+      for (int64_t done = 0; done < codes.bytes(); done += kCopiedBytes) {
+        GLOVE_RETURN_IF_ERROR(check_interrupt());
+        GLOVE_RETURN_IF_ERROR(file.copy_from(spill.is_open() ? spill : file, codes.begin() + done,
+                                             layout.end() + done,
+                                             std::min(kCopiedBytes, codes.bytes() - done)));
+      }
     }
     layout.add(kCodes, "I8",
                shape_text({tile_count(rows), component_groups(dims), kTileRows, kTileComponents}),
@@ -265,8 +278,9 @@ int64_t ModelWriter::bytes_written() const {
   return state_->layout.end();
 }
 
-Status ModelWriter::commit(int threads) {
+Status ModelWriter::commit(int threads, const std::function<bool()>& go_on) {
   State& state = *state_;
+  state.go_on = go_on;
   const ModelAssembler& rows = state.assembler;
   const int64_t count = rows.rows();
   if (count == 0) return {ErrorCode::kCorrupt, "there is no row to write to '" + state.path + "'"};
@@ -288,7 +302,9 @@ Status ModelWriter::commit(int threads) {
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));  // what was announced and not written
+  GLOVE_RETURN_IF_ERROR(state.check_interrupt());
   GLOVE_RETURN_IF_ERROR(state.file.flush_to_disk());
+  GLOVE_RETURN_IF_ERROR(state.check_interrupt());
   if (std::rename(state.file.path().c_str(), state.path.c_str()) != 0)
     return system_error("rename '" + state.file.path() + "' to", state.path);
   state.output.stay();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,8 +28,10 @@ class ModelWriter {
   ModelAssembler& assembler();
 
   // Writes what is left and renames. An error if there is no row; `path` is then as it was. `threads` sort
-  // the words; 0: the cores there are.
-  Status commit(int threads = 0);
+  // the words; 0: the cores there are. `go_on`, which may be empty, is asked between the steps, last before
+  // the renaming; false ends in kInterrupted, with `path` as it was. A step runs to its end: the longest are
+  // the sort and the flush to the disk.
+  Status commit(int threads = 0, const std::function<bool()>& go_on = {});
 
   int64_t bytes_written() const;
 

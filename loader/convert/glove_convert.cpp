@@ -86,7 +86,8 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
   app.footer(footer());
 }
 
-// Set by SIGINT, SIGTERM and SIGHUP: the work stops at the next block, and its temporary file goes away.
+// Set by SIGINT, SIGTERM and SIGHUP: the work stops at the next block or step, and its temporary file goes
+// away. Once the output is renamed it is whole and stays.
 volatile std::sig_atomic_t g_interrupted = 0;
 
 // Calls work(progress) with a display of its progress.

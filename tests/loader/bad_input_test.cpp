@@ -297,5 +297,35 @@ TEST_F(BadInput, AReaderStopsWhenItsProgressCallbackSaysSo) {
   EXPECT_EQ(open_model(path, options).error().code, ErrorCode::kInterrupted);
 }
 
+// Rows whose number is promised, and not: the codes are then moved in the end.
+TEST_F(BadInput, AConversionStopsBetweenAnyTwoStepsAndLeavesNothing) {
+  for (const std::string header : {"", "100 3\n"}) {
+    std::string text = header;
+    for (int i = 0; i < 100; ++i) text += "w" + std::to_string(i) + " 1 2 3\n";
+    const std::string path = directory_.write("in", text);
+    const std::string output = directory_.write("out", "as it was");
+    const auto before = directory_.entries();
+    int64_t stop_at = 0;  // the call of the callback that says so
+    while (true) {
+      ASSERT_LT(stop_at, 1000);
+      int64_t calls = 0;
+      ConvertOptions options;
+      options.progress = [&](int64_t, int64_t) {
+        // Never asked after the renaming: it could only say what is not so.
+        EXPECT_EQ(TemporaryDirectory::read(output), "as it was");
+        return calls++ != stop_at;
+      };
+      const auto converted = convert(path, output, options);
+      if (converted.ok()) break;
+      EXPECT_EQ(converted.error().code, ErrorCode::kInterrupted);
+      EXPECT_EQ(TemporaryDirectory::read(output), "as it was");
+      EXPECT_EQ(directory_.entries(), before);
+      ++stop_at;
+    }
+    EXPECT_GE(stop_at, 9);  // a block of rows, six arrays at least, before and after the flush
+    EXPECT_TRUE(open_model(output).ok());
+  }
+}
+
 }  // namespace
 }  // namespace glove

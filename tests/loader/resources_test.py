@@ -1,6 +1,6 @@
 """What a conversion takes and leaves: memory that does not grow with the file, and a disk that is full.
 
-resources_test.py GLOVE_CONVERT
+resources_test.py GLOVE_CONVERT SIGNAL_AT_FSYNC
 """
 import os
 import resource
@@ -13,6 +13,7 @@ import unittest
 import numpy
 
 CONVERT = sys.argv.pop(1)
+SIGNAL_AT_FSYNC = sys.argv.pop(1)
 
 
 def write_word2vec(path, rows, dims):
@@ -122,6 +123,26 @@ class Resources(unittest.TestCase):
             self.assertEqual(os.listdir(self.path("")), ["in"])
         else:
             os.remove(self.path("out"))
+
+    def test_an_interrupt_in_the_last_step_leaves_no_file_or_a_whole_one(self):
+        """The first fsync is the file's, before its renaming; the second is the folder's, after it."""
+        write_word2vec(self.path("in"), 1000, 10)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            for fsync in (1, 2):
+                result = subprocess.run(
+                    [CONVERT, "-q", self.path("in"), self.path("out")], capture_output=True, check=False,
+                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+                    env={**os.environ, "LD_PRELOAD": SIGNAL_AT_FSYNC, "GLOVE_TEST_SIGNAL": str(int(number)),
+                         "GLOVE_TEST_FSYNC": str(fsync)})
+                if fsync == 1:
+                    self.assertEqual((result.returncode, result.stderr.decode()), (
+                        1, f"glove-convert: {self.path('out')}: writing was interrupted\n"))
+                    self.assertEqual(os.listdir(self.path("")), ["in"])
+                else:
+                    self.assertEqual((result.returncode, result.stderr), (0, b""))
+                    subprocess.run([CONVERT, "-q", "--verify", self.path("out")], check=True)
+                    self.assertEqual(sorted(os.listdir(self.path(""))), ["in", "out"])
+                    os.remove(self.path("out"))
 
 
 if __name__ == "__main__":
