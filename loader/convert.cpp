@@ -14,10 +14,11 @@ namespace glove {
 
 namespace {
 
-// How many rows the input promises, if it is to be believed: a component takes two bytes of a file at least.
+// How many rows the input promises, if the file has room for them. (The last row may lack its line's end.)
 int64_t expected_rows(const Input& input, const RowReader& reader, const ConvertOptions& options) {
   const int64_t rows = reader.promised_rows();
-  if (!input.is_plain() || !options.subset_path.empty() || rows > input.file_bytes() / 2 / reader.dims())
+  if (!input.is_plain() || !options.subset_path.empty() ||
+      rows > (input.file_bytes() + 1) / reader.least_row_bytes())
     return -1;
   return options.top > 0 ? std::min(rows, options.top) : rows;
 }

@@ -30,7 +30,7 @@ class FileSink final : public ByteSink {
       : writer_(writer),
         file_(file),
         keep_(keep),
-        announcement_(expected_bytes < 0 ? kAnnouncedBytes : expected_bytes),
+        announcement_(expected_bytes),
         begin_(begin),
         end_(begin),
         announced_(begin) {}
@@ -50,8 +50,11 @@ class FileSink final : public ByteSink {
   Status flush() {
     const auto count = static_cast<int64_t>(buffer_.size());
     if (keep_ && end_ + count > announced_) {
-      file_.announce(announced_, announcement_);
-      announced_ += announcement_;
+      // Where it is not known how much comes, as much again as there is.
+      const int64_t more = announcement_ >= 0 ? announcement_ : std::min(end_ - begin_, kMostAnnouncedBytes);
+      const int64_t bytes = std::max(more, end_ + count - announced_);
+      file_.announce(announced_, bytes);
+      announced_ += bytes;
     }
     GLOVE_RETURN_IF_ERROR(writer_.write(file_, end_, buffer_, crc_, keep_));
     end_ += count;
@@ -66,11 +69,11 @@ class FileSink final : public ByteSink {
 
  private:
   static constexpr size_t kBufferBytes = size_t{1} << 20;
-  static constexpr int64_t kAnnouncedBytes = int64_t{32} << 20;
+  static constexpr int64_t kMostAnnouncedBytes = int64_t{32} << 20;
   WriteBehind& writer_;
   File& file_;
   bool keep_;
-  int64_t announcement_;
+  int64_t announcement_;  // how many bytes there will be, or -1
   int64_t begin_;
   int64_t end_;
   int64_t announced_;  // up to here

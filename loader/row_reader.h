@@ -74,6 +74,9 @@ class RowReader {
   // How many rows the file says it has, unchecked; -1 if it does not say.
   virtual int64_t promised_rows() const = 0;
 
+  // The fewest bytes that a row takes inside the wrapping: what limits how many rows a promise can mean.
+  virtual int64_t least_row_bytes() const = 0;
+
   // Serial half: the file's next piece. False at the end.
   virtual Result<bool> fetch(RawBlock& raw) = 0;
 

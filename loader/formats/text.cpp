@@ -1,6 +1,7 @@
 #include "loader/formats/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -64,6 +65,8 @@ class TextReader final : public RowReader {
 
   int64_t dims() const override { return layout_.numbers - layout_.leading_numbers; }
   int64_t promised_rows() const override { return layout_.expected_rows; }
+  // A word, the numbers with their separators, the line's end.
+  int64_t least_row_bytes() const override { return 1 + 2 * layout_.numbers + 1; }
   int64_t file_position() const override { return stream_->file_position(); }
 
   Result<bool> fetch(RawBlock& raw) override {
@@ -177,7 +180,7 @@ class TextReader final : public RowReader {
       const bool blank = trim_end({at, static_cast<size_t>(newline - at)}).empty();
       if (!blank && line > 1 && ++rows_seen_ > layout_.expected_rows)
         return error_at(line, "the header promises " + std::to_string(layout_.expected_rows) +
-                                  " rows, but there are more");
+                                  " rows, but there are more" + hint());
       at = newline + 1;
     }
     return true;
@@ -186,8 +189,15 @@ class TextReader final : public RowReader {
     if (layout_.expected_rows >= 0 && rows_seen_ < layout_.expected_rows)
       return error_at(next_line_, "the file ends after " + std::to_string(rows_seen_) +
                                       " rows, but its header promises " +
-                                      std::to_string(layout_.expected_rows));
+                                      std::to_string(layout_.expected_rows) + hint());
     return false;
+  }
+  // With one number a line, the first may have been a word and its number (word2vec_text.cpp).
+  const char* hint() const {
+    return layout_.numbers > 1
+               ? ""
+               : "; if that is a word and its number, name the format glove-text (--format of "
+                 "glove-convert, \"format\" of glove_load)";
   }
 
   std::string path_;
@@ -260,18 +270,20 @@ int64_t usual_numbers(std::span<const std::string_view> lines) {
 }
 
 std::optional<TextHeader> parse_text_header(std::string_view line) {
-  TextHeader header{0, 0};
+  TextHeader header{0, 0, "", ""};
   line = trim_end(line);
   const char* at = line.data();
   const char* const end = at + line.size();
-  const auto read_integer = [&](int64_t& value) {
-    const char* const start = at;
-    for (; at < end && *at >= '0' && *at <= '9' && at - start < 18; ++at) value = value * 10 + (*at - '0');
-    return at > start && value > 0;
+  const auto read_integer = [&](int64_t& value, std::string& text) {
+    const auto [rest, error] = std::from_chars(at, end, value);
+    if (error == std::errc::result_out_of_range) value = *at == '-' ? INT64_MIN : INT64_MAX;
+    text.assign(at, rest);
+    at = rest;
+    return !text.empty();
   };
-  if (!read_integer(header.rows) || at == end || !is_separator(*at)) return std::nullopt;
+  if (!read_integer(header.rows, header.rows_text) || at == end || !is_separator(*at)) return std::nullopt;
   while (at < end && is_separator(*at)) ++at;
-  if (!read_integer(header.dims) || at != end) return std::nullopt;
+  if (!read_integer(header.dims, header.dims_text) || at != end) return std::nullopt;
   return header;
 }
 

@@ -42,10 +42,12 @@ std::vector<float> last_numbers(std::string_view line, int64_t count);
 // The number of fields that most lines end in; 0 if the lines are no rows of text.
 int64_t usual_numbers(std::span<const std::string_view> lines);
 
-// "N D": two positive decimal integers and nothing else.
+// "N D": two decimal integers and nothing else. They may be negative; beyond int64_t they are its ends.
 struct TextHeader {
   int64_t rows;
   int64_t dims;
+  std::string rows_text;  // as they stand there
+  std::string dims_text;
 };
 std::optional<TextHeader> parse_text_header(std::string_view line);
 

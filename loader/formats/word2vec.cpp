@@ -35,10 +35,10 @@ Result<TextHeader> checked_word2vec_header(const Input& input) {
     return Error{ErrorCode::kCorrupt, input.path() + ": line 1: " + what};
   };
   if (!header) return corrupt("a header with the number of rows and of dimensions was expected");
-  if (header->rows > kMaxRows || header->dims > kMaxDims)
-    return corrupt("the header says " + std::to_string(header->rows) + " rows of " +
-                   std::to_string(header->dims) + " dimensions; the most is " + std::to_string(kMaxRows) +
-                   " of " + std::to_string(kMaxDims));
+  if (header->rows < 1 || header->rows > kMaxRows || header->dims < 1 || header->dims > kMaxDims)
+    return corrupt("the header says " + header->rows_text + " rows of " + header->dims_text +
+                   " dimensions; a model has 1 to " + std::to_string(kMaxRows) + " rows of 1 to " +
+                   std::to_string(kMaxDims));
   return *header;
 }
 

@@ -21,6 +21,7 @@ class Word2vecBinaryReader final : public RowReader {
 
   int64_t dims() const override { return header_.dims; }
   int64_t promised_rows() const override { return header_.rows; }
+  int64_t least_row_bytes() const override { return 2 + static_cast<int64_t>(vector_bytes_); }
   int64_t file_position() const override { return stream_->file_position(); }
 
   Result<bool> fetch(RawBlock& raw) override {

@@ -1,9 +1,10 @@
 // Each kind of broken input: one error that names the file and the place, and nothing left behind.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cmath>
-
 #include <string>
 #include <vector>
 
@@ -94,8 +95,9 @@ TEST_F(BadInput, Word2vec) {
   expect_error("1 3\na 1 2 3\nb 1 2 3\n", "line 3: the header promises 1 rows, but there are more");
   expect_error("2 3\na 1 2 3\nb 1 2\n",
                "line 3: a word and 3 numbers were expected, but it has 2 after its first field");
-  expect_error("2 70000\na 1 2 3\n",
-               "line 1: the header says 2 rows of 70000 dimensions; the most is 2147483583 of 65536");
+  expect_error(
+      "2 70000\na 1 2 3\n",
+      "line 1: the header says 2 rows of 70000 dimensions; a model has 1 to 2147483583 rows of 1 to 65536");
   expect_error("2 2\na " + floats({1, 2}) + "b " + floats({3}),
                "row 2: offset 14: the file ends early; its header promises 2 rows");
   expect_error("1 2\na " + floats({1, 2}) + "b " + floats({3, 4}),
@@ -104,6 +106,85 @@ TEST_F(BadInput, Word2vec) {
   expect_error("9 1\na " + floats({1}) + std::string(70000, '\1'),
                "row 2: offset 10: the word is longer than 65536 bytes; the rows before have another length "
                "than the header says, or the file is damaged");
+}
+
+TEST_F(BadInput, HeadersThatPromiseWhatIsNotThere) {
+  const std::string rows = "a 1 2 3\nb 4 5 6\nc 7 8 9\n";
+  expect_error("400000 3\n" + rows, "line 5: the file ends after 3 rows, but its header promises 400000");
+  for (const std::string count :
+       {"99999999999", "-3", "0", "2147483584", "99999999999999999999", "-99999999999999999999"}) {
+    const std::string message = " rows of 3 dimensions; a model has 1 to 2147483583 rows of 1 to 65536";
+    expect_error(count + " 3\n" + rows, "line 1: the header says " + count + message);
+    expect_error("\xEF\xBB\xBF" + count + "\t3 \r\n" + rows, "line 1: the header says " + count + message);
+    expect_error(count + " 3\na " + floats({1, 2, 3}), "line 1: the header says " + count + message);
+  }
+  // Rows that are too long for the sample that the format is found by.
+  std::string row = "a";
+  for (int i = 0; i < 65536; ++i) row += " 1.5";
+  expect_error(
+      "-1 65536\n" + row,
+      "line 1: the header says -1 rows of 65536 dimensions; a model has 1 to 2147483583 rows of 1 to 65536");
+  // With one number a line, a possible header is taken for one, and the message says what else it may be.
+  const std::string hint =
+      "; if that is a word and its number, name the format glove-text (--format of glove-convert, \"format\" "
+      "of "
+      "glove_load)";
+  expect_error("2003 1\nof 2\nand 3\n",
+               "line 4: the file ends after 2 rows, but its header promises 2003" + hint);
+  expect_error("1 1\nof 2\nand 3\n", "line 3: the header promises 1 rows, but there are more" + hint);
+}
+
+// A first line of a number and an integer is a header only before rows that it can be the header of.
+TEST_F(BadInput, WordsThatAreNumbersAreNoHeaders) {
+  for (const std::string line : {"2003 7", "2003 1.0", "2003 0.25", "-3 1", "0 1", "5 0", "5 -2",
+                                 "2003 70000", "99999999999 1", "99999999999999999999 7"}) {
+    const std::string path = directory_.write("in", line + "\nof 2\n2004 3\n");
+    const auto opened = open_model(path);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    EXPECT_EQ(opened.value()->words(), 3);
+    EXPECT_EQ(opened.value()->vocabulary().word(0), line.substr(0, line.find(' ')));
+  }
+  // Where nothing can tell, the format that is named does.
+  const std::string path = directory_.write("in", "2003 1\nof 2\nand 3\n");
+  OpenOptions options;
+  options.read.format = "glove-text";
+  EXPECT_EQ(open_model(path, options).value()->words(), 3);
+  EXPECT_EQ(open_model(directory_.write("in", "2 1\nof 2\nand 3\n")).value()->words(), 2);
+  // Rows of several numbers that begin with a number.
+  EXPECT_EQ(open_model(directory_.write("in", "2003 7 5\nof 2 1\n")).value()->words(), 2);
+}
+
+// What is reserved on the disk goes by the input's size, whatever its header promises.
+TEST_F(BadInput, APromiseReservesNoMoreThanTheFileHasRoomFor) {
+  const auto most_reserved = [&](const std::string& content) {
+    int64_t most = 0;
+    ConvertOptions options;
+    options.progress = [&](int64_t, int64_t) {
+      for (const std::string& name : directory_.entries()) {
+        struct stat info {};
+        if (name.ends_with(".tmp") && ::stat(directory_.path(name).c_str(), &info) == 0)
+          most = std::max(most, int64_t{info.st_blocks} * 512);
+      }
+      return true;
+    };
+    (void)convert(directory_.write("in", content), directory_.path("out"), options);
+    EXPECT_GT(most, 0);
+    return most;
+  };
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += "w" + std::to_string(i) + " 1 2 3 4 5\n";
+  std::string binary;
+  for (int i = 0; i < 200000; ++i) binary += "w" + std::to_string(i) + " " + floats({1, 2, 3, 4, 5});
+  // A component is two bytes of text at least, and four of vectors and one of codes; 24 bytes and the words
+  // are kept of a row that has twelve of text at least.
+  for (const std::string count : {"", "200001", "500000", "99999999"})
+    for (const bool is_binary : {false, true}) {
+      if (count.empty() && is_binary) continue;
+      const std::string header = count.empty() ? "" : count + " 5\n";
+      const std::string content = header + (is_binary ? binary : text);
+      EXPECT_LT(most_reserved(content), 5 * static_cast<int64_t>(content.size()) + 65536)
+          << count << (is_binary ? " binary" : " text");
+    }
 }
 
 TEST_F(BadInput, NumpyAndNorms) {

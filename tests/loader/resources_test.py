@@ -79,9 +79,9 @@ class Resources(unittest.TestCase):
             self.assertEqual(os.listdir(self.path("")), ["in"])
 
     def test_memory_that_runs_out_leaves_no_file(self):
-        with open(self.path("in"), "wb") as file:  # sparse, so long that its promise is believed
+        with open(self.path("in"), "wb") as file:  # sparse, so long that it has room for what it promises
             file.write(b"200000000 1\n")
-            file.truncate(500_000_000)
+            file.truncate(1_300_000_000)
         limit = 1 << 30
         result = subprocess.run(
             [CONVERT, "-q", "--threads", "2", "--format", "word2vec-binary", self.path("in"), self.path("out")],
