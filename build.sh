@@ -4,7 +4,7 @@
 #   ./build.sh                       build/release/glove.so and build/release/glove-convert
 #   ./build.sh --tests               the tests too
 #   ./build.sh --preset asan --tests another preset of CMakePresets.json
-#   ./build.sh --packages-only tests install the packages that tests/ needs, and stop
+#   ./build.sh --packages-only tests install the packages that tests/ needs (fuzz: the fuzzers), and stop
 #
 # GLOVE_CMAKE_ARGS     more arguments for cmake, such as -DGLOVE_CUDA=OFF
 # GLOVE_NO_INSTALL=1   never call apt-get: when something is missing, name it and stop
@@ -21,7 +21,7 @@ install_packages() {
     [[ " $* " == *" $purpose "* ]] || continue
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' && continue
     # A compiler or tool that came from elsewhere serves as well.
-    case "$package" in g++ | cmake | git | sqlite3) command -v "$package" >/dev/null && continue ;;
+    case "$package" in g++ | clang | cmake | git | sqlite3) command -v "$package" >/dev/null && continue ;;
       ninja-build) command -v ninja >/dev/null && continue ;; esac
     missing+=("$package")
   done < <(grep -v '^#' packages.txt)
