@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <new>
 
 #include "gpu/batch_search.h"
 #include "gpu/cuda_error.h"
@@ -45,7 +46,9 @@ class CudaRing : public CopyRing {
         cuda_status(cudaMemcpyAsync(device_address, block(slot).data(), static_cast<size_t>(bytes),
                                     cudaMemcpyHostToDevice, stream_.get()),
                     "copying to the device"));
-    return cuda_status(cudaEventRecord(copied_[slot].get(), stream_.get()), "copying to the device");
+    const cudaError_t recorded = cudaEventRecord(copied_[slot].get(), stream_.get());
+    if (recorded != cudaSuccess) static_cast<void>(cudaStreamSynchronize(stream_.get()));
+    return cuda_status(recorded, "copying to the device");
   }
 
   Status wait(int slot) override {
@@ -154,7 +157,10 @@ Result<std::unique_ptr<CopyRing>> CudaDevice::take_ring() {
 
 void CudaDevice::give_back_ring(std::unique_ptr<CopyRing> ring) {
   const std::lock_guard lock(mutex_);
-  idle_rings_.push_back(std::move(ring));
+  try {
+    idle_rings_.push_back(std::move(ring));
+  } catch (const std::bad_alloc&) {  // then the next upload makes one
+  }
 }
 
 Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {

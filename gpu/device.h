@@ -62,8 +62,9 @@ struct DeviceModel {
   const double* norms_squared = nullptr;  // [words], there if `vectors` are
 };
 
-// Staging memory in blocks of one size, and the stream that copies them to the device. Any thread may fill a
-// block that no copy reads; one thread at a time calls the members.
+// Staging memory in blocks of one size, and the stream that copies them to the device. slots() and block()
+// may be called from any thread, and any thread may fill a block that no copy reads; copy() and wait() from
+// one thread at a time.
 class CopyRing {
  public:
   virtual ~CopyRing() = default;
@@ -71,7 +72,8 @@ class CopyRing {
   virtual int slots() const = 0;  // 2 or more
   virtual std::span<std::byte> block(int slot) = 0;
 
-  // Starts copying the first `bytes` of a block. Copies run one after the other.
+  // Starts copying the first `bytes` of a block. Copies run one after the other. If it fails, nothing of the
+  // block is on its way.
   virtual Status copy(int slot, std::byte* device_address, int64_t bytes) = 0;
 
   // Waits until the block's last copy is done, if there was one.

@@ -13,6 +13,7 @@
 #include "gpu/residency.h"
 #include "loader/exact_dot.h"
 #include "loader/float_environment.h"
+#include "loader/parallel.h"
 
 namespace glove::cuda {
 namespace {
@@ -32,6 +33,18 @@ struct Entry {
   std::atomic<bool> uploading{false};
 };
 
+// True while it lives.
+class Flag {
+ public:
+  explicit Flag(std::atomic<bool>& value) : value_(value) { value_ = true; }
+  ~Flag() { value_ = false; }
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+
+ private:
+  std::atomic<bool>& value_;
+};
+
 class DeviceBackend : public Backend {
  public:
   DeviceBackend(DeviceFactory open_device, MemoryLimit memory_limit)
@@ -39,7 +52,7 @@ class DeviceBackend : public Backend {
 
   std::string_view name() const override { return "cuda"; }
   Status available() override;
-  Status prepare(const ModelPtr& model) override;
+  Status prepare(const ModelPtr& model, const InterruptCheck& interrupted) override;
   Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
                                           const InterruptCheck& interrupted, ScanCost& cost) override;
   Status score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
@@ -51,9 +64,9 @@ class DeviceBackend : public Backend {
   // A forked child has its parent's addresses but not its driver: nothing of CUDA may be called in it.
   bool in_forked_child() const { return owner_ != 0 && owner_ != getpid(); }
   std::shared_ptr<Entry> entry_of(uint64_t id, bool create) const;
-  Result<int64_t> budget();
-  Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model);
-  Result<std::shared_ptr<ResidentModel>> resident(const ModelPtr& model);
+  Result<int64_t> budget(const Model& model);
+  Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model, const InterruptCheck& interrupted);
+  Result<std::shared_ptr<ResidentModel>> resident(const ModelPtr& model, const InterruptCheck& interrupted);
   void note_error(const Error& error);
 
   const DeviceFactory open_device_;
@@ -100,11 +113,11 @@ std::shared_ptr<Entry> DeviceBackend::entry_of(uint64_t id, bool create) const {
   return entries_[id] = std::make_shared<Entry>();
 }
 
-// What an upload may take now.
-Result<int64_t> DeviceBackend::budget() {
+// What an upload of this model may take now.
+Result<int64_t> DeviceBackend::budget(const Model& model) {
   GLOVE_ASSIGN_OR_RETURN(const int64_t limit, memory_limit_());
   GLOVE_ASSIGN_OR_RETURN(const int64_t free, device_->free_bytes());
-  int64_t allowed = std::max<int64_t>(0, free - kScratchReserve);
+  int64_t allowed = std::max<int64_t>(0, free - scratch_reserve(model.words()));
   if (limit > 0) {
     int64_t used = 0;
     const std::lock_guard lock(mutex_);
@@ -115,33 +128,34 @@ Result<int64_t> DeviceBackend::budget() {
   return allowed;
 }
 
-Result<std::shared_ptr<ResidentModel>> DeviceBackend::upload(const ModelPtr& model) {
+Result<std::shared_ptr<ResidentModel>> DeviceBackend::upload(const ModelPtr& model,
+                                                             const InterruptCheck& interrupted) {
   const std::lock_guard lock(upload_mutex_);
-  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget());
-  return ResidentModel::upload(*device_, model, allowed);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget(*model));
+  return ResidentModel::upload(*device_, model, allowed, interrupted);
 }
 
-Status DeviceBackend::prepare(const ModelPtr& model) {
-  return resident(model).status();
+Status DeviceBackend::prepare(const ModelPtr& model, const InterruptCheck& interrupted) {
+  return resident(model, interrupted).status();
 }
 
 // The model on the device; uploads it if it is not there, and waits if another thread is doing that.
-Result<std::shared_ptr<ResidentModel>> DeviceBackend::resident(const ModelPtr& model) {
+Result<std::shared_ptr<ResidentModel>> DeviceBackend::resident(const ModelPtr& model,
+                                                               const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(available());
   const std::shared_ptr<Entry> entry = entry_of(model->id(), true);
   const std::lock_guard lock(entry->mutex);
   if (entry->resident) return entry->resident;
-  entry->uploading = true;
-  auto uploaded = upload(model);
+  const Flag uploading(entry->uploading);
+  auto uploaded = upload(model, interrupted);
   {
     const std::lock_guard state_lock(mutex_);
     if (uploaded.ok()) {
       entry->resident = uploaded.value();
       entry->failure.reset();
-    } else {
+    } else if (uploaded.error().code != ErrorCode::kInterrupted) {
       entry->failure = uploaded.error();
     }
-    entry->uploading = false;
   }
   if (!uploaded.ok()) note_error(uploaded.error());
   return uploaded;
@@ -150,7 +164,7 @@ Result<std::shared_ptr<ResidentModel>> DeviceBackend::resident(const ModelPtr& m
 Result<std::vector<Candidates>> DeviceBackend::propose(const ModelPtr& model, std::span<const Query> queries,
                                                        int64_t k, const InterruptCheck& interrupted,
                                                        ScanCost& cost) {
-  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model));
+  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model, interrupted));
   // Excluded words are dropped by the engine, so that many more rows are asked for.
   size_t excluded = 0;
   for (const Query& query : queries) excluded = std::max(excluded, query.excluded.size());
@@ -166,29 +180,30 @@ Result<std::vector<Candidates>> DeviceBackend::propose(const ModelPtr& model, st
 // D for every row, on the host: for models whose vectors did not fit on the device.
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
-  if (interrupted && interrupted()) return {ErrorCode::kInterrupted, "the search was interrupted"};
   constexpr int64_t kPiece = 4096;
   std::atomic<int64_t> next{0};
   std::atomic<bool> stop{false};
-  const auto work = [&](bool may_ask) {
+  const auto caller = std::this_thread::get_id();
+  const auto work = [&](int64_t, int64_t) {
     const ScopedFloatEnvironment float_environment;
-    for (int64_t begin = 0; !stop && (begin = next.fetch_add(kPiece)) < model.words();) {
+    const bool may_ask = interrupted && std::this_thread::get_id() == caller;
+    while (!stop) {
+      if (may_ask && interrupted()) stop = true;
+      const int64_t begin = next.fetch_add(kPiece);
+      if (stop || begin >= model.words()) return;
       const int64_t end = std::min(model.words(), begin + kPiece);
       for (int64_t row = begin; row < end; ++row)
         dots[static_cast<size_t>(row)] = exact_dot(query.vector.data(), model.vector(row), model.dims());
-      if (may_ask && interrupted && interrupted()) stop = true;
     }
   };
-  std::vector<std::thread> helpers;
-  for (int i = 1; i < upload_threads(); ++i) helpers.emplace_back(work, false);
-  work(true);
-  for (std::thread& helper : helpers) helper.join();
+  const int threads = usable_cores();
+  run_in_parallel(threads, threads, work);
   return stop ? Status(ErrorCode::kInterrupted, "the search was interrupted") : Status();
 }
 
 Status DeviceBackend::score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
                                 const InterruptCheck& interrupted, ScanCost& cost) {
-  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model));
+  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model, interrupted));
   const DeviceModel view = on_device->view();
   if (view.vectors == nullptr) {
     on_device->upload_rest();

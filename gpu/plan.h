@@ -20,8 +20,11 @@ struct MemoryPlan {
 };
 MemoryPlan plan_memory(int64_t words, int64_t dims);
 
-// What stays free of the device for the scratch memory of searches.
-constexpr int64_t kScratchReserve = int64_t{192} << 20;
+// What an upload leaves free of the device for the scratch memory of searches: most of it for batches, and 2
+// bytes a row for each of four single searches, should shared memory not hold their bounds.
+constexpr int64_t scratch_reserve(int64_t words) {
+  return (int64_t{192} << 20) + 8 * words;
+}
 
 // How thresholds are counted in a single search: by the best row of a tile, or, when k is not small against
 // the number of tiles, row by row.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <set>
 #include <system_error>
 
+#include "loader/blocked_signals.h"
 #include "loader/quantize.h"
 
 namespace glove::cuda {
@@ -75,7 +77,8 @@ void ResidentModel::stop_all() {
   for (ResidentModel* model : behind().models) model->wait();
 }
 
-Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, ModelPtr model, int64_t budget) {
+Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, ModelPtr model, int64_t budget,
+                                                             const InterruptCheck& interrupted) {
   std::shared_ptr<ResidentModel> resident(new ResidentModel(device, std::move(model)));
   const MemoryPlan& plan = resident->plan_;
   if (plan.scan_bytes() > budget)
@@ -84,7 +87,7 @@ Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, Mod
                                               megabytes(std::max<int64_t>(budget, 0)) + " of " +
                                               device.info().name + " are there for it"};
   GLOVE_ASSIGN_OR_RETURN(resident->scan_block_,
-                         resident->upload_block(resident->scan_tasks(), plan.scan_bytes()));
+                         resident->upload_block(resident->scan_tasks(), plan.scan_bytes(), interrupted));
   if (plan.scan_bytes() + plan.exact_bytes() <= budget) resident->exact_bytes_ = plan.exact_bytes();
   return resident;
 }
@@ -96,6 +99,7 @@ void ResidentModel::upload_rest() {
     const std::lock_guard lock(behind().mutex);
     if (!registered || behind().exiting) return;
     try {
+      const BlockedSignals blocked;
       behind().models.insert(this);
       behind_ = std::thread([this] { upload_exact_arrays(); });
     } catch (const std::system_error&) {
@@ -105,12 +109,14 @@ void ResidentModel::upload_rest() {
 }
 
 // Allocates a block of device memory and copies the tasks to it. Reads while it allocates: both take long.
-Result<DeviceBlock> ResidentModel::upload_block(std::vector<CopyTask> tasks, int64_t bytes) {
+Result<DeviceBlock> ResidentModel::upload_block(std::vector<CopyTask> tasks, int64_t bytes,
+                                                const InterruptCheck& interrupted) {
+  DeviceBlock block;  // outlives the upload, whatever ends it
   GLOVE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Upload> upload,
       Upload::start(device_, std::move(tasks), upload_threads(), model_->source().path, cancelled_));
-  GLOVE_ASSIGN_OR_RETURN(DeviceBlock block, device_.allocate(bytes));
-  GLOVE_RETURN_IF_ERROR(upload->copy_to(block.data()));
+  GLOVE_ASSIGN_OR_RETURN(block, device_.allocate(bytes));
+  GLOVE_RETURN_IF_ERROR(upload->copy_to(block.data(), interrupted));
   return block;
 }
 
@@ -150,7 +156,7 @@ std::vector<CopyTask> ResidentModel::exact_tasks() const {
 void ResidentModel::upload_exact_arrays() {
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   try {
-    if (auto block = upload_block(exact_tasks(), plan_.exact_bytes()); block.ok()) {
+    if (auto block = upload_block(exact_tasks(), plan_.exact_bytes(), {}); block.ok()) {
       exact_block_ = std::move(block).value();
       exact_ready_.store(true, std::memory_order_release);
       return;

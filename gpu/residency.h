@@ -19,12 +19,13 @@ namespace glove::cuda {
 // One model in the memory of one device. Thread-safe once made.
 class ResidentModel {
  public:
-  // Copies codes, scales and residuals before it returns. If vectors and norms fit into `budget` (bytes) as
-  // well, a thread copies them behind; a failure there costs nothing but speed. kOutOfMemory if the device or
-  // the budget has no room, and the message has the numbers; nothing stays behind.
-  static Result<std::shared_ptr<ResidentModel>> upload(Device& device, ModelPtr model, int64_t budget);
+  // Copies codes, scales and residuals before it returns. upload_rest() brings the vectors and norms, if they
+  // fit into `budget` (bytes) as well. kOutOfMemory if the device or the budget has no room, and the message
+  // has the numbers; kInterrupted if `interrupted` said so; nothing stays behind.
+  static Result<std::shared_ptr<ResidentModel>> upload(Device& device, ModelPtr model, int64_t budget,
+                                                       const InterruptCheck& interrupted);
 
-  // Waits for the thread behind, which stops at its next piece. REQUIRES: no search uses view(). When the
+  // Waits for the thread behind, which stops at its next block. REQUIRES: no search uses view(). When the
   // process exits, the threads behind are stopped before CUDA takes its memory down.
   ~ResidentModel();
   ResidentModel(const ResidentModel&) = delete;
@@ -44,7 +45,8 @@ class ResidentModel {
 
  private:
   ResidentModel(Device& device, ModelPtr model);
-  Result<DeviceBlock> upload_block(std::vector<CopyTask> tasks, int64_t bytes);
+  Result<DeviceBlock> upload_block(std::vector<CopyTask> tasks, int64_t bytes,
+                                   const InterruptCheck& interrupted);
   std::vector<CopyTask> scan_tasks() const;
   std::vector<CopyTask> exact_tasks() const;
   void upload_exact_arrays();

@@ -51,7 +51,7 @@ Status SingleSearch::reserve(const DeviceModel& model, const ScanShape& shape, i
   if (capacity > capacity_) {
     capacity_ = 0;
     GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * kAnswerBytes));
-    GLOVE_RETURN_IF_ERROR(collected_.reserve(capacity * kAnswerBytes));
+    GLOVE_RETURN_IF_ERROR(collected_.reserve(kMostRanked * kAnswerBytes));
     capacity_ = capacity;
     clear_answer(capacity_);
   }
@@ -82,8 +82,8 @@ Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleSc
 
 // Puts back what a launch expects in the first `rows` places.
 void SingleSearch::clear_answer(int64_t rows) {
-  std::fill_n(similarities_of(answer_), rows, kNothingYet);
-  std::fill_n(ids_of(answer_), rows, kNoRow);
+  std::fill_n(similarities(), rows, kNothingYet);
+  std::fill_n(ids(), rows, kNoRow);
 }
 
 // How many rows a launch that found `candidates` writes to the answer.
@@ -101,12 +101,10 @@ bool SingleSearch::arrived(const SingleScan& scan) {
       std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 != scan.sequence)
     return false;
   const int64_t rows = answer_rows(scan, static_cast<uint32_t>(candidates));
-  double* similarities = similarities_of(answer_);
-  int32_t* ids = ids_of(answer_);
   for (; rows_seen_ < rows; ++rows_seen_) {
-    if (std::atomic_ref<int32_t>(ids[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
+    if (std::atomic_ref<int32_t>(ids()[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
     if (scan.vectors != nullptr &&
-        std::atomic_ref<double>(similarities[rows_seen_]).load(std::memory_order_acquire) == kNothingYet)
+        std::atomic_ref<double>(similarities()[rows_seen_]).load(std::memory_order_acquire) == kNothingYet)
       return false;
   }
   return true;
@@ -144,22 +142,36 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
   scan.tiles = static_cast<int32_t>(tile_count(model.words));
   scan.groups = static_cast<int32_t>(component_groups(model.dims));
   scan.dims = static_cast<int32_t>(model.dims);
-  scan.sequence = ++sequence_;
-  scan.counters = counters_.as<ScanCounters>() + (sequence_ & 1u);
-  scan.next_counters = counters_.as<ScanCounters>() + ((sequence_ & 1u) ^ 1u);
+  scan.sequence = sequence_ + 1;
+  scan.counters = counters_.as<ScanCounters>() + (scan.sequence & 1u);
+  scan.next_counters = counters_.as<ScanCounters>() + ((scan.sequence & 1u) ^ 1u);
   scan.row_upper = row_upper_bytes(shape, scan.tiles) > 0 ? row_upper_.as<uint16_t>() : nullptr;
   scan.capacity = static_cast<uint32_t>(ranked ? std::min(capacity_, kMostRanked) : capacity_);
-  scan.similarities = ranked ? similarities_of(collected_) : similarities_of(answer_);
-  scan.ids = ranked ? ids_of(collected_) : ids_of(answer_);
-  scan.ranked_similarities = ranked ? similarities_of(answer_) : nullptr;
-  scan.ranked_ids = ranked ? ids_of(answer_) : nullptr;
+  scan.similarities = ranked ? collected_.as<double>() : similarities();
+  scan.ids = ranked ? collected_.as<int32_t>(kMostRanked * 8) : ids();
+  scan.ranked_similarities = ranked ? similarities() : nullptr;
+  scan.ranked_ids = ranked ? ids() : nullptr;
   scan.done = done_.as<ScanDone>();
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_single_scan(scan, shape, stream_.get()), "launching a scan"));
+  ++sequence_;  // a launch that failed has cleared no counters
   if (Status status = wait(scan, interrupted); !status.ok()) {
     clear_answer(capacity_);
     return status.error();
   }
   return static_cast<uint32_t>(done_.as<ScanDone>()->candidates);
+}
+
+// Copies the answer and puts back what the next launch expects, also if there is no memory for the copy.
+Candidates SingleSearch::take_answer(int64_t rows, bool with_similarities) {
+  struct Clear {
+    SingleSearch& search;
+    int64_t rows;
+    ~Clear() { search.clear_answer(rows); }
+  } const clear{*this, rows};
+  Candidates result;
+  result.ids.assign(ids(), ids() + rows);
+  if (with_similarities) result.similarities.assign(similarities(), similarities() + rows);
+  return result;
 }
 
 Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& shape, const Query& query,
@@ -178,12 +190,7 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
     GLOVE_RETURN_IF_ERROR(reserve(model, shape, int64_t{count} + kFirstCapacity));
     GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, ranked && count <= kMostRanked, interrupted));
   }
-  const int64_t rows = answer_rows(scan, count);
-  Candidates result;
-  result.ids.assign(ids_of(answer_), ids_of(answer_) + rows);
-  if (model.vectors != nullptr)
-    result.similarities.assign(similarities_of(answer_), similarities_of(answer_) + rows);
-  clear_answer(rows);
+  Candidates result = take_answer(answer_rows(scan, count), model.vectors != nullptr);
 
   const uint64_t times = done_.as<ScanDone>()->times;
   const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;

@@ -25,15 +25,9 @@ class SingleSearch {
  private:
   Status reserve(const DeviceModel& model, const ScanShape& shape, int64_t capacity);
   Status pack(const DeviceModel& model, const Query& query, SingleScan& scan);
-  // Answers and collected candidates: [capacity_] similarities, then [capacity_] numbers of rows.
-  template <class Memory>
-  double* similarities_of(const Memory& memory) const {
-    return memory.template as<double>();
-  }
-  template <class Memory>
-  int32_t* ids_of(const Memory& memory) const {
-    return memory.template as<int32_t>(capacity_ * 8);
-  }
+  double* similarities() const { return answer_.as<double>(); }
+  int32_t* ids() const { return answer_.as<int32_t>(capacity_ * 8); }
+  Candidates take_answer(int64_t rows, bool with_similarities);
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScan& scan, uint32_t candidates);
   bool arrived(const SingleScan& scan);
@@ -47,8 +41,8 @@ class SingleSearch {
   DeviceMemory long_query_;
   PinnedMemory long_query_staging_;
   PinnedMemory done_;
-  DeviceMemory collected_;  // candidates that are to be ranked
-  PinnedMemory answer_;
+  DeviceMemory collected_;  // candidates that are to be ranked: similarities, then numbers of rows
+  PinnedMemory answer_;     // [capacity_] similarities, then [capacity_] numbers of rows
   int64_t capacity_ = 0;
   int64_t rows_seen_ = 0;  // of the answer that is coming in
   uint32_t sequence_ = 0;

@@ -5,16 +5,22 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <system_error>
 #include <utility>
+
+#include "loader/blocked_signals.h"
+#include "loader/parallel.h"
 
 namespace glove::cuda {
 namespace {
 
 constexpr int64_t kSlicesABlock = 32;
-constexpr int64_t kFirstBlock = 8;  // the first one is this part of a block, so that the bus starts soon
+constexpr int64_t kFirstBlockPart = 8;  // the first block is an eighth of a whole one: the bus starts soon
+constexpr auto kAskEvery = std::chrono::milliseconds(2);  // for interrupts
 std::string ends_too_soon(int descriptor, int64_t position) {
   struct stat file;
   const bool known = fstat(descriptor, &file) == 0 && file.st_size < position;
@@ -26,7 +32,7 @@ std::string ends_too_soon(int descriptor, int64_t position) {
 
 int upload_threads() {
   // A core reads 4 to 6 GB/s, and more than twelve fill the bus no better.
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 2, 2, 12);
+  return std::clamp(usable_cores() - 2, 2, 12);
 }
 
 Result<std::unique_ptr<Upload>> Upload::start(Device& device, std::vector<CopyTask> tasks, int threads,
@@ -47,7 +53,7 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
       cancelled_(cancelled) {
   const auto block_bytes = static_cast<int64_t>(ring_->block(0).size());
   slice_bytes_ = std::max<int64_t>(1, block_bytes / kSlicesABlock);
-  int64_t limit = std::max<int64_t>(1, block_bytes / kFirstBlock);
+  int64_t limit = std::max<int64_t>(1, block_bytes / kFirstBlockPart);
   for (size_t task = 0; task < tasks_.size(); ++task) {
     for (int64_t begin = 0; begin < tasks_[task].bytes; begin += blocks_.back().bytes) {
       const int64_t bytes = std::min(limit, tasks_[task].bytes - begin);
@@ -60,6 +66,7 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
 Upload::~Upload() {
   stop();
   if (first_reader_.joinable()) first_reader_.join();
+  static_cast<void>(wait_for_copies());
   device_.give_back_ring(std::move(ring_));
 }
 
@@ -73,7 +80,9 @@ void Upload::start_threads(int threads) {
     read_ahead();
     for (std::thread& other : others) other.join();
   };
+  if (threads < 1) return;
   try {
+    const BlockedSignals blocked;  // the other threads inherit it
     first_reader_ = std::thread(start_others);
   } catch (const std::exception&) {  // copy_to() reads what nobody else does
   }
@@ -106,7 +115,12 @@ void Upload::read_slice(std::unique_lock<std::mutex>& lock) {
     ++next_slice_;
   }
   lock.unlock();
-  Status status = fill(block, begin, bytes, ring_->block(slot_of(index)).data() + begin);
+  Status status;
+  try {
+    status = fill(block, begin, bytes, ring_->block(slot_of(index)).data() + begin);
+  } catch (const std::bad_alloc&) {  // for the text of an error
+    status = {ErrorCode::kOutOfMemory, "out of memory"};
+  }
   lock.lock();
   if (!status.ok()) {
     if (error_.ok()) error_ = std::move(status);
@@ -140,16 +154,21 @@ Status Upload::fill(const Block& block, int64_t begin, int64_t bytes, std::byte*
 }
 
 // Waits until a block is filled, and fills it if nobody else does.
-Status Upload::wait_until_filled(size_t index) {
+Status Upload::wait_until_filled(size_t index, const InterruptCheck& interrupted) {
   std::unique_lock lock(mutex_);
   while (true) {
     if (!error_.ok()) return error_;
     if (cancelled_) return {ErrorCode::kInterrupted, "the upload to the device was stopped"};
+    if (interrupted) {
+      lock.unlock();
+      if (interrupted()) return {ErrorCode::kInterrupted, "interrupted"};
+      lock.lock();
+    }
     if (blocks_[index].slices_to_fill == 0) return {};
     if (next_block_ == index)
       read_slice(lock);
     else
-      block_filled_.wait(lock);
+      block_filled_.wait_for(lock, kAskEvery);
   }
 }
 
@@ -170,10 +189,19 @@ void Upload::stop() {
   released_changed_.notify_all();
 }
 
+Status Upload::wait_for_copies() {
+  Status status;
+  for (int slot = 0; slot < ring_->slots(); ++slot) {
+    Status waited = ring_->wait(slot);
+    if (status.ok()) status = std::move(waited);
+  }
+  return status;
+}
+
 // While a block is on its way the next one waits behind it, so that the bus is never idle.
-Status Upload::copy_blocks(std::byte* device_block) {
+Status Upload::copy_blocks(std::byte* device_block, const InterruptCheck& interrupted) {
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    GLOVE_RETURN_IF_ERROR(wait_until_filled(i));
+    GLOVE_RETURN_IF_ERROR(wait_until_filled(i, interrupted));
     const CopyTask& task = tasks_[blocks_[i].task];
     GLOVE_RETURN_IF_ERROR(
         ring_->copy(slot_of(i), device_block + task.device_offset + blocks_[i].begin, blocks_[i].bytes));
@@ -184,14 +212,11 @@ Status Upload::copy_blocks(std::byte* device_block) {
   return {};
 }
 
-Status Upload::copy_to(std::byte* device_block) {
-  Status status = copy_blocks(device_block);
+Status Upload::copy_to(std::byte* device_block, const InterruptCheck& interrupted) {
+  Status status = copy_blocks(device_block, interrupted);
   stop();
-  for (int slot = 0; slot < ring_->slots(); ++slot) {  // also after an error
-    Status waited = ring_->wait(slot);
-    if (status.ok()) status = std::move(waited);
-  }
-  return status;
+  Status copied = wait_for_copies();
+  return status.ok() ? std::move(copied) : std::move(status);
 }
 
 }  // namespace glove::cuda

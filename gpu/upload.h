@@ -39,14 +39,14 @@ class Upload {
   static Result<std::unique_ptr<Upload>> start(Device& device, std::vector<CopyTask> tasks, int threads,
                                                std::string path, const std::atomic<bool>& cancelled);
 
-  // Stops reading and waits for the threads.
+  // Stops reading, and waits for the threads and for what is being copied.
   ~Upload();
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
 
   // Copies all tasks; everything is there when it returns ok, and no copy is on its way when it fails. A file
-  // that ends too soon is kIo. Called once at most.
-  Status copy_to(std::byte* device_block);
+  // that ends too soon is kIo. `interrupted` is asked a few times a millisecond. Called once at most.
+  Status copy_to(std::byte* device_block, const InterruptCheck& interrupted = {});
 
  private:
   struct Block {
@@ -62,8 +62,9 @@ class Upload {
   void read_ahead();
   void read_slice(std::unique_lock<std::mutex>& lock);
   Status fill(const Block& block, int64_t begin, int64_t bytes, std::byte* out) const;
-  Status wait_until_filled(size_t index);
-  Status copy_blocks(std::byte* device_block);
+  Status wait_until_filled(size_t index, const InterruptCheck& interrupted);
+  Status copy_blocks(std::byte* device_block, const InterruptCheck& interrupted);
+  Status wait_for_copies();
   void release(size_t blocks);
   void stop();
   int slot_of(size_t index) const { return static_cast<int>(index % static_cast<size_t>(ring_->slots())); }

@@ -58,7 +58,7 @@ class Backend {
 
   // Makes the model ready to scan (maps, uploads) unless it is already. `model` stays alive for as
   // long as the backend keeps anything of it.
-  virtual Status prepare(const ModelPtr& model) = 0;
+  virtual Status prepare(const ModelPtr& model, const InterruptCheck& interrupted) = 0;
 
   // For each query, a superset of the k best admissible rows, ties by id included: no row is left out
   // unless k admissible rows are strictly better. Admissible are rows that are neither zero nor in

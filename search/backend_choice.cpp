@@ -56,14 +56,16 @@ bool is_retired(const Model& model) {
 }
 
 // prepare and use, and the model's release if it was unloaded meanwhile.
-Status prepare_and_use(Backend& backend, const ModelPtr& model, const std::function<Status(Backend&)>& use) {
-  Status status = backend.prepare(model);
+Status prepare_and_use(Backend& backend, const ModelPtr& model, const InterruptCheck& interrupted,
+                       const std::function<Status(Backend&)>& use) {
+  Status status = backend.prepare(model, interrupted);
   if (status.ok()) status = use(backend);
   if (is_retired(*model)) backend.release(*model);
   return status;
 }
 
-Status use_named(const ModelPtr& model, std::string_view name, const std::function<Status(Backend&)>& use) {
+Status use_named(const ModelPtr& model, std::string_view name, const InterruptCheck& interrupted,
+                 const std::function<Status(Backend&)>& use) {
   std::string names = "auto";
   for (const auto& backend : registered_backends()) {
     names += ", " + std::string(backend->name());
@@ -71,7 +73,7 @@ Status use_named(const ModelPtr& model, std::string_view name, const std::functi
     if (Status status = backend->available(); !status.ok())
       return Status(status.error().code,
                     "backend '" + std::string(name) + "' is not available: " + status.error().message);
-    Status status = prepare_and_use(*backend, model, use);
+    Status status = prepare_and_use(*backend, model, interrupted, use);
     if (status.ok() || status.error().code == ErrorCode::kInterrupted) return status;
     return Status(status.error().code, "backend '" + std::string(name) + "': " + status.error().message);
   }
@@ -79,7 +81,8 @@ Status use_named(const ModelPtr& model, std::string_view name, const std::functi
                 "there is no backend '" + std::string(name) + "'; the backends are: " + names);
 }
 
-Status use_first_that_works(const ModelPtr& model, const std::function<Status(Backend&)>& use) {
+Status use_first_that_works(const ModelPtr& model, const InterruptCheck& interrupted,
+                            const std::function<Status(Backend&)>& use) {
   std::string reasons;
   ErrorCode code = ErrorCode::kUnavailable;
   for (const auto& backend : registered_backends()) {
@@ -91,7 +94,7 @@ Status use_first_that_works(const ModelPtr& model, const std::function<Status(Ba
       reason = available.error().message;
       log_unavailable(name, reason);
     } else {
-      Status status = prepare_and_use(*backend, model, use);
+      Status status = prepare_and_use(*backend, model, interrupted, use);
       if (status.ok() || status.error().code == ErrorCode::kInterrupted ||
           status.error().code == ErrorCode::kInvalidArgument)
         return status;
@@ -108,13 +111,14 @@ Status use_first_that_works(const ModelPtr& model, const std::function<Status(Ba
 
 }  // namespace
 
-Status with_backend(const ModelPtr& model, std::string_view requested,
+Status with_backend(const ModelPtr& model, std::string_view requested, const InterruptCheck& interrupted,
                     const std::function<Status(Backend&)>& use) {
   std::string name(requested);
   if (name.empty() || name == "auto") {
     GLOVE_ASSIGN_OR_RETURN(name, get_setting("backend"));
   }
-  return name == "auto" ? use_first_that_works(model, use) : use_named(model, name, use);
+  return name == "auto" ? use_first_that_works(model, interrupted, use)
+                        : use_named(model, name, interrupted, use);
 }
 
 std::optional<std::string> remembered_failure(std::string_view backend, const Model& model) {

@@ -138,7 +138,7 @@ Status run_search(const ModelPtr& model, const SearchOptions& options, SearchRep
                   const std::function<Status(Backend&, ScanCost&)>& search) {
   ScopedFloatEnvironment float_environment;
   const Timer timer;
-  Status status = with_backend(model, options.backend, [&](Backend& backend) {
+  Status status = with_backend(model, options.backend, options.interrupted, [&](Backend& backend) {
     report.cost = ScanCost();
     report.backend = backend.name();
     report.device = backend.residency(*model).device;

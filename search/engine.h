@@ -67,8 +67,8 @@ class Ranking {
   // `limit`: rows past it are never computed (k), or -1.
   Ranking(ModelPtr model, Query query, SearchOptions options, int64_t first_piece, int64_t limit);
 
-  // The rows that are computed from `position` (0-based; rank = position + 1) on, at least one; empty past the
-  // end. Valid until the next call. After an error the same rows may be asked for again.
+  // The rows that are computed from `position` (0-based; rank = position + 1) on, at least one; empty past
+  // the end. Valid until the next call. After an error the same rows may be asked for again.
   Result<std::span<const Neighbor>> rows_from(int64_t position);
 
   // Adds up what all pieces cost; k is the number of rows that were asked of the backend.

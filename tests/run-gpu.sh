@@ -7,7 +7,8 @@
 #   ./tests/run-gpu.sh [...] --sanitize   then compute-sanitizer's four tools on a small model
 #
 # Each test runs in a process of its own, since one of them loses the device on purpose. Exit code 1 if any failed.
-# GLOVE_TEST_MODEL=FILE adds 4,000 queries a k on that model; GLOVE_TEST_LARGE=1 a random one of 2,196,016 x 300.
+# GLOVE_TEST_MODEL=FILE adds 4,000 queries a k on that model; GLOVE_TEST_LARGE=1 random ones of 2,196,016 x 300
+# and 40,000,000 x 3.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -58,7 +59,8 @@ done
 
 if [[ $sanitize == yes ]]; then
   for tool in memcheck racecheck initcheck synccheck; do
-    for test in CudaRows.WithManyExcludedWords CudaRows.WithTiesAtTheEnd; do
+    for test in CudaRows.WithManyExcludedWords CudaRows.WithTiesAtTheEnd CudaRows.WithBoundsInDeviceMemory \
+      CudaRows.WithMoreEqualRowsThanTheDeviceRanks; do
       if compute-sanitizer --error-exitcode 9 --tool "$tool" "$prebuilt"/cuda_rows_tests --gtest_filter=$test >"$log" 2>&1; then
         echo "passed   $tool  $test"
       else

@@ -209,6 +209,9 @@ class KernelBench {
            bool ranked) {
     cuda::ScanShape shape;
     require(cuda::single_scan_shape(0, model_->dims(), &shape), "shape");
+    if (const int64_t bytes = cuda::row_upper_bytes(shape, rows_ / kTileRows);
+        bytes > 0 && row_upper_ == nullptr)
+      upload(&row_upper_, nullptr, 0, static_cast<size_t>(bytes));
     std::vector<double> total, scan, select, rescore;
     for (size_t i = 0; i < 60; ++i) {
       cuda::SingleScan launch = make(queries[i % queries.size()], k);
@@ -267,7 +270,7 @@ class KernelBench {
     scan.sequence = ++sequence_;
     scan.counters = counters_ + (sequence_ & 1u);
     scan.next_counters = counters_ + ((sequence_ & 1u) ^ 1u);
-    scan.row_upper = nullptr;  // as long as shared memory holds the bounds: 15 million rows
+    scan.row_upper = row_upper_;
     scan.capacity = kCapacity;
     scan.similarities = reinterpret_cast<double*>(answer_);
     scan.ids = reinterpret_cast<int32_t*>(answer_ + kCapacity * 8);
@@ -286,6 +289,7 @@ class KernelBench {
   float* vectors_ = nullptr;
   double* norms_ = nullptr;
   cuda::ScanCounters* counters_ = nullptr;
+  uint16_t* row_upper_ = nullptr;
   std::byte* collected_ = nullptr;
   std::byte* answer_ = nullptr;
   cudaStream_t stream_ = nullptr;
@@ -336,7 +340,7 @@ int main(int argc, char** argv) {
   put("generate_s", us_since(start) * 1e-6);
   const std::vector<Query> queries = unit_queries(random, *model, 1024);
   start = Clock::now();
-  if (const Status status = backend_named("cuda").prepare(model); !status.ok()) {
+  if (const Status status = backend_named("cuda").prepare(model, {}); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.error().message.c_str());
     return 1;
   }

@@ -64,7 +64,7 @@ struct SingleScan {
   // Device memory.
   ScanCounters* counters;
   ScanCounters* next_counters;
-  uint16_t* row_upper;          // row_upper_bytes() of them; null: shared memory holds them
+  uint16_t* row_upper;          // row_upper_bytes() bytes; null: shared memory holds them
   const std::byte* long_query;  // query_bytes(dims), or null: `query`
   // The candidates as they are found, in mapped host memory (kNoRow and kNothingYet before the launch), or,
   // if they are to be ranked, in device memory. Similarities are there if `vectors` are.
@@ -88,7 +88,7 @@ struct ScanShape {
 };
 
 // Device memory that a launch needs for the upper bounds of its rows, 0 if they fit in shared memory, as
-// those of 15 million rows do on a large GPU.
+// those of 14 million rows do on an H200.
 int64_t row_upper_bytes(const ScanShape& shape, int64_t tiles);
 
 // Raises the kernel's shared memory limit as needed; call it once a model and keep it.

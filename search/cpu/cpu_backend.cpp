@@ -42,7 +42,7 @@ class CpuBackend final : public Backend {
 
   std::string_view name() const override { return "cpu"; }
   Status available() override { return kernels_.status(); }
-  Status prepare(const ModelPtr&) override { return kernels_.status(); }
+  Status prepare(const ModelPtr&, const InterruptCheck&) override { return kernels_.status(); }
 
   Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
                                           const InterruptCheck& interrupted, ScanCost& cost) override {

@@ -52,7 +52,7 @@ TEST(CpuDispatch, AnUnknownTargetIsAnErrorThatListsTheTargets) {
   const Query query = row_query(matrix, 0);
   ScanCost cost;
   std::vector<double> dots(3);
-  EXPECT_FALSE(backend->prepare(model).ok());
+  EXPECT_FALSE(backend->prepare(model, {}).ok());
   EXPECT_FALSE(backend->propose(model, {&query, 1}, 1, {}, cost).ok());
   EXPECT_FALSE(backend->score_all(model, query, dots, {}, cost).ok());
 }

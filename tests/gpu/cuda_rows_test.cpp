@@ -1,9 +1,14 @@
 // The CUDA backend's rows are the CPU backend's, bit for bit, whatever the model, the query and k.
 #include <atomic>
 #include <cstdio>
+#include <set>
 #include <thread>
 
+#include "gpu/cuda_device.h"
+#include "gpu/residency.h"
+#include "gpu/single_search.h"
 #include "loader/open.h"
+#include "loader/quantize.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/search/reference.h"
 
@@ -73,11 +78,48 @@ TEST_F(CudaRows, WithMoreEqualRowsThanTheDeviceRanks) {
     expect_equal_rows(model,
                       {query_of(often, {0, 2, 4}), query_of(random_vector(random_, 4, Rows::kGaussian))}, k);
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // now the vectors are on the device, too
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // ten times what the vectors need to follow
   SearchReport report;
   for (const int64_t k : {10, 100, 1000}) expect_equal_rows(model, {query_of(often)}, k);
   rows_by("cuda", model, {query_of(often)}, 100, &report);
   EXPECT_GE(report.cost.candidates, 750000);  // the equal rows, all of which may win
+  backend_named("cuda").release(*model);
+}
+
+// As models are searched that have more rows than a block's shared memory holds bounds of.
+TEST_F(CudaRows, WithBoundsInDeviceMemory) {
+  auto device = cuda::open_cuda_device();
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  const ModelPtr model = large_model(random_(), 50000, 60);
+  auto resident = cuda::ResidentModel::upload(*device.value(), model, int64_t{1} << 40, {});
+  ASSERT_TRUE(resident.ok()) << resident.error().message;
+  cuda::ScanShape shape;
+  ASSERT_EQ(cuda::single_scan_shape(0, 60, &shape), cudaSuccess);
+  shape.shared_limit = shape.query_bytes + cuda::kBins * 4;
+  ASSERT_GT(cuda::row_upper_bytes(shape, tile_count(50000)), 0);
+  cuda::SingleSearch search;
+  ASSERT_TRUE(search.create().ok());
+  const std::vector<float> vector = random_vector(random_, 60, Rows::kGaussian);
+  for (const bool vectors_there : {false, true}) {
+    if (vectors_there) {
+      resident.value()->upload_rest();
+      resident.value()->wait();
+    }
+    for (const int64_t k : {1, 10, 100, 1000, 5000}) {
+      const auto wanted = rows_by("cpu", model, {query_of(vector)}, k)[0];
+      for (const bool reversed : {false, true}) {
+        ScanCost cost;
+        const auto found =
+            search.run(resident.value()->view(), shape, query_of(vector), k, reversed, {}, cost);
+        ASSERT_TRUE(found.ok()) << found.error().message;
+        std::set<int32_t> ids(found.value().ids.begin(), found.value().ids.end());
+        EXPECT_EQ(ids.size(), found.value().ids.size());
+        for (const Neighbor& row : wanted)
+          ASSERT_TRUE(ids.contains(row.id)) << "k " << k << ", GLOVE_TEST_SEED=" << test_seed();
+        EXPECT_LT(ids.size(), static_cast<size_t>(8 * k + 100));  // and not simply every row
+      }
+    }
+  }
 }
 
 TEST_F(CudaRows, OfMoreThanTheDeviceRanks) {

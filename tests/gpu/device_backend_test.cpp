@@ -88,7 +88,7 @@ TEST_F(DeviceBackendTest, UploadsEveryByteWhateverTheSize) {
   const auto backend = make();
   for (const int64_t words : {1, 31, 32, 33, 500, 2049}) {
     const ModelPtr m = model(words, 1 + static_cast<int64_t>(random_() % 40), Rows::kGaussian);
-    ASSERT_TRUE(backend->prepare(m).ok());
+    ASSERT_TRUE(backend->prepare(m, {}).ok());
     expect_right(*backend, m, 5);
     backend->release(*m);
     EXPECT_EQ(knobs_.allocated, 0);
@@ -99,7 +99,7 @@ TEST_F(DeviceBackendTest, EveryKindOfModel) {
   const auto backend = make();
   for (const Rows kind : kAllRows) {
     const ModelPtr m = model(400, 20, kind);
-    ASSERT_TRUE(backend->prepare(m).ok());
+    ASSERT_TRUE(backend->prepare(m, {}).ok());
     for (const int64_t k : {1, 10, 400}) expect_right(*backend, m, k);
   }
 }
@@ -127,14 +127,14 @@ TEST_F(DeviceBackendTest, ReadsAFileRatherThanItsMap) {
   source.descriptor = fileno(opened);
   const auto from_file = std::make_shared<Model>(arrays, source, heap);
   const auto backend = make();
-  ASSERT_TRUE(backend->prepare(from_file).ok());
+  ASSERT_TRUE(backend->prepare(from_file, {}).ok());
   expect_right(*backend, from_file);
 
   // Cut the file: the error says where it ends, and nothing stays on the device.
   const auto cut = std::make_shared<Model>(arrays, source, heap);
   backend->release(*from_file);
   ASSERT_EQ(truncate(path.c_str(), source.codes.offset + 100), 0);
-  const Status status = backend->prepare(cut);
+  const Status status = backend->prepare(cut, {});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kIo);
   EXPECT_NE(status.error().message.find(path), std::string::npos) << status.error().message;
@@ -153,7 +153,7 @@ TEST_F(DeviceBackendTest, NoDevice) {
     EXPECT_EQ(status.error().message, open_error_);
   }
   EXPECT_EQ(opened_, 1);
-  EXPECT_FALSE(backend->prepare(model()).ok());
+  EXPECT_FALSE(backend->prepare(model(), {}).ok());
   EXPECT_EQ(backend->residency(*model()).state, "not loaded");
 }
 
@@ -161,14 +161,14 @@ TEST_F(DeviceBackendTest, ALimitTooSmallNamesTheNumbersAndALargerOneHelps) {
   const auto backend = make();
   const ModelPtr m = model(5000, 40);
   limit_ = 10000;
-  const Status refused = backend->prepare(m);
+  const Status refused = backend->prepare(m, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kOutOfMemory);
   EXPECT_NE(refused.error().message.find("1 MB"), std::string::npos) << refused.error().message;
   EXPECT_EQ(backend->residency(*m).state, "failed: " + refused.error().message);
   EXPECT_EQ(knobs_.allocated, 0);
   limit_ = 0;
-  ASSERT_TRUE(backend->prepare(m).ok());
+  ASSERT_TRUE(backend->prepare(m, {}).ok());
   EXPECT_EQ(backend->residency(*m).state, "resident");
   expect_right(*backend, m);
 }
@@ -178,7 +178,7 @@ TEST_F(DeviceBackendTest, VectorsStayOnTheHostIfTheyDoNotFit) {
   const ModelPtr m = model(5000, 40, Rows::kGaussian);
   const cuda::MemoryPlan plan = cuda::plan_memory(5000, 40);
   limit_ = plan.scan_bytes() + 1000;
-  ASSERT_TRUE(backend->prepare(m).ok());
+  ASSERT_TRUE(backend->prepare(m, {}).ok());
   EXPECT_EQ(backend->residency(*m).device_bytes, plan.scan_bytes());
   expect_right(*backend, m);
   std::vector<double> dots(5000);
@@ -199,16 +199,16 @@ TEST_F(DeviceBackendTest, TheLimitCountsAllModels) {
   const ModelPtr second = model(5000, 40);
   const cuda::MemoryPlan plan = cuda::plan_memory(5000, 40);
   limit_ = plan.scan_bytes() * 3 / 2;
-  ASSERT_TRUE(backend->prepare(first).ok());
-  EXPECT_FALSE(backend->prepare(second).ok());
+  ASSERT_TRUE(backend->prepare(first, {}).ok());
+  EXPECT_FALSE(backend->prepare(second, {}).ok());
   backend->release(*first);
-  EXPECT_TRUE(backend->prepare(second).ok());
+  EXPECT_TRUE(backend->prepare(second, {}).ok());
 }
 
 TEST_F(DeviceBackendTest, AFullDevice) {
   const auto backend = make();
   knobs_.total_bytes = 1000;
-  const Status status = backend->prepare(model());
+  const Status status = backend->prepare(model(), {});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemory);
   EXPECT_TRUE(backend->available().ok());  // full, not lost
@@ -217,7 +217,7 @@ TEST_F(DeviceBackendTest, AFullDevice) {
 TEST_F(DeviceBackendTest, NoPinnedMemory) {
   const auto backend = make();
   knobs_.ring_missing = true;
-  EXPECT_EQ(backend->prepare(model()).error().code, ErrorCode::kOutOfMemory);
+  EXPECT_EQ(backend->prepare(model(), {}).error().code, ErrorCode::kOutOfMemory);
   EXPECT_EQ(knobs_.allocated, 0);
 }
 
@@ -226,17 +226,28 @@ TEST_F(DeviceBackendTest, AFailedCopyLeavesNothingBehind) {
     const auto backend = make();
     knobs_.fail_copies_after = works;
     const ModelPtr m = model(5000, 40);
-    EXPECT_FALSE(backend->prepare(m).ok());
+    EXPECT_FALSE(backend->prepare(m, {}).ok());
     EXPECT_EQ(knobs_.allocated, 0);
     EXPECT_FALSE(backend->available().ok());  // a copy that fails means a lost device
     knobs_.fail_copies_after = -1;
   }
 }
 
+TEST_F(DeviceBackendTest, AnInterruptStopsAnUpload) {
+  const auto backend = make();
+  const ModelPtr m = model(5000, 40);
+  int asked = 0;
+  EXPECT_EQ(backend->prepare(m, [&] { return ++asked == 3; }).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(knobs_.allocated, 0);
+  EXPECT_EQ(backend->residency(*m).state, "not loaded");
+  ASSERT_TRUE(backend->prepare(m, {}).ok());
+  expect_right(*backend, m);
+}
+
 TEST_F(DeviceBackendTest, ALostDeviceStaysLost) {
   const auto backend = make();
   const ModelPtr m = model();
-  ASSERT_TRUE(backend->prepare(m).ok());
+  ASSERT_TRUE(backend->prepare(m, {}).ok());
   knobs_.lost = true;
   const Query q = query(*m);
   ScanCost cost;
@@ -261,7 +272,8 @@ TEST_F(DeviceBackendTest, ManyThreadsUploadOnceAndSearchTogether) {
       q.norm_squared = m->norm_squared(3);
       for (int i = 0; i < 20; ++i) {
         ScanCost cost;
-        if (!backend->prepare(m).ok() || !backend->propose(m, std::span(&q, 1), 5, {}, cost).ok()) ++failures;
+        if (!backend->prepare(m, {}).ok() || !backend->propose(m, std::span(&q, 1), 5, {}, cost).ok())
+          ++failures;
         if (i % 7 == 6) backend->release(*m);
         static_cast<void>(backend->residency(*m));
       }
@@ -275,7 +287,7 @@ TEST_F(DeviceBackendTest, ManyThreadsUploadOnceAndSearchTogether) {
 TEST_F(DeviceBackendTest, AForkedChildIsRefused) {
   const auto backend = make();
   const ModelPtr m = model();
-  ASSERT_TRUE(backend->prepare(m).ok());
+  ASSERT_TRUE(backend->prepare(m, {}).ok());
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -292,7 +304,7 @@ TEST_F(DeviceBackendTest, AForkedChildIsRefused) {
 TEST_F(DeviceBackendTest, AnInterruptStopsASearch) {
   const auto backend = make();
   const ModelPtr m = model();
-  ASSERT_TRUE(backend->prepare(m).ok());
+  ASSERT_TRUE(backend->prepare(m, {}).ok());
   const Query q = query(*m);
   ScanCost cost;
   const auto stopped = backend->propose(

@@ -1,5 +1,8 @@
 #include "tests/gpu/fake_device.h"
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -36,6 +39,10 @@ class FakeRing : public cuda::CopyRing {
     }
     pending_[slot] = {};
     return {};
+  }
+
+  bool busy() const {
+    return std::any_of(std::begin(pending_), std::end(pending_), [](const Copy& c) { return c.bytes > 0; });
   }
 
  private:
@@ -81,11 +88,10 @@ Candidates search(const cuda::DeviceModel& model, const Query& query, int64_t wa
   int bin = cuda::kBins;
   int64_t above = 0;
   while (bin > 0 && above < wanted) above += counts[static_cast<size_t>(--bin)];
-  const float threshold = above < wanted ? cuda::bin_floor(0) : cuda::bin_floor(bin);
+  const uint16_t threshold = cuda::threshold_code(above < wanted ? cuda::bin_floor(0) : cuda::bin_floor(bin));
   Candidates candidates;
   for (int64_t row = 0; row < model.words; ++row) {
-    const float upper = rows[static_cast<size_t>(row)].upper;
-    if (!std::isfinite(upper) || upper < threshold) continue;
+    if (cuda::upper_code(rows[static_cast<size_t>(row)].upper) < threshold) continue;
     candidates.ids.push_back(static_cast<int32_t>(row));
     if (model.vectors != nullptr)
       candidates.similarities.push_back(
@@ -122,7 +128,7 @@ Result<std::unique_ptr<cuda::CopyRing>> FakeDevice::take_ring() {
 }
 
 void FakeDevice::give_back_ring(std::unique_ptr<cuda::CopyRing> ring) {
-  ring.reset();
+  EXPECT_FALSE(static_cast<FakeRing&>(*ring).busy()) << "a ring was given back with a copy on its way";
 }
 
 Result<std::vector<Candidates>> FakeDevice::propose(const cuda::DeviceModel& model,

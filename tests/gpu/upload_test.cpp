@@ -92,6 +92,14 @@ TEST_F(UploadTest, OneThatIsGivenUpStopsItsThreads) {
   cancelled_ = true;
   EXPECT_EQ(upload.value()->copy_to(block.value().data()).error().code, ErrorCode::kInterrupted);
   cancelled_ = false;
+  for (const int asked : {0, 1, 9}) {
+    auto interrupted =
+        cuda::Upload::start(device_, {task}, static_cast<int>(random_() % 6), "a file", cancelled_);
+    int left = asked;
+    const Status status = interrupted.value()->copy_to(block.value().data(), [&left] { return left-- == 0; });
+    EXPECT_EQ(status.error().code, ErrorCode::kInterrupted);
+    EXPECT_EQ(left, -1);
+  }
   for (const int works : {0, 1, 9}) {
     knobs_.fail_copies_after = works;
     auto failing = cuda::Upload::start(device_, {task}, 4, "a file", cancelled_);

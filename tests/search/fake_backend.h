@@ -20,7 +20,7 @@ class PlainBackend : public Backend {
  public:
   std::string_view name() const override { return "plain"; }
   Status available() override { return {}; }
-  Status prepare(const ModelPtr&) override { return {}; }
+  Status prepare(const ModelPtr&, const InterruptCheck&) override { return {}; }
 
   Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t,
                                           const InterruptCheck& interrupted, ScanCost& cost) override {
@@ -107,7 +107,7 @@ class ScriptedBackend final : public PlainBackend {
     return script.available;
   }
 
-  Status prepare(const ModelPtr&) override {
+  Status prepare(const ModelPtr&, const InterruptCheck&) override {
     Script& script = Script::instance();
     const std::lock_guard lock(script.mutex);
     ++script.prepared;
