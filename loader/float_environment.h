@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfenv>
+#include <cstdint>
 #if defined(__SSE__) || defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -16,6 +17,14 @@ namespace glove {
 // always, nothing is written: loading the x87 state costs more than a row of SQL.
 class ScopedFloatEnvironment {
  public:
+#if defined(__aarch64__)
+  ScopedFloatEnvironment() : saved_(fpcr()) {
+    if (saved_ != kStandardFpcr) set_fpcr(kStandardFpcr);
+  }
+  ~ScopedFloatEnvironment() {
+    if (saved_ != kStandardFpcr) set_fpcr(saved_);
+  }
+#else
   ScopedFloatEnvironment() : changed_(!is_standard()) {
     if (!changed_) return;
     std::fegetenv(&saved_);
@@ -27,10 +36,27 @@ class ScopedFloatEnvironment {
   ~ScopedFloatEnvironment() {
     if (changed_) std::fesetenv(&saved_);
   }
+#endif
   ScopedFloatEnvironment(const ScopedFloatEnvironment&) = delete;
   ScopedFloatEnvironment& operator=(const ScopedFloatEnvironment&) = delete;
 
  private:
+#if defined(__aarch64__)
+  // The whole register: the C library's FE_DFL_ENV leaves the bits that its version holds for reserved as
+  // they were.
+  static constexpr uint64_t kStandardFpcr = 0;
+
+  static uint64_t fpcr() {
+    uint64_t value = 0;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(value));
+    return value;
+  }
+  static void set_fpcr(uint64_t value) {
+    __asm__ volatile("msr fpcr, %0" : : "r"(value) : "memory");
+  }
+
+  uint64_t saved_;
+#else
 #if defined(__x86_64__)
   static constexpr unsigned kStandardMxcsr = 0x1F80;
   static constexpr unsigned kExceptionFlags = 0x3F;  // what has happened, not a setting
@@ -50,6 +76,7 @@ class ScopedFloatEnvironment {
 
   bool changed_;
   std::fenv_t saved_;
+#endif
 };
 
 }  // namespace glove

@@ -1,8 +1,5 @@
 // Data that strain the bounds: always exact.
 #include <gtest/gtest.h>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 #include <algorithm>
 #include <bit>
@@ -13,6 +10,7 @@
 #include "loader/float_environment.h"
 #include "search/engine.h"
 #include "tests/cpu/test_support.h"
+#include "tests/float_settings.h"
 
 namespace glove::test {
 namespace {
@@ -170,7 +168,7 @@ TEST_F(Adversarial, DamagedCodesScalesAndResiduals) {
   }
 }
 
-#if defined(__x86_64__)
+#if defined(GLOVE_HAS_FLOAT_SETTINGS)
 // The engine, not the backend, mends the control word; all threads must end up with it.
 TEST_F(Adversarial, AHostWithDenormalsOffGetsTheSameBits) {
   Matrix matrix = gaussian(300, 16, random_);
@@ -179,13 +177,13 @@ TEST_F(Adversarial, AHostWithDenormalsOffGetsTheSameBits) {
   const Query query = row_query(matrix, 7);
   const std::vector<Row> expected = reference_rows(matrix, query, 10);
   register_backend(make_cpu_backend());
-  const unsigned saved = _mm_getcsr();
-  _mm_setcsr(saved | 0x8040);
+  const uint64_t saved = host::float_settings();
+  host::set_float_settings(saved | host::kDenormalsFlushed);
   SearchReport report;
   const auto answers = nearest(model, {&query, 1}, 10, {.backend = "cpu", .interrupted = {}}, report);
-  const unsigned after = _mm_getcsr();
-  _mm_setcsr(saved);
-  EXPECT_EQ(after & 0x8040, 0x8040u) << "the host's settings are put back";
+  const uint64_t after = host::float_settings();
+  host::set_float_settings(saved);
+  EXPECT_EQ(after, saved | host::kDenormalsFlushed) << "the host's settings are put back";
   ASSERT_TRUE(answers.ok()) << answers.error().message;
   std::vector<Row> rows;
   for (const Neighbor& neighbor : answers.value()[0]) rows.push_back({neighbor.id, neighbor.similarity});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <cmath>
 
 #include "tests/loader/random.h"
@@ -38,6 +39,12 @@ TEST(ExactDot, TellsOrdersApart) {
   EXPECT_EQ(exact_dot(b, ones, 8), 0.0);
 }
 
+#if LDBL_MANT_DIG == 113
+using Quad = long double;
+#else
+using Quad = __float128;
+#endif
+
 // Against a sum in 113 bits, where products of floats and their sums of like size are exact enough.
 TEST(ExactDot, IsWithinItsErrorBound) {
   GLOVE_TRACE_SEED();
@@ -45,9 +52,9 @@ TEST(ExactDot, IsWithinItsErrorBound) {
   for (const int64_t dims : {1, 10, 100, 1000, 4096}) {
     const auto a = random_vector(random, dims, Rows::kGaussian);
     const auto b = random_vector(random, dims, Rows::kGaussian);
-    __float128 sum = 0, magnitude = 0;
+    Quad sum = 0, magnitude = 0;
     for (size_t j = 0; j < a.size(); ++j) {
-      const __float128 product = static_cast<__float128>(a[j]) * b[j];
+      const Quad product = static_cast<Quad>(a[j]) * b[j];
       sum += product;
       magnitude += product < 0 ? -product : product;
     }

@@ -5,6 +5,7 @@
 
 #include "loader/float_environment.h"
 #include "search/engine.h"
+#include "tests/float_settings.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
@@ -14,24 +15,23 @@ namespace {
 
 using namespace glove::testing;
 
-#if defined(__SSE__) || defined(__x86_64__)
-constexpr unsigned kFlushed = 0x8040;  // FTZ and DAZ
+#if defined(GLOVE_HAS_FLOAT_SETTINGS)
 
 class Host {
  public:
-  Host() : saved_(_mm_getcsr()) {
+  Host() : saved_(host::float_settings()) {
     std::fesetround(FE_DOWNWARD);
-    _mm_setcsr(_mm_getcsr() | kFlushed);
+    host::set_float_settings(host::float_settings() | host::kDenormalsFlushed);
   }
   ~Host() {
-    EXPECT_EQ(_mm_getcsr() & kFlushed, kFlushed);
+    EXPECT_EQ(host::float_settings() & host::kDenormalsFlushed, host::kDenormalsFlushed);
     EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
     std::fesetround(FE_TONEAREST);
-    _mm_setcsr(saved_);
+    host::set_float_settings(saved_);
   }
 
  private:
-  unsigned saved_;
+  uint64_t saved_;
 };
 
 TEST(FloatEnvironment, AHostWithFlushedDenormalsGetsTheSameBits) {
