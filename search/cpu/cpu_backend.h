@@ -23,7 +23,7 @@ struct CpuBackendOptions {
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options = {});
 
 // The instruction sets that this build has kernels for and this machine runs, slowest first:
-// "scalar" and some of "sse2", "sse4", "avx2", "avx512", "avx512vnni", "neon".
+// "scalar" and some of "sse4", "avx2", "avx512", "avx512vnni", or of "neon", "neondotprod".
 std::vector<std::string_view> cpu_targets();
 
 // The target that `backend` runs, empty if it has none because of a bad name.

@@ -1,8 +1,28 @@
-// The SIMD kernels for one instruction set: kernels_simd.cpp includes this file once for each, inside
-// which GLOVE_KERNELS_NAMESPACE, GLOVE_KERNELS_NAME, GLOVE_KERNELS_ATTRIBUTES (the instruction set's
-// function attributes) and GLOVE_KERNELS_VNNI (0 or 1) are set. No include guard.
+// The SIMD kernels for one instruction set: kernels_simd.cpp includes this file once for each. No include
+// guard.
+//
+//   GLOVE_KERNELS_NAMESPACE   of this copy
+//   GLOVE_KERNELS_NAME        what GLOVE_CPU_TARGET calls it
+//   GLOVE_KERNELS_ATTRIBUTES  the instruction set's function attributes; not defined where none are needed
+//   GLOVE_KERNELS_DOT         the file dot_*-inl.h with the multiply-add that it uses
+//   GLOVE_KERNELS_ONE         the ScanKernel for one query
+//
+// A dot_*-inl.h defines `struct Dot`: how row codes and query codes lie in vectors, and how products are
+// summed.
+//
+//   CodeVector      codes of kRowsPerVector rows, four each
+//   SumVector       their sums so far; kVectorsPerSum of them have as many rows as a vector of int32
+//   QueryCode       one query code, of magnitude kMaxQueryCode at most
+//   QueryUnit       four query codes
+//   kSingleVectors  CodeVectors that are scanned together for one query, a divisor of those of a tile
+//   kBatchVectors   likewise for a group of queries
+//   kGroupSizes     queries scanned together; three sizes, falling, the last 1
+//   kChunkProducts  ScanKernel::chunk_products
+//   load, broadcast, start, add, row_sums
 
+#if defined(GLOVE_KERNELS_ATTRIBUTES)
 HWY_PUSH_ATTRIBUTES(GLOVE_KERNELS_ATTRIBUTES)
+#endif
 namespace glove::cpu::GLOVE_KERNELS_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -13,75 +33,7 @@ constexpr int kFloatLanes = HWY_LANES(float);
 using FloatVector = hn::VFromD<decltype(kFloats)>;
 using IntVector = hn::VFromD<decltype(kInts)>;
 
-#if GLOVE_KERNELS_VNNI
-
-// Codes of 8 bits against query codes of 8 bits. The instruction multiplies unsigned by signed, so
-// the row codes are raised by 128, and a query's sums start at -128 times the sum of its codes.
-struct Dot {
-  using CodeVector = hn::VFromD<hn::ScalableTag<int8_t>>;
-  using QueryCode = int8_t;
-  using QueryUnit = int32_t;  // four codes
-  static constexpr int32_t kMaxQueryCode = 127;
-  static constexpr int kRowsPerVector = HWY_LANES(int32_t);
-  static constexpr int kVectorsPerSum = 1;
-  static constexpr int kSingleVectors = 2;
-  static constexpr int kBatchVectors = 2;
-  static constexpr int kGroupSizes[] = {12, 4, 1};
-  static constexpr int64_t kChunkProducts = 64 << 20;
-
-  static HWY_INLINE CodeVector load(const int8_t* codes) {
-    const hn::ScalableTag<int8_t> bytes;
-    return hn::Xor(hn::LoadU(bytes, codes), hn::Set(bytes, int8_t{-128}));
-  }
-  static HWY_INLINE IntVector broadcast(const int8_t* query_codes) {
-    QueryUnit unit;
-    std::memcpy(&unit, query_codes, sizeof(unit));
-    return hn::Set(kInts, unit);
-  }
-  static HWY_INLINE IntVector start(const QuantizedQuery& query) {
-    return hn::Set(kInts, -128 * query.code_sum);
-  }
-  static HWY_INLINE IntVector add(IntVector sums, CodeVector codes, IntVector query) {
-    return IntVector{_mm512_dpbusd_epi32(sums.raw, codes.raw, query.raw)};
-  }
-  static HWY_INLINE IntVector row_sums(const IntVector* sums) { return sums[0]; }
-};
-
-#else
-
-// Codes widened to 16 bits against query codes of 16 bits: a vector of sums has two a row.
-struct Dot {
-  using CodeVector = hn::VFromD<hn::ScalableTag<int16_t>>;
-  using QueryCode = int16_t;
-  using QueryUnit = int64_t;  // four codes
-  static constexpr int32_t kMaxQueryCode = 32767;
-  static constexpr int kRowsPerVector = HWY_LANES(int16_t) / kTileComponents;
-  static constexpr int kVectorsPerSum = 2;
-  static constexpr int kSingleVectors = HWY_LANES(int8_t) == 32 ? 8 : 4;
-  static constexpr int kBatchVectors = HWY_LANES(int8_t) == 64 ? 4 : 2;
-  static constexpr int kGroupSizes[] = {HWY_LANES(int8_t) == 64 ? 6 : 4, 2, 1};
-  static constexpr int64_t kChunkProducts = HWY_LANES(int8_t) << 19;
-
-  static HWY_INLINE CodeVector load(const int8_t* codes) {
-    const hn::ScalableTag<int16_t> shorts;
-    return hn::PromoteTo(shorts, hn::LoadU(hn::Rebind<int8_t, decltype(shorts)>(), codes));
-  }
-  static HWY_INLINE CodeVector broadcast(const int8_t* query_codes) {
-    QueryUnit unit;
-    std::memcpy(&unit, query_codes, sizeof(unit));
-    return hn::BitCast(hn::ScalableTag<int16_t>(), hn::Set(hn::ScalableTag<int64_t>(), unit));
-  }
-  static HWY_INLINE IntVector start(const QuantizedQuery&) { return hn::Zero(kInts); }
-  static HWY_INLINE IntVector add(IntVector sums, CodeVector codes, CodeVector query) {
-    IntVector unused = hn::Zero(kInts);
-    return hn::ReorderWidenMulAccumulate(kInts, codes, query, sums, unused);  // adjacent pairs on x86
-  }
-  static HWY_INLINE IntVector row_sums(const IntVector* sums) {
-    return hn::Add(hn::ConcatEven(kInts, sums[1], sums[0]), hn::ConcatOdd(kInts, sums[1], sums[0]));
-  }
-};
-
-#endif
+#include GLOVE_KERNELS_DOT
 
 constexpr int kVectorsPerTile = kTileRows / Dot::kRowsPerVector;
 constexpr int64_t kTileStride = kTileRows * kTileComponents;  // bytes of a tile's component group
@@ -147,7 +99,7 @@ struct Block {
   static constexpr int64_t kVectorBytes = Dot::kRowsPerVector * kTileComponents;
 
   template <size_t... I>
-  static HWY_INLINE void start(IntVector (&sums)[kSums], const QuantizedQuery* queries,
+  static HWY_INLINE void start(Dot::SumVector (&sums)[kSums], const QuantizedQuery* queries,
                                std::index_sequence<I...>) {
     ((sums[I] = Dot::start(queries[I / kVectors])), ...);
   }
@@ -159,7 +111,7 @@ struct Block {
   }
 
   template <size_t... I>
-  static HWY_INLINE void add(IntVector (&sums)[kSums], const Dot::CodeVector (&codes)[kVectors],
+  static HWY_INLINE void add(Dot::SumVector (&sums)[kSums], const Dot::CodeVector (&codes)[kVectors],
                              const int8_t* query_codes, std::index_sequence<I...>) {
     ((sums[I] = Dot::add(sums[I], codes[I % kVectors],
                          Dot::broadcast(query_codes + I / kVectors * sizeof(Dot::QueryUnit)))),
@@ -167,7 +119,7 @@ struct Block {
   }
 
   template <size_t... I>
-  static HWY_INLINE void filter_all(const IntVector (&sums)[kSums], const Tile& tile, int first_vector,
+  static HWY_INLINE void filter_all(const Dot::SumVector (&sums)[kSums], const Tile& tile, int first_vector,
                                     const QuantizedQuery* queries, Collector* collectors,
                                     std::index_sequence<I...>) {
     ((I % Dot::kVectorsPerSum == 0
@@ -184,7 +136,7 @@ HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* pack
                             const QuantizedQuery* queries, Collector* collectors) {
   using Sums = Block<kVectors, kQueries>;
   for (int first = 0; first < kVectorsPerTile; first += kVectors) {
-    IntVector sums[Sums::kSums];
+    Dot::SumVector sums[Sums::kSums];
     Sums::start(sums, queries, typename Sums::Indices());
     const int8_t* row_codes = tile.codes + first * Sums::kVectorBytes;
     const int8_t* query_codes = packed;
@@ -279,12 +231,9 @@ void exact_dots(const double* query, const float* const* rows, int64_t count, in
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
-#if GLOVE_KERNELS_VNNI
-// One query waits for memory, and finer query codes leave fewer candidates.
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &avx512::kScan, &kScan, exact_dots};
-#else
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &kScan, &kScan, exact_dots};
-#endif
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
+#if defined(GLOVE_KERNELS_ATTRIBUTES)
 HWY_POP_ATTRIBUTES
+#endif

@@ -2,6 +2,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace glove::cpu {
@@ -34,6 +37,12 @@ bool has_avx512() {
 bool has_avx512vnni() {
   return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
+#elif defined(GLOVE_HAS_NEONDOTPROD)
+// The instructions that sum products, and all others of Armv8.2 that a compiler may use beside them.
+bool has_neondotprod() {
+  constexpr unsigned long kNeeded = HWCAP_ASIMDDP | HWCAP_ATOMICS | HWCAP_CRC32 | HWCAP_ASIMDRDM;
+  return (getauxval(AT_HWCAP) & kNeeded) == kNeeded;
+}
 #endif
 
 std::vector<const Kernels*> find_usable() {
@@ -45,6 +54,11 @@ std::vector<const Kernels*> find_usable() {
   if (has_avx2()) usable.push_back(&avx2::kKernels);
   if (has_avx512()) usable.push_back(&avx512::kKernels);
   if (has_avx512vnni()) usable.push_back(&avx512vnni::kKernels);
+#elif defined(__aarch64__)
+  usable.push_back(&neon::kKernels);
+#if defined(GLOVE_HAS_NEONDOTPROD)
+  if (has_neondotprod()) usable.push_back(&neondotprod::kKernels);
+#endif
 #endif
   return usable;
 }

@@ -67,6 +67,17 @@ extern const Kernels kKernels;
 namespace avx512vnni {
 extern const Kernels kKernels;
 }
+#elif defined(__aarch64__)
+namespace neon {
+extern const Kernels kKernels;
+}
+// Clang gives these instructions only where everything is compiled for them.
+#if defined(__ARM_FEATURE_DOTPROD) || !defined(__clang__)
+#define GLOVE_HAS_NEONDOTPROD 1
+namespace neondotprod {
+extern const Kernels kKernels;
+}
+#endif
 #endif
 
 }  // namespace glove::cpu

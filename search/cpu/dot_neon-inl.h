@@ -1,0 +1,52 @@
+// Codes widened to 16 bits against query codes of 16 bits, each product of a row's four in a lane of its own.
+struct Dot {
+  using ShortVector = hn::VFromD<hn::ScalableTag<int16_t>>;
+  struct CodeVector {
+    ShortVector halves[2];  // two rows each
+  };
+  struct SumVector {
+    IntVector rows[4];
+  };
+  using QueryCode = int16_t;
+  using QueryUnit = int64_t;  // four codes
+  static constexpr int32_t kMaxQueryCode = 32767;
+  static constexpr int kRowsPerVector = 4;
+  static constexpr int kVectorsPerSum = 1;
+  static constexpr int kSingleVectors = 4;
+  static constexpr int kBatchVectors = 1;
+  static constexpr int kGroupSizes[] = {6, 2, 1};
+  static constexpr int64_t kChunkProducts = 8 << 20;
+
+  static HWY_INLINE CodeVector load(const int8_t* codes) {
+    const hn::ScalableTag<int8_t> bytes;
+    const hn::ScalableTag<int16_t> shorts;
+    const auto all = hn::LoadU(bytes, codes);
+    return {{hn::PromoteTo(shorts, hn::LowerHalf(all)),
+             hn::PromoteTo(shorts, hn::UpperHalf(hn::Half<decltype(bytes)>(), all))}};
+  }
+  static HWY_INLINE ShortVector broadcast(const int8_t* query_codes) {
+    QueryUnit unit;
+    std::memcpy(&unit, query_codes, sizeof(unit));
+    return hn::BitCast(hn::ScalableTag<int16_t>(), hn::Set(hn::ScalableTag<int64_t>(), unit));
+  }
+  static HWY_INLINE SumVector start(const QuantizedQuery&) {
+    const IntVector zero = hn::Zero(kInts);
+    return {{zero, zero, zero, zero}};
+  }
+  static HWY_INLINE SumVector add(SumVector sums, const CodeVector& codes, ShortVector query) {
+    for (int half = 0; half < 2; ++half) {
+      IntVector& odd = sums.rows[2 * half + 1];
+      sums.rows[2 * half] =
+          hn::ReorderWidenMulAccumulate(kInts, codes.halves[half], query, sums.rows[2 * half], odd);
+    }
+    return sums;
+  }
+  // Adds neighbours: the lanes of a, then those of b.
+  static HWY_INLINE IntVector add_pairs(IntVector a, IntVector b) {
+    return IntVector(vpaddq_s32(a.raw, b.raw));
+  }
+  static HWY_INLINE IntVector row_sums(const SumVector* sums) {
+    const IntVector(&rows)[4] = sums->rows;
+    return add_pairs(add_pairs(rows[0], rows[1]), add_pairs(rows[2], rows[3]));
+  }
+};

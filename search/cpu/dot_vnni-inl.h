@@ -1,0 +1,32 @@
+// Codes of 8 bits against query codes of 8 bits. The instruction multiplies unsigned by signed, so
+// the row codes are raised by 128, and a query's sums start at -128 times the sum of its codes.
+struct Dot {
+  using CodeVector = hn::VFromD<hn::ScalableTag<int8_t>>;
+  using SumVector = IntVector;
+  using QueryCode = int8_t;
+  using QueryUnit = int32_t;  // four codes
+  static constexpr int32_t kMaxQueryCode = 127;
+  static constexpr int kRowsPerVector = HWY_LANES(int32_t);
+  static constexpr int kVectorsPerSum = 1;
+  static constexpr int kSingleVectors = 2;
+  static constexpr int kBatchVectors = 2;
+  static constexpr int kGroupSizes[] = {12, 4, 1};
+  static constexpr int64_t kChunkProducts = 64 << 20;
+
+  static HWY_INLINE CodeVector load(const int8_t* codes) {
+    const hn::ScalableTag<int8_t> bytes;
+    return hn::Xor(hn::LoadU(bytes, codes), hn::Set(bytes, int8_t{-128}));
+  }
+  static HWY_INLINE IntVector broadcast(const int8_t* query_codes) {
+    QueryUnit unit;
+    std::memcpy(&unit, query_codes, sizeof(unit));
+    return hn::Set(kInts, unit);
+  }
+  static HWY_INLINE SumVector start(const QuantizedQuery& query) {
+    return hn::Set(kInts, -128 * query.code_sum);
+  }
+  static HWY_INLINE SumVector add(SumVector sums, CodeVector codes, IntVector query) {
+    return IntVector{_mm512_dpbusd_epi32(sums.raw, codes.raw, query.raw)};
+  }
+  static HWY_INLINE IntVector row_sums(const SumVector* sums) { return sums[0]; }
+};
