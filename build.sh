@@ -4,7 +4,7 @@
 #   ./build.sh                       build/release/glove.so and build/release/glove-convert
 #   ./build.sh --tests               the tests too
 #   ./build.sh --preset asan --tests another preset of CMakePresets.json
-#   ./build.sh --packages-only tests install the packages that tests/ needs (fuzz: the fuzzers), and stop
+#   ./build.sh --packages-only tests install the packages that tests/ needs (fuzz, aarch64: see packages.txt), and stop
 #
 # GLOVE_CMAKE_ARGS     more arguments for cmake, such as -DGLOVE_CUDA=OFF
 # GLOVE_NO_INSTALL=1   never call apt-get: when something is missing, name it and stop
