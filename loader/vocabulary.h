@@ -37,12 +37,18 @@ class Vocabulary {
   }
 
   // Hints to the processor that word(id) follows soon: first for where the word lies, and some time later,
-  // so that it need not wait for that, for its bytes. Always inline, as whatever wraps them must be: GCC
-  // drops calls of functions that do nothing but prefetch.
+  // so that it need not wait for that, for its bytes. Both may reach into a second cache line. Always inline,
+  // as whatever wraps them must be: GCC drops calls of functions that do nothing but prefetch.
   [[gnu::always_inline]] void prefetch_place(int64_t id) const {
-    if (id >= 0 && id < size()) __builtin_prefetch(&word_offsets_[static_cast<size_t>(id)]);
+    if (id < 0 || id + 1 >= static_cast<int64_t>(word_offsets_.size())) return;
+    __builtin_prefetch(&word_offsets_[static_cast<size_t>(id)]);
+    __builtin_prefetch(&word_offsets_[static_cast<size_t>(id) + 1]);
   }
-  [[gnu::always_inline]] void prefetch_bytes(int64_t id) const { __builtin_prefetch(word(id).data()); }
+  [[gnu::always_inline]] void prefetch_bytes(int64_t id) const {
+    const std::string_view bytes = word(id);
+    __builtin_prefetch(bytes.data());
+    __builtin_prefetch(bytes.data() + bytes.size());
+  }
 
   // The id of exactly these bytes.
   std::optional<int32_t> find_exact(std::string_view word) const;
