@@ -1,8 +1,10 @@
 #include "gpu/batch_search.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include "gpu/query_codes.h"
@@ -77,24 +79,31 @@ Status BatchSearch::reserve(const Layout& layout) {
   return answer_.reserve(layout.answer_bytes);
 }
 
-void BatchSearch::pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries) {
+Status BatchSearch::pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries) {
   std::memset(staging_.data(), 0, static_cast<size_t>(layout.copied));
   auto* parameters = staging_.as<BatchQuery>(layout.parameters);
+  std::atomic<bool> out_of_memory{false};
   const auto pack_some = [&](int64_t first, int64_t last) {
     const ScopedFloatEnvironment float_environment;
-    for (int64_t i = first; i < last; ++i) {
-      const Query& query = queries[static_cast<size_t>(i)];
-      const QuantizedQuery quantized = quantize_for_batch(query);
-      pack_fragments(quantized.codes, i, model.dims, staging_.as<int8_t>(layout.fragments));
-      std::memcpy(staging_.as<float>(layout.vectors) + i * model.dims, query.vector.data(),
-                  static_cast<size_t>(model.dims) * 4);
-      parameters[i] = {bound_of(quantized), query.norm_squared};
+    try {
+      for (int64_t i = first; i < last; ++i) {
+        const Query& query = queries[static_cast<size_t>(i)];
+        const QuantizedQuery quantized = quantize_for_batch(query);
+        pack_fragments(quantized.codes, i, model.dims, staging_.as<int8_t>(layout.fragments));
+        std::memcpy(staging_.as<float>(layout.vectors) + i * model.dims, query.vector.data(),
+                    static_cast<size_t>(model.dims) * 4);
+        parameters[i] = {bound_of(quantized), query.norm_squared};
+      }
+    } catch (const std::bad_alloc&) {
+      out_of_memory = true;
     }
   };
   // A thread costs what about fifty queries do.
   const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 128, 1, 8));
   run_in_parallel(std::min(threads, usable_cores()), layout.queries, pack_some);
+  if (out_of_memory) return {ErrorCode::kOutOfMemory, "out of memory"};
   for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};
+  return {};
 }
 
 // Polls, so that an interrupt is seen; sleeps between polls of a long round.
@@ -174,7 +183,7 @@ Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, con
   const auto start = Clock::now();
   const Layout layout(model, plan, static_cast<int64_t>(queries.size()), wanted);
   GLOVE_RETURN_IF_ERROR(reserve(layout));
-  pack(model, layout, queries);
+  GLOVE_RETURN_IF_ERROR(pack(model, layout, queries));
   describe(model, layout, plan, wanted);
   GLOVE_RETURN_IF_ERROR(launch(layout, shape));
   GLOVE_RETURN_IF_ERROR(wait(interrupted));

@@ -31,7 +31,7 @@ class BatchSearch {
                std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
                ScanCost& cost);
   Status reserve(const Layout& layout);
-  void pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries);
+  Status pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries);
   void describe(const DeviceModel& model, const Layout& layout, const BatchPlan& plan, int64_t wanted);
   Status launch(const Layout& layout, const BatchShape& shape);
   Status wait(const InterruptCheck& interrupted);

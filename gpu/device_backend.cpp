@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -20,29 +21,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr auto kAskEvery = std::chrono::milliseconds(2);  // for interrupts
+
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-// A model's place in the backend. `mutex` is held during an upload, so that one thread uploads and the others
-// wait.
+// A model's place in the backend. Guarded by the backend's mutex.
 struct Entry {
-  std::mutex mutex;
   std::shared_ptr<ResidentModel> resident;
   std::optional<Error> failure;  // of the last upload; the next prepare() tries again
-  std::atomic<bool> uploading{false};
-};
-
-// True while it lives.
-class Flag {
- public:
-  explicit Flag(std::atomic<bool>& value) : value_(value) { value_ = true; }
-  ~Flag() { value_ = false; }
-  Flag(const Flag&) = delete;
-  Flag& operator=(const Flag&) = delete;
-
- private:
-  std::atomic<bool>& value_;
+  bool uploading = false;
 };
 
 class DeviceBackend : public Backend {
@@ -61,6 +50,8 @@ class DeviceBackend : public Backend {
   void release(const Model& model) override;
 
  private:
+  class UploadEnd;
+
   // A forked child has its parent's addresses but not its driver: nothing of CUDA may be called in it.
   bool in_forked_child() const { return owner_ != 0 && owner_ != getpid(); }
   std::shared_ptr<Entry> entry_of(uint64_t id, bool create) const;
@@ -72,14 +63,34 @@ class DeviceBackend : public Backend {
   const DeviceFactory open_device_;
   const MemoryLimit memory_limit_;
 
-  mutable std::mutex mutex_;  // guards everything below; never held while the device works
+  mutable std::mutex
+      mutex_;  // guards everything below; never held while the device or the caller's code works
   bool opened_ = false;
   std::atomic<pid_t> owner_{0};
   std::unique_ptr<Device> device_;
   std::optional<Error> unavailable_;
   mutable std::map<uint64_t, std::shared_ptr<Entry>> entries_;
+  // The thread that uploads: one at a time, so that two do not count on the same free bytes.
+  std::optional<std::thread::id> uploader_;
+  std::condition_variable upload_ended_;
+};
 
-  std::mutex upload_mutex_;  // one upload at a time, so that two do not count on the same free bytes
+// Lets the next upload begin, whatever ends this one.
+class DeviceBackend::UploadEnd {
+ public:
+  UploadEnd(DeviceBackend& backend, Entry& entry) : backend_(backend), entry_(entry) {}
+  ~UploadEnd() {
+    const std::lock_guard lock(backend_.mutex_);
+    entry_.uploading = false;
+    backend_.uploader_.reset();
+    backend_.upload_ended_.notify_all();
+  }
+  UploadEnd(const UploadEnd&) = delete;
+  UploadEnd& operator=(const UploadEnd&) = delete;
+
+ private:
+  DeviceBackend& backend_;
+  Entry& entry_;
 };
 
 Status DeviceBackend::available() {
@@ -122,7 +133,7 @@ Result<int64_t> DeviceBackend::budget(const Model& model) {
     int64_t used = 0;
     const std::lock_guard lock(mutex_);
     for (const auto& [id, entry] : entries_)
-      if (!entry->uploading && entry->resident) used += entry->resident->device_bytes();
+      if (entry->resident) used += entry->resident->device_bytes();
     allowed = std::min(allowed, limit - used);
   }
   return allowed;
@@ -130,7 +141,6 @@ Result<int64_t> DeviceBackend::budget(const Model& model) {
 
 Result<std::shared_ptr<ResidentModel>> DeviceBackend::upload(const ModelPtr& model,
                                                              const InterruptCheck& interrupted) {
-  const std::lock_guard lock(upload_mutex_);
   GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget(*model));
   return ResidentModel::upload(*device_, model, allowed, interrupted);
 }
@@ -139,24 +149,38 @@ Status DeviceBackend::prepare(const ModelPtr& model, const InterruptCheck& inter
   return resident(model, interrupted).status();
 }
 
-// The model on the device; uploads it if it is not there, and waits if another thread is doing that.
+// The model on the device; uploads it if it is not there, and waits while another thread uploads one.
+// `interrupted` may run the host's code, which may come back here.
 Result<std::shared_ptr<ResidentModel>> DeviceBackend::resident(const ModelPtr& model,
                                                                const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(available());
   const std::shared_ptr<Entry> entry = entry_of(model->id(), true);
-  const std::lock_guard lock(entry->mutex);
-  if (entry->resident) return entry->resident;
-  const Flag uploading(entry->uploading);
-  auto uploaded = upload(model, interrupted);
-  {
-    const std::lock_guard state_lock(mutex_);
-    if (uploaded.ok()) {
-      entry->resident = uploaded.value();
-      entry->failure.reset();
-    } else if (uploaded.error().code != ErrorCode::kInterrupted) {
-      entry->failure = uploaded.error();
-    }
+  std::unique_lock lock(mutex_);
+  while (!entry->resident && uploader_) {
+    if (*uploader_ == std::this_thread::get_id())
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "this thread is uploading a model to the device, and cannot search on it until that has ended"};
+    upload_ended_.wait_for(lock, kAskEvery);
+    if (!interrupted) continue;
+    lock.unlock();
+    if (interrupted()) return Error{ErrorCode::kInterrupted, "interrupted"};
+    lock.lock();
   }
+  if (entry->resident) return entry->resident;
+  uploader_ = std::this_thread::get_id();
+  entry->uploading = true;
+  lock.unlock();
+  const UploadEnd end(*this, *entry);
+  auto uploaded = upload(model, interrupted);
+  lock.lock();
+  if (uploaded.ok()) {
+    entry->resident = uploaded.value();
+    entry->failure.reset();
+  } else if (uploaded.error().code != ErrorCode::kInterrupted) {
+    entry->failure = uploaded.error();
+  }
+  lock.unlock();
   if (!uploaded.ok()) note_error(uploaded.error());
   return uploaded;
 }
@@ -196,8 +220,8 @@ Status score_on_host(const Model& model, const Query& query, std::span<double> d
         dots[static_cast<size_t>(row)] = exact_dot(query.vector.data(), model.vector(row), model.dims());
     }
   };
-  const int threads = usable_cores();
-  run_in_parallel(threads, threads, work);
+  const auto threads = std::min<int64_t>(usable_cores(), (model.words() + kPiece - 1) / kPiece);
+  run_in_parallel(static_cast<int>(threads), threads, work);
   return stop ? Status(ErrorCode::kInterrupted, "the search was interrupted") : Status();
 }
 

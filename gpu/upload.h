@@ -45,7 +45,8 @@ class Upload {
   Upload& operator=(const Upload&) = delete;
 
   // Copies all tasks; everything is there when it returns ok, and no copy is on its way when it fails. A file
-  // that ends too soon is kIo. `interrupted` is asked a few times a millisecond. Called once at most.
+  // that ends too soon is kIo. `interrupted` is asked every 2 ms or more often, with no lock held. Called
+  // once at most.
   Status copy_to(std::byte* device_block, const InterruptCheck& interrupted = {});
 
  private:

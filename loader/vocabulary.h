@@ -47,7 +47,7 @@ class Vocabulary {
   [[gnu::always_inline]] void prefetch_bytes(int64_t id) const {
     const std::string_view bytes = word(id);
     __builtin_prefetch(bytes.data());
-    __builtin_prefetch(bytes.data() + bytes.size());
+    if (!bytes.empty()) __builtin_prefetch(&bytes.back());
   }
 
   // The id of exactly these bytes.

@@ -57,7 +57,7 @@ class Backend {
   virtual Status available() = 0;
 
   // Makes the model ready to scan (maps, uploads) unless it is already. `model` stays alive for as
-  // long as the backend keeps anything of it.
+  // long as the backend keeps anything of it. kInterrupted, and nothing done, if `interrupted` stopped it.
   virtual Status prepare(const ModelPtr& model, const InterruptCheck& interrupted) = 0;
 
   // For each query, a superset of the k best admissible rows, ties by id included: no row is left out

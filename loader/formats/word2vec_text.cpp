@@ -12,19 +12,16 @@ namespace {
 
 // Whether a first line of two integers is a header, and not a word (a year, say) and its number; the lines
 // after it tell. Where they have one number each it is a row as they are, unless it says one dimension and a
-// possible count, or some of them are as long as it says. Elsewhere it is a header; one that no file can have
-// (no rows, no dimensions) only before lines as long as it says, for an error that names it.
+// possible count, or some of them are as long as it says. Elsewhere, and where there are none, it is a
+// header; one that no file can have (no rows, no dimensions) is an error that names it.
 bool is_header(const TextHeader& header, const Input& input) {
   const auto lines = sample_lines(input);
   const std::span<const std::string_view> rows = std::span(lines).subspan(lines.empty() ? 0 : 1);
-  const int64_t numbers = usual_numbers(rows);
-  if (numbers == 1 && header.dims == 1) return header.rows >= 1 && header.rows <= kMaxRows;
-  const bool fits = std::any_of(rows.begin(), rows.end(), [&](const std::string_view row) {
+  if (usual_numbers(rows) != 1) return true;
+  if (header.dims == 1) return header.rows >= 1 && header.rows <= kMaxRows;
+  return std::any_of(rows.begin(), rows.end(), [&](const std::string_view row) {
     return header.dims > 1 && trailing_numbers(row) >= header.dims;
   });
-  if (numbers == 1) return fits;
-  const bool unseen = rows.empty() && !input.sample_is_whole();  // rows longer than the sample
-  return fits || unseen || (header.rows > 0 && header.dims > 0);
 }
 
 }  // namespace

@@ -244,6 +244,70 @@ TEST_F(DeviceBackendTest, AnInterruptStopsAnUpload) {
   expect_right(*backend, m);
 }
 
+// The check may run the host's code, a progress handler, which may search itself.
+TEST_F(DeviceBackendTest, AnInterruptCheckMayComeBack) {
+  const auto backend = make();
+  const ModelPtr first = model(5000, 40);
+  const ModelPtr second = model(100, 10);
+  int refused = 0;
+  ASSERT_TRUE(backend
+                  ->prepare(first,
+                            [&] {
+                              for (const ModelPtr& m : {first, second})
+                                refused +=
+                                    backend->prepare(m, {}).error().code == ErrorCode::kInvalidArgument;
+                              return false;
+                            })
+                  .ok());
+  EXPECT_GT(refused, 2);
+  ASSERT_TRUE(backend->prepare(second, {}).ok());
+  expect_right(*backend, first);
+  expect_right(*backend, second);
+}
+
+TEST_F(DeviceBackendTest, OneThatWaitsForAnotherUploadCanBeInterrupted) {
+  const auto backend = make();
+  const ModelPtr first = model(5000, 40);
+  const ModelPtr second = model(100, 10);
+  std::atomic<bool> uploading{false};
+  std::atomic<bool> go_on{false};
+  std::thread slow([&] {
+    EXPECT_TRUE(backend
+                    ->prepare(first,
+                              [&] {
+                                uploading = true;
+                                while (!go_on) std::this_thread::yield();
+                                return false;
+                              })
+                    .ok());
+  });
+  while (!uploading) std::this_thread::yield();
+  EXPECT_EQ(backend->residency(*first).state, "uploading");
+  for (const ModelPtr& m : {first, second}) {
+    int asked = 0;
+    EXPECT_EQ(backend->prepare(m, [&] { return ++asked == 3; }).error().code, ErrorCode::kInterrupted);
+  }
+  go_on = true;
+  slow.join();
+  ASSERT_TRUE(backend->prepare(second, {}).ok());
+  expect_right(*backend, first);
+}
+
+TEST_F(DeviceBackendTest, TheLimitHoldsForUploadsAtOnce) {
+  const cuda::MemoryPlan plan = cuda::plan_memory(500, 20);
+  const std::vector<ModelPtr> models = {model(500, 20), model(500, 20), model(500, 20)};
+  const auto backend = make();
+  limit_ = plan.scan_bytes() * 3 / 2;
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<int> fitted{0};
+    std::vector<std::thread> threads;
+    for (const ModelPtr& m : models) threads.emplace_back([&] { fitted += backend->prepare(m, {}).ok(); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(fitted, 1);
+    for (const ModelPtr& m : models) backend->release(*m);
+  }
+}
+
 TEST_F(DeviceBackendTest, ALostDeviceStaysLost) {
   const auto backend = make();
   const ModelPtr m = model();

@@ -1,6 +1,7 @@
 """cmake --install into a temporary folder: the files that the README promises and no others, and they work from there.
 
-test_install.py --cmake CMAKE --build FOLDER --extension PATH --convert PATH --documents FOLDER, the last three below the prefix
+test_install.py --cmake CMAKE --build FOLDER --extension PATH --convert PATH --documents FOLDER --manual FOLDER, the last four below
+the prefix
 """
 import argparse
 import os
@@ -19,7 +20,7 @@ def files_below(folder):
 
 def main():
     parser = argparse.ArgumentParser()
-    for option in ("--cmake", "--build", "--extension", "--convert", "--documents"):
+    for option in ("--cmake", "--build", "--extension", "--convert", "--documents", "--manual"):
         parser.add_argument(option, required=True)
     arguments = parser.parse_args()
 
@@ -29,7 +30,8 @@ def main():
         subprocess.run([arguments.cmake, "--install", arguments.build, "--prefix", prefix], check=True, env=environment,
                        stdout=subprocess.DEVNULL)
         documents = [os.path.join(arguments.documents, name) for name in ("LICENSE", "README.md")]
-        expected = sorted([arguments.extension, arguments.convert] + documents)
+        manual = os.path.join(arguments.manual, "glove-convert.1")
+        expected = sorted([arguments.extension, arguments.convert, manual] + documents)
         found = files_below(prefix)
         assert found == expected, f"installed: {found}, expected: {expected}"
 

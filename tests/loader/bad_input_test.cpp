@@ -118,6 +118,11 @@ TEST_F(BadInput, HeadersThatPromiseWhatIsNotThere) {
     expect_error("\xEF\xBB\xBF" + count + "\t3 \r\n" + rows, "line 1: the header says " + count + message);
     expect_error(count + " 3\na " + floats({1, 2, 3}), "line 1: the header says " + count + message);
   }
+  // Before no rows, or rows of another length than it says.
+  for (const std::string text : {"0 100\n", "0 100\r\n", "0 100\n\n\n", "0 100\na 1 2\nb 3 4\n"})
+    expect_error(
+        text,
+        "line 1: the header says 0 rows of 100 dimensions; a model has 1 to 2147483583 rows of 1 to 65536");
   // Rows that are too long for the sample that the format is found by.
   std::string row = "a";
   for (int i = 0; i < 65536; ++i) row += " 1.5";
