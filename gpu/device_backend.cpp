@@ -63,8 +63,8 @@ class DeviceBackend : public Backend {
   const DeviceFactory open_device_;
   const MemoryLimit memory_limit_;
 
-  mutable std::mutex
-      mutex_;  // guards everything below; never held while the device or the caller's code works
+  // Guards everything below; never held while the device or the caller's code works.
+  mutable std::mutex mutex_;
   bool opened_ = false;
   std::atomic<pid_t> owner_{0};
   std::unique_ptr<Device> device_;

@@ -21,6 +21,8 @@ namespace {
 constexpr int64_t kSlicesABlock = 32;
 constexpr int64_t kFirstBlockPart = 8;  // the first block is an eighth of a whole one: the bus starts soon
 constexpr auto kAskEvery = std::chrono::milliseconds(2);  // for interrupts
+
+// For a message: where a file ends that has nothing at `position`.
 std::string ends_too_soon(int descriptor, int64_t position) {
   struct stat file;
   const bool known = fstat(descriptor, &file) == 0 && file.st_size < position;

@@ -3,19 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <random>
-#include <string>
+
+#include "tests/loader/random.h"
 
 namespace glove::cuda {
 namespace {
 
 TEST(Bins, AFloorIsNeverAboveWhatItsBinCounts) {
-  const char* text = std::getenv("GLOVE_TEST_SEED");
-  const uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
-  SCOPED_TRACE("GLOVE_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = testing::random_source();
   std::uniform_real_distribution<float> uniform(-1.1f, 1.1f);
   for (int i = 0; i < 200000; ++i) {
     float x = uniform(random);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -15,6 +14,7 @@
 #include "loader/float_environment.h"
 #include "search/cpu/cpu_backend.h"
 #include "tests/gpu/fake_device.h"
+#include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
 
@@ -73,11 +73,8 @@ class DeviceBackendTest : public ::testing::Test {
   }
 
   ScopedFloatEnvironment float_environment_;
-  const uint64_t seed_ = std::getenv("GLOVE_TEST_SEED")
-                             ? std::strtoull(std::getenv("GLOVE_TEST_SEED"), nullptr, 10)
-                             : std::random_device{}();
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(seed_)};
-  std::mt19937_64 random_{seed_};
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(test_seed())};
+  std::mt19937_64 random_ = random_source();
   FakeDevice::Knobs knobs_;
   std::atomic<int64_t> limit_{0};
   std::atomic<int> opened_{0};

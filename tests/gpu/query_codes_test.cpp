@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 
 #include "loader/exact_dot.h"
 #include "loader/float_environment.h"
 #include "loader/quantize.h"
+#include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 
 namespace glove::cuda {
@@ -29,11 +29,9 @@ class QueryCodesTest : public ::testing::Test {
   }
 
   ScopedFloatEnvironment float_environment_;
-  const uint64_t seed_ = std::getenv("GLOVE_TEST_SEED")
-                             ? std::strtoull(std::getenv("GLOVE_TEST_SEED"), nullptr, 10)
-                             : std::random_device{}();
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(seed_)};
-  std::mt19937_64 random_{seed_};
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__,
+                                "GLOVE_TEST_SEED=" + std::to_string(glove::testing::test_seed())};
+  std::mt19937_64 random_ = glove::testing::random_source();
 };
 
 TEST_F(QueryCodesTest, PlanesAddUpToTheCode) {

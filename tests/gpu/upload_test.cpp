@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <random>
 
 #include "tests/gpu/fake_device.h"
+#include "tests/loader/random.h"
 
 namespace glove::testing {
 namespace {
@@ -26,11 +25,8 @@ class UploadTest : public ::testing::Test {
   }
 
   // The fake's blocks have 4,096 bytes in 32 slices.
-  const uint64_t seed_ = std::getenv("GLOVE_TEST_SEED")
-                             ? std::strtoull(std::getenv("GLOVE_TEST_SEED"), nullptr, 10)
-                             : std::random_device{}();
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(seed_)};
-  std::mt19937_64 random_{seed_};
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(test_seed())};
+  std::mt19937_64 random_ = random_source();
   FakeDevice::Knobs knobs_;
   FakeDevice device_{knobs_};
   std::atomic<bool> cancelled_{false};
