@@ -13,10 +13,10 @@
 #include <string>
 
 #include "bench/read_bytes.h"
-#include "loader/float_environment.h"
-#include "loader/model_builder.h"
+#include "base/float_environment.h"
+#include "model/model_builder.h"
 #include "loader/open.h"
-#include "search/cpu/cpu_backend.h"
+#include "cpu/cpu_backend.h"
 
 namespace {
 

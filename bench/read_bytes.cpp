@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "search/cpu/thread_pool.h"
+#include "base/thread_pool.h"
 
 namespace glove::bench {
 namespace {
@@ -46,7 +46,7 @@ ScannedBytes::ScannedBytes(const Model& model) {
 }
 
 void ScannedBytes::read(int threads) const {
-  cpu::ThreadPool::instance().run(threads, static_cast<int64_t>(chunks_.size()),
+  ThreadPool::instance().run(threads, static_cast<int64_t>(chunks_.size()),
                                   [this](int, int64_t i) {
                                     const Chunk& chunk = chunks_[static_cast<size_t>(i)];
                                     g_sink += sum_words(chunk.data, chunk.bytes);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "loader/model.h"
+#include "model/model.h"
 
 namespace glove::bench {
 

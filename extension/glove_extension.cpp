@@ -4,8 +4,8 @@
 #include <mutex>
 #include <string>
 
-#include "search/cpu/cpu_backend.h"
-#include "search/log.h"
+#include "cpu/cpu_backend.h"
+#include "base/log.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
 #ifdef GLOVE_WITH_CUDA

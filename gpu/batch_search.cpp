@@ -1,4 +1,5 @@
 #include "gpu/batch_search.h"
+#include "base/cores.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,12 +8,12 @@
 #include <new>
 #include <thread>
 
+#include "base/float_environment.h"
+#include "base/parallel.h"
 #include "gpu/query_codes.h"
-#include "loader/float_environment.h"
-#include "loader/parallel.h"
-#include "loader/quantize.h"
+#include "model/quantize.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -226,4 +227,4 @@ Status BatchSearch::run(const DeviceModel& model, const BatchShape& shape, const
   return {};
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -10,7 +10,7 @@
 #include "gpu/kernels/batch_scan.h"
 #include "gpu/plan.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // A stream and its scratch memory. Lent to one thread at a time. Allocates only when a batch is larger than
 // any before.
@@ -44,4 +44,4 @@ class BatchSearch {
   BatchScan scan_ = {};
 };
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -9,7 +9,7 @@
 #define GLOVE_HOST_DEVICE
 #endif
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // For a row with scale s, residual r and codes c, and a query's codes Q:
 //   estimate = sum(c * Q) * (s * inverse_scale)
@@ -55,4 +55,4 @@ GLOVE_HOST_DEVICE inline uint16_t threshold_code(float threshold) {
   return code > 0 ? code : 1;
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

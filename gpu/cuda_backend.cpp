@@ -18,7 +18,7 @@ Result<int64_t> limit_from_settings() {
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend() {
-  return cuda::make_device_backend(cuda::open_cuda_device, limit_from_settings);
+  return gpu::make_device_backend(gpu::open_cuda_device, limit_from_settings);
 }
 
 }  // namespace glove

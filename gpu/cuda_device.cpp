@@ -15,9 +15,9 @@
 #include "gpu/plan.h"
 #include "gpu/pool.h"
 #include "gpu/single_search.h"
-#include "loader/quantize.h"
+#include "model/quantize.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 // A copy costs the bus 2 us beside its bytes; and all of a ring should fit the cores' caches, where copies
@@ -304,4 +304,4 @@ Result<std::unique_ptr<Device>> open_cuda_device() {
   return std::unique_ptr<Device>(std::move(device));
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

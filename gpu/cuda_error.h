@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "loader/status.h"
+#include "base/status.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // What failed, as kOutOfMemory or, for everything else, kUnavailable: after most other errors a context is
 // lost. Clears the thread's last error, so that the host application does not meet it.
@@ -41,4 +41,4 @@ class ScopedDevice {
   bool changed_ = false;
 };
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/status.h"
 #include "gpu/cuda_error.h"
-#include "loader/status.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 class Stream {
  public:
@@ -105,4 +105,4 @@ class PinnedMemory {
   int64_t bytes_ = 0;
 };
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

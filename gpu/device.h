@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/query_codes.h"
-#include "loader/status.h"
 #include "search/backend.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 struct DeviceInfo {
   std::string name;          // "NVIDIA H200"
@@ -112,4 +112,4 @@ inline DeviceBlock::~DeviceBlock() {
   if (data_ != nullptr) device_->deallocate(data_);
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -1,4 +1,5 @@
 #include "gpu/device_backend.h"
+#include "base/cores.h"
 
 #include <unistd.h>
 
@@ -11,12 +12,12 @@
 #include <optional>
 #include <thread>
 
+#include "base/float_environment.h"
+#include "base/parallel.h"
 #include "gpu/residency.h"
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
-#include "loader/parallel.h"
+#include "model/exact_dot.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -278,4 +279,4 @@ std::unique_ptr<Backend> make_device_backend(DeviceFactory open_device, MemoryLi
   return std::make_unique<DeviceBackend>(std::move(open_device), std::move(memory_limit));
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

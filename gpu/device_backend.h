@@ -5,11 +5,11 @@
 #include <functional>
 #include <memory>
 
+#include "base/status.h"
 #include "gpu/device.h"
-#include "loader/status.h"
 #include "search/backend.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Opens the device; called once, at the first use.
 using DeviceFactory = std::function<Result<std::unique_ptr<Device>>()>;
@@ -20,4 +20,4 @@ using MemoryLimit = std::function<Result<int64_t>()>;
 // The backend "cuda". Never null.
 std::unique_ptr<Backend> make_device_backend(DeviceFactory open_device, MemoryLimit memory_limit);
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

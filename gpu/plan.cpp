@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "loader/quantize.h"
+#include "model/quantize.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 int64_t aligned(int64_t bytes) {
@@ -44,4 +44,4 @@ BatchPlan plan_batch(int64_t words, int64_t dims, int64_t queries, int64_t wante
   return plan;
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Bytes of each array on the device, padded to whole tiles and to kAlignment.
 struct MemoryPlan {
@@ -43,4 +43,4 @@ constexpr int64_t kMaxRoundQueries = 1024;
 constexpr int64_t kMaxBatchDims = 4096;  // keeps the sums of the batch scan under kBatchSumLimit
 BatchPlan plan_batch(int64_t words, int64_t dims, int64_t queries, int64_t wanted);
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "loader/status.h"
+#include "base/status.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // T has a default constructor and `Status create()`. Thread-safe. Grows to the largest number lent at once.
 template <class T>
@@ -54,4 +54,4 @@ class Pool {
   std::vector<std::unique_ptr<T>> idle_;
 };
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

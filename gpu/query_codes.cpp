@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "loader/quantize.h"
+#include "model/quantize.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 QuantizedQuery quantize_for_batch(const Query& query) {
   int32_t max_code = kOnePlaneCode;
   while (true) {
-    QuantizedQuery quantized = quantize_query(query, max_code);
+    QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, max_code);
     int64_t magnitude = 0;
     for (const int16_t code : quantized.codes) magnitude += std::abs(static_cast<int32_t>(code));
     if (128 * magnitude < kBatchSumLimit || max_code == 1) return quantized;
@@ -39,4 +39,4 @@ void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims,
   }
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

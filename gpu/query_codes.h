@@ -1,4 +1,4 @@
-// A quantised query (search/quantized_query.h) in the forms that the scans read: one or two int8 planes.
+// A quantised query (model/quantized_query.h) in the forms that the scans read: one or two int8 planes.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "gpu/bounds.h"
-#include "search/quantized_query.h"
+#include "model/quantized_query.h"
 #include "search/query.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Codes of the two-plane scan reach 127 * 128 + 63, so that code = 128 * high + low with both in an int8.
 constexpr int32_t kTwoPlaneCode = 16319;
@@ -47,4 +47,4 @@ constexpr int64_t fragment_bytes(int64_t queries, int64_t dims) {
 // REQUIRES: fragments is zero where nothing is written; |codes| <= 127.
 void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments);
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

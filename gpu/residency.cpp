@@ -12,10 +12,10 @@
 #include <set>
 #include <system_error>
 
-#include "loader/blocked_signals.h"
-#include "loader/quantize.h"
+#include "base/blocked_signals.h"
+#include "model/quantize.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 // A task for an array of the model: from its file if it has one, for reading through the map costs a fault a
@@ -185,4 +185,4 @@ int64_t ResidentModel::device_bytes() const {
   return scan_block_.bytes() + exact_bytes_.load();
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/device.h"
 #include "gpu/plan.h"
 #include "gpu/upload.h"
-#include "loader/model.h"
-#include "loader/status.h"
+#include "model/model.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // One model in the memory of one device. Thread-safe once made.
 class ResidentModel {
@@ -65,4 +65,4 @@ class ResidentModel {
   std::thread behind_;
 };
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

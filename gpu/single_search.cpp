@@ -10,9 +10,9 @@
 
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
-#include "loader/quantize.h"
+#include "model/quantize.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -60,7 +60,7 @@ Status SingleSearch::reserve(const DeviceModel& model, const ScanShape& shape, i
 
 // Puts the query into the kernel's parameter, or, if it is too long for that, into device memory.
 Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleScan& scan) {
-  const QuantizedQuery quantized = quantize_query(query, kTwoPlaneCode);
+  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
   scan.bound = bound_of(quantized);
   scan.norm_squared = query.norm_squared;
   const int64_t bytes = query_bytes(model.dims);
@@ -205,4 +205,4 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
   return result;
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

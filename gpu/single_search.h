@@ -7,7 +7,7 @@
 #include "gpu/device.h"
 #include "gpu/kernels/single_scan.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // A stream and its scratch memory. Lent to one thread at a time; several work side by side. Allocates only
 // when a model or an answer is larger than any before.
@@ -48,4 +48,4 @@ class SingleSearch {
   uint32_t sequence_ = 0;
 };
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -1,4 +1,5 @@
 #include "gpu/upload.h"
+#include "base/cores.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,10 +13,10 @@
 #include <system_error>
 #include <utility>
 
-#include "loader/blocked_signals.h"
-#include "loader/parallel.h"
+#include "base/blocked_signals.h"
+#include "base/parallel.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 constexpr int64_t kSlicesABlock = 32;
@@ -221,4 +222,4 @@ Status Upload::copy_to(std::byte* device_block, const InterruptCheck& interrupte
   return status.ok() ? std::move(copied) : std::move(status);
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/device.h"
-#include "loader/status.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Bytes that go to the device: from `memory` if it is not null, else from the open file `descriptor` at
 // `offset`.
@@ -90,4 +90,4 @@ class Upload {
   std::thread first_reader_;  // starts and joins the others
 };
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

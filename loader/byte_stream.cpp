@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "loader/crc32.h"
+#include "base/crc32.h"
 
 namespace glove {
 namespace {

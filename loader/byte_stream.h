@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "loader/file.h"
-#include "loader/status.h"
+#include "base/file.h"
+#include "base/status.h"
 
 namespace glove {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "loader/input.h"
 #include "loader/read_options.h"
 #include "loader/row_reader.h"
-#include "loader/status.h"
 
 namespace glove {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/status.h"
 #include "loader/byte_stream.h"
-#include "loader/file.h"
-#include "loader/status.h"
 #include "loader/zip_archive.h"
 
 namespace glove {

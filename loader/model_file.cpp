@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "loader/derived_arrays.h"
-#include "loader/limits.h"
-#include "loader/mapped_file.h"
 #include "loader/model_format.h"
+#include "model/derived_arrays.h"
+#include "model/limits.h"
+#include "model/mapped_file.h"
 
 namespace glove {
 namespace {

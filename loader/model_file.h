@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "loader/file.h"
-#include "loader/model.h"
+#include "base/file.h"
+#include "base/status.h"
 #include "loader/safetensors.h"
-#include "loader/status.h"
+#include "model/model.h"
 
 namespace glove {
 

@@ -1,6 +1,6 @@
 #include "loader/model_format.h"
 
-#include "loader/crc32.h"
+#include "base/crc32.h"
 
 namespace glove {
 

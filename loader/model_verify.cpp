@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "loader/crc32.h"
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
-#include "loader/limits.h"
-#include "loader/mapped_file.h"
+#include "base/crc32.h"
+#include "base/float_environment.h"
 #include "loader/model_file.h"
 #include "loader/model_format.h"
+#include "model/exact_dot.h"
+#include "model/limits.h"
+#include "model/mapped_file.h"
 
 namespace glove {
 namespace {

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "loader/file.h"
+#include "base/file.h"
 #include "loader/model_format.h"
-#include "loader/quantize.h"
 #include "loader/write_behind.h"
+#include "model/quantize.h"
 
 namespace glove {
 namespace {

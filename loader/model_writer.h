@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "loader/model_assembler.h"
-#include "loader/status.h"
+#include "base/status.h"
+#include "model/model_assembler.h"
 
 namespace glove {
 

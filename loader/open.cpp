@@ -4,13 +4,13 @@
 #include <string_view>
 #include <utility>
 
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
 #include "loader/format.h"
-#include "loader/heap_model.h"
-#include "loader/limits.h"
 #include "loader/model_file.h"
 #include "loader/row_pipeline.h"
 #include "loader/safetensors.h"
+#include "model/heap_model.h"
+#include "model/limits.h"
 
 namespace glove {
 namespace {

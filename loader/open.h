@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "loader/model.h"
+#include "base/status.h"
 #include "loader/read_options.h"
-#include "loader/status.h"
+#include "model/model.h"
 
 namespace glove {
 

@@ -1,4 +1,5 @@
 #include "loader/row_pipeline.h"
+#include "base/cores.h"
 
 #include <condition_variable>
 #include <deque>
@@ -9,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "loader/blocked_signals.h"
-#include "loader/float_environment.h"
-#include "loader/parallel.h"
+#include "base/blocked_signals.h"
+#include "base/float_environment.h"
+#include "base/parallel.h"
 
 namespace glove {
 namespace {

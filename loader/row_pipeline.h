@@ -5,10 +5,11 @@
 #include <functional>
 #include <string>
 
+#include "base/cores.h"
+#include "base/status.h"
 #include "loader/open.h"
 #include "loader/row_reader.h"
-#include "loader/row_transform.h"
-#include "loader/status.h"
+#include "model/row_transform.h"
 
 namespace glove {
 

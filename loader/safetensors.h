@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/file.h"
-#include "loader/status.h"
+#include "base/file.h"
+#include "base/status.h"
 
 namespace glove {
 

@@ -10,7 +10,7 @@
 #include "loader/byte_stream.h"
 #include "loader/formats/text.h"
 #include "loader/input.h"
-#include "loader/limits.h"
+#include "model/limits.h"
 
 namespace glove {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "loader/row_reader.h"
-#include "loader/status.h"
-#include "loader/word_set.h"
+#include "base/status.h"
+#include "model/row_block.h"
+#include "model/word_set.h"
 
 namespace glove {
 

@@ -3,8 +3,8 @@
 #include <exception>
 #include <utility>
 
-#include "loader/blocked_signals.h"
-#include "loader/crc32.h"
+#include "base/blocked_signals.h"
+#include "base/crc32.h"
 
 namespace glove {
 namespace {

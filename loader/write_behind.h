@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "loader/file.h"
-#include "loader/row_reader.h"
-#include "loader/status.h"
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/status.h"
 
 namespace glove {
 

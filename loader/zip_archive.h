@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "loader/file.h"
-#include "loader/status.h"
+#include "base/file.h"
+#include "base/status.h"
 
 namespace glove {
 

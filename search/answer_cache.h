@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "loader/model.h"
+#include "model/model.h"
 #include "search/neighbor.h"
 #include "search/query.h"
 

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "loader/model.h"
-#include "loader/status.h"
+#include "base/cancel.h"
+#include "base/status.h"
+#include "model/model.h"
 #include "search/neighbor.h"
 #include "search/query.h"
 
@@ -34,10 +34,6 @@ struct ScanCost {
   double select_us = 0;
   double rescore_us = 0;
 };
-
-// Asked from the thread that called the engine, at least every 10 ms of work; true stops the
-// work, which then fails with kInterrupted. Empty: never.
-using InterruptCheck = std::function<bool()>;
 
 // Where a model stands with a backend, for glove_models.
 struct Residency {

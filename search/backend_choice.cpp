@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/log.h"
 #include "search/catalog.h"
-#include "search/log.h"
 #include "search/settings.h"
 
 namespace glove {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "loader/model.h"
-#include "loader/status.h"
+#include "base/status.h"
+#include "model/model.h"
 #include "search/backend.h"
 
 namespace glove {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/model.h"
+#include "base/status.h"
 #include "loader/open.h"
-#include "loader/status.h"
+#include "model/model.h"
 
 namespace glove {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
+#include "base/timer.h"
+#include "model/exact_dot.h"
 #include "search/backend_choice.h"
-#include "search/timer.h"
 
 namespace glove {
 namespace {
@@ -32,11 +32,6 @@ void append_row(const Query& query, int32_t id, double dot, double norm_squared,
                 std::vector<Neighbor>& rows) {
   const double similarity = cosine_from_dots(dot, query.norm_squared, norm_squared);
   if (!std::isnan(similarity)) rows.push_back({id, similarity});
-}
-
-Status check_interrupt(const InterruptCheck& interrupted) {
-  if (interrupted && interrupted()) return Status(ErrorCode::kInterrupted, "interrupted");
-  return {};
 }
 
 // D(q, x) of every row by one backend.

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/model.h"
-#include "loader/status.h"
+#include "base/status.h"
+#include "model/model.h"
 #include "search/backend.h"
 #include "search/neighbor.h"
 #include "search/ordered_rows.h"

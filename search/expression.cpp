@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "loader/utf8.h"
+#include "base/utf8.h"
 
 namespace glove {
 namespace {

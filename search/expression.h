@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/status.h"
+#include "base/status.h"
 
 namespace glove {
 

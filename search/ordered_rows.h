@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "loader/status.h"
+#include "base/status.h"
 #include "search/backend.h"
 #include "search/neighbor.h"
 

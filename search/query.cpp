@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
+#include "model/exact_dot.h"
 #include "search/expression.h"
 
 namespace glove {

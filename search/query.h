@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/model.h"
-#include "loader/status.h"
+#include "base/status.h"
+#include "model/model.h"
 
 namespace glove {
 

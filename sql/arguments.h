@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "loader/model.h"
-#include "loader/status.h"
+#include "model/model.h"
+#include "base/status.h"
 #include "sql/boundary.h"
 
 namespace glove::sql {

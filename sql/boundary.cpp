@@ -1,6 +1,6 @@
 #include "sql/boundary.h"
 
-#include "loader/utf8.h"
+#include "base/utf8.h"
 
 namespace glove::sql {
 

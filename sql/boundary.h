@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "loader/float_environment.h"
-#include "loader/status.h"
+#include "base/float_environment.h"
+#include "base/status.h"
 #include "sqlite3ext.h"
 
 SQLITE_EXTENSION_INIT3

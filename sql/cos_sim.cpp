@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "loader/exact_dot.h"
-#include "loader/model.h"
+#include "model/exact_dot.h"
+#include "model/model.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "loader/model_builder.h"
+#include "model/model_builder.h"
 #include "search/catalog.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"

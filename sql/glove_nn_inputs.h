@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "loader/model.h"
-#include "loader/status.h"
+#include "model/model.h"
+#include "base/status.h"
 #include "search/query.h"
 #include "sql/arguments.h"
 #include "sql/glove_nn_plan.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/status.h"
+#include "base/status.h"
 #include "sql/boundary.h"
 
 namespace glove::sql::nn {

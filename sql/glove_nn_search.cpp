@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "search/stats.h"
-#include "search/timer.h"
+#include "base/timer.h"
 
 namespace glove::sql::nn {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "loader/model.h"
-#include "loader/utf8.h"
+#include "model/model.h"
+#include "base/utf8.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/glove_words_plan.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "loader/open.h"
-#include "loader/status.h"
+#include "base/status.h"
 
 namespace glove::sql {
 

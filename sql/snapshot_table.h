@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "loader/status.h"
+#include "base/status.h"
 
 struct sqlite3;
 

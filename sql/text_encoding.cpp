@@ -1,6 +1,6 @@
 #include "sql/text_encoding.h"
 
-#include "loader/utf8.h"
+#include "base/utf8.h"
 
 namespace glove::sql {
 

@@ -18,8 +18,8 @@
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
 #include "gpu/upload.h"
-#include "loader/float_environment.h"
-#include "search/cpu/cpu_backend.h"
+#include "base/float_environment.h"
+#include "cpu/cpu_backend.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/search/reference.h"
 
@@ -130,10 +130,10 @@ void time_batch(const ModelPtr& model, const std::vector<Query>& queries, int64_
   }
   const std::string key = "batch" + std::to_string(queries.size()) + "_k" + std::to_string(k);
   std::vector<int8_t> fragments(
-      static_cast<size_t>(cuda::fragment_bytes(static_cast<int64_t>(queries.size()), model->dims())));
+      static_cast<size_t>(gpu::fragment_bytes(static_cast<int64_t>(queries.size()), model->dims())));
   const auto start = Clock::now();
   for (size_t i = 0; i < queries.size(); ++i)
-    cuda::pack_fragments(cuda::quantize_for_batch(queries[i]).codes, static_cast<int64_t>(i), model->dims(),
+    gpu::pack_fragments(gpu::quantize_for_batch(queries[i]).codes, static_cast<int64_t>(i), model->dims(),
                          fragments.data());
   put(key + "_pack_us", us_since(start));
   put(key + "_us", wall);
@@ -145,13 +145,13 @@ void time_batch(const ModelPtr& model, const std::vector<Query>& queries, int64_
 
 // GB/s of the upload by the number of threads, from memory and from a file in the page cache.
 void time_upload(const ModelPtr& model, const char* path) {
-  auto device = cuda::open_cuda_device();
+  auto device = gpu::open_cuda_device();
   if (!device.ok()) std::exit(1);
   const std::atomic<bool> cancelled{false};
   const auto bytes = static_cast<int64_t>(model->arrays().codes.size());
   auto block = device.value()->allocate(bytes);
   if (!block.ok()) std::exit(1);
-  cuda::CopyTask task;
+  gpu::CopyTask task;
   task.bytes = bytes;
   std::FILE* file = path != nullptr ? std::fopen(path, "rb") : nullptr;
   for (const bool from_file : {false, true}) {
@@ -162,7 +162,7 @@ void time_upload(const ModelPtr& model, const char* path) {
       std::vector<double> rates;
       for (int i = 0; i < 6; ++i) {
         const auto start = Clock::now();
-        const auto upload = cuda::Upload::start(*device.value(), {task}, threads, "bench", cancelled);
+        const auto upload = gpu::Upload::start(*device.value(), {task}, threads, "bench", cancelled);
         if (!upload.ok() || !upload.value()->copy_to(block.value().data()).ok()) std::exit(1);
         if (i > 0) rates.push_back(static_cast<double>(bytes) / us_since(start) * 1e-3);
       }
@@ -196,7 +196,7 @@ class KernelBench {
     upload(&vectors_, arrays.vectors.data(), arrays.vectors.size() * 4, arrays.vectors.size() * 4);
     upload(&norms_, arrays.norms_squared.data(), arrays.norms_squared.size() * 8,
            arrays.norms_squared.size() * 8);
-    upload(&counters_, nullptr, 0, 2 * sizeof(cuda::ScanCounters));
+    upload(&counters_, nullptr, 0, 2 * sizeof(gpu::ScanCounters));
     upload(&collected_, nullptr, 0, kCapacity * 12);
     require(cudaHostAlloc(reinterpret_cast<void**>(&answer_), kCapacity * 12 + 256, cudaHostAllocMapped),
             "pinned memory");
@@ -207,14 +207,14 @@ class KernelBench {
 
   void run(const std::string& key, const std::vector<Query>& queries, int64_t k, bool alternate,
            bool ranked) {
-    cuda::ScanShape shape;
-    require(cuda::single_scan_shape(0, model_->dims(), &shape), "shape");
-    if (const int64_t bytes = cuda::row_upper_bytes(shape, rows_ / kTileRows);
+    gpu::ScanShape shape;
+    require(gpu::single_scan_shape(0, model_->dims(), &shape), "shape");
+    if (const int64_t bytes = gpu::row_upper_bytes(shape, rows_ / kTileRows);
         bytes > 0 && row_upper_ == nullptr)
       upload(&row_upper_, nullptr, 0, static_cast<size_t>(bytes));
     std::vector<double> total, scan, select, rescore;
     for (size_t i = 0; i < 60; ++i) {
-      cuda::SingleScan launch = make(queries[i % queries.size()], k);
+      gpu::SingleScan launch = make(queries[i % queries.size()], k);
       launch.reversed = alternate && i % 2 != 0 ? 1 : 0;
       if (ranked) {
         launch.ranked_similarities = launch.similarities;
@@ -223,17 +223,17 @@ class KernelBench {
         launch.ids = reinterpret_cast<int32_t*>(collected_ + kCapacity * 8);
       }
       require(cudaEventRecord(events_[0], stream_), "event");
-      require(cuda::launch_single_scan(launch, shape, stream_), "launch");
+      require(gpu::launch_single_scan(launch, shape, stream_), "launch");
       require(cudaEventRecord(events_[1], stream_), "event");
       require(cudaStreamSynchronize(stream_), "scan");
       float ms = 0;
       require(cudaEventElapsedTime(&ms, events_[0], events_[1]), "event");
       if (i < 10) continue;
-      const auto* done = reinterpret_cast<const cuda::ScanDone*>(answer_ + kCapacity * 12);
+      const auto* done = reinterpret_cast<const gpu::ScanDone*>(answer_ + kCapacity * 12);
       total.push_back(ms * 1e3);
       scan.push_back(static_cast<double>(done->scan_ns) * 1e-3);
-      select.push_back(static_cast<double>(done->times >> 16 & 0xffff) * cuda::kTimeUnit * 1e-3);
-      rescore.push_back(static_cast<double>(done->times & 0xffff) * cuda::kTimeUnit * 1e-3);
+      select.push_back(static_cast<double>(done->times >> 16 & 0xffff) * gpu::kTimeUnit * 1e-3);
+      rescore.push_back(static_cast<double>(done->times & 0xffff) * gpu::kTimeUnit * 1e-3);
     }
     put("kernel_" + key + "_us", total);
     put("kernel_" + key + "_scan_us", scan);
@@ -253,9 +253,9 @@ class KernelBench {
     if (bytes > 0) require(cudaMemcpy(*device, from, bytes, cudaMemcpyHostToDevice), "copy");
   }
 
-  cuda::SingleScan make(const Query& query, int64_t k) {
-    const QuantizedQuery quantized = quantize_query(query, cuda::kTwoPlaneCode);
-    cuda::SingleScan scan = {};
+  gpu::SingleScan make(const Query& query, int64_t k) {
+    const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
+    gpu::SingleScan scan = {};
     scan.codes = codes_;
     scan.scales = scales_;
     scan.residuals = residuals_;
@@ -264,7 +264,7 @@ class KernelBench {
     scan.tiles = static_cast<int32_t>(tile_count(model_->words()));
     scan.groups = static_cast<int32_t>(component_groups(model_->dims()));
     scan.dims = static_cast<int32_t>(model_->dims());
-    scan.bound = cuda::bound_of(quantized);
+    scan.bound = gpu::bound_of(quantized);
     scan.norm_squared = query.norm_squared;
     scan.wanted = static_cast<int32_t>(k);
     scan.sequence = ++sequence_;
@@ -274,9 +274,9 @@ class KernelBench {
     scan.capacity = kCapacity;
     scan.similarities = reinterpret_cast<double*>(answer_);
     scan.ids = reinterpret_cast<int32_t*>(answer_ + kCapacity * 8);
-    scan.done = reinterpret_cast<cuda::ScanDone*>(answer_ + kCapacity * 12);
-    cuda::pack_planes(quantized.codes, reinterpret_cast<int8_t*>(scan.query));
-    std::memcpy(scan.query + cuda::query_floats_offset(model_->dims()), query.vector.data(),
+    scan.done = reinterpret_cast<gpu::ScanDone*>(answer_ + kCapacity * 12);
+    gpu::pack_planes(quantized.codes, reinterpret_cast<int8_t*>(scan.query));
+    std::memcpy(scan.query + gpu::query_floats_offset(model_->dims()), query.vector.data(),
                 query.vector.size() * 4);
     return scan;
   }
@@ -288,7 +288,7 @@ class KernelBench {
   float* residuals_ = nullptr;
   float* vectors_ = nullptr;
   double* norms_ = nullptr;
-  cuda::ScanCounters* counters_ = nullptr;
+  gpu::ScanCounters* counters_ = nullptr;
   uint16_t* row_upper_ = nullptr;
   std::byte* collected_ = nullptr;
   std::byte* answer_ = nullptr;
@@ -345,7 +345,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   put("prepare_ms", us_since(start) * 1e-3);
-  const double scan_bytes = static_cast<double>(cuda::plan_memory(words, dims).scan_bytes());
+  const double scan_bytes = static_cast<double>(gpu::plan_memory(words, dims).scan_bytes());
   put("prepare_gb_s", scan_bytes / us_since(start) * 1e-3);
   rows_by("cuda", model, {queries[0]}, 10);
   put("first_answer_ms", us_since(start) * 1e-3);

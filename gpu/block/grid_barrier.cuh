@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Called once a launch by all threads of all blocks, which are all resident (cudaLaunchCooperativeKernel).
 // `arrived` is 0 before the launch. What any thread wrote before is visible to all after, through L2
@@ -20,4 +20,4 @@ __device__ inline void grid_barrier(uint32_t* arrived) {
   __syncthreads();
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

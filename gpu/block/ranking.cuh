@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // A row as it is ranked.
 struct alignas(16) RankedRow {
@@ -22,4 +22,4 @@ __device__ inline RankedRow ranked_row(const double* similarities, const int32_t
   return {(bits & sign) != 0 ? ~bits : bits | sign, __ldcg(ids + i)};
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -6,7 +6,7 @@
 #include "gpu/bounds.h"
 #include "gpu/warp/reduce.cuh"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Shared memory of block_threshold.
 struct ThresholdScratch {
@@ -64,4 +64,4 @@ __device__ inline void add_histogram(uint32_t* global, const uint32_t* shared) {
     if (shared[i] != 0) atomicAdd(global + i, shared[i]);
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -4,7 +4,7 @@
 #include "gpu/warp/exact_dot.cuh"
 #include "gpu/warp/matrix.cuh"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 constexpr int kThreads = 384;
@@ -407,4 +407,4 @@ cudaError_t launch_batch_answers(const BatchScan& scan, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

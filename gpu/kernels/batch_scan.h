@@ -10,7 +10,7 @@
 
 #include "gpu/bounds.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // A row of a query's list.
 struct ListedRow {
@@ -73,4 +73,4 @@ cudaError_t launch_batch_raise(const BatchScan& scan, cudaStream_t stream);
 // rows of the list that its own best lower bounds do not rule out.
 cudaError_t launch_batch_answers(const BatchScan& scan, cudaStream_t stream);
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -2,7 +2,7 @@
 
 #include "gpu/warp/exact_dot.cuh"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 constexpr int kThreads = 256;
@@ -24,4 +24,4 @@ cudaError_t launch_score_all(const float* vectors, const float* query, int64_t r
   return cudaGetLastError();
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // vectors [rows, dims], query [dims], dots [rows]: device memory.
 cudaError_t launch_score_all(const float* vectors, const float* query, int64_t rows, int32_t dims,
                              double* dots, cudaStream_t stream);
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -8,7 +8,7 @@
 #include "gpu/warp/exact_dot.cuh"
 #include "gpu/warp/tile_dots.cuh"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 constexpr int kThreads = 768;  // one block a multiprocessor
@@ -309,4 +309,4 @@ cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, c
                                      static_cast<size_t>(shape.query_bytes + behind_query), stream);
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

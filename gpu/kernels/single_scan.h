@@ -9,7 +9,7 @@
 
 #include "gpu/bounds.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Counters of one launch in device memory. A launch finds its own at zero and zeroes its neighbour's, which
 // the next launch of the same stream uses.
@@ -96,4 +96,4 @@ cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape);
 
 cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream);
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

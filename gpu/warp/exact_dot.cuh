@@ -1,4 +1,4 @@
-// loader/exact_dot.h on the device, bit for bit: D(a, b) by eight lanes, and the cosine by one.
+// model/exact_dot.h on the device, bit for bit: D(a, b) by eight lanes, and the cosine by one.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include "gpu/warp/reduce.cuh"
 #include "search/neighbor.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Called by whole warps; lanes 8i .. 8i+7 work on one row and all eight get D(query, row). A team without a
 // row passes row = nullptr and gets 0.
@@ -41,4 +41,4 @@ __device__ inline double cosine_from_dots(double dot, double norm_squared_a, dou
   return cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine == cosine ? cosine : kNoSimilarity;
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // d += A * B, int8 x int8 -> int32, A 16 x 32 and B 32 x 8. Lane l holds, with g = l / 4 and t = l mod 4,
 // words of four components that begin at 4t: a[0] row g, a[1] row g+8, a[2] row g from component 16 on, a[3]
@@ -29,4 +29,4 @@ __device__ inline void matrix_multiply_add(int (&d)[4], uint32_t a0, uint32_t a1
 #endif
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 constexpr unsigned kFullWarp = 0xffffffffu;
 
@@ -38,4 +38,4 @@ __device__ inline uint32_t warp_sum(uint32_t value) {
 #endif
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -5,7 +5,7 @@
 
 #include "gpu/warp/reduce.cuh"
 
-namespace glove::cuda {
+namespace glove::gpu {
 
 // Lane l reads 16 bytes at a time: four components of the rows 4 * (l mod 8) .. + 3, of every fourth group of
 // components from group l / 8 on. So a warp reads 512 consecutive bytes, and a tile is consecutive as well.
@@ -72,4 +72,4 @@ __device__ inline int tile_dot(const uint4* tile, const uint2* planes, int group
   return sums.finish(lane);
 }
 
-}  // namespace glove::cuda
+}  // namespace glove::gpu

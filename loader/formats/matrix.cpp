@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "loader/limits.h"
+#include "model/limits.h"
 
 namespace glove {
 namespace {

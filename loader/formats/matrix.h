@@ -6,9 +6,9 @@
 #include <string>
 
 #include "loader/byte_stream.h"
-#include "loader/file.h"
+#include "base/file.h"
 #include "loader/row_reader.h"
-#include "loader/status.h"
+#include "base/status.h"
 #include "loader/word_list.h"
 
 namespace glove {

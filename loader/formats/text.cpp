@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "loader/limits.h"
-#include "loader/number.h"
+#include "model/limits.h"
+#include "base/number.h"
 
 namespace glove {
 namespace {

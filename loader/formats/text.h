@@ -12,7 +12,7 @@
 #include "loader/byte_stream.h"
 #include "loader/input.h"
 #include "loader/row_reader.h"
-#include "loader/status.h"
+#include "base/status.h"
 
 namespace glove {
 

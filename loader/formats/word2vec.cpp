@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "loader/limits.h"
+#include "model/limits.h"
 
 namespace glove {
 namespace {

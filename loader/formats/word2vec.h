@@ -5,7 +5,7 @@
 
 #include "loader/formats/text.h"
 #include "loader/input.h"
-#include "loader/status.h"
+#include "base/status.h"
 
 namespace glove {
 

@@ -5,7 +5,7 @@
 #include "loader/formats/formats.h"
 #include "loader/formats/text.h"
 #include "loader/formats/word2vec.h"
-#include "loader/limits.h"
+#include "model/limits.h"
 
 namespace glove {
 namespace {

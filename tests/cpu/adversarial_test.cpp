@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
+#include "model/exact_dot.h"
 #include "search/engine.h"
 #include "tests/cpu/test_support.h"
 #include "tests/float_settings.h"

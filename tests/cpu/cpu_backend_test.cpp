@@ -1,12 +1,12 @@
 // The CPU backend as the engine sees it: dispatch, and rows that do not depend on it.
-#include "search/cpu/cpu_backend.h"
+#include "cpu/cpu_backend.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::test {

@@ -1,13 +1,13 @@
 // Each table of kernels against plain loops.
-#include "search/cpu/kernels.h"
+#include "cpu/kernels.h"
 
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
+#include "model/exact_dot.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::cpu {
@@ -66,7 +66,8 @@ TEST(Kernels, BoundsHoldForEveryRow) {
                         component_groups(dims)};
     const Query query = test::make_query(matrix.row(5), dims);
     for (const auto& [kernels, kernel] : scan_kernels()) {
-      const std::vector<QuantizedQuery> queries = {quantize_query(query, kernel->max_query_code)};
+      const std::vector<QuantizedQuery> queries = {
+          quantize_query(query.vector, query.norm_squared, kernel->max_query_code)};
       std::vector<int8_t> packed;
       kernel->pack(queries, rows.groups, packed);
       SharedThreshold shared;
@@ -92,7 +93,7 @@ TEST(QuantizedQuery, SumsFitInThirtyTwoBits) {
     // The worst row: every code at -128 against the worst query, all components equal.
     std::vector<float> equal(static_cast<size_t>(dims), 1.0f);
     for (const int32_t max_code : {127, 32767}) {
-      const QuantizedQuery query = quantize_query(test::make_query(equal.data(), dims), max_code);
+      const QuantizedQuery query = quantize_query(equal, static_cast<double>(dims), max_code);
       int64_t sum = 0;
       for (const int16_t code : query.codes) {
         ASSERT_LE(std::abs(code), max_code);

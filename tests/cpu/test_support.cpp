@@ -9,9 +9,9 @@
 #include <ostream>
 #include <set>
 
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
-#include "loader/model_builder.h"
+#include "base/float_environment.h"
+#include "model/exact_dot.h"
+#include "model/model_builder.h"
 
 namespace glove::test {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "loader/model.h"
+#include "model/model.h"
 #include "search/backend.h"
-#include "search/cpu/cpu_backend.h"
+#include "cpu/cpu_backend.h"
 
 namespace glove::test {
 

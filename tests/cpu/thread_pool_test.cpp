@@ -1,4 +1,5 @@
-#include "search/cpu/thread_pool.h"
+#include "base/thread_pool.h"
+#include "base/cores.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -12,7 +13,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "search/cpu/cpu_backend.h"
+#include "cpu/cpu_backend.h"
 #include "tests/cpu/test_support.h"
 #include "tests/float_settings.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/exact_dot.h"
+#include "model/exact_dot.h"
 #include "tests/float_settings.h"
 #include "tests/functions/models.h"
 #include "tests/loader/random.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "loader/number.h"
+#include "base/number.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::test {

@@ -8,7 +8,7 @@
 
 #include "tests/loader/random.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 TEST(Bins, AFloorIsNeverAboveWhatItsBinCounts) {
@@ -70,4 +70,4 @@ TEST(UpperCodes, HoldTheEnds) {
 }
 
 }  // namespace
-}  // namespace glove::cuda
+}  // namespace glove::gpu

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "cpu/cpu_backend.h"
 #include "gpu/cuda_backend.h"
-#include "search/cpu/cpu_backend.h"
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);

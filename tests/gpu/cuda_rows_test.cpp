@@ -8,7 +8,7 @@
 #include "gpu/residency.h"
 #include "gpu/single_search.h"
 #include "loader/open.h"
-#include "loader/quantize.h"
+#include "model/quantize.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/search/reference.h"
 
@@ -88,16 +88,16 @@ TEST_F(CudaRows, WithMoreEqualRowsThanTheDeviceRanks) {
 
 // As models are searched that have more rows than a block's shared memory holds bounds of.
 TEST_F(CudaRows, WithBoundsInDeviceMemory) {
-  auto device = cuda::open_cuda_device();
+  auto device = gpu::open_cuda_device();
   ASSERT_TRUE(device.ok()) << device.error().message;
   const ModelPtr model = large_model(random_(), 50000, 60);
-  auto resident = cuda::ResidentModel::upload(*device.value(), model, int64_t{1} << 40, {});
+  auto resident = gpu::ResidentModel::upload(*device.value(), model, int64_t{1} << 40, {});
   ASSERT_TRUE(resident.ok()) << resident.error().message;
-  cuda::ScanShape shape;
-  ASSERT_EQ(cuda::single_scan_shape(0, 60, &shape), cudaSuccess);
-  shape.shared_limit = shape.query_bytes + cuda::kBins * 4;
-  ASSERT_GT(cuda::row_upper_bytes(shape, tile_count(50000)), 0);
-  cuda::SingleSearch search;
+  gpu::ScanShape shape;
+  ASSERT_EQ(gpu::single_scan_shape(0, 60, &shape), cudaSuccess);
+  shape.shared_limit = shape.query_bytes + gpu::kBins * 4;
+  ASSERT_GT(gpu::row_upper_bytes(shape, tile_count(50000)), 0);
+  gpu::SingleSearch search;
   ASSERT_TRUE(search.create().ok());
   const std::vector<float> vector = random_vector(random_, 60, Rows::kGaussian);
   for (const bool vectors_there : {false, true}) {

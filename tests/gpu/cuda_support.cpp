@@ -3,7 +3,7 @@
 #include <cmath>
 #include <thread>
 
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
 #include "tests/search/reference.h"
 
 namespace glove::testing {

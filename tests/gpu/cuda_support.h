@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/exact_dot.h"
+#include "model/exact_dot.h"
 #include "search/backend.h"
 #include "search/engine.h"
 #include "tests/search/random_model.h"

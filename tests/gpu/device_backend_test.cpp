@@ -9,10 +9,10 @@
 #include <fstream>
 #include <thread>
 
+#include "base/float_environment.h"
+#include "cpu/cpu_backend.h"
 #include "gpu/plan.h"
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
-#include "search/cpu/cpu_backend.h"
+#include "model/exact_dot.h"
 #include "tests/gpu/fake_device.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
@@ -24,11 +24,11 @@ namespace {
 class DeviceBackendTest : public ::testing::Test {
  protected:
   std::unique_ptr<Backend> make() {
-    return cuda::make_device_backend(
-        [this]() -> Result<std::unique_ptr<cuda::Device>> {
+    return gpu::make_device_backend(
+        [this]() -> Result<std::unique_ptr<gpu::Device>> {
           ++opened_;
           if (!open_error_.empty()) return Error{ErrorCode::kUnavailable, open_error_};
-          return std::unique_ptr<cuda::Device>(std::make_unique<FakeDevice>(knobs_));
+          return std::unique_ptr<gpu::Device>(std::make_unique<FakeDevice>(knobs_));
         },
         [this]() -> Result<int64_t> { return limit_.load(); });
   }
@@ -173,7 +173,7 @@ TEST_F(DeviceBackendTest, ALimitTooSmallNamesTheNumbersAndALargerOneHelps) {
 TEST_F(DeviceBackendTest, VectorsStayOnTheHostIfTheyDoNotFit) {
   const auto backend = make();
   const ModelPtr m = model(5000, 40, Rows::kGaussian);
-  const cuda::MemoryPlan plan = cuda::plan_memory(5000, 40);
+  const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
   limit_ = plan.scan_bytes() + 1000;
   ASSERT_TRUE(backend->prepare(m, {}).ok());
   EXPECT_EQ(backend->residency(*m).device_bytes, plan.scan_bytes());
@@ -194,7 +194,7 @@ TEST_F(DeviceBackendTest, TheLimitCountsAllModels) {
   const auto backend = make();
   const ModelPtr first = model(5000, 40);
   const ModelPtr second = model(5000, 40);
-  const cuda::MemoryPlan plan = cuda::plan_memory(5000, 40);
+  const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
   limit_ = plan.scan_bytes() * 3 / 2;
   ASSERT_TRUE(backend->prepare(first, {}).ok());
   EXPECT_FALSE(backend->prepare(second, {}).ok());
@@ -291,7 +291,7 @@ TEST_F(DeviceBackendTest, OneThatWaitsForAnotherUploadCanBeInterrupted) {
 }
 
 TEST_F(DeviceBackendTest, TheLimitHoldsForUploadsAtOnce) {
-  const cuda::MemoryPlan plan = cuda::plan_memory(500, 20);
+  const gpu::MemoryPlan plan = gpu::plan_memory(500, 20);
   const std::vector<ModelPtr> models = {model(500, 20), model(500, 20), model(500, 20)};
   const auto backend = make();
   limit_ = plan.scan_bytes() * 3 / 2;

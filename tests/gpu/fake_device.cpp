@@ -10,15 +10,15 @@
 
 #include "gpu/bounds.h"
 #include "gpu/query_codes.h"
-#include "loader/exact_dot.h"
-#include "loader/quantize.h"
+#include "model/exact_dot.h"
+#include "model/quantize.h"
 
 namespace glove::testing {
 namespace {
 
 // Copies as late as a device may, when it is waited for, and spoils the block then, as if it were filled
 // again.
-class FakeRing : public cuda::CopyRing {
+class FakeRing : public gpu::CopyRing {
  public:
   explicit FakeRing(FakeDevice::Knobs& knobs) : knobs_(knobs) {}
 
@@ -61,8 +61,8 @@ struct Bounds {
 };
 
 // A row's bounds from its tile and the query's planes.
-Bounds bounds_of(const cuda::DeviceModel& model, int64_t row, const std::vector<int8_t>& planes,
-                 const cuda::QueryBound& bound) {
+Bounds bounds_of(const gpu::DeviceModel& model, int64_t row, const std::vector<int8_t>& planes,
+                 const gpu::QueryBound& bound) {
   if (std::isinf(model.residuals[row]))
     return {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
   int32_t sum = 0;
@@ -75,23 +75,23 @@ Bounds bounds_of(const cuda::DeviceModel& model, int64_t row, const std::vector<
   return {estimate - error, estimate + error};
 }
 
-Candidates search(const cuda::DeviceModel& model, const Query& query, int64_t wanted) {
-  const QuantizedQuery quantized = quantize_query(query, cuda::kTwoPlaneCode);
+Candidates search(const gpu::DeviceModel& model, const Query& query, int64_t wanted) {
+  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
   std::vector<int8_t> planes(quantized.codes.size() * 2);
-  cuda::pack_planes(quantized.codes, planes.data());
+  gpu::pack_planes(quantized.codes, planes.data());
   std::vector<Bounds> rows;
-  std::vector<int64_t> counts(cuda::kBins);
+  std::vector<int64_t> counts(gpu::kBins);
   for (int64_t row = 0; row < model.words; ++row) {
-    rows.push_back(bounds_of(model, row, planes, cuda::bound_of(quantized)));
-    if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(cuda::bin_of(rows.back().lower))];
+    rows.push_back(bounds_of(model, row, planes, gpu::bound_of(quantized)));
+    if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(gpu::bin_of(rows.back().lower))];
   }
-  int bin = cuda::kBins;
+  int bin = gpu::kBins;
   int64_t above = 0;
   while (bin > 0 && above < wanted) above += counts[static_cast<size_t>(--bin)];
-  const uint16_t threshold = cuda::threshold_code(above < wanted ? cuda::bin_floor(0) : cuda::bin_floor(bin));
+  const uint16_t threshold = gpu::threshold_code(above < wanted ? gpu::bin_floor(0) : gpu::bin_floor(bin));
   Candidates candidates;
   for (int64_t row = 0; row < model.words; ++row) {
-    if (cuda::upper_code(rows[static_cast<size_t>(row)].upper) < threshold) continue;
+    if (gpu::upper_code(rows[static_cast<size_t>(row)].upper) < threshold) continue;
     candidates.ids.push_back(static_cast<int32_t>(row));
     if (model.vectors != nullptr)
       candidates.similarities.push_back(
@@ -103,7 +103,7 @@ Candidates search(const cuda::DeviceModel& model, const Query& query, int64_t wa
 
 }  // namespace
 
-Result<cuda::DeviceBlock> FakeDevice::allocate(int64_t bytes) {
+Result<gpu::DeviceBlock> FakeDevice::allocate(int64_t bytes) {
   if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
   if (knobs_.allocated + bytes > knobs_.total_bytes) return Error{ErrorCode::kOutOfMemory, "fake: full"};
   knobs_.allocated += bytes;
@@ -112,7 +112,7 @@ Result<cuda::DeviceBlock> FakeDevice::allocate(int64_t bytes) {
   std::byte* data = block.data();
   const std::lock_guard lock(mutex_);
   blocks_[data] = std::move(block);
-  return cuda::DeviceBlock(this, data, bytes);
+  return gpu::DeviceBlock(this, data, bytes);
 }
 
 void FakeDevice::deallocate(std::byte* data) {
@@ -122,16 +122,16 @@ void FakeDevice::deallocate(std::byte* data) {
   blocks_.erase(found);
 }
 
-Result<std::unique_ptr<cuda::CopyRing>> FakeDevice::take_ring() {
+Result<std::unique_ptr<gpu::CopyRing>> FakeDevice::take_ring() {
   if (knobs_.ring_missing) return Error{ErrorCode::kOutOfMemory, "fake: no pinned memory"};
-  return std::unique_ptr<cuda::CopyRing>(std::make_unique<FakeRing>(knobs_));
+  return std::unique_ptr<gpu::CopyRing>(std::make_unique<FakeRing>(knobs_));
 }
 
-void FakeDevice::give_back_ring(std::unique_ptr<cuda::CopyRing> ring) {
+void FakeDevice::give_back_ring(std::unique_ptr<gpu::CopyRing> ring) {
   EXPECT_FALSE(static_cast<FakeRing&>(*ring).busy()) << "a ring was given back with a copy on its way";
 }
 
-Result<std::vector<Candidates>> FakeDevice::propose(const cuda::DeviceModel& model,
+Result<std::vector<Candidates>> FakeDevice::propose(const gpu::DeviceModel& model,
                                                     std::span<const Query> queries, int64_t wanted,
                                                     const InterruptCheck& interrupted, ScanCost& cost) {
   if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
@@ -145,7 +145,7 @@ Result<std::vector<Candidates>> FakeDevice::propose(const cuda::DeviceModel& mod
   return answers;
 }
 
-Status FakeDevice::score_all(const cuda::DeviceModel& model, const Query& query, std::span<double> dots,
+Status FakeDevice::score_all(const gpu::DeviceModel& model, const Query& query, std::span<double> dots,
                              const InterruptCheck&, ScanCost&) {
   if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
   ++knobs_.searches;

@@ -13,7 +13,7 @@
 
 namespace glove::testing {
 
-class FakeDevice : public cuda::Device {
+class FakeDevice : public gpu::Device {
  public:
   // What a test turns and reads. Shared with the test, for the backend owns the device.
   struct Knobs {
@@ -28,21 +28,21 @@ class FakeDevice : public cuda::Device {
 
   explicit FakeDevice(Knobs& knobs) : knobs_(knobs) {}
 
-  const cuda::DeviceInfo& info() const override { return info_; }
+  const gpu::DeviceInfo& info() const override { return info_; }
   Result<int64_t> free_bytes() override { return knobs_.total_bytes - knobs_.allocated; }
-  Result<cuda::DeviceBlock> allocate(int64_t bytes) override;
+  Result<gpu::DeviceBlock> allocate(int64_t bytes) override;
   void deallocate(std::byte* data) override;
-  Result<std::unique_ptr<cuda::CopyRing>> take_ring() override;
-  void give_back_ring(std::unique_ptr<cuda::CopyRing> ring) override;
-  Result<std::vector<Candidates>> propose(const cuda::DeviceModel& model, std::span<const Query> queries,
+  Result<std::unique_ptr<gpu::CopyRing>> take_ring() override;
+  void give_back_ring(std::unique_ptr<gpu::CopyRing> ring) override;
+  Result<std::vector<Candidates>> propose(const gpu::DeviceModel& model, std::span<const Query> queries,
                                           int64_t wanted, const InterruptCheck& interrupted,
                                           ScanCost& cost) override;
-  Status score_all(const cuda::DeviceModel& model, const Query& query, std::span<double> dots,
+  Status score_all(const gpu::DeviceModel& model, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
 
  private:
   Knobs& knobs_;
-  const cuda::DeviceInfo info_{"fake device", 90, 4, int64_t{1} << 40};
+  const gpu::DeviceInfo info_{"fake device", 90, 4, int64_t{1} << 40};
   std::mutex mutex_;
   std::map<std::byte*, std::vector<std::byte>> blocks_;
 };

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "loader/quantize.h"
+#include "model/quantize.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 TEST(MemoryPlan, PadsToTilesAndAlignment) {
@@ -53,4 +53,4 @@ TEST(SingleScan, CountsRowsWhenTilesAreTooFew) {
 }
 
 }  // namespace
-}  // namespace glove::cuda
+}  // namespace glove::gpu

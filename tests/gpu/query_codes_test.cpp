@@ -4,13 +4,13 @@
 
 #include <random>
 
-#include "loader/exact_dot.h"
-#include "loader/float_environment.h"
-#include "loader/quantize.h"
+#include "base/float_environment.h"
+#include "model/exact_dot.h"
+#include "model/quantize.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 
-namespace glove::cuda {
+namespace glove::gpu {
 namespace {
 
 using testing::kAllRows;
@@ -114,4 +114,4 @@ TEST_F(QueryCodesTest, BatchBoundsHold) {
 }
 
 }  // namespace
-}  // namespace glove::cuda
+}  // namespace glove::gpu

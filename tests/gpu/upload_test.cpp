@@ -40,10 +40,10 @@ TEST_F(UploadTest, EveryByteArrivesWithAnyNumberOfThreads) {
       const auto offset = static_cast<int64_t>(random_() % 100000);
       const int64_t rest = static_cast<int64_t>(random_() % 5000);
       auto block = device_.allocate(bytes + 16 + rest);
-      std::vector<cuda::CopyTask> tasks = {{nullptr, fileno(file), offset, 0, bytes},
-                                           {nullptr, fileno(file), 0, bytes, 0},
-                                           {content.data() + 7, -1, 0, bytes + 16, rest}};
-      auto upload = cuda::Upload::start(device_, tasks, threads, "a file", cancelled_);
+      std::vector<gpu::CopyTask> tasks = {{nullptr, fileno(file), offset, 0, bytes},
+                                          {nullptr, fileno(file), 0, bytes, 0},
+                                          {content.data() + 7, -1, 0, bytes + 16, rest}};
+      auto upload = gpu::Upload::start(device_, tasks, threads, "a file", cancelled_);
       ASSERT_TRUE(upload.ok());
       const Status status = upload.value()->copy_to(block.value().data());
       ASSERT_TRUE(status.ok()) << status.error().message;
@@ -61,15 +61,14 @@ TEST_F(UploadTest, AShortFileIsNamedWithThePlace) {
   std::vector<std::byte> content;
   std::FILE* file = random_file(50000, &content);
   auto block = device_.allocate(100000);
-  auto upload =
-      cuda::Upload::start(device_, {{nullptr, fileno(file), 10, 0, 60000}}, 3, "a file", cancelled_);
+  auto upload = gpu::Upload::start(device_, {{nullptr, fileno(file), 10, 0, 60000}}, 3, "a file", cancelled_);
   const Status status = upload.value()->copy_to(block.value().data());
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kIo);
   EXPECT_NE(status.error().message.find("a file: the file ends at byte 50000"), std::string::npos)
       << status.error().message;
   std::fclose(file);
-  auto unreadable = cuda::Upload::start(device_, {{nullptr, -1, 0, 0, 10}}, 3, "a file", cancelled_);
+  auto unreadable = gpu::Upload::start(device_, {{nullptr, -1, 0, 0, 10}}, 3, "a file", cancelled_);
   EXPECT_NE(
       unreadable.value()->copy_to(block.value().data()).error().message.find("reading at byte 0 failed"),
       std::string::npos);
@@ -78,19 +77,19 @@ TEST_F(UploadTest, AShortFileIsNamedWithThePlace) {
 TEST_F(UploadTest, OneThatIsGivenUpStopsItsThreads) {
   std::vector<std::byte> content;
   std::FILE* file = random_file(100000, &content);
-  const cuda::CopyTask task = {nullptr, fileno(file), 0, 0, 100000};
+  const gpu::CopyTask task = {nullptr, fileno(file), 0, 0, 100000};
   for (int i = 0; i < 50; ++i) {
-    auto upload = cuda::Upload::start(device_, {task}, static_cast<int>(random_() % 6), "a file", cancelled_);
+    auto upload = gpu::Upload::start(device_, {task}, static_cast<int>(random_() % 6), "a file", cancelled_);
     ASSERT_TRUE(upload.ok());
   }
   auto block = device_.allocate(100000);
-  auto upload = cuda::Upload::start(device_, {task}, 4, "a file", cancelled_);
+  auto upload = gpu::Upload::start(device_, {task}, 4, "a file", cancelled_);
   cancelled_ = true;
   EXPECT_EQ(upload.value()->copy_to(block.value().data()).error().code, ErrorCode::kInterrupted);
   cancelled_ = false;
   for (const int asked : {0, 1, 9}) {
     auto interrupted =
-        cuda::Upload::start(device_, {task}, static_cast<int>(random_() % 6), "a file", cancelled_);
+        gpu::Upload::start(device_, {task}, static_cast<int>(random_() % 6), "a file", cancelled_);
     int left = asked;
     const Status status = interrupted.value()->copy_to(block.value().data(), [&left] { return left-- == 0; });
     EXPECT_EQ(status.error().code, ErrorCode::kInterrupted);
@@ -98,7 +97,7 @@ TEST_F(UploadTest, OneThatIsGivenUpStopsItsThreads) {
   }
   for (const int works : {0, 1, 9}) {
     knobs_.fail_copies_after = works;
-    auto failing = cuda::Upload::start(device_, {task}, 4, "a file", cancelled_);
+    auto failing = gpu::Upload::start(device_, {task}, 4, "a file", cancelled_);
     EXPECT_EQ(failing.value()->copy_to(block.value().data()).error().code, ErrorCode::kUnavailable);
   }
   std::fclose(file);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/convert.h"
+#include "convert/convert.h"
 #include "loader/open.h"
 #include "tests/loader/temporary_directory.h"
 

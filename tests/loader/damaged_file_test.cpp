@@ -16,7 +16,7 @@
 
 #include "loader/format.h"
 #include "loader/open.h"
-#include "search/cpu/cpu_backend.h"
+#include "cpu/cpu_backend.h"
 #include "search/engine.h"
 #include "tests/loader/random.h"
 #include "tests/loader/temporary_directory.h"

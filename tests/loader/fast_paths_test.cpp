@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "loader/crc32.h"
-#include "loader/exact_dot.h"
-#include "loader/quantize.h"
-#include "loader/word_set.h"
+#include "base/crc32.h"
+#include "model/exact_dot.h"
+#include "model/quantize.h"
+#include "model/word_set.h"
 #include "tests/loader/random.h"
 
 namespace glove {

@@ -1,5 +1,5 @@
 // A map outlives what others do to its file: no SIGBUS reaches the reader, and health() tells.
-#include "loader/mapped_file.h"
+#include "model/mapped_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Rows -> model: ids, lookups, norms, and the bound that the codes promise.
-#include "loader/model_builder.h"
+#include "model/model_builder.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/exact_dot.h"
+#include "model/exact_dot.h"
 #include "tests/loader/random.h"
 
 namespace glove {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "loader/convert.h"
+#include "convert/convert.h"
 #include "loader/model_file.h"
 #include "loader/open.h"
 #include "tests/loader/random.h"

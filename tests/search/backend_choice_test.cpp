@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "search/catalog.h"
 #include "search/engine.h"
-#include "search/log.h"
 #include "search/settings.h"
 #include "tests/search/fake_backend.h"
 #include "tests/search/random_model.h"

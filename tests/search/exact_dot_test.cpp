@@ -1,5 +1,5 @@
 // D(a, b): its order to the last bit, and its distance from the true sum.
-#include "loader/exact_dot.h"
+#include "model/exact_dot.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <string>
 
-#include "loader/exact_dot.h"
+#include "model/exact_dot.h"
 #include "search/backend.h"
 
 namespace glove::testing {

@@ -3,7 +3,7 @@
 
 #include <cfenv>
 
-#include "loader/float_environment.h"
+#include "base/float_environment.h"
 #include "search/engine.h"
 #include "tests/float_settings.h"
 #include "tests/loader/random.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "search/cpu/cpu_backend.h"
+#include "cpu/cpu_backend.h"
 #include "tests/search/fake_backend.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,5 @@
 // The bound that makes a scan certain: for every row, estimate - error <= similarity <= estimate + error.
-#include "search/quantized_query.h"
+#include "model/quantized_query.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ int32_t code_sum(const Model& model, int64_t row, const QuantizedQuery& query) {
 }
 
 void check_bounds(const Model& model, const Query& query, int32_t max_code) {
-  const QuantizedQuery quantized = quantize_query(query, max_code);
+  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, max_code);
   for (int64_t i = 0; i < model.words(); ++i) {
     const auto row = static_cast<size_t>(i);
     const float estimate = quantized.estimate(model.arrays().scales[row], code_sum(model, i, quantized));
@@ -91,7 +91,7 @@ TEST(QuantizedQuery, SumsCannotOverflow) {
         query.vector = flat ? std::vector<float>(static_cast<size_t>(dims), 1.0f)
                             : random_vector(random, dims, Rows::kGaussian);
         query.norm_squared = reference_dot(query.vector.data(), query.vector.data(), dims);
-        const QuantizedQuery quantized = quantize_query(query, max_code);
+        const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, max_code);
         int64_t worst = 0, sum = 0;
         for (const int16_t code : quantized.codes) {
           worst += 128 * std::abs(int64_t{code});

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/model_builder.h"
+#include "model/model_builder.h"
 
 namespace glove::testing {
 

@@ -1,0 +1,164 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace glove {
+
+Error system_error(const std::string& action, const std::string& path) {
+  return {ErrorCode::kIo, "cannot " + action + " '" + path + "': " + std::strerror(errno)};
+}
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status flush_directory(const std::string& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return system_error("open", directory);
+  const int result = ::fsync(descriptor);
+  const int saved = errno;
+  ::close(descriptor);
+  // Some file systems cannot sync a directory, and say EINVAL; the rename itself has happened.
+  if (result != 0 && saved != EINVAL) {
+    errno = saved;
+    return system_error("sync", directory);
+  }
+  return {};
+}
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+Result<File> File::open_for_reading(const std::string& path) {
+  if (path.find('\0') != std::string::npos)
+    return Error{ErrorCode::kInvalidArgument,
+                 "a path holds a NUL byte: '" + path.substr(0, path.find('\0')) + "'"};
+  // O_NONBLOCK: a pipe without a writer must be refused below, not waited for.
+  File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), path);
+  if (!file.is_open()) return system_error("open", path);
+  struct stat info {};
+  if (::fstat(file.descriptor(), &info) != 0) return system_error("examine", path);
+  if (S_ISDIR(info.st_mode))
+    return Error{ErrorCode::kIo, "cannot read '" + path + "': it is a directory, not an embedding file"};
+  if (!S_ISREG(info.st_mode))
+    return Error{ErrorCode::kIo, "cannot read '" + path + "': it is not a regular file"};
+  return file;
+}
+
+Result<File> File::create(const std::string& path) {
+  File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
+  if (!file.is_open()) return system_error("create", path);
+  return file;
+}
+
+Result<File> File::create_unnamed(const std::string& directory) {
+#ifdef O_TMPFILE
+  File file(::open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600), directory);
+  if (file.is_open()) return file;
+#endif
+  static std::atomic<unsigned> counter{0};
+  const std::string path = directory + "/.glove." + std::to_string(::getpid()) + "." +
+                           std::to_string(counter.fetch_add(1)) + ".tmp";
+  GLOVE_ASSIGN_OR_RETURN(File named, create(path));
+  if (::unlink(path.c_str()) != 0) return system_error("unlink", path);
+  return named;
+}
+
+Result<int64_t> File::size() const {
+  struct stat info {};
+  if (::fstat(descriptor_, &info) != 0) return system_error("examine", path_);
+  return static_cast<int64_t>(info.st_size);
+}
+
+Result<size_t> File::read_at(int64_t offset, std::span<char> into) const {
+  size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t count = ::pread(descriptor_, into.data() + done, into.size() - done,
+                                  static_cast<off_t>(offset) + static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error("read", path_);
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
+}
+
+Status File::write_at(int64_t offset, std::span<const char> bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done,
+                                   static_cast<off_t>(offset) + static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error("write", path_);
+    done += static_cast<size_t>(count);
+  }
+  return {};
+}
+
+Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset, int64_t count) {
+  off_t in = static_cast<off_t>(from_offset);
+  off_t out = static_cast<off_t>(to_offset);
+  while (count > 0) {
+    const ssize_t copied =
+        ::copy_file_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count), 0);
+    if (copied <= 0) break;  // not between these file systems, or a real error: the plain way tells
+    count -= copied;
+  }
+  std::vector<char> buffer(static_cast<size_t>(std::min<int64_t>(count, int64_t{1} << 20)));
+  while (count > 0) {
+    const auto piece = std::min<int64_t>(count, static_cast<int64_t>(buffer.size()));
+    const std::span<char> bytes(buffer.data(), static_cast<size_t>(piece));
+    GLOVE_ASSIGN_OR_RETURN(const size_t got, from.read_at(in, bytes));
+    if (got < bytes.size())
+      return Error{ErrorCode::kIo, "'" + from.path() + "' became shorter while it was read"};
+    GLOVE_RETURN_IF_ERROR(write_at(out, bytes));
+    in += piece;
+    out += piece;
+    count -= piece;
+  }
+  return {};
+}
+
+Status File::resize(int64_t bytes) {
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) return system_error("write", path_);
+  return {};
+}
+
+void File::announce(int64_t offset, int64_t count) {
+#ifdef FALLOC_FL_KEEP_SIZE
+  (void)::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(count));
+#endif
+}
+
+void File::start_flush(int64_t offset, int64_t count) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  (void)::sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count),
+                          SYNC_FILE_RANGE_WRITE);
+#endif
+}
+
+Status File::flush_to_disk() {
+  if (::fsync(descriptor_) != 0) return system_error("write", path_);
+  return {};
+}
+
+}  // namespace glove

@@ -1,0 +1,73 @@
+#include "convert/convert.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/float_environment.h"
+#include "loader/model_writer.h"
+#include "loader/row_pipeline.h"
+#include "loader/word_list.h"
+#include "model/limits.h"
+
+namespace glove {
+
+namespace {
+
+// How many rows the input promises, if the file has room for them. (The last row may lack its line's end.)
+int64_t expected_rows(const Input& input, const RowReader& reader, const ConvertOptions& options) {
+  const int64_t rows = reader.promised_rows();
+  if (!input.is_plain() || !options.subset_path.empty() ||
+      rows > (input.file_bytes() + 1) / reader.least_row_bytes())
+    return -1;
+  return options.top > 0 ? std::min(rows, options.top) : rows;
+}
+
+}  // namespace
+
+Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
+                              const ConvertOptions& options) {
+  const ScopedFloatEnvironment environment;
+  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(input_path));
+  GLOVE_ASSIGN_OR_RETURN(const Format* const format, find_format(input, options.read));
+  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format->open(input, options.read));
+  WordSet subset;
+  if (!options.subset_path.empty()) {
+    GLOVE_ASSIGN_OR_RETURN(subset, read_word_set(options.subset_path));
+  }
+  GLOVE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ModelWriter> writer,
+      ModelWriter::create(output_path, expected_rows(input, *reader, options), reader->dims()));
+
+  PipelineOptions pipeline;
+  pipeline.threads = options.threads;
+  pipeline.transform.lower = options.lower;
+  pipeline.transform.subset = options.subset_path.empty() ? nullptr : &subset;
+  pipeline.transform.normalize = options.normalize;
+  pipeline.progress = options.progress;
+  pipeline.file_bytes = input.file_bytes();
+  const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
+  ModelAssembler& assembler = writer->assembler();
+  GLOVE_RETURN_IF_ERROR(run_row_pipeline(input.path(), *reader, pipeline,
+                                         [&](const RowBlock& rows, const DerivedRows& derived) {
+                                           return assembler.append(reader->dims(), rows, derived, max_rows);
+                                         }));
+  if (assembler.rows() == 0)
+    return Error{ErrorCode::kCorrupt,
+                 input.path() + ": there is no row" +
+                     (options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'")};
+  GLOVE_RETURN_IF_ERROR(writer->commit(options.threads, [&] {
+    return !options.progress || options.progress(input.file_bytes(), input.file_bytes());
+  }));
+
+  ConvertReport report;
+  report.format = format->name;
+  report.rows = assembler.rows();
+  report.dims = assembler.dims();
+  report.bytes = writer->bytes_written();
+  report.counts = assembler.counts();
+  if (!options.subset_path.empty() && options.top == 0) report.subset_missing = subset.size() - report.rows;
+  return report;
+}
+
+}  // namespace glove

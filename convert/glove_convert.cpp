@@ -1,0 +1,202 @@
+// glove-convert: any word-embedding file -> a model file.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "convert/convert.h"
+#include "convert/progress_display.h"
+#include "glove_version.h"
+#include "loader/format.h"
+#include "loader/open.h"
+
+namespace {
+
+enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
+
+struct Arguments {
+  std::string input;
+  std::string output;
+  bool quiet = false;
+  bool verify = false;
+  bool info = false;
+  glove::ConvertOptions convert;
+};
+
+std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+int fail(const glove::Error& error) {
+  std::fputs(fmt::format("glove-convert: {}\n", error.message).c_str(), stderr);
+  return kFailure;
+}
+
+std::string footer() {
+  std::string text = "Formats, found by content:\n";
+  for (const glove::Format& format : glove::formats())
+    text += fmt::format("  {:<16} {}\n", format.name, format.description);
+  return text + R"(
+Each may be wrapped in gzip or zip; archive.zip/member names a file of an archive of several.
+
+Examples:
+  glove-convert glove.6B.100d.txt glove.safetensors
+  glove-convert glove.6B.zip/glove.6B.300d.txt glove-300.safetensors --top 100000
+  glove-convert vectors.npy vectors.safetensors --vocabulary words.txt
+  glove-convert --verify glove.safetensors
+  glove-convert --info glove.safetensors
+
+Exit status: 0 done, 1 failed (one line on standard error says why; OUT is as it was), 2 wrong arguments.)";
+}
+
+void describe_arguments(CLI::App& app, Arguments& arguments) {
+  glove::ConvertOptions& convert = arguments.convert;
+  app.add_option("IN", arguments.input, "The file to read: any format below")->required();
+  CLI::Option* const output =
+      app.add_option("OUT", arguments.output, "The model file to write, such as glove.safetensors");
+  app.add_option("--format", convert.read.format, "Read IN as this format, whatever its content looks like");
+  app.add_option("--vocabulary", convert.read.words_path,
+                 "The words of IN, one a line, where IN holds only vectors")
+      ->type_name("FILE");
+  app.add_option("--tensor", convert.read.tensor, "The tensor of a safetensors file that holds the vectors")
+      ->type_name("NAME");
+  app.add_option("--top", convert.top, "Keep the first N words, which are the most frequent in most files")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, INT64_MAX))
+      ->needs(output);
+  app.add_option("--words", convert.subset_path, "Keep only the words of this list, one a line")
+      ->type_name("FILE")
+      ->needs(output);
+  app.add_flag("--lower", convert.lower, "Make A-Z in words a-z; of words that become equal the first stays")
+      ->needs(output);
+  app.add_flag("--normalize", convert.normalize, "Divide each vector by its length")->needs(output);
+  app.add_option("--threads", convert.threads, "Threads to use; 0: the cores there are")
+      ->check(CLI::Range(0, 1024));
+  app.add_flag(
+      "--verify", arguments.verify,
+      "Check IN, a model file, whole: checksums and contents. With OUT: check OUT when it is written");
+  app.add_flag("--info", arguments.info, "Print what IN is")->excludes(output);
+  app.add_flag("-q,--quiet", arguments.quiet, "Print nothing but errors");
+  app.set_version_flag("--version", fmt::format("glove-convert {} ({})", GLOVE_VERSION, GLOVE_GIT_DESCRIBE));
+  app.footer(footer());
+}
+
+// Set by SIGINT, SIGTERM and SIGHUP: the work stops at the next block or step, and its temporary file goes
+// away. Once the output is renamed it is whole and stays.
+volatile std::sig_atomic_t g_interrupted = 0;
+
+// Calls work(progress) with a display of its progress.
+template <class Work>
+auto with_progress(const Arguments& arguments, const std::string& title, const Work& work) {
+  using Display = glove::ProgressDisplay;
+  Display display(Display::style_for_stderr(arguments.quiet), title);
+  return work([&](int64_t done, int64_t total) {
+    display.update(done, total);
+    return g_interrupted == 0;
+  });
+}
+
+int verify(const Arguments& arguments, const std::string& path, const glove::ReadOptions& read) {
+  const auto result = with_progress(arguments, "verifying " + file_name(path), [&](const auto& progress) {
+    glove::OpenOptions options;
+    options.verify = true;
+    options.progress = progress;
+    options.threads = arguments.convert.threads;
+    options.read = read;
+    return glove::open_model(path, options);
+  });
+  if (!result.ok()) return fail(result.error());
+  if (!arguments.quiet)
+    fmt::print(stderr, "{}: verified, {} words, {} dimensions\n", path, result.value()->words(),
+               result.value()->dims());
+  return kSuccess;
+}
+
+int info(const Arguments& arguments) {
+  const auto result =
+      with_progress(arguments, "reading " + file_name(arguments.input), [&](const auto& progress) {
+        glove::OpenOptions options;
+        options.progress = progress;
+        options.threads = arguments.convert.threads;
+        options.read = arguments.convert.read;
+        return glove::open_model(arguments.input, options);
+      });
+  if (!result.ok()) return fail(result.error());
+  const glove::Model& model = *result.value();
+  int64_t zero_rows = 0;
+  for (const double norm_squared : model.arrays().norms_squared) zero_rows += norm_squared == 0.0 ? 1 : 0;
+  fmt::print("format      {}\n", model.source().format);
+  fmt::print("words       {}\n", model.words());
+  fmt::print("dimensions  {}\n", model.dims());
+  fmt::print("file        {} ({} bytes)\n", glove::format_bytes(model.source().file_bytes),
+             model.source().file_bytes);
+  fmt::print("first word  {}\n", model.vocabulary().word(0));
+  fmt::print("last word   {}\n", model.vocabulary().word(model.words() - 1));
+  fmt::print("zero rows   {}\n", zero_rows);
+  return kSuccess;
+}
+
+void print_report(const Arguments& arguments, const glove::ConvertReport& report, double seconds) {
+  fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n", arguments.output, report.rows,
+             report.dims, glove::format_bytes(report.bytes), seconds, report.format);
+  const auto note = [](int64_t count, const char* text) {
+    if (count > 0) fmt::print(stderr, "  {} {}\n", count, text);
+  };
+  note(report.counts.duplicates, "rows left out: their word was there already");
+  note(report.counts.invalid_utf8, "words are not valid UTF-8; kept as they are");
+  note(report.counts.zero_rows, "vectors are zero; no search finds them");
+  note(report.subset_missing, "words of the list are not in the input");
+}
+
+int convert(Arguments& arguments) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result =
+      with_progress(arguments, "reading " + file_name(arguments.input), [&](const auto& progress) {
+        arguments.convert.progress = progress;
+        return glove::convert(arguments.input, arguments.output, arguments.convert);
+      });
+  if (!result.ok()) return fail(result.error());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!arguments.quiet) print_report(arguments, result.value(), seconds.count());
+  return arguments.verify ? verify(arguments, arguments.output, {}) : kSuccess;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "Makes a model file of a word-embedding file, for sqlite-glove to open without reading it through.",
+      "glove-convert");
+  Arguments arguments;
+  describe_arguments(app, arguments);
+  try {
+    app.parse(argc, argv);
+    if (arguments.output.empty() && !arguments.verify && !arguments.info) throw CLI::RequiredError("OUT");
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kSuccess : kUsage;
+  }
+  if (arguments.info) return info(arguments);
+  if (arguments.output.empty()) return verify(arguments, arguments.input, arguments.convert.read);
+  return convert(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, [](int) { g_interrupted = 1; });
+  std::signal(SIGTERM, [](int) { g_interrupted = 1; });
+  // nohup has it ignored, and so it stays.
+  if (std::signal(SIGHUP, [](int) { g_interrupted = 1; }) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that gets too large is an error of the write
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("glove-convert: out of memory\n", stderr);
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("glove-convert: {}\n", error.what()).c_str(), stderr);
+  }
+  return kFailure;
+}

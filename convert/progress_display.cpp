@@ -1,0 +1,91 @@
+#include "convert/progress_display.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace glove {
+namespace {
+
+using std::chrono::milliseconds;
+
+int terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string format_seconds(double seconds) {
+  const auto whole = static_cast<int64_t>(std::min(seconds, 1e9) + 0.5);
+  return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
+                       : fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+std::string format_bytes(int64_t bytes) {
+  constexpr std::string_view kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 999.5 && unit + 1 < std::size(kUnits); ++unit) value /= 1000;
+  return unit == 0 ? fmt::format("{} B", bytes)
+                   : fmt::format("{:.{}f} {}", value, value < 99.95 ? 1 : 0, kUnits[unit]);
+}
+
+ProgressDisplay::Style ProgressDisplay::style_for_stderr(bool quiet) {
+  if (quiet) return Style::kNone;
+  const char* const terminal = std::getenv("TERM");
+  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return ::isatty(STDERR_FILENO) != 0 && !dumb ? Style::kBar : Style::kLines;
+}
+
+ProgressDisplay::ProgressDisplay(Style style, std::string title)
+    : style_(style), title_(std::move(title)), begin_(Clock::now()) {
+  next_draw_ = begin_ + (style == Style::kBar ? milliseconds(100) : milliseconds(5000));
+}
+
+ProgressDisplay::~ProgressDisplay() {
+  if (drawn_ && style_ == Style::kBar) std::fputs("\r\x1b[K", stderr);
+}
+
+void ProgressDisplay::update(int64_t bytes_done, int64_t bytes_total) {
+  if (style_ == Style::kNone) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_draw_) return;
+  next_draw_ = now + (style_ == Style::kBar ? milliseconds(100) : milliseconds(5000));
+  draw(now, bytes_done, bytes_total);
+}
+
+void ProgressDisplay::draw(Clock::time_point now, int64_t bytes_done, int64_t bytes_total) {
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  const double share = bytes_total > 0
+                           ? std::min(1.0, static_cast<double>(bytes_done) / static_cast<double>(bytes_total))
+                           : 0.0;
+  const double left = share > 0 ? seconds * (1 - share) / share : 0.0;
+  const std::string text = fmt::format(
+      "{:3.0f} %  {} of {}  {}/s  {} left", share * 100, format_bytes(bytes_done), format_bytes(bytes_total),
+      format_bytes(static_cast<int64_t>(static_cast<double>(bytes_done) / seconds)), format_seconds(left));
+  if (style_ == Style::kLines) {
+    std::fputs(fmt::format("{}: {}\n", title_, text).c_str(), stderr);
+    return;
+  }
+  const int room = terminal_width() - static_cast<int>(title_.size() + text.size()) - 7;
+  std::string line = title_ + "  ";
+  if (room >= 10) {
+    const int filled = static_cast<int>(share * room);
+    line += "[" + std::string(static_cast<size_t>(filled), '#') +
+            std::string(static_cast<size_t>(room - filled), ' ') + "]  ";
+  }
+  line += text;
+  line.resize(std::min(line.size(), static_cast<size_t>(terminal_width() - 1)));
+  std::fputs(("\r\x1b[K" + line).c_str(), stderr);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+}  // namespace glove

@@ -1,0 +1,42 @@
+#include "cpu/collector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace glove::cpu {
+
+void Collector::offer(int32_t id, float estimate, float error) {
+  if (std::isinf(error) || std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
+  const float lower = estimate - error;
+  const float upper = estimate + error;
+  if (candidates_.size() >= drop_at_) drop_hopeless_candidates();
+  candidates_.push_back({id, upper});
+  if (std::isnan(lower)) return;  // a damaged file: a candidate, but no evidence
+  if (lower_bounds_.size() < k_) {
+    lower_bounds_.push_back(lower);
+    std::push_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
+  } else if (lower > lower_bounds_.front()) {
+    std::pop_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
+    lower_bounds_.back() = lower;
+    std::push_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
+  } else {
+    return;
+  }
+  if (lower_bounds_.size() == k_ && lower_bounds_.front() > threshold_) {
+    threshold_ = lower_bounds_.front();
+    shared_->raise(threshold_);
+  }
+}
+
+void Collector::offer_rows(int32_t first_id, const float* estimates, const float* errors, int count) {
+  for (int i = 0; i < count; ++i)
+    if (!(estimates[i] + errors[i] < threshold_)) offer(first_id + i, estimates[i], errors[i]);
+}
+
+void Collector::drop_hopeless_candidates() {
+  std::erase_if(candidates_, [this](const Candidate& candidate) { return candidate.upper < threshold_; });
+  drop_at_ = std::max(drop_at_, candidates_.size() * 2);
+}
+
+}  // namespace glove::cpu

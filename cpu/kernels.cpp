@@ -1,0 +1,74 @@
+#include "cpu/kernels.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace glove::cpu {
+namespace {
+
+#if defined(__x86_64__)
+// __builtin_cpu_supports does not know this one in every compiler.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
+bool has_sse4() {
+  return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
+         __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
+         __builtin_cpu_supports("aes");
+}
+
+bool has_avx2() {
+  return has_sse4() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
+         has_f16c();
+}
+
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+
+bool has_avx512vnni() {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+#elif defined(GLOVE_HAS_NEONDOTPROD)
+// The instructions that sum products, and all others of Armv8.2 that a compiler may use beside them.
+bool has_neondotprod() {
+  constexpr unsigned long kNeeded = HWCAP_ASIMDDP | HWCAP_ATOMICS | HWCAP_CRC32 | HWCAP_ASIMDRDM;
+  return (getauxval(AT_HWCAP) & kNeeded) == kNeeded;
+}
+#endif
+
+std::vector<const Kernels*> find_usable() {
+  std::vector<const Kernels*> usable = {&kScalarKernels};
+#if defined(__x86_64__)
+  // Each needs what the attributes of its functions name (kernels_simd.cpp), and the system's leave.
+  __builtin_cpu_init();
+  if (has_sse4()) usable.push_back(&sse4::kKernels);
+  if (has_avx2()) usable.push_back(&avx2::kKernels);
+  if (has_avx512()) usable.push_back(&avx512::kKernels);
+  if (has_avx512vnni()) usable.push_back(&avx512vnni::kKernels);
+#elif defined(__aarch64__)
+  usable.push_back(&neon::kKernels);
+#if defined(GLOVE_HAS_NEONDOTPROD)
+  if (has_neondotprod()) usable.push_back(&neondotprod::kKernels);
+#endif
+#endif
+  return usable;
+}
+
+}  // namespace
+
+std::span<const Kernels* const> usable_kernels() {
+  static const auto& usable =
+      *new std::vector<const Kernels*>(find_usable());  // workers may outlive destructors
+  return usable;
+}
+
+}  // namespace glove::cpu

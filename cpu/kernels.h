@@ -1,0 +1,83 @@
+// The inner loops of the CPU backend, one table of function pointers an instruction set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cpu/collector.h"
+#include "model/quantized_query.h"
+
+namespace glove::cpu {
+
+// What a scan reads of a model: the arrays of model/quantize.h.
+struct ScanRows {
+  const int8_t* codes;     // tiles
+  const float* scales;     // [rows]
+  const float* residuals;  // [rows]
+  int64_t rows;
+  int64_t groups;  // component_groups(dims)
+};
+
+// One way to scan: what its queries look like, and the loop itself.
+struct ScanKernel {
+  // The largest magnitude of a query code that scan() takes.
+  int32_t max_query_code;
+
+  // Multiply-adds that scan() does in a few milliseconds at most, on a slow machine.
+  int64_t chunk_products;
+
+  // The query codes of a batch in the order in which scan() reads them.
+  //   packed  filled; its layout is the kernel's own
+  void (*pack)(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<int8_t>& packed);
+
+  // Scores the rows of tiles [first_tile, last_tile) against every query and offers each row whose upper
+  // bound reaches the query's threshold to that query's collector.
+  //   collectors  [queries.size()], one thread's own
+  void (*scan)(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+               std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors);
+};
+
+struct Kernels {
+  std::string_view name;
+  const ScanKernel* one;   // for one query: bound by memory
+  const ScanKernel* many;  // for a batch: bound by arithmetic
+
+  // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double,
+  // padded with zeros to a multiple of 8.
+  void (*exact_dots)(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
+                     double* dots);
+};
+
+// The tables that this machine can run, slowest first; never empty.
+std::span<const Kernels* const> usable_kernels();
+
+extern const Kernels kScalarKernels;
+#if defined(__x86_64__)
+namespace sse4 {
+extern const Kernels kKernels;
+}
+namespace avx2 {
+extern const Kernels kKernels;
+}
+namespace avx512 {
+extern const Kernels kKernels;
+}
+namespace avx512vnni {
+extern const Kernels kKernels;
+}
+#elif defined(__aarch64__)
+namespace neon {
+extern const Kernels kKernels;
+}
+// Clang gives these instructions only where everything is compiled for them.
+#if defined(__ARM_FEATURE_DOTPROD) || !defined(__clang__)
+#define GLOVE_HAS_NEONDOTPROD 1
+namespace neondotprod {
+extern const Kernels kKernels;
+}
+#endif
+#endif
+
+}  // namespace glove::cpu

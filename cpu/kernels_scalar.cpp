@@ -1,0 +1,62 @@
+// The plain kernels: the same results as every other table, on any machine.
+#include <algorithm>
+
+#include "cpu/kernels.h"
+#include "model/exact_dot.h"
+#include "model/quantize.h"
+
+namespace glove::cpu {
+namespace {
+
+void pack(std::span<const QuantizedQuery>, int64_t, std::vector<int8_t>& packed) {
+  packed.clear();  // scan() reads QuantizedQuery::codes
+}
+
+void sum_tile(const int8_t* tile, const int16_t* codes, int64_t groups, int32_t* sums) {
+  std::fill_n(sums, kTileRows, 0);
+  for (int64_t group = 0; group < groups; ++group)
+    for (int64_t row = 0; row < kTileRows; ++row)
+      for (int64_t part = 0; part < kTileComponents; ++part)
+        sums[row] +=
+            tile[(group * kTileRows + row) * kTileComponents + part] * codes[group * kTileComponents + part];
+}
+
+void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+          std::span<const QuantizedQuery> queries, const int8_t*, Collector* collectors) {
+  int32_t sums[kTileRows];
+  for (int64_t tile = first_tile; tile < last_tile; ++tile)
+    for (size_t q = 0; q < queries.size(); ++q) {
+      const QuantizedQuery& query = queries[q];
+      sum_tile(rows.codes + tile * rows.groups * kTileRows * kTileComponents, query.codes.data(), rows.groups,
+               sums);
+      const int64_t first_row = tile * kTileRows;
+      const int64_t end = std::min(first_row + kTileRows, rows.rows);
+      for (int64_t row = first_row; row < end; ++row) {
+        const float estimate =
+            static_cast<float>(sums[row - first_row]) * query.inverse_scale * rows.scales[row];
+        const float error = rows.residuals[row] * query.error_slope + query.error_offset;
+        if (!(estimate + error < collectors[q].threshold()))
+          collectors[q].offer(static_cast<int32_t>(row), estimate, error);
+      }
+    }
+}
+
+void exact_dots(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
+                double* dots) {
+  for (int64_t i = 0; i < count; ++i) {
+    double p[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    int64_t j = 0;
+    for (; j + 8 <= dims; j += 8)
+      for (int64_t l = 0; l < 8; ++l) p[l] += wide_query[j + l] * static_cast<double>(rows[i][j + l]);
+    for (int64_t l = 0; j < dims; ++j, ++l) p[l] += wide_query[j] * static_cast<double>(rows[i][j]);
+    dots[i] = ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+  }
+}
+
+constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
+
+}  // namespace
+
+const Kernels kScalarKernels = {"scalar", &kScan, &kScan, exact_dots};
+
+}  // namespace glove::cpu

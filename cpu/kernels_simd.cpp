@@ -1,0 +1,78 @@
+// The SIMD kernels of every instruction set, in one object file. Highway is used as headers only: which table
+// runs is decided in kernels.cpp, not by its library.
+#define HWY_IS_DEBUG_BUILD 0  // its checks would need the library
+#if defined(__aarch64__)
+// Of its targets for Arm only NEON, without the cryptographic instructions that its own dispatch asks for.
+#define HWY_COMPILE_ONLY_STATIC
+#define TOOLCHAIN_MISS_SYS_AUXV_H
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE_256 | HWY_SVE2 | HWY_SVE2_128)
+#else
+#define HWY_DISABLED_TARGETS HWY_SSSE3
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "cpu/kernels.h"
+#include "model/quantize.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/kernels_simd.cpp"
+#include <hwy/foreach_target.h>  // includes this file once for each instruction set
+#include <hwy/highway.h>
+
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR
+#define GLOVE_KERNELS_DOT "cpu/dot_pairs-inl.h"
+#define GLOVE_KERNELS_ONE kScan
+#if HWY_TARGET == HWY_SSE4
+#define GLOVE_KERNELS_NAMESPACE sse4
+#define GLOVE_KERNELS_NAME "sse4"
+#elif HWY_TARGET == HWY_AVX2
+#define GLOVE_KERNELS_NAMESPACE avx2
+#define GLOVE_KERNELS_NAME "avx2"
+#else
+#define GLOVE_KERNELS_NAMESPACE avx512
+#define GLOVE_KERNELS_NAME "avx512"
+#endif
+#include "cpu/kernels-inl.h"
+#include "cpu/kernels_undefine-inl.h"
+#endif
+
+// One query waits for memory, and finer query codes leave fewer candidates: in the next two, too, it is
+// scanned with codes of 16 bits.
+
+// Highway 1.0's own target with VNNI asks for an instruction set that not all such processors have.
+#if HWY_TARGET == HWY_AVX3
+#define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR ",avx512vnni"
+#define GLOVE_KERNELS_DOT "cpu/dot_vnni-inl.h"
+#define GLOVE_KERNELS_ONE avx512::kScan
+#define GLOVE_KERNELS_NAMESPACE avx512vnni
+#define GLOVE_KERNELS_NAME "avx512vnni"
+#include "cpu/kernels-inl.h"
+#include "cpu/kernels_undefine-inl.h"
+#endif
+
+#if defined(__aarch64__)
+// What every such processor has.
+#define GLOVE_KERNELS_DOT "cpu/dot_neon-inl.h"
+#define GLOVE_KERNELS_ONE kScan
+#define GLOVE_KERNELS_NAMESPACE neon
+#define GLOVE_KERNELS_NAME "neon"
+#include "cpu/kernels-inl.h"
+#include "cpu/kernels_undefine-inl.h"
+#endif
+
+#if defined(GLOVE_HAS_NEONDOTPROD)
+#if !defined(__ARM_FEATURE_DOTPROD)
+#define GLOVE_KERNELS_ATTRIBUTES "arch=armv8.2-a+dotprod"
+#endif
+#define GLOVE_KERNELS_DOT "cpu/dot_neon_dotprod-inl.h"
+#define GLOVE_KERNELS_ONE neon::kScan
+#define GLOVE_KERNELS_NAMESPACE neondotprod
+#define GLOVE_KERNELS_NAME "neondotprod"
+#include "cpu/kernels-inl.h"
+#include "cpu/kernels_undefine-inl.h"
+#endif

@@ -1,0 +1,148 @@
+#include "model/mapped_file.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+namespace glove {
+namespace {
+
+// What the handler sees of the maps. Lock-free: it runs inside an interrupted load of any thread. A slot is
+// claimed under g_table_mutex, its range published by storing `begin` last and withdrawn by storing 0 first.
+struct GuardedRange {
+  std::atomic<uintptr_t> begin{0};  // 0: free
+  std::atomic<uintptr_t> end{0};
+  std::atomic<bool> failed{false};
+};
+constexpr int kMaxRanges = 1024;
+GuardedRange g_ranges[kMaxRanges];
+std::mutex g_table_mutex;
+struct sigaction g_previous_action;
+
+void call_previous(int number, siginfo_t* info, void* context) {
+  if ((g_previous_action.sa_flags & SA_SIGINFO) != 0) {
+    g_previous_action.sa_sigaction(number, info, context);
+  } else if (g_previous_action.sa_handler != SIG_DFL && g_previous_action.sa_handler != SIG_IGN) {
+    g_previous_action.sa_handler(number);
+  } else {
+    // Back to the default: the access is repeated on return, and ends the process as it would have.
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    ::sigaction(number, &action, nullptr);
+    if (info->si_code <= 0) ::raise(number);  // sent by kill(): nothing would be repeated
+  }
+}
+
+// Replaces the page around an address. The bare system call is safe in a handler, and no sanitizer takes it
+// for a write that races with the other readers of the page.
+bool put_zero_page(uintptr_t address) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  return ::syscall(SYS_mmap, address / page * page, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                   -1, 0L) != -1;
+}
+
+void on_bus_error(int number, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  for (GuardedRange& range : g_ranges) {
+    const uintptr_t begin = range.begin.load(std::memory_order_acquire);
+    if (begin == 0 || info->si_code <= 0 || address < begin ||
+        address >= range.end.load(std::memory_order_relaxed))
+      continue;
+    if (!put_zero_page(address)) break;
+    range.failed.store(true, std::memory_order_release);
+    errno = saved_errno;
+    return;
+  }
+  errno = saved_errno;
+  call_previous(number, info, context);
+}
+
+// Once a process, and again when someone has put the default back. A handler that others install
+// later is left alone: it is theirs to chain to ours.
+void install_handler() {
+  struct sigaction current {};
+  ::sigaction(SIGBUS, nullptr, &current);
+  const bool ours = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == on_bus_error;
+  static bool installed = false;
+  const bool is_default = (current.sa_flags & SA_SIGINFO) == 0 && current.sa_handler == SIG_DFL;
+  if (ours || (installed && !is_default)) return;
+  g_previous_action = current;
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGBUS, &action, nullptr);
+  installed = true;
+}
+
+int guard(const void* address, size_t bytes) {
+  const std::lock_guard lock(g_table_mutex);
+  install_handler();
+  for (int slot = 0; slot < kMaxRanges; ++slot) {
+    GuardedRange& range = g_ranges[slot];
+    if (range.begin.load(std::memory_order_relaxed) != 0) continue;
+    range.failed.store(false, std::memory_order_relaxed);
+    const auto begin = reinterpret_cast<uintptr_t>(address);
+    range.end.store(begin + bytes, std::memory_order_relaxed);
+    range.begin.store(begin, std::memory_order_release);
+    return slot;
+  }
+  return -1;
+}
+
+int64_t modification_time(const struct stat& info) {
+  return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::map(std::string path,
+                                                          std::shared_ptr<const File> file) {
+  struct stat info {};
+  if (::fstat(file->descriptor(), &info) != 0) return system_error("examine", path);
+  std::shared_ptr<MappedFile> mapped(new MappedFile);
+  const auto bytes = static_cast<size_t>(info.st_size);
+  void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file->descriptor(), 0);
+  if (address == MAP_FAILED) return system_error("map", path);
+  mapped->address_ = address;
+  mapped->bytes_ = bytes;
+  mapped->modified_ns_ = modification_time(info);
+  mapped->path_ = std::move(path);
+  mapped->file_ = std::move(file);
+  mapped->slot_ = guard(address, bytes);
+  if (mapped->slot_ < 0)
+    return Error{ErrorCode::kUnavailable, "cannot map '" + mapped->path_ +
+                                              "': " + std::to_string(kMaxRanges) +
+                                              " models are mapped already; unload one"};
+  return std::shared_ptr<const MappedFile>(std::move(mapped));
+}
+
+MappedFile::~MappedFile() {
+  if (slot_ >= 0) g_ranges[slot_].begin.store(0, std::memory_order_release);
+  if (address_ != nullptr) ::munmap(address_, bytes_);
+}
+
+Status MappedFile::health() const {
+  const auto changed = [this](const std::string& what) {
+    return Status(ErrorCode::kIo,
+                  "the model file '" + path_ + "' " + what + " while it was loaded; load it again");
+  };
+  struct stat info {};
+  if (::fstat(file_->descriptor(), &info) != 0) return system_error("examine", path_);
+  if (static_cast<size_t>(info.st_size) != bytes_)
+    return changed("went from " + std::to_string(bytes_) + " to " + std::to_string(info.st_size) + " bytes");
+  if (slot_ >= 0 && g_ranges[slot_].failed.load(std::memory_order_acquire))
+    return changed("could not be read in part");
+  if (modification_time(info) != modified_ns_) return changed("was written to");
+  return {};
+}
+
+}  // namespace glove

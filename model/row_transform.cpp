@@ -1,0 +1,117 @@
+#include "model/row_transform.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "model/exact_dot.h"
+#include "model/limits.h"
+#include "model/quantize.h"
+
+namespace glove {
+namespace {
+
+int64_t row_number(const RowBlock& rows, size_t row) {
+  return rows.row_numbers.empty() ? rows.first_row + static_cast<int64_t>(row) : rows.row_numbers[row];
+}
+
+Error row_error(const std::string& source, const RowBlock& rows, size_t row, const std::string& what) {
+  return {ErrorCode::kCorrupt, source + ": " + std::string(rows.place) + " " +
+                                   std::to_string(row_number(rows, row)) + ": " + what};
+}
+
+std::optional<std::string> fault_of_word(std::string_view word) {
+  if (word.empty()) return "the word is empty";
+  if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
+    return "the word has " + std::to_string(word.size()) + " bytes; the most is " +
+           std::to_string(kMaxWordBytes);
+  return std::nullopt;
+}
+
+std::string fault_of_vector(const float* x, int64_t dims) {
+  const float* const fault = std::find_if(x, x + dims, [](float value) { return !std::isfinite(value); });
+  return "component " + std::to_string(fault - x + 1) + " is " + (std::isnan(*fault) ? "NaN" : "infinite");
+}
+
+// Puts the words one after another, where whoever takes the rows finds them without walking through the file.
+void gather_words(bool lower, RowBlock& rows, Buffer<char>& bytes) {
+  size_t total = 0;
+  for (const std::string_view word : rows.words) total += word.size();
+  bytes.resize(total);
+  char* at = bytes.data();
+  for (std::string_view& word : rows.words) {
+    std::copy(word.begin(), word.end(), at);
+    word = {at, word.size()};
+    at += word.size();
+  }
+  if (!lower) return;
+  for (char& c : bytes)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+}
+
+void keep_subset(const WordSet& subset, int64_t dims, RowBlock& rows) {
+  const auto width = static_cast<size_t>(dims);
+  if (rows.row_numbers.empty())
+    for (size_t i = 0; i < rows.words.size(); ++i)
+      rows.row_numbers.push_back(rows.first_row + static_cast<int64_t>(i));
+  size_t kept = 0;
+  for (size_t i = 0; i < rows.words.size(); ++i) {
+    if (!subset.contains(rows.words[i])) continue;
+    rows.words[kept] = rows.words[i];
+    rows.row_numbers[kept] = rows.row_numbers[i];
+    std::copy_n(rows.vectors.data() + i * width, width, rows.vectors.data() + kept * width);
+    ++kept;
+  }
+  rows.words.resize(kept);
+  rows.row_numbers.resize(kept);
+  rows.vectors.resize(kept * width);
+}
+
+void normalize_row(float* x, int64_t dims, double norm_squared) {
+  if (!(norm_squared > 0.0)) return;
+  const double norm = std::sqrt(norm_squared);
+  for (int64_t j = 0; j < dims; ++j) x[j] = static_cast<float>(static_cast<double>(x[j]) / norm);
+}
+
+}  // namespace
+
+int64_t padded_dims(int64_t dims) {
+  return component_groups(dims) * kTileComponents;
+}
+
+Status transform_and_derive(const std::string& source, const RowTransform& transform, int64_t dims,
+                            RowBlock& rows, DerivedRows& derived) {
+  gather_words(transform.lower, rows, derived.word_bytes);
+  if (transform.subset != nullptr) keep_subset(*transform.subset, dims, rows);
+  const size_t count = rows.words.size();
+  const auto code_width = static_cast<size_t>(padded_dims(dims));
+  derived.word_hashes.resize(count);
+  derived.norms_squared.resize(count);
+  derived.scales.resize(count);
+  derived.residuals.resize(count);
+  derived.codes.resize(count * code_width);
+  for (size_t row = 0; row < count; ++row) {
+    float* const x = rows.vectors.data() + row * static_cast<size_t>(dims);
+    double norm_squared = exact_dot(x, x, dims);
+    auto fault = fault_of_word(rows.words[row]);
+    // Products of finite floats cannot overflow a double.
+    if (!fault && !std::isfinite(norm_squared)) fault = fault_of_vector(x, dims);
+    if (fault) {
+      Status error = row_error(source, rows, row, *fault);
+      rows.words.resize(row);
+      return error;
+    }
+    if (transform.normalize) {
+      normalize_row(x, dims, norm_squared);
+      norm_squared = exact_dot(x, x, dims);
+    }
+    derived.word_hashes[row] = WordSet::hash(rows.words[row]);
+    derived.norms_squared[row] = norm_squared;
+    int8_t* const codes = derived.codes.data() + row * code_width;
+    std::fill(codes + code_width - kTileComponents, codes + code_width, int8_t{0});
+    quantize_row(x, norm_squared, dims, codes, kTileComponents, derived.scales[row], derived.residuals[row]);
+  }
+  return {};
+}
+
+}  // namespace glove

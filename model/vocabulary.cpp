@@ -1,0 +1,45 @@
+#include "model/vocabulary.h"
+
+#include <algorithm>
+#include <string>
+
+namespace glove {
+
+int32_t Vocabulary::sorted_id(int64_t position) const {
+  if (position < 0 || position >= size()) return -1;
+  const int32_t id = sorted_ids_[static_cast<size_t>(position)];
+  return id >= 0 && id < size() ? id : -1;
+}
+
+int64_t Vocabulary::lower_bound(std::string_view target) const {
+  int64_t low = 0;
+  int64_t high = size();
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    // std::string_view compares as unsigned bytes (char_traits<char>), which is memcmp's order.
+    if (word(sorted_id(middle)) < target) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+std::optional<int32_t> Vocabulary::find_exact(std::string_view target) const {
+  const int32_t id = sorted_id(lower_bound(target));
+  if (id < 0 || word(id) != target) return std::nullopt;
+  return id;
+}
+
+std::optional<int32_t> Vocabulary::find(std::string_view target) const {
+  if (const auto id = find_exact(target)) return id;
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  if (std::none_of(target.begin(), target.end(), is_upper)) return std::nullopt;
+  std::string lower(target);
+  for (char& c : lower)
+    if (is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
+  return find_exact(lower);
+}
+
+}  // namespace glove
