@@ -41,8 +41,8 @@ def batch_against_single(extension, model, count):
     for db in (batch, single):
         db.execute("CREATE TEMP TABLE asked(tag TEXT)")
         db.executemany("INSERT INTO asked VALUES(?)", asked)
-    sql = ("SELECT near, word, similarity, rank FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND k = 10 "
-           "ORDER BY near, rank")
+    sql = ("SELECT word, neighbor, similarity, rank FROM glove_nn WHERE word IN (SELECT tag FROM asked) AND k = 10 "
+           "ORDER BY word, rank")
     rounds = [(timed(lambda: batch.execute(sql).fetchall()), timed(lambda: single.execute(sql).fetchall()))
               for _ in range(3)]
     together = statistics.median(a[0] for a, _ in rounds)
@@ -61,7 +61,7 @@ def interrupt(db):
         timer = threading.Timer(0.3, lambda: (stopped.append(time.perf_counter()), db.interrupt()))
         timer.start()
         try:
-            db.execute("SELECT count(*) FROM glove_nn WHERE near IN (SELECT word FROM glove_words LIMIT 20000) AND k = 100"
+            db.execute("SELECT count(*) FROM glove_nn WHERE word IN (SELECT word FROM glove_words LIMIT 20000) AND k = 100"
                        ).fetchall()
             timer.cancel()
         except sqlite3.OperationalError:
@@ -72,10 +72,10 @@ def interrupt(db):
 
 def one_search(db):
     words = [row[0] for row in db.execute("SELECT word FROM glove_words LIMIT 300")]
-    times = [timed(lambda w=w: db.execute("SELECT word, similarity FROM glove_nn(?, NULL, 10)", [w]).fetchall())[0]
+    times = [timed(lambda w=w: db.execute("SELECT neighbor, similarity FROM glove_nn(?, NULL, 10)", [w]).fetchall())[0]
              for w in words]
     inside = [row[0] / 1000 for row in db.execute("SELECT total_us FROM glove_stats LIMIT 200")]
-    again = [timed(lambda w=w: db.execute("SELECT word, similarity FROM glove_nn(?, NULL, 10)", [w]).fetchall())[0]
+    again = [timed(lambda w=w: db.execute("SELECT neighbor, similarity FROM glove_nn(?, NULL, 10)", [w]).fetchall())[0]
              for w in words]
     print(f"one search, k = 10: {statistics.median(times):.3f} ms from Python, of which {statistics.median(inside):.3f} ms "
           f"in the engine; from the cache {statistics.median(again):.3f} ms")

@@ -12,11 +12,11 @@ UPDATE question SET expr = printf('"%s" - "%s" + "%s"', b, a, c);
 
 -- All questions go to the model as one batch. A question with a word that the model lacks has no answer.
 WITH answer AS MATERIALIZED (
-  SELECT expr, word FROM glove_nn WHERE expr IN (SELECT expr FROM question) AND k = 1
+  SELECT expr, neighbor FROM glove_nn WHERE expr IN (SELECT expr FROM question) AND k = 1
 )
-SELECT category, count(*) AS questions, sum(word IS d) AS correct, round(100.0 * sum(word IS d) / count(*), 2) AS percent
+SELECT category, count(*) AS questions, sum(neighbor IS d) AS correct, round(100.0 * sum(neighbor IS d) / count(*), 2) AS percent
   FROM question LEFT JOIN answer USING (expr)
  GROUP BY category
  UNION ALL
-SELECT 'all', count(*), sum(word IS d), round(100.0 * sum(word IS d) / count(*), 2)
+SELECT 'all', count(*), sum(neighbor IS d), round(100.0 * sum(neighbor IS d) / count(*), 2)
   FROM question LEFT JOIN answer USING (expr);

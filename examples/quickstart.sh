@@ -18,7 +18,7 @@ To go on by hand, start sqlite3 in $(pwd) and type:
 
   .load ./build/release/glove
   SELECT glove_load('$model');
-  SELECT word, similarity FROM glove_nn('piano', NULL, 10);
+  SELECT neighbor, similarity FROM glove_nn('piano', NULL, 10);
 
 All 341,479 words: ./examples/full-model.sh
 END

@@ -7,12 +7,12 @@ SELECT glove_load('build/glove-6b-100d-20k.safetensors', 'glove') AS model;
 SELECT name, words, dims, backend FROM glove_models;
 
 .print
-.print 'The neighbours of a word: glove_nn(near, expr, k)'
-SELECT rank, word, round(similarity, 4) AS similarity FROM glove_nn('piano', NULL, 5);
+.print 'The neighbours of a word: glove_nn(word, expr, k)'
+SELECT rank, neighbor, round(similarity, 4) AS similarity FROM glove_nn('piano', NULL, 5);
 
 .print
 .print 'Words add and subtract: king - man + woman'
-SELECT rank, word, round(similarity, 4) AS similarity FROM glove_nn WHERE expr = 'king - man + woman' AND k = 5;
+SELECT rank, neighbor, round(similarity, 4) AS similarity FROM glove_nn WHERE expr = 'king - man + woman' AND k = 5;
 
 .print
 .print Two words compared:
@@ -24,12 +24,12 @@ CREATE TABLE article(id INTEGER PRIMARY KEY, title TEXT, tag TEXT);
 INSERT INTO article(title, tag) VALUES
   ('Sonatas for beginners', 'piano'), ('How the loaf got its crust', 'bread'),
   ('The long road to Mars', 'rocket'), ('A fugue a day', 'violin');
-SELECT a.title, a.tag, group_concat(n.word, ', ') AS neighbours
-  FROM article a JOIN glove_nn n ON n.near = a.tag AND n.k = 4
+SELECT a.title, a.tag, group_concat(n.neighbor, ', ') AS neighbours
+  FROM article a JOIN glove_nn n ON n.word = a.tag AND n.k = 4
  GROUP BY a.id;
 
 .print
-.print Which articles are near to music, best first:
+.print Which articles are nearest to music, best first:
 SELECT a.title, round(n.similarity, 4) AS similarity
-  FROM glove_nn('music') n JOIN article a ON a.tag = n.word
+  FROM glove_nn('music') n JOIN article a ON a.tag = n.neighbor
  ORDER BY n.rank LIMIT 3;

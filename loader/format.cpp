@@ -50,7 +50,7 @@ Status check_options(const std::string& path, const Format& format, const ReadOp
                                                   "; leave it out (it is for " + takers + ")"};
   };
   if (!options.words_path.empty() && !format.takes_words)
-    return useless("word list (--vocabulary of glove-convert, \"words\" of glove_load)",
+    return useless("word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load)",
                    format_names([](const Format& other) { return other.takes_words; }));
   if (!options.tensor.empty() && !format.takes_tensor)
     return useless("tensor (--tensor of glove-convert, \"tensor\" of glove_load)",

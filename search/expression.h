@@ -31,7 +31,7 @@ Result<std::vector<Term>> parse_expression(std::string_view text);
 // The text as messages show it: in quotes, and only its beginning if it is long.
 std::string quote_expression(std::string_view text);
 
-// True when the first token of the text is '+' or '-' (so it may follow a `near`).
+// True when the first token of the text is '+' or '-' (so it may follow a `word`).
 bool starts_with_operator(std::string_view text);
 
 }  // namespace glove

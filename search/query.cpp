@@ -51,7 +51,7 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
 
 }  // namespace
 
-MaybeQuery query_near_word(const Model& model, std::string_view word) {
+MaybeQuery query_for_word(const Model& model, std::string_view word) {
   ScopedFloatEnvironment float_environment;
   const std::optional<int32_t> id = model.vocabulary().find(word);
   if (!id) return std::nullopt;
@@ -59,7 +59,7 @@ MaybeQuery query_near_word(const Model& model, std::string_view word) {
   return make_query(std::vector<float>(row, row + model.dims()), {*id});
 }
 
-Result<MaybeQuery> query_near_vector(const Model& model, std::span<const std::byte> blob) {
+Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byte> blob) {
   ScopedFloatEnvironment float_environment;
   const size_t dims = static_cast<size_t>(model.dims());
   if (blob.size() != dims * sizeof(float))
@@ -77,21 +77,21 @@ Result<MaybeQuery> query_near_vector(const Model& model, std::span<const std::by
   return make_query(std::move(vector), {});
 }
 
-Result<MaybeQuery> query_expression(const Model& model, std::string_view expression) {
+Result<MaybeQuery> query_for_expression(const Model& model, std::string_view expression) {
   ScopedFloatEnvironment float_environment;
   GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
   return query_from_terms(model, terms, expression);
 }
 
-Result<MaybeQuery> query_near_expression(const Model& model, std::string_view near,
-                                         std::string_view expression) {
+Result<MaybeQuery> query_for_word_and_expression(const Model& model, std::string_view word,
+                                                 std::string_view expression) {
   ScopedFloatEnvironment float_environment;
   GLOVE_ASSIGN_OR_RETURN(std::vector<Term> terms, parse_expression(expression));
   if (!starts_with_operator(expression))
     return Error{ErrorCode::kInvalidArgument,
                  "expression " + quote_expression(expression) +
-                     " must start with '+' or '-' when near is given too; or leave near out"};
-  terms.insert(terms.begin(), Term{1.0, std::string(near)});
+                     " must start with '+' or '-' when word is given too; or leave word out"};
+  terms.insert(terms.begin(), Term{1.0, std::string(word)});
   return query_from_terms(model, terms, expression);
 }
 

@@ -23,18 +23,18 @@ struct Query {
 // nullopt = the query has no rows: an unknown word, or a zero vector.
 using MaybeQuery = std::optional<Query>;
 
-// near = 'word': one literal word, never parsed; its raw row.
-MaybeQuery query_near_word(const Model& model, std::string_view word);
+// word = 'king': one literal word, never parsed; its raw row.
+MaybeQuery query_for_word(const Model& model, std::string_view word);
 
-// near = x'...': a little-endian float32 vector of the model's dimensions. An error names a
+// expr = x'...': a little-endian float32 vector of the model's dimensions. An error names a
 // wrong length, or the first component that is NaN or infinite.
-Result<MaybeQuery> query_near_vector(const Model& model, std::span<const std::byte> blob);
+Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byte> blob);
 
-// expr: a vector expression (search/expression.h), or, when `near` is given, near's raw word as
-// the first operand's unit vector followed by an expression that starts with an operator:
-// near 'king' with expr '- man + woman' is the expression "king" - man + woman.
-Result<MaybeQuery> query_expression(const Model& model, std::string_view expression);
-Result<MaybeQuery> query_near_expression(const Model& model, std::string_view near,
-                                         std::string_view expression);
+// expr: a vector expression (search/expression.h), or, when `word` is given too, that literal word as the
+// first operand, followed by an expression that starts with an operator: word 'king' with expr
+// '- man + woman' is the expression "king" - man + woman.
+Result<MaybeQuery> query_for_expression(const Model& model, std::string_view expression);
+Result<MaybeQuery> query_for_word_and_expression(const Model& model, std::string_view word,
+                                                 std::string_view expression);
 
 }  // namespace glove

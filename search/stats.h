@@ -14,7 +14,7 @@ struct SearchReport {
   std::string model;    // the name by which the caller knows it
   std::string backend;  // the one that answered
   std::string device;
-  std::string kind;  // "near", "expr", "vector", "batch", "all", "words", ...
+  std::string kind;  // "word", "expr", "vector", "batch", "all", "words", ...
   int64_t queries = 0;
   int64_t k = 0;
   ScanCost cost;

@@ -2,7 +2,7 @@
 // searches its own embeddings. Gives the name.
 //
 //   SELECT glove_load_table('tags', 'SELECT tag, embedding FROM tags');   -- tags
-//   SELECT n.word FROM glove_nn('sqlite') n WHERE n.model = 'tags' AND n.k = 5;
+//   SELECT n.neighbor FROM glove_nn('sqlite') n WHERE n.model = 'tags' AND n.k = 5;
 //
 // The first column is the word, TEXT; the second its vector, a BLOB of little-endian float32 or a JSON
 // array of numbers. The SELECT runs once, in the transaction of the caller; the model is a copy and

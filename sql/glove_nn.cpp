@@ -1,12 +1,12 @@
 // glove_nn: the words of a model, ranked by their cosine with a query.
 //
-//   CREATE TABLE glove_nn(word TEXT, similarity REAL, rank INTEGER,
-//                         near TEXT HIDDEN, expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN,
+//   CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER,
+//                         word TEXT HIDDEN, expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN,
 //                         backend TEXT HIDDEN);
 //
-//   SELECT word, similarity FROM glove_nn('frog', NULL, 2);      frogs | 0.786..., toad | 0.766...
-//   SELECT word FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1;           queen
-//   SELECT i.id, n.word FROM items i JOIN glove_nn n ON n.near = i.tag AND n.k = 5;
+//   SELECT neighbor, similarity FROM glove_nn('frog', NULL, 2);  frogs | 0.786..., toad | 0.766...
+//   SELECT neighbor FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1;       queen
+//   SELECT i.id, n.neighbor FROM items i JOIN glove_nn n ON n.word = i.tag AND n.k = 5;
 //
 // The hidden columns are inputs: given by argument, =, IS or IN. Everything else is a condition on
 // rows; what is known of it saves work and never changes a row (glove_nn_plan.h). The parts: the planner
@@ -26,10 +26,10 @@
 namespace glove::sql {
 namespace {
 
-// Declared types, so that SQLite hands near = 5 and near IN ('05') over as the text they are.
+// Declared types, so that SQLite hands word = 5 and word IN ('05') over as the text they are.
 constexpr const char* kDeclaration =
-    "CREATE TABLE glove_nn(word TEXT, similarity REAL, rank INTEGER, near TEXT HIDDEN, expr TEXT HIDDEN, "
-    "k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
+    "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
+    "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
 
 struct Table : sqlite3_vtab {
   Table(sqlite3* database, nn::Pushdowns enabled) : sqlite3_vtab{}, db(database), pushdowns(enabled) {}
@@ -156,18 +156,18 @@ int eof(sqlite3_vtab_cursor* base) {
   return as_cursor(base)->at_end;
 }
 
-void return_query_value(sqlite3_context* context, const nn::QueryValue& value) {
-  if (value.blob) {
-    sqlite3_result_blob64(context, value.bytes.data(), value.bytes.size(), SQLITE_TRANSIENT);
+void return_expr(sqlite3_context* context, const nn::ExprValue& expr) {
+  if (expr.blob) {
+    sqlite3_result_blob64(context, expr.bytes.data(), expr.bytes.size(), SQLITE_TRANSIENT);
   } else {
-    return_text(context, value.bytes);
+    return_text(context, expr.bytes);
   }
 }
 
 // An input reads as it was given. REQUIRES: inputs.has(column).
 void return_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
-  if (column == nn::kNear) return_query_value(context, inputs.near);
-  if (column == nn::kExpr) return_query_value(context, inputs.expr);
+  if (column == nn::kWord) return_text(context, inputs.word);
+  if (column == nn::kExpr) return_expr(context, inputs.expr);
   if (column == nn::kK) sqlite3_result_int64(context, inputs.k);
   if (column == nn::kModel) return_text(context, inputs.model);
   if (column == nn::kBackend) return_text(context, inputs.backend);
@@ -193,7 +193,7 @@ Error missing_input(const nn::Inputs& inputs, int column) {
 
 // What a row has at hand costs a join nothing but this: no guard, since nothing here can fail on our side.
 bool return_at_once(sqlite3_context* context, const nn::Search& search, int index) {
-  if (index == nn::kWord) {
+  if (index == nn::kNeighbor) {
     return_text(context, search.model().vocabulary().word(search.neighbor().id));
   } else if (index == nn::kSimilarity) {
     sqlite3_result_double(context, search.neighbor().similarity);

@@ -23,10 +23,17 @@ std::string shown(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_TEXT ? "'" + text + "'" : text;
 }
 
-Result<QueryValue> read_query_value(sqlite3_value* value) {
-  if (!is_blob(value)) return QueryValue{false, std::string(text_of(value))};
+Result<std::string> read_word(sqlite3_value* value) {
+  if (is_blob(value))
+    return invalid(
+        "word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10");
+  return std::string(text_of(value));
+}
+
+Result<ExprValue> read_expr(sqlite3_value* value) {
+  if (!is_blob(value)) return ExprValue{false, std::string(text_of(value))};
   const auto bytes = blob_of(value);
-  return QueryValue{true, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  return ExprValue{true, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
 }
 
 std::optional<int64_t> integral(double number) {
@@ -107,6 +114,19 @@ void make_set(std::vector<T>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
+// Why word and expr cannot be combined, where expr does not start with an operator.
+Error two_queries(const ExprValue& expr, bool has_k) {
+  if (expr.blob)
+    return invalid(
+        "word and expr are both given, but expr is a BLOB, which is a query of its own; leave word out: "
+        "WHERE expr = ? AND k = 10");
+  if (!has_k && integral(expr.bytes))
+    return invalid("the second argument, expr, is the number " + expr.bytes +
+                   ", but k is the third argument; write glove_nn('king', NULL, " + expr.bytes + ")");
+  return invalid("word and expr are both given, but expr " + quote_expression(expr.bytes) +
+                 " does not start with an operator; write glove_nn('king', '- man + woman')");
+}
+
 // FNV-1a, 32 bits: short inputs, and the same on every machine.
 class Fingerprint {
  public:
@@ -134,7 +154,7 @@ class RequestReader {
       return {};
     }
     if (argument.column >= kFirstInput) return read_input(argument, value);
-    if (argument.column == kWord) return read_word(argument, value);
+    if (argument.column == kNeighbor) return read_neighbor(argument, value);
     read_bound(argument, value);
     return {};
   }
@@ -166,12 +186,12 @@ class RequestReader {
     given = !whole && is_null(value) ? Given::kNull : Given::kValue;
     if (given == Given::kNull) return {};
     switch (argument.column) {
-      case kNear:
+      case kWord:
         request_.batch_ = request_.batch_ || whole;
-        return read_values(argument, value, request_.nears_, read_query_value);
+        return read_values(argument, value, request_.words_, read_word);
       case kExpr:
         request_.batch_ = request_.batch_ || whole;
-        return read_values(argument, value, request_.exprs_, read_query_value);
+        return read_values(argument, value, request_.exprs_, read_expr);
       case kK:
         return read_values(argument, value, ks_, read_k);
       case kModel:
@@ -195,9 +215,9 @@ class RequestReader {
     return {};
   }
 
-  // Restricts the words to those of this condition, if it compares bytes: every value is text that SQLite
+  // Restricts the neighbors to those of this condition, if it compares bytes: every value is text that SQLite
   // cannot take for a number.
-  Status read_word(const Argument& argument, sqlite3_value* value) {
+  Status read_neighbor(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kEqual && is_null(value)) {
       request_.bounds_.nothing = true;
       return {};
@@ -212,13 +232,13 @@ class RequestReader {
     }));
     if (!bytes) return {};
     make_set(words);
-    if (request_.words_) {
+    if (request_.neighbors_) {
       std::vector<std::string> both;
-      std::set_intersection(words.begin(), words.end(), request_.words_->begin(), request_.words_->end(),
-                            std::back_inserter(both));
+      std::set_intersection(words.begin(), words.end(), request_.neighbors_->begin(),
+                            request_.neighbors_->end(), std::back_inserter(both));
       words = std::move(both);
     }
-    request_.words_ = std::move(words);
+    request_.neighbors_ = std::move(words);
     return {};
   }
 
@@ -269,10 +289,9 @@ class RequestReader {
 uint32_t Inputs::fingerprint() const {
   Fingerprint fingerprint;
   for (const Given state : given) fingerprint.add_byte(static_cast<uint8_t>(state));
-  for (const QueryValue* value : {&near, &expr}) {
-    fingerprint.add_byte(value->blob);
-    fingerprint.add(value->bytes);
-  }
+  fingerprint.add(word);
+  fingerprint.add_byte(expr.blob);
+  fingerprint.add(expr.bytes);
   fingerprint.add(std::to_string(k));
   fingerprint.add(model);
   fingerprint.add(backend);
@@ -280,24 +299,18 @@ uint32_t Inputs::fingerprint() const {
 }
 
 Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
-  if (state(kNear) == Given::kNull) return MaybeQuery();
-  if (has(kExpr) && expr.blob)
-    return invalid("expr is a BLOB where the text of an expression belongs; a vector is given as near");
-  if (!has(kNear)) {
-    if (!has(kExpr)) return invalid("both near and expr are NULL or absent; give one of them");
-    return query_expression(model_to_ask, expr.bytes);
+  const bool stands_alone = expr.blob || !starts_with_operator(expr.bytes);
+  if (has(kWord)) {
+    if (!has(kExpr)) return query_for_word(model_to_ask, word);
+    if (stands_alone) return two_queries(expr, has(kK));
+    return query_for_word_and_expression(model_to_ask, word, expr.bytes);
   }
-  if (has(kExpr)) {
-    if (!starts_with_operator(expr.bytes))
-      return invalid(
-          "near and expr are both given, and expr " + quote_expression(expr.bytes) +
-          " does not go on from near with + or -; write glove_nn('king', '- man + woman'), or leave "
-          "near out: WHERE expr = '...'");
-    if (near.blob) return invalid("near is a BLOB, which no expression can go on from; use glove_vec(expr)");
-    return query_near_expression(model_to_ask, near.bytes, expr.bytes);
-  }
-  if (!near.blob) return query_near_word(model_to_ask, near.bytes);
-  return query_near_vector(model_to_ask, std::as_bytes(std::span(near.bytes)));
+  if (state(kWord) == Given::kNull && (!has(kExpr) || !stands_alone)) return MaybeQuery();
+  if (!has(kExpr))
+    return invalid(
+        "expr is NULL, which means not given, and there is no word; write WHERE word = 'king' AND k = 10");
+  if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
+  return query_for_expression(model_to_ask, expr.bytes);
 }
 
 Inputs Request::inputs_of(size_t setting) const {
@@ -311,7 +324,7 @@ Inputs Request::inputs_of(size_t setting) const {
 }
 
 void Request::set_query(size_t query, Inputs& inputs) const {
-  inputs.near = nears_[query / exprs_.size()];
+  inputs.word = words_[query / exprs_.size()];
   inputs.expr = exprs_[query % exprs_.size()];
 }
 

@@ -16,27 +16,27 @@
 
 namespace glove::sql::nn {
 
-// A value of near (text, or a BLOB with a vector) or of expr (text), as it was given; a number
-// gives its text.
-struct QueryValue {
+// A value of expr as it was given: the text of an expression, or a BLOB with a vector. A number gives its
+// text.
+struct ExprValue {
   bool blob = false;
   std::string bytes;
   // The order of a batch: SQLite's order of the column, text before BLOBs.
-  auto operator<=>(const QueryValue&) const = default;
+  auto operator<=>(const ExprValue&) const = default;
 };
 
 // How an input stands in a scan.
 enum class Given : uint8_t {
   kNo,    // no condition
-  kNull,  // a NULL: as if there were no condition; but for near, where it means no rows
+  kNull,  // a NULL: as if there were no condition, but a NULL word has no rows of its own
   kValue,
 };
 
 // The inputs of one search. What is not given, NULL included, must not be read: it has no value.
 struct Inputs {
   std::array<Given, kInputs> given{};
-  QueryValue near;
-  QueryValue expr;
+  std::string word;
+  ExprValue expr;
   int64_t k = 0;
   std::string model;
   std::string backend;
@@ -70,20 +70,20 @@ class Request {
 
   // The combinations of model, backend and k, in kBatchOrder.
   size_t setting_count() const { return settings_.size(); }
-  // Of each, the combinations of near and expr, in kBatchOrder.
-  size_t query_count() const { return nears_.size() * exprs_.size(); }
+  // Of each, the combinations of word and expr, in kBatchOrder.
+  size_t query_count() const { return words_.size() * exprs_.size(); }
   // The same for all queries of all settings when it is false.
   bool is_batch() const { return batch_; }
 
   // The inputs of a setting, with its first query.
   // REQUIRES: setting < setting_count(), query_count() > 0.
   Inputs inputs_of(size_t setting) const;
-  // Replaces near and expr. REQUIRES: query < query_count().
+  // Replaces word and expr. REQUIRES: query < query_count().
   void set_query(size_t query, Inputs& inputs) const;
 
   const Bounds& bounds() const { return bounds_; }
-  // The only words to give, each by its exact bytes, ascending; nullopt: all.
-  const std::optional<std::vector<std::string>>& words() const { return words_; }
+  // The only neighbors to return, each by its exact bytes, ascending; nullopt: all.
+  const std::optional<std::vector<std::string>>& neighbors() const { return neighbors_; }
   int64_t wanted() const { return wanted_; }  // LIMIT + OFFSET, or 0
   bool reads_rank() const { return reads_rank_; }
 
@@ -97,11 +97,11 @@ class Request {
 
   std::array<Given, kInputs> given_{};
   std::vector<Setting> settings_;
-  std::vector<QueryValue> nears_ = std::vector<QueryValue>(1);
-  std::vector<QueryValue> exprs_ = std::vector<QueryValue>(1);
-  bool batch_ = false;  // near or expr came as a batch
+  std::vector<std::string> words_ = std::vector<std::string>(1);
+  std::vector<ExprValue> exprs_ = std::vector<ExprValue>(1);
+  bool batch_ = false;  // word or expr came as a batch
   Bounds bounds_;
-  std::optional<std::vector<std::string>> words_;
+  std::optional<std::vector<std::string>> neighbors_;
   int64_t wanted_ = 0;
   bool reads_rank_ = false;
 };

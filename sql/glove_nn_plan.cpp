@@ -4,14 +4,20 @@
 
 namespace glove::sql::nn {
 
-const std::array<const char*, kColumns> kColumnNames = {"word", "similarity", "rank",  "near",
-                                                        "expr", "k",          "model", "backend"};
+const std::array<const char*, kColumns> kColumnNames = {"neighbor", "similarity", "rank",  "word",
+                                                        "expr",     "k",          "model", "backend"};
 
 namespace {
 
 constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {
-    {"word_equal", kWordEqual}, {"word_in", kWordIn}, {"rank", kRankRange}, {"similarity", kSimilarityRange},
-    {"limit", kLimitHint},      {"order", kOrder},    {"batch", kBatch},    {"cache", kCache},
+    {"neighbor_equal", kNeighborEqual},
+    {"neighbor_in", kNeighborIn},
+    {"rank", kRankRange},
+    {"similarity", kSimilarityRange},
+    {"limit", kLimitHint},
+    {"order", kOrder},
+    {"batch", kBatch},
+    {"cache", kCache},
 };
 
 constexpr std::pair<Relation, std::string_view> kRelationMarks[] = {
@@ -65,9 +71,10 @@ Result<Pushdowns> read_pushdowns(const char* disabled) {
       known = true;
     }
     if (!known)
-      return Error{ErrorCode::kInvalidArgument,
-                   "GLOVE_NN_DISABLE names no pushdown with '" + std::string(name) +
-                       "'; there are word_equal, word_in, rank, similarity, limit, order, batch and cache"};
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "GLOVE_NN_DISABLE names no pushdown with '" + std::string(name) +
+              "'; there are neighbor_equal, neighbor_in, rank, similarity, limit, order, batch and cache"};
   }
   return pushdowns;
 }

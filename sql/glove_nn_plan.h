@@ -12,20 +12,20 @@
 
 namespace glove::sql::nn {
 
-// In declared order; from kNear on they are inputs.
-enum Column { kWord, kSimilarity, kRank, kNear, kExpr, kK, kModel, kBackend, kColumns };
-constexpr int kFirstInput = kNear;
+// In declared order; from kWord on they are inputs.
+enum Column { kNeighbor, kSimilarity, kRank, kWord, kExpr, kK, kModel, kBackend, kColumns };
+constexpr int kFirstInput = kWord;
 constexpr int kInputs = kColumns - kFirstInput;
 // Where several inputs are batches, every combination is asked for, in this order: the last runs fastest.
-constexpr std::array<int, kInputs> kBatchOrder = {kModel, kBackend, kK, kNear, kExpr};
+constexpr std::array<int, kInputs> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
 extern const std::array<const char*, kColumns> kColumnNames;
 
 // Conditions that may be turned into less work. Each can be switched off by its name in the environment
 // variable GLOVE_NN_DISABLE (a list with commas), which is read when a connection first uses the table:
 // the rows must not change. For the tests.
 enum Pushdown : uint32_t {
-  kWordEqual = 1 << 0,        // word_equal:  word = ?
-  kWordIn = 1 << 1,           // word_in:     word IN (...)
+  kNeighborEqual = 1 << 0,    // neighbor_equal:  neighbor = ?
+  kNeighborIn = 1 << 1,       // neighbor_in:     neighbor IN (...)
   kRankRange = 1 << 2,        // rank:        rank <, <=, =, >=, > ?
   kSimilarityRange = 1 << 3,  // similarity:  similarity <, <=, =, >=, > ?
   kLimitHint = 1 << 4,        // limit:       LIMIT and OFFSET size the first piece
@@ -52,20 +52,20 @@ struct Argument {
 };
 
 // A plan as it travels from xBestIndex to xFilter. EXPLAIN QUERY PLAN shows both numbers:
-// "SCAN n VIRTUAL TABLE INDEX 0:near= k= rank<=".
+// "SCAN n VIRTUAL TABLE INDEX 0:word= k= rank<=".
 //
 //   idxNum  idxStr
 //   0       one token an argument, in order, with a space between (table below)
 //   2       the same, and the statement reads rank
 //   1       the text of an error, and no arguments: a plan that cannot be carried out
 //
-//   token                                        the argument
-//   near= expr= k= model= backend= word=         the value the column equals
-//   near[] expr[] k[] model[] backend[] word[]   all values of an IN, in one xFilter
-//   rank= rank<= rank>= similarity= <= >=        a bound (a strict one too: SQLite checks again)
-//   limit offset                                 a hint for the size of the first piece
+//   token                                            the argument
+//   word= expr= k= model= backend= neighbor=         the value the column equals
+//   word[] expr[] k[] model[] backend[] neighbor[]   all values of an IN, in one xFilter
+//   rank= rank<= rank>= similarity= <= >=            a bound (a strict one too: SQLite checks again)
+//   limit offset                                     a hint for the size of the first piece
 //
-// A column stands at most once among the inputs, any number of times among word, rank and similarity.
+// A column stands at most once among the inputs, any number of times among neighbor, rank and similarity.
 struct Plan {
   static constexpr int kError = 1;
   static constexpr int kReadsRank = 2;

@@ -35,7 +35,7 @@ class Planner {
     collect();
     if (const std::string error = input_error(); !error.empty()) return refuse(error);
     push_inputs();
-    push_words();
+    push_neighbors();
     push_bounds();
     info_->orderByConsumed = enabled(kOrder) && order_consumed();
     push_limit();
@@ -78,17 +78,18 @@ class Planner {
   std::string input_error() {
     for (int column = kFirstInput; column < kColumns; ++column) {
       if (!asked_[static_cast<size_t>(column - kFirstInput)] || input(column)) continue;
-      return std::string("glove_nn cannot have its input ") + kColumnNames[static_cast<size_t>(column)] +
-             ": SQLite found no order of the tables in which its value is known. Write it as an argument, or "
-             "with "
-             "= or IN, as a condition of its own, in an outer join in its ON clause";
+      const std::string name = kColumnNames[static_cast<size_t>(column)];
+      return "glove_nn cannot have its input " + name +
+             ": SQLite found no order of the tables in which its value is known before the search. Give it "
+             "by argument, = or IN, as a condition of its own, in an outer join in its ON clause, for "
+             "example "
+             "FROM items i CROSS JOIN glove_nn n ON n." +
+             name + " = i." + name;
     }
-    if (!input(kNear) && !input(kExpr))
-      return "glove_nn needs a query: write glove_nn('king'), or near = 'king', or expr = 'king - man + "
-             "woman' as a "
-             "condition of its own, in an outer join in its ON clause; where CROSS or LEFT JOIN fixes the "
-             "order, "
-             "glove_nn stands after the table that the value comes from";
+    if (!input(kWord) && !input(kExpr))
+      return "glove_nn has no query: nothing that SQLite can use here gives word or expr. Give one by "
+             "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause, with "
+             "glove_nn after the table that the value comes from, for example WHERE word = 'king' AND k = 10";
     return {};
   }
 
@@ -135,26 +136,27 @@ class Planner {
     }
   }
 
-  // Some input is an IN that SQLite takes apart. Beside one, 3.53 finds no plan for a pushed word.
+  // Some input is an IN that SQLite takes apart. Beside one, 3.53 finds no plan for a pushed neighbor.
   bool has_loop() const {
     return std::any_of(inputs_.begin(), inputs_.end(),
                        [](const auto& chosen) { return chosen && chosen->may_be_in && !chosen->whole; });
   }
 
-  // word = ? and word IN (...) where words compare by their bytes. An IN only whole: taken apart by SQLite it
-  // gives rows twice or not at all when the values are numbers or BLOBs. Never omitted. (The parts of a row
-  // value, (word, x) IN (SELECT ...), cannot be told from word = ?; SQLite takes those apart all the same.)
-  void push_words() {
+  // neighbor = ? and neighbor IN (...) where words compare by their bytes. An IN only whole: taken apart by
+  // SQLite it gives rows twice or not at all when the values are numbers or BLOBs. Never omitted. (The parts
+  // of a row value, (neighbor, x) IN (SELECT ...), cannot be told from neighbor = ?; SQLite takes those apart
+  // all the same.)
+  void push_neighbors() {
     if (!sqlite_has(kSqliteVtabIn) || has_loop()) return;
     for (int i = 0; i < std::min(info_->nConstraint, kInLimit); ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
-      if (column != kWord || !usable) continue;
+      if (column != kNeighbor || !usable) continue;
       if (op != SQLITE_INDEX_CONSTRAINT_EQ && op != SQLITE_INDEX_CONSTRAINT_IS) continue;
       if (sqlite3_stricmp(sqlite3_vtab_collation(info_, i), "BINARY") != 0) continue;
       const bool in = may_be_in(i);
-      if (!enabled(in ? kWordIn : kWordEqual) || (in && !take_whole(i))) continue;
+      if (!enabled(in ? kNeighborIn : kNeighborEqual) || (in && !take_whole(i))) continue;
       push(i, in ? Relation::kAmong : Relation::kEqual, false);
-      (in ? word_in_ : word_equal_) = true;
+      (in ? neighbor_in_ : neighbor_equal_) = true;
     }
   }
 
@@ -274,8 +276,8 @@ class Planner {
       if (value == nullptr || !is_null(value))
         rows = std::min(rows, value == nullptr ? 10.0 : sqlite3_value_double(value));
     }
-    const auto& near = input(kNear);
-    if (!near || literal(near->index) == nullptr || has_null_input()) return std::max(rows, 1.0);
+    const auto& word = input(kWord);
+    if (!word || literal(word->index) == nullptr || has_null_input()) return std::max(rows, 1.0);
     for (const Argument& argument : plan_.arguments) {
       const int index = index_of(argument);
       sqlite3_value* value = literal(index);
@@ -303,7 +305,7 @@ class Planner {
   }
 
   // The statement uses an input that no condition we see gives, though one not given cannot be read. So it is
-  // when SQLite asks for one branch of near = 'a' OR near = 'b' without the conditions beside the OR: taken
+  // when SQLite asks for one branch of word = 'a' OR word = 'b' without the conditions beside the OR: taken
   // for cheap, it would put us before the table that k = t.k needs.
   bool reads_unasked_input() const {
     for (int column = kFirstInput; column < kColumns; ++column)
@@ -318,10 +320,10 @@ class Planner {
     const double scan = 100 + size.words * size.dims / 1000;
     double rows = rows_of_search(size.words);
     double cost = scan + rows;
-    if (word_equal_ || word_in_) {
-      const double asked = word_equal_ ? 1 : 25;
+    if (neighbor_equal_ || neighbor_in_) {
+      const double asked = neighbor_equal_ ? 1 : 25;
       const bool needs_rank = plan_.reads_rank || input(kK);
-      // Just below the plan without the words: the same cost would make SQLite's estimates of an OR
+      // Just below the plan without the neighbors: the same cost would make SQLite's estimates of an OR
       // meaningless.
       cost = needs_rank ? cost * 0.9 : 10 * asked;
       rows = std::min(rows, asked);
@@ -340,8 +342,8 @@ class Planner {
   sqlite3* db_;
   std::array<std::optional<Condition>, kInputs> inputs_;
   std::array<bool, kInputs> asked_{};
-  bool word_equal_ = false;
-  bool word_in_ = false;
+  bool neighbor_equal_ = false;
+  bool neighbor_in_ = false;
   Plan plan_;
 };
 

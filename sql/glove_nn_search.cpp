@@ -87,9 +87,9 @@ Search::Search(const Request& request, Inputs inputs, Catalog::Entry entry, Sear
 }
 
 void Search::look_words_up() {
-  if (!request_->words()) return;
+  if (!request_->neighbors()) return;
   ids_.emplace();
-  for (const std::string& word : *request_->words())
+  for (const std::string& word : *request_->neighbors())
     if (const auto id = model().vocabulary().find_exact(word)) ids_->push_back(*id);
   std::sort(ids_->begin(), ids_->end());
 }
@@ -116,8 +116,8 @@ SearchReport Search::labels(std::string kind, double resolve_us) const {
 }
 
 std::string Search::kind() const {
-  if (inputs_.has(kExpr)) return "expr";
-  return inputs_.near.blob ? "vector" : "near";
+  if (!inputs_.has(kExpr)) return "word";
+  return inputs_.expr.blob ? "vector" : "expr";
 }
 
 // Where the current row stands to the bounds.

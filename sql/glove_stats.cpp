@@ -1,7 +1,7 @@
 // glove_stats: what the last 256 searches of the process cost, newest first; of all connections and threads.
 //
 //   SELECT kind, queries, k, rows_scanned, candidates, total_us FROM glove_stats LIMIT 1;
-//   -- near|1|10|341479|15|1650.2
+//   -- word|1|10|341479|15|1650.2
 //
 // A batch is one row. Times are microseconds; what is not a stage of its own (sorting, choosing a
 // backend) is in total_us alone. words_per_ms counts the rows scanned, all queries together.

@@ -50,7 +50,7 @@ constexpr std::array kLoadOptions = {
     LoadOption{"threads", true, "an integer from 0 (all cores) to 1024", take_threads},
     LoadOption{"verify", false, "true or false", take_verify},
     LoadOption{
-        "words", false, "the path of a word list",
+        "vocabulary", false, "the path of a word list",
         [](const Json& value, OpenOptions& options) { return take_text(value, options.read.words_path); }},
 };
 

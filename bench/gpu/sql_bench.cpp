@@ -85,7 +85,7 @@ void connect(const char* extension, int mutex) {
 void time_single_queries(const std::string& backend, const std::vector<std::string>& names, size_t first,
                          int k, std::vector<double>& times) {
   sqlite3_stmt* nearest =
-      prepare("SELECT word, similarity, rank FROM glove_nn WHERE near = ?1 AND k = ?2 AND backend = '" +
+      prepare("SELECT neighbor, similarity, rank FROM glove_nn WHERE word = ?1 AND k = ?2 AND backend = '" +
               backend + "'");
   for (size_t i = 0; i < 220; ++i) {
     const std::string& name = names[(first + i) % names.size()];
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
   // The context, the staging memory and the first launch, then the same file as a model that nobody has used
   // yet.
   number(
-      "SELECT count(*) FROM glove_nn WHERE near = (SELECT word FROM glove_words WHERE id = 5) AND k = 3 AND "
+      "SELECT count(*) FROM glove_nn WHERE word = (SELECT word FROM glove_words WHERE id = 5) AND k = 3 AND "
       "backend = '" +
       backend + "'");
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
     number(load);
     const auto start = Clock::now();
     number(
-        "SELECT count(*) FROM glove_nn WHERE near = (SELECT word FROM glove_words WHERE id = 5) AND k = 10 "
+        "SELECT count(*) FROM glove_nn WHERE word = (SELECT word FROM glove_words WHERE id = 5) AND k = 10 "
         "AND "
         "backend = '" +
         backend + "'");
@@ -188,7 +188,8 @@ int main(int argc, char** argv) {
     sqlite3_reset(insert);
   }
   sqlite3_stmt* batch = prepare(
-      "SELECT near, word, similarity, rank FROM glove_nn WHERE near IN (SELECT tag FROM tags) AND k = 10 AND "
+      "SELECT word, neighbor, similarity, rank FROM glove_nn WHERE word IN (SELECT tag FROM tags) AND k = 10 "
+      "AND "
       "backend = '" +
       backend + "'");
   std::vector<double> times;

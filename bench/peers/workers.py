@@ -53,19 +53,19 @@ class Glove:
 
     def one(self, row):
         found = self.connection.execute(
-            "SELECT word, similarity FROM glove_nn(?, NULL, 10)", (self.words[row],)).fetchall()
+            "SELECT neighbor, similarity FROM glove_nn(?, NULL, 10)", (self.words[row],)).fetchall()
         return lambda: [self.id_of[word] for word, _ in found]
 
     def batch(self, rows):
         asked = json.dumps([self.words[row] for row in rows])
         found = self.connection.execute(
-            "SELECT near, word, rank FROM glove_nn"
-            " WHERE near IN (SELECT value FROM json_each(?)) AND k = 10", (asked,)).fetchall()
+            "SELECT word, neighbor, rank FROM glove_nn"
+            " WHERE word IN (SELECT value FROM json_each(?)) AND k = 10", (asked,)).fetchall()
 
         def ids():
             of = {}
-            for near, word, rank in sorted(found, key=lambda r: (r[0], r[2])):
-                of.setdefault(near, []).append(self.id_of[word])
+            for word, neighbor, rank in sorted(found, key=lambda r: (r[0], r[2])):
+                of.setdefault(word, []).append(self.id_of[neighbor])
             return [of[self.words[row]] for row in rows]
         return ids
 

@@ -26,15 +26,15 @@ TARGETS = {"here": ["", "scalar"], "aarch64": ["", "scalar", "neon", "neondotpro
 # Every way to a similarity: one query and a batch, short and long answers, the whole relation, expressions, BLOBs.
 STATEMENTS = """
 CREATE TABLE queries AS SELECT id, word FROM glove_words WHERE id % 97 = 5 AND id < 4000;
-CREATE TABLE one AS SELECT q.id AS query, n.word, n.rank, n.similarity
-  FROM queries q CROSS JOIN glove_nn n WHERE n.near = q.word AND n.k = 10;
-CREATE TABLE batch AS SELECT n.near, n.word, n.rank, n.similarity
-  FROM glove_nn n WHERE n.near IN (SELECT word FROM queries) AND n.k = 10;
-CREATE TABLE long_answer AS SELECT word, rank, similarity FROM glove_nn((SELECT word FROM queries LIMIT 1), NULL, 150);
-CREATE TABLE everything AS SELECT word, rank, similarity FROM glove_nn((SELECT word FROM queries LIMIT 1 OFFSET 1));
-CREATE TABLE expression AS SELECT word, rank, similarity FROM glove_nn n WHERE n.k = 20 AND n.expr =
+CREATE TABLE one AS SELECT q.id AS query, n.neighbor, n.rank, n.similarity
+  FROM queries q CROSS JOIN glove_nn n WHERE n.word = q.word AND n.k = 10;
+CREATE TABLE batch AS SELECT n.word, n.neighbor, n.rank, n.similarity
+  FROM glove_nn n WHERE n.word IN (SELECT word FROM queries) AND n.k = 10;
+CREATE TABLE long_answer AS SELECT neighbor, rank, similarity FROM glove_nn((SELECT word FROM queries LIMIT 1), NULL, 150);
+CREATE TABLE everything AS SELECT neighbor, rank, similarity FROM glove_nn((SELECT word FROM queries LIMIT 1 OFFSET 1));
+CREATE TABLE expression AS SELECT neighbor, rank, similarity FROM glove_nn n WHERE n.k = 20 AND n.expr =
   (SELECT group_concat('"' || word || '"', ' - 0.3 * ') FROM (SELECT word FROM queries WHERE instr(word, '"') = 0 LIMIT 5));
-CREATE TABLE blob AS SELECT word, rank, similarity FROM glove_nn n WHERE n.k = 20 AND n.near =
+CREATE TABLE blob AS SELECT neighbor, rank, similarity FROM glove_nn n WHERE n.k = 20 AND n.expr =
   (SELECT vector FROM glove_words WHERE id = 3);
 CREATE TABLE cosines AS SELECT a.id AS a, b.id AS b, cos_sim(a.word, b.word) AS cosine FROM queries a, queries b;
 CREATE TABLE vectors AS SELECT id, glove_vec('"' || word || '" + 2 * "' || word || '"') AS vector

@@ -152,19 +152,19 @@ def check(actual, expected, host, what):
 def ask(host, model, source):
     """One round of each kind of question."""
     a, b, c = source.sample(model.words, 3)
-    check(host.rows("SELECT word, similarity FROM glove_nn WHERE near = ? AND k = %d ORDER BY rank" % K, (a,)),
-          model.nearest(model.vector(a), {a}), host, "near " + a)
+    check(host.rows("SELECT neighbor, similarity FROM glove_nn WHERE word = ? AND k = %d ORDER BY rank" % K, (a,)),
+          model.nearest(model.vector(a), {a}), host, "word " + a)
     text = '"%s" - "%s" + 2.5 * "%s"' % (a, b, c)
     query = model.expression_vector([(1.0, a), (-1.0, b), (2.5, c)])
-    check(host.rows("SELECT word, similarity FROM glove_nn WHERE expr = ? AND k = %d ORDER BY rank" % K, (text,)),
+    check(host.rows("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = %d ORDER BY rank" % K, (text,)),
           model.nearest(query, {a, b, c}), host, "expr " + text)
     check(host.rows("SELECT cos_sim(?, ?)", (a, b)), [(cosine(model.vector(a), model.vector(b)),)], host, "cos_sim")
     check(host.rows("SELECT hex(glove_vec(?))", (text,)), [(array.array("f", query).tobytes().hex().upper(),)], host,
           "glove_vec")
     if host.exact:
         blob = array.array("f", query).tobytes()
-        check(host.rows("SELECT word, similarity FROM glove_nn WHERE near = ? AND k = %d ORDER BY rank" % K, (blob,)),
-              model.nearest(query, set()), host, "near a BLOB")
+        check(host.rows("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = %d ORDER BY rank" % K, (blob,)),
+              model.nearest(query, set()), host, "expr a BLOB")
         check(host.rows("SELECT vector FROM glove_words WHERE word = ?", (a,)),
               [(array.array("f", model.vector(a)).tobytes(),)], host, "vector")
 

@@ -47,7 +47,7 @@ ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vecto
                     std::vector<float> residuals);
 
 Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded = {});
-Query row_query(const Matrix& matrix, int64_t row);  // excludes the row, as near = 'word' does
+Query row_query(const Matrix& matrix, int64_t row);  // excludes the row, as word = '...' does
 
 struct Row {
   int32_t id;

@@ -109,7 +109,7 @@ TEST_F(Load, Options) {
   EXPECT_EQ(load_error(with("[1]")),
             "glove_load: the options are no JSON object such as {\"threads\":2}: [1]");
   EXPECT_EQ(load_error(with("{\"thread\":2}")),
-            "glove_load: unknown option \"thread\"; there are: format, tensor, threads, verify, words");
+            "glove_load: unknown option \"thread\"; there are: format, tensor, threads, verify, vocabulary");
   EXPECT_EQ(load_error(with("{\"threads\":\"2\"}")),
             "glove_load: option \"threads\" is \"2\"; it takes an integer from 0 (all cores) to 1024");
   EXPECT_EQ(load_error(with("{\"threads\":-1}")),
@@ -120,8 +120,8 @@ TEST_F(Load, Options) {
   EXPECT_EQ(connection.value("SELECT glove_load(" + with("{\"format\":\"glove-text\"}") + ")"), "x");
   EXPECT_EQ(load_error(with("{\"format\":5}")),
             "glove_load: option \"format\" is 5; it takes the name of a format");
-  EXPECT_EQ(load_error(with("{\"words\":\"\"}")),
-            "glove_load: option \"words\" is \"\"; it takes the path of a word list");
+  EXPECT_EQ(load_error(with("{\"vocabulary\":\"\"}")),
+            "glove_load: option \"vocabulary\" is \"\"; it takes the path of a word list");
   EXPECT_NE(load_error(with("{\"format\":\"glove\"}")).find("'glove'"), std::string::npos);
   EXPECT_EQ(load_error(with("{\"verify\":1}")), "glove_load: option \"verify\" is 1; it takes true or false");
 }

@@ -90,7 +90,7 @@ TEST_F(Memory, Words) {
 
 TEST_F(Memory, SmallTables) {
   fail_each_allocation("", "SELECT name, path, words, backend, state FROM glove_models");
-  fail_each_allocation("SELECT word FROM glove_nn('king', NULL, 2)",
+  fail_each_allocation("SELECT neighbor FROM glove_nn('king', NULL, 2)",
                        "SELECT model, backend, kind, queries FROM glove_stats LIMIT 1");
 }
 

@@ -91,7 +91,7 @@ TEST_F(Security, DefensiveModeChangesNothing) {
   ASSERT_EQ(sqlite3_db_config(connection.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr), SQLITE_OK);
   EXPECT_EQ(connection.value("SELECT cos_sim('king', 'king')"), "1");
   EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words"), "8");
-  EXPECT_EQ(connection.value("SELECT word FROM glove_nn('king', NULL, 1)"), "queen");
+  EXPECT_EQ(connection.value("SELECT neighbor FROM glove_nn('king', NULL, 1)"), "queen");
   EXPECT_EQ(connection.value("SELECT glove_load_table('t', 'SELECT word, vector FROM glove_words')"), "t");
   EXPECT_EQ(connection.value("SELECT glove_unload('t')"), "t");
 }

@@ -46,16 +46,16 @@ TEST_F(Settings, VersionNamesTheBackends) {
 }
 
 TEST_F(Settings, StatsTellWhatASearchCost) {
-  connection.rows("SELECT word FROM glove_nn('king', NULL, 2)");
+  connection.rows("SELECT neighbor FROM glove_nn('king', NULL, 2)");
   const Rows rows = connection.rows(
       "SELECT model, backend IN ('cpu', 'cuda'), kind, queries, k, rows_scanned >= 0, bytes_scanned >= 0, "
       "candidates >= 0, "
       "resolve_us >= 0 AND scan_us >= 0 AND select_us >= 0 AND rescore_us >= 0, total_us > 0 FROM "
       "glove_stats LIMIT 1");
-  EXPECT_EQ(rows, (Rows{{"tiny", "1", "near", "1", "2", "1", "1", "1", "1", "1"}}));
+  EXPECT_EQ(rows, (Rows{{"tiny", "1", "word", "1", "2", "1", "1", "1", "1", "1"}}));
   // Each another query: a repeated one may be answered from the cache, without a search.
   for (int i = 0; i < 300; ++i)
-    connection.rows("SELECT word FROM glove_nn WHERE k = 2 AND expr = '" + std::to_string(i + 1) +
+    connection.rows("SELECT neighbor FROM glove_nn WHERE k = 2 AND expr = '" + std::to_string(i + 1) +
                     " * king + man'");
   EXPECT_EQ(connection.value("SELECT count(*) FROM glove_stats"), "256");
 }

@@ -67,7 +67,7 @@ std::string columns_of(const std::string& table) {
 
 TEST(Surface, ColumnsOfGloveNn) {
   EXPECT_EQ(columns_of("glove_nn"),
-            "word TEXT, similarity REAL, rank INTEGER, +near TEXT, +expr TEXT, +k INTEGER, +model TEXT, "
+            "neighbor TEXT, similarity REAL, rank INTEGER, +word TEXT, +expr TEXT, +k INTEGER, +model TEXT, "
             "+backend TEXT");
 }
 

@@ -72,7 +72,7 @@ TEST_F(VectorFunctions, MessagesAreUtf8WhateverTheyName) {
   EXPECT_TRUE(connection.error("SELECT glove_vec('(" + word + " king')").ends_with("\"new york\""));
   EXPECT_EQ(connection.error("SELECT glove_vec('king', CAST(x'61ff' AS TEXT))"),
             "there is no model 'a\xef\xbf\xbd'; the loaded models are: 'tiny'");
-  EXPECT_EQ(connection.error("SELECT word FROM glove_nn('king', NULL, 1, CAST(x'61ff0062' AS TEXT))"),
+  EXPECT_EQ(connection.error("SELECT neighbor FROM glove_nn('king', NULL, 1, CAST(x'61ff0062' AS TEXT))"),
             "there is no model 'a\xef\xbf\xbd\xef\xbf\xbd"
             "b'; the loaded models are: 'tiny'");
   EXPECT_LT(connection

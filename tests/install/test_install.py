@@ -47,7 +47,7 @@ def main():
         connection.enable_load_extension(True)
         connection.execute("SELECT load_extension(?)", [os.path.join(prefix, arguments.extension)])
         connection.execute("SELECT glove_load(?)", [model])
-        rows = connection.execute("SELECT word FROM glove_nn('cat')").fetchall()
+        rows = connection.execute("SELECT neighbor FROM glove_nn('cat')").fetchall()
         assert rows == [("dog",), ("car",)], rows
 
 

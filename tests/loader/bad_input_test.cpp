@@ -196,7 +196,7 @@ TEST_F(BadInput, NumpyAndNorms) {
   const std::string shape22 = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
   expect_error(npy(shape22, floats({1, 2, 3, 4})),
                "the file holds vectors without words; name a file with a word a line (--vocabulary of "
-               "glove-convert, \"words\" of glove_load), "
+               "glove-convert, \"vocabulary\" of glove_load), "
                "or put one beside it as '" +
                    directory_.path("m.words") + "'",
                "m.npy");
@@ -350,7 +350,7 @@ TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
       "for "
       "safetensors)";
   const std::string no_words =
-      ", which takes no word list (--vocabulary of glove-convert, \"words\" of glove_load); leave it out (it "
+      ", which takes no word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load); leave it out (it "
       "is "
       "for safetensors, numpy, norm-binary)";
   expect(model, tensor, "it is read as glove-model" + no_tensor);

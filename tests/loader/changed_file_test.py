@@ -43,10 +43,10 @@ class ChangedFile(unittest.TestCase):
         subprocess.run([CONVERT, "-q", text, self.path], check=True)
 
     def neighbours(self, word="w1"):
-        return self.db.execute("SELECT word, similarity FROM glove_nn(?, NULL, 5, 'changed')", (word,)).fetchall()
+        return self.db.execute("SELECT neighbor, similarity FROM glove_nn(?, NULL, 5, 'changed')", (word,)).fetchall()
 
     def assert_told(self, words):
-        for query in ("SELECT word FROM glove_nn('w7', NULL, 5, 'changed')", "SELECT cos_sim('w1', 'w2', 'changed')",
+        for query in ("SELECT neighbor FROM glove_nn('w7', NULL, 5, 'changed')", "SELECT cos_sim('w1', 'w2', 'changed')",
                       "SELECT glove_vec('w1', 'changed')"):
             with self.assertRaisesRegex(sqlite3.OperationalError, words):
                 self.db.execute(query).fetchall()
@@ -75,7 +75,7 @@ class ChangedFile(unittest.TestCase):
         self.assert_told("was written to while it was loaded; load it again")
 
     def test_a_file_that_is_cut_between_the_rows_of_a_query_ends_it(self):
-        for query in ("SELECT word FROM glove_nn('w3', NULL, 10, 'changed')", "SELECT word FROM glove_words('changed')",
+        for query in ("SELECT neighbor FROM glove_nn('w3', NULL, 10, 'changed')", "SELECT word FROM glove_words('changed')",
                       "SELECT word, vector FROM glove_words('changed') WHERE word > 'w5' LIMIT 1000"):
             self.write_model(0)
             self.db.execute("SELECT glove_load(?, 'changed')", (self.path,))
@@ -87,7 +87,7 @@ class ChangedFile(unittest.TestCase):
 
     def test_a_file_that_is_cut_in_the_middle_of_a_query(self):
         """Cut between rows of one cursor: an answer from what was read before, or an error; never SIGBUS."""
-        cursor = self.db.execute("SELECT word FROM glove_nn('w3', NULL, NULL, 'changed')")
+        cursor = self.db.execute("SELECT neighbor FROM glove_nn('w3', NULL, NULL, 'changed')")
         cursor.fetchone()
         os.truncate(self.path, 4096)
         try:

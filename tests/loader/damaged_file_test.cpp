@@ -119,7 +119,7 @@ class DamagedFile : public ::testing::Test {
 
   static void search(const ModelPtr& model) {
     for (const std::string_view word : {"the", "of"}) {
-      const MaybeQuery query = query_near_word(*model, word);
+      const MaybeQuery query = query_for_word(*model, word);
       if (!query) continue;
       SearchReport report;
       const auto rows = nearest(model, {&*query, 1}, 2, {}, report);

@@ -40,7 +40,7 @@ class Gensim(unittest.TestCase):
         db.execute("SELECT glove_load(?, 'gensim')", (path,))
         for i in generator.choice(len(vectors), 100, replace=False):
             word = f"w{i}"
-            ours = db.execute("SELECT word, similarity FROM glove_nn(?, NULL, 10, 'gensim')", (word,)).fetchall()
+            ours = db.execute("SELECT neighbor, similarity FROM glove_nn(?, NULL, 10, 'gensim')", (word,)).fetchall()
             theirs = vectors.most_similar(word, topn=10)
             self.assertEqual([w for w, _ in ours], [w for w, _ in theirs], f"GLOVE_TEST_SEED={SEED}")
             numpy.testing.assert_allclose([s for _, s in ours], [s for _, s in theirs], rtol=0, atol=1e-6)

@@ -43,7 +43,7 @@ class BackendChoice : public ::testing::Test {
   Script& script_ = Script::instance();
   std::mt19937_64 random_{1};
   ModelPtr model_ = random_model(random_, 100, 4, Rows::kGaussian);
-  Query query_ = *query_near_word(*model_, "w1");
+  Query query_ = *query_for_word(*model_, "w1");
 };
 
 TEST_F(BackendChoice, AutoTakesTheFirstThatWorks) {
@@ -135,7 +135,7 @@ TEST_F(BackendChoice, AModelUnloadedWhileInUseIsReleasedAgain) {
   const TemporaryModel file("used.txt", {"a 1 2", "b 2 1"});
   ASSERT_TRUE(Catalog::instance().load(file.path(), "used", {}).ok());
   model_ = Catalog::instance().find("used").value();
-  query_ = *query_near_word(*model_, "a");
+  query_ = *query_for_word(*model_, "a");
   EXPECT_EQ(search("auto"), "scripted");
   EXPECT_EQ(script_.released, 0);
   ASSERT_TRUE(Catalog::instance().unload("used").ok());

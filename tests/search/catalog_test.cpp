@@ -124,7 +124,7 @@ TEST_F(CatalogTest, ManyThreadsLoadUnloadAndSearch) {
         const auto model = catalog_.find("x");
         for (const auto& entry : catalog_.list()) EXPECT_GE(entry.model->words(), 2);
         if (!model.ok()) continue;
-        const Query query = *query_near_word(*model.value(), "a");
+        const Query query = *query_for_word(*model.value(), "a");
         SearchReport report;
         const auto rows = nearest(model.value(), {&query, 1}, 1, {}, report);
         ASSERT_TRUE(rows.ok()) << rows.error().message;

@@ -21,14 +21,14 @@ std::vector<Query> random_queries(std::mt19937_64& random, const Model& model, R
     if (query) queries.push_back(std::move(*query));
   };
   const auto word = [&] { return word_name(random() % static_cast<uint64_t>(model.words())); };
-  for (int i = 0; i < 3; ++i) keep(query_near_word(model, word()));
+  for (int i = 0; i < 3; ++i) keep(query_for_word(model, word()));
   for (int i = 0; i < 3; ++i)
-    keep(query_expression(model, word() + " - " + word() + " + 2 * " + word()).value());
+    keep(query_for_expression(model, word() + " - " + word() + " + 2 * " + word()).value());
   for (int i = 0; i < 2; ++i)
-    keep(query_near_vector(model, bytes_of(random_vector(random, model.dims(), kind))).value());
+    keep(query_for_vector(model, bytes_of(random_vector(random, model.dims(), kind))).value());
   std::vector<float> axis(static_cast<size_t>(model.dims()));
   axis[0] = 1;  // with Rows::kNegative every similarity is negative
-  keep(query_near_vector(model, bytes_of(axis)).value());
+  keep(query_for_vector(model, bytes_of(axis)).value());
   return queries;
 }
 
@@ -84,7 +84,7 @@ TEST(Engine, FewerAdmissibleRowsThanK) {
                     .value());
   }
   const ModelPtr model = builder.finish(1).value();
-  const Query query = *query_near_vector(*model, bytes_of({1, 0})).value();
+  const Query query = *query_for_vector(*model, bytes_of({1, 0})).value();
   const auto relation = reference_relation(*model, query);
   ASSERT_EQ(relation.size(), 5u);
   for (const char* backend : {"cpu", "plain", "ranking"}) {
@@ -99,7 +99,7 @@ TEST(Engine, ABatchOfManyBlocksIsTheSameAsOneByOne) {
   const ModelPtr model = random_model(random, 300, 7, Rows::kMixed);
   std::vector<Query> queries;
   while (queries.size() < 2500) {
-    auto query = query_near_vector(*model, bytes_of(random_vector(random, 7, Rows::kGaussian))).value();
+    auto query = query_for_vector(*model, bytes_of(random_vector(random, 7, Rows::kGaussian))).value();
     if (query) queries.push_back(std::move(*query));
   }
   SearchReport report;
@@ -142,7 +142,7 @@ TEST(Engine, RankOfNearAndFarRows) {
   for (const Rows kind : {Rows::kGaussian, Rows::kDuplicates, Rows::kMixed}) {
     const ModelPtr model = random_model(random, 20000, 5, kind);
     const Query query =
-        *query_near_vector(*model, bytes_of(random_vector(random, 5, Rows::kGaussian))).value();
+        *query_for_vector(*model, bytes_of(random_vector(random, 5, Rows::kGaussian))).value();
     const auto relation = reference_relation(*model, query);
     for (const size_t position : {size_t{0}, size_t{1}, size_t{1023}, size_t{1024}, size_t{1025},
                                   random() % relation.size(), relation.size() - 1}) {
@@ -157,7 +157,7 @@ TEST(Engine, CosineSimilarityHasTheRelationsBits) {
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   const ModelPtr model = random_model(random, 100, 50, Rows::kMixed);
-  const auto query = query_near_vector(*model, bytes_of(random_vector(random, 50, Rows::kGaussian))).value();
+  const auto query = query_for_vector(*model, bytes_of(random_vector(random, 50, Rows::kGaussian))).value();
   for (const Neighbor& row : reference_relation(*model, *query)) {
     const std::span<const float> vector(model->vector(row.id), 50);
     EXPECT_EQ(cosine_similarity(query->vector, vector), row.similarity);
@@ -179,7 +179,7 @@ TEST(Engine, DamagedRowsAreLeftOut) {
   arrays.vectors = vectors;
   arrays.norms_squared = norms;
   const ModelPtr damaged = std::make_shared<const Model>(arrays, Model::Source{}, good);
-  const Query query = *query_near_vector(*damaged, bytes_of({1, 2, 3})).value();
+  const Query query = *query_for_vector(*damaged, bytes_of({1, 2, 3})).value();
   for (const char* backend : {"cpu", "plain", "ranking"})
     for (const int64_t k : {10, 5000}) {
       SearchReport report;
@@ -194,7 +194,7 @@ TEST(Engine, DamagedRowsAreLeftOut) {
 TEST(Engine, TheReportSaysWhatWasDone) {
   std::mt19937_64 random(1);
   const ModelPtr model = random_model(random, 640, 12, Rows::kGaussian);
-  const Query query = *query_near_word(*model, "w5");
+  const Query query = *query_for_word(*model, "w5");
   SearchReport report;
   ASSERT_TRUE(nearest(model, {&query, 1}, 10, {"cpu", {}}, report).ok());
   EXPECT_EQ(report.backend, "cpu");

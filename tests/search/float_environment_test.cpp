@@ -46,9 +46,9 @@ TEST(FloatEnvironment, AHostWithFlushedDenormalsGetsTheSameBits) {
         rows.insert(rows.end(), more.begin(), more.end());
       };
       for (const MaybeQuery& query :
-           {query_near_word(*model, "w7"), query_near_vector(*model, bytes_of(vector)).value(),
-            query_expression(*model, "w1 - 0.3 * w2 + w3").value(),
-            query_near_expression(*model, "w9", "- w4").value()}) {
+           {query_for_word(*model, "w7"), query_for_vector(*model, bytes_of(vector)).value(),
+            query_for_expression(*model, "w1 - 0.3 * w2 + w3").value(),
+            query_for_word_and_expression(*model, "w9", "- w4").value()}) {
         if (!query) continue;
         SearchReport report;
         for (const char* backend : {"cpu", "plain"})

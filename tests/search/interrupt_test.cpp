@@ -28,7 +28,7 @@ class Interrupt : public ::testing::Test {
 
   std::mt19937_64 random_{1};
   ModelPtr model_ = random_model(random_, 30000, 20, Rows::kGaussian);
-  Query query_ = *query_near_word(*model_, "w1");
+  Query query_ = *query_for_word(*model_, "w1");
   SearchReport report_;
 };
 

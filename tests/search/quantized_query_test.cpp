@@ -51,9 +51,9 @@ TEST(QuantizedQuery, BoundsHoldForRandomAndAdversarialRows) {
       for (const int32_t max_code : {1, 7, 127, 2047, 32767}) {
         const Rows query_kind = kAllRows[random() % 8];
         const auto query =
-            query_near_vector(*model, bytes_of(random_vector(random, dims, query_kind))).value();
+            query_for_vector(*model, bytes_of(random_vector(random, dims, query_kind))).value();
         if (query) check_bounds(*model, *query, max_code);
-        const auto word = query_near_word(*model, "w3");
+        const auto word = query_for_word(*model, "w3");
         if (word) check_bounds(*model, *word, max_code);
       }
     }
@@ -76,7 +76,7 @@ TEST(QuantizedQuery, BoundsHoldForTheWorstRoundings) {
     for (int i = 0; i < 40; ++i) ASSERT_TRUE(builder.add(word_name(i), vector()).value());
     const ModelPtr model = builder.finish(1).value();
     for (const int32_t max_code : {127, 32767})
-      check_bounds(*model, *query_near_vector(*model, bytes_of(vector())).value(), max_code);
+      check_bounds(*model, *query_for_vector(*model, bytes_of(vector())).value(), max_code);
   }
 }
 

@@ -26,7 +26,7 @@ TEST(Ranking, IsTheRelationWithAnyHintAndLimit) {
   std::mt19937_64 random = random_source();
   for (const Rows kind : kAllRows) {
     const ModelPtr model = random_model(random, 5000, 3, kind);
-    const Query query = query_near_vector(*model, bytes_of({0.5f, -1, 2})).value().value();
+    const Query query = query_for_vector(*model, bytes_of({0.5f, -1, 2})).value().value();
     const auto relation = reference_relation(*model, query);
     for (const int64_t first : {0, 1, 10, 312, 313, 9999})
       for (const int64_t limit : {-1, 0, 1, 40, 1300, 9999}) {
@@ -42,7 +42,7 @@ TEST(Ranking, MayBeReadInAnyOrder) {
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   const ModelPtr model = random_model(random, 20000, 4, Rows::kMixed);
-  const Query query = query_near_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
+  const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   const auto relation = reference_relation(*model, query);
   for (int run = 0; run < 20; ++run) {
     Ranking ranking(model, query, {}, 0, -1);
@@ -61,7 +61,7 @@ TEST(Ranking, MayBeReadInAnyOrder) {
 TEST(Ranking, SearchesForEightTimesAsManyThenMakesOnePass) {
   std::mt19937_64 random(1);
   const ModelPtr model = random_model(random, 20000, 4, Rows::kGaussian);
-  const Query query = query_near_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
+  const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   Ranking ranking(model, query, {"plain", {}}, 0, -1);
   const auto rows_scanned_for = [&](int64_t position) {
     EXPECT_FALSE(ranking.rows_from(position).value().empty());
@@ -82,7 +82,7 @@ TEST(Ranking, SearchesForEightTimesAsManyThenMakesOnePass) {
 TEST(Ranking, AnErrorCanBeTriedAgain) {
   std::mt19937_64 random(1);
   const ModelPtr model = random_model(random, 20000, 4, Rows::kGaussian);
-  const Query query = query_near_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
+  const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   const auto relation = reference_relation(*model, query);
   bool stop = false;
   Ranking ranking(model, query, {"auto", [&] { return stop; }}, 0, -1);

@@ -43,15 +43,17 @@ class Batch : public ::testing::Test {
 };
 
 TEST_F(Batch, 01_GivesTheSameRowsAsOneByOne) {
-  for (
-      const char* sql :
-      {"SELECT near, word, similarity, rank FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND k = 3 "
-       "ORDER BY near, rank",
-       "SELECT near, word, rank FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND rank BETWEEN 2 AND 4 "
-       "ORDER BY near, rank",
-       "SELECT near, word, rank FROM glove_nn WHERE near IN ('w1', 'w2', 'w3', 'nobody') ORDER BY near, rank",
-       "SELECT expr, word FROM glove_nn WHERE expr IN ('w1 + w2', 'w3', '2 * w4 - w5') AND k IN (1, 3) "
-       "ORDER BY expr, k, rank"}) {
+  for (const char* sql :
+       {"SELECT word, neighbor, similarity, rank FROM glove_nn WHERE word IN (SELECT tag FROM asked) AND k = "
+        "3 "
+        "ORDER BY word, rank",
+        "SELECT word, neighbor, rank FROM glove_nn WHERE word IN (SELECT tag FROM asked) AND rank BETWEEN 2 "
+        "AND 4 "
+        "ORDER BY word, rank",
+        "SELECT word, neighbor, rank FROM glove_nn WHERE word IN ('w1', 'w2', 'w3', 'nobody') ORDER BY word, "
+        "rank",
+        "SELECT expr, neighbor FROM glove_nn WHERE expr IN ('w1 + w2', 'w3', '2 * w4 - w5') AND k IN (1, 3) "
+        "ORDER BY expr, k, rank"}) {
     const Rows expected = one_by_one.rows(sql);
     EXPECT_FALSE(expected.empty());
     EXPECT_EQ(db.rows(sql), expected) << sql;
@@ -60,50 +62,51 @@ TEST_F(Batch, 01_GivesTheSameRowsAsOneByOne) {
 
 // In blocks: the memory does not grow with the number of queries.
 TEST_F(Batch, 02_IsOneSearchABlock) {
-  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN (SELECT tag FROM asked LIMIT 1000) AND k = 5"),
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN (SELECT tag FROM asked LIMIT 1000) AND k = 5"),
             (Rows{{"batch", "1000"}}));
-  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND k = 5"),
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN (SELECT tag FROM asked) AND k = 5"),
             (Rows{{"batch", "1024"}, {"batch", "1024"}, {"batch", "452"}}));
-  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN ('w1', 'w2', 'nobody', NULL) AND rank <= 5"),
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN ('w1', 'w2', 'nobody', NULL) AND rank <= 5"),
             (Rows{{"batch", "2"}}));
-  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN ('w1', 'w2') AND k IN (5, 6)"),
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN ('w1', 'w2') AND k IN (5, 6)"),
             (Rows{{"batch", "2"}, {"batch", "2"}}));
 }
 
 TEST_F(Batch, 03_StopsWhereTheLimitDoes) {
-  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN (SELECT tag FROM asked) AND k = 5 LIMIT 12"),
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN (SELECT tag FROM asked) AND k = 5 LIMIT 12"),
             (Rows{{"batch", "3"}}));
 }
 
 TEST_F(Batch, 04_WithoutKEachQueryGrowsAsItIsRead) {
-  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE near IN ('w1', 'w2') LIMIT 10"), (Rows{{"near", "1"}}));
+  EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN ('w1', 'w2') LIMIT 10"), (Rows{{"word", "1"}}));
 }
 
 // A join that meets a word again asks nobody; a model that was loaded since may answer in another way.
 TEST_F(Batch, 05_LateralJoinsRemember) {
   const std::string sql =
       "WITH c(tag) AS (VALUES ('w1'), ('w2'), ('w1'), ('w1'), ('w2')) "
-      "SELECT n.word FROM c JOIN glove_nn n ON n.near = c.tag AND n.k = 3";
-  EXPECT_EQ(searches(sql), (Rows{{"near", "1"}, {"near", "1"}}));
+      "SELECT n.neighbor FROM c JOIN glove_nn n ON n.word = c.tag AND n.k = 3";
+  EXPECT_EQ(searches(sql), (Rows{{"word", "1"}, {"word", "1"}}));
   EXPECT_EQ(searches(sql), Rows());
   db.rows("SELECT glove_load(" + sql_text(folder.write("o.txt", "a 1 2\nb 2 1\n")) + ", 'other')");
-  EXPECT_EQ(searches(sql), (Rows{{"near", "1"}, {"near", "1"}}));
+  EXPECT_EQ(searches(sql), (Rows{{"word", "1"}, {"word", "1"}}));
   db.rows("SELECT glove_unload('other')");
-  EXPECT_EQ(searches(sql), (Rows{{"near", "1"}, {"near", "1"}}));
+  EXPECT_EQ(searches(sql), (Rows{{"word", "1"}, {"word", "1"}}));
 }
 
 // What is not read costs nothing: the similarity of one word is no search, its rank is one.
 TEST_F(Batch, 06_OneWordOfTheRelation) {
-  EXPECT_EQ(searches("SELECT similarity FROM glove_nn('w1') WHERE word = 'w2'"), (Rows{{"words", "1"}}));
-  EXPECT_EQ(searches("SELECT similarity FROM glove_nn('w1') WHERE word IN ('w2', 'w3')"),
+  EXPECT_EQ(searches("SELECT similarity FROM glove_nn('w1') WHERE neighbor = 'w2'"), (Rows{{"words", "1"}}));
+  EXPECT_EQ(searches("SELECT similarity FROM glove_nn('w1') WHERE neighbor IN ('w2', 'w3')"),
             (Rows{{"words", "1"}}));
-  EXPECT_EQ(searches("SELECT rank FROM glove_nn('w1') WHERE word = 'w2'"),
+  EXPECT_EQ(searches("SELECT rank FROM glove_nn('w1') WHERE neighbor = 'w2'"),
             (Rows{{"words", "1"}, {"rank", "1"}}));
   const Rows expected = one_by_one.rows(
-      "SELECT word, similarity, rank FROM glove_nn('w1') WHERE word > 'w17' AND word < 'w18'");
+      "SELECT neighbor, similarity, rank FROM glove_nn('w1') WHERE neighbor > 'w17' AND neighbor < 'w18'");
   for (const Row& row : expected)
-    EXPECT_EQ(db.rows("SELECT word, similarity, rank FROM glove_nn('w1') WHERE word = " + sql_text(row[0])),
-              Rows{row});
+    EXPECT_EQ(
+        db.rows("SELECT neighbor, similarity, rank FROM glove_nn('w1') WHERE neighbor = " + sql_text(row[0])),
+        Rows{row});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 class Interrupt : public ::testing::Test {
  protected:
   static constexpr const char* kLongStatement =
-      "SELECT count(*) FROM glove_nn WHERE near IN (SELECT word FROM glove_words) AND k = 4000";
+      "SELECT count(*) FROM glove_nn WHERE word IN (SELECT word FROM glove_words) AND k = 4000";
 
   void SetUp() override {
     unload_all(db);
@@ -49,7 +49,7 @@ TEST_F(Interrupt, 01_FromAnotherThread) {
   other.join();
   EXPECT_EQ(code, SQLITE_INTERRUPT);
   EXPECT_EQ(searches_since(db, "777"), Rows());
-  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('w7', NULL, 1)").size(), 1U) << "the next statement works";
+  EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('w7', NULL, 1)").size(), 1U) << "the next statement works";
 }
 
 // With k = 0 only SQLite's own steps ask the handler; the calls beyond those are ours.
@@ -63,7 +63,7 @@ TEST_F(Interrupt, 02_ByAProgressHandler) {
     return ++counted->made > counted->most ? 1 : 0;
   };
   sqlite3_progress_handler(db.handle(), 100, handler, &calls);
-  EXPECT_EQ(run("SELECT count(*) FROM glove_nn WHERE near IN (SELECT word FROM glove_words) AND k = 0"),
+  EXPECT_EQ(run("SELECT count(*) FROM glove_nn WHERE word IN (SELECT word FROM glove_words) AND k = 0"),
             SQLITE_OK);
   calls = {0, calls.made + 10};
   EXPECT_EQ(run(kLongStatement), SQLITE_INTERRUPT);
@@ -78,11 +78,12 @@ TEST_F(Interrupt, 03_NothingStaysOpen) {
   const auto count = [](void* data) { return ++*static_cast<int*>(data), 0; };
   sqlite3_progress_handler(db.handle(), 1000, count, &calls);
   sqlite3_stmt* statement = nullptr;
-  ASSERT_EQ(sqlite3_prepare_v2(db.handle(),
-                               "SELECT word FROM glove_nn WHERE near IN (SELECT word FROM glove_words WHERE "
-                               "id < 500) AND k = 4000",
-                               -1, &statement, nullptr),
-            SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_prepare_v2(db.handle(),
+                         "SELECT neighbor FROM glove_nn WHERE word IN (SELECT word FROM glove_words WHERE "
+                         "id < 500) AND k = 4000",
+                         -1, &statement, nullptr),
+      SQLITE_OK);
   ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
   EXPECT_EQ(sqlite3_next_stmt(db.handle(), nullptr), statement);
   EXPECT_EQ(sqlite3_next_stmt(db.handle(), statement), nullptr);

@@ -145,28 +145,28 @@ TEST_F(Memory, 03_Unloading) {
 }
 
 TEST_F(Memory, 04_Searching) {
-  fail_each_allocation(load(), "SELECT word, rank FROM glove_nn('king', NULL, 2)", "queen 1 woman 2 ");
-  fail_each_allocation(load(), "SELECT word FROM glove_nn('king') WHERE word = 'woman' OR rank = 1",
+  fail_each_allocation(load(), "SELECT neighbor, rank FROM glove_nn('king', NULL, 2)", "queen 1 woman 2 ");
+  fail_each_allocation(load(), "SELECT neighbor FROM glove_nn('king') WHERE neighbor = 'woman' OR rank = 1",
                        "queen woman ");
-  fail_each_allocation(load(), "SELECT word FROM glove_nn('king') WHERE word IN ('woman', 'x') LIMIT 5",
-                       "woman ");
+  fail_each_allocation(
+      load(), "SELECT neighbor FROM glove_nn('king') WHERE neighbor IN ('woman', 'x') LIMIT 5", "woman ");
 }
 
 TEST_F(Memory, 05_Batches) {
   fail_each_allocation(
-      load(), "SELECT near, word FROM glove_nn WHERE near IN ('king', 'man') AND k = 1 ORDER BY near",
+      load(), "SELECT word, neighbor FROM glove_nn WHERE word IN ('king', 'man') AND k = 1 ORDER BY word",
       "king queen man woman ");
   fail_each_allocation(
       load(),
-      "SELECT expr, word FROM glove_nn WHERE expr IN ('king - man', 'man') AND k IN (1) ORDER BY expr",
+      "SELECT expr, neighbor FROM glove_nn WHERE expr IN ('king - man', 'man') AND k IN (1) ORDER BY expr",
       "king - man queen man woman ");
 }
 
 TEST_F(Memory, 06_Joins) {
   fail_each_allocation(
       load(),
-      "WITH t(tag) AS (VALUES ('king'), ('man')) SELECT t.tag, n.word FROM t LEFT JOIN glove_nn n ON "
-      "n.near = t.tag AND n.k = 1",
+      "WITH t(tag) AS (VALUES ('king'), ('man')) SELECT t.tag, n.neighbor FROM t LEFT JOIN glove_nn n ON "
+      "n.word = t.tag AND n.k = 1",
       "king queen man woman ");
 }
 

@@ -36,16 +36,16 @@ inline Rows searches_since(Connection& db, const std::string& k) {
   return made;
 }
 
-// A connection with the model loaded as 'm' and nothing else, and the ordinary table r(word, similarity,
-// rank, near) with the relation of every word.
+// A connection with the model loaded as 'm' and nothing else, and the ordinary table r(neighbor,
+// similarity, rank, word) with the relation of every word.
 class NnTest : public ::testing::Test {
  protected:
   void SetUp() override {
     unload_all(db);
     db.rows("SELECT glove_load(" + sql_text(folder.write("m.txt", kNnModel)) + ", 'm')");
-    db.rows("CREATE TEMP TABLE r(word TEXT, similarity REAL, rank INTEGER, near TEXT)");
+    db.rows("CREATE TEMP TABLE r(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT)");
     for (const Row& row : db.rows("SELECT word FROM glove_words"))
-      db.rows("INSERT INTO r SELECT word, similarity, rank, " + sql_text(row[0]) + " FROM glove_nn(" +
+      db.rows("INSERT INTO r SELECT neighbor, similarity, rank, " + sql_text(row[0]) + " FROM glove_nn(" +
               sql_text(row[0]) + ")");
   }
   void TearDown() override { unload_all(db); }

@@ -12,37 +12,38 @@ TEST_F(Relation, 01_HoldsEveryWordButTheQueryBestFirst) {
                          {"5", "0.70710678118654757", "5"},     {"05", "0.70710678118654757", "6"},
                          {"man", "0.59628479399994394", "7"},   {"o'neil", "0.44721359549995793", "8"},
                          {"the", "0.33333333333333331", "9"},   {"far", "-0.89087080637474791", "10"}};
-  EXPECT_EQ(db.rows("SELECT word, similarity, rank FROM glove_nn('king')"), expected);
+  EXPECT_EQ(db.rows("SELECT neighbor, similarity, rank FROM glove_nn('king')"), expected);
 }
 
 TEST_F(Relation, 02_KKeepsTheFirstRanks) {
   const Rows expected = {{"queen"}, {"Paris"}};
   for (const char* k : {"2", "2.0", "'2'", "' 2 '", "'2.0'"})
-    EXPECT_EQ(db.rows(std::string("SELECT word FROM glove_nn('king', NULL, ") + k + ")"), expected) << k;
-  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('king', NULL, 0)"), Rows());
-  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('king', NULL, 9223372036854775807)").size(), 10U);
+    EXPECT_EQ(db.rows(std::string("SELECT neighbor FROM glove_nn('king', NULL, ") + k + ")"), expected) << k;
+  EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('king', NULL, 0)"), Rows());
+  EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('king', NULL, 9223372036854775807)").size(), 10U);
 }
 
 TEST_F(Relation, 03_InputsAreGivenByArgumentEqualsIsAndIn) {
   const Rows expected = {{"queen", "1"}};
-  EXPECT_EQ(db.rows("SELECT word, rank FROM glove_nn('king', NULL, 1, 'm', 'cpu')"), expected);
-  EXPECT_EQ(db.rows("SELECT word, rank FROM glove_nn WHERE near = 'king' AND k = 1 AND model = 'm'"),
+  EXPECT_EQ(db.rows("SELECT neighbor, rank FROM glove_nn('king', NULL, 1, 'm', 'cpu')"), expected);
+  EXPECT_EQ(db.rows("SELECT neighbor, rank FROM glove_nn WHERE word = 'king' AND k = 1 AND model = 'm'"),
             expected);
-  EXPECT_EQ(db.rows("SELECT word, rank FROM glove_nn WHERE near IS 'king' AND k IS 1 AND backend IS 'auto'"),
-            expected);
-  EXPECT_EQ(db.rows("SELECT word, rank FROM glove_nn WHERE near IN ('king') AND k IN (1)"), expected);
+  EXPECT_EQ(
+      db.rows("SELECT neighbor, rank FROM glove_nn WHERE word IS 'king' AND k IS 1 AND backend IS 'auto'"),
+      expected);
+  EXPECT_EQ(db.rows("SELECT neighbor, rank FROM glove_nn WHERE word IN ('king') AND k IN (1)"), expected);
 }
 
 TEST_F(Relation, 04_EachCombinationOfInputsHasItsRows) {
   const Rows expected = {{"1", "king", "queen"}, {"1", "man", "5"}, {"2", "king", "queen"},
                          {"2", "king", "Paris"}, {"2", "man", "5"}, {"2", "man", "05"}};
-  EXPECT_EQ(db.rows("SELECT k, near, word FROM glove_nn WHERE near IN ('man', 'king') AND k IN (2, 1) "
-                    "ORDER BY k, near, rank"),
+  EXPECT_EQ(db.rows("SELECT k, word, neighbor FROM glove_nn WHERE word IN ('man', 'king') AND k IN (2, 1) "
+                    "ORDER BY k, word, rank"),
             expected);
 }
 
 TEST_F(Relation, 05_ExpressionsExcludeTheirWords) {
-  EXPECT_EQ(db.value("SELECT word FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1"), "queen");
+  EXPECT_EQ(db.value("SELECT neighbor FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1"), "queen");
   EXPECT_EQ(db.value("SELECT count(*) FROM glove_nn WHERE expr = 'king - man + woman'"), "8");
   EXPECT_EQ(db.rows("SELECT * FROM glove_nn('king', '- man + woman')"),
             db.rows("SELECT * FROM glove_nn WHERE expr = 'king - man + woman'"));
@@ -51,50 +52,65 @@ TEST_F(Relation, 05_ExpressionsExcludeTheirWords) {
 }
 
 TEST_F(Relation, 06_ABlobIsAVectorAndExcludesNothing) {
+  EXPECT_EQ(db.rows("SELECT neighbor, rank FROM glove_nn(NULL, (SELECT vector FROM glove_words WHERE word = "
+                    "'king'), 2)"),
+            (Rows{{"king", "1"}, {"queen", "2"}}));
   EXPECT_EQ(
-      db.rows(
-          "SELECT word, rank FROM glove_nn((SELECT vector FROM glove_words WHERE word = 'king'), NULL, 2)"),
-      (Rows{{"king", "1"}, {"queen", "2"}}));
+      db.rows("SELECT w.word, n.neighbor FROM glove_words w JOIN glove_nn n ON n.expr = w.vector AND n.k = 1 "
+              "WHERE w.word IN ('man', 'far')"),
+      (Rows{{"man", "man"}, {"far", "far"}}));
+  EXPECT_EQ(db.rows("SELECT neighbor, typeof(expr) FROM glove_nn WHERE k = 1 AND expr IN "
+                    "(SELECT vector FROM glove_words WHERE word IN ('man', 'far')) ORDER BY neighbor"),
+            (Rows{{"far", "blob"}, {"man", "blob"}}));
 }
 
 TEST_F(Relation, 07_ANumberIsItsText) {
-  EXPECT_EQ(db.rows("SELECT near, typeof(near), word FROM glove_nn(5, NULL, 1)"),
+  EXPECT_EQ(db.rows("SELECT word, typeof(word), neighbor FROM glove_nn(5, NULL, 1)"),
             (Rows{{"5", "text", "05"}}));
-  EXPECT_EQ(db.rows("SELECT near, word FROM glove_nn WHERE near IN ('05', '5') AND k = 1 ORDER BY near"),
+  EXPECT_EQ(db.rows("SELECT word, neighbor FROM glove_nn WHERE word IN ('05', '5') AND k = 1 ORDER BY word"),
             (Rows{{"05", "5"}, {"5", "05"}}));
 }
 
 TEST_F(Relation, 08_WordsAreFoundExactlyThenInLowerCase) {
-  EXPECT_EQ(db.value("SELECT word FROM glove_nn('KING', NULL, 1)"), "queen");
-  EXPECT_EQ(db.value("SELECT word FROM glove_nn('PARIS', NULL, 1)"), "Paris");
-  EXPECT_EQ(db.value("SELECT word FROM glove_nn('Paris', NULL, 1)"), "queen");
+  EXPECT_EQ(db.value("SELECT neighbor FROM glove_nn('KING', NULL, 1)"), "queen");
+  EXPECT_EQ(db.value("SELECT neighbor FROM glove_nn('PARIS', NULL, 1)"), "Paris");
+  EXPECT_EQ(db.value("SELECT neighbor FROM glove_nn('Paris', NULL, 1)"), "queen");
 }
 
 TEST_F(Relation, 09_NoRowsForWhatIsNotThere) {
   for (const char* sql :
        {"SELECT * FROM glove_nn('nobody')", "SELECT * FROM glove_nn(NULL)", "SELECT * FROM glove_nn('')",
-        "SELECT * FROM glove_nn('zero')", "SELECT * FROM glove_nn(NULL, 'king')",
+        "SELECT * FROM glove_nn('zero')", "SELECT * FROM glove_nn(NULL, NULL)",
+        "SELECT * FROM glove_nn(NULL, '- man + woman')",
         "SELECT * FROM glove_nn WHERE expr = 'king + nobody'",
-        "SELECT * FROM glove_nn WHERE expr = 'king - king'", "SELECT * FROM glove_nn(zeroblob(12))",
-        "SELECT * FROM glove_nn('king') WHERE word = 'zero'",
-        "SELECT * FROM glove_nn('king') WHERE word = 'king'", "SELECT * FROM glove_nn WHERE near IN (NULL)",
-        "SELECT * FROM glove_nn WHERE near IN ()", "SELECT * FROM glove_nn WHERE near IN (SELECT 1 WHERE 0)"})
+        "SELECT * FROM glove_nn WHERE expr = 'king - king'",
+        "SELECT * FROM glove_nn WHERE expr = zeroblob(12)",
+        "SELECT * FROM glove_nn('king') WHERE neighbor = 'zero'",
+        "SELECT * FROM glove_nn('king') WHERE neighbor = 'king'",
+        "SELECT * FROM glove_nn WHERE word IN (NULL)", "SELECT * FROM glove_nn WHERE word IN ()",
+        "SELECT * FROM glove_nn WHERE word IN (SELECT 1 WHERE 0)"})
     EXPECT_EQ(db.rows(sql), Rows()) << sql;
 }
 
 TEST_F(Relation, 10_NullMeansNotGiven) {
   const Rows expected = {{"queen"}};
-  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('king', NULL, 1, NULL, NULL)"), expected);
-  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('king', NULL, NULL) LIMIT 1"), expected);
+  EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('king', NULL, 1, NULL, NULL)"), expected);
+  EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('king', NULL, NULL) LIMIT 1"), expected);
+  EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn(NULL, 'king - man + woman', 1)"), expected);
+  EXPECT_EQ(db.rows("SELECT * FROM glove_nn(NULL, 'king - man + woman')"),
+            db.rows("SELECT * FROM glove_nn WHERE expr = 'king - man + woman'"));
+  EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn WHERE word IS NULL AND expr IN ('king', 'man') AND k = 1 "
+                    "ORDER BY expr"),
+            (Rows{{"queen"}, {"5"}}));
   EXPECT_EQ(
-      db.rows("SELECT word FROM glove_nn WHERE near = 'king' AND expr IS NULL AND model IS NULL LIMIT 1"),
+      db.rows("SELECT neighbor FROM glove_nn WHERE word = 'king' AND expr IS NULL AND model IS NULL LIMIT 1"),
       expected);
 }
 
 TEST_F(Relation, 11_InputsReadAsTheyWereGiven) {
-  EXPECT_EQ(db.rows("SELECT near, k, model, backend FROM glove_nn('KING', NULL, '1', 'm', 'cpu')"),
+  EXPECT_EQ(db.rows("SELECT word, k, model, backend FROM glove_nn('KING', NULL, '1', 'm', 'cpu')"),
             (Rows{{"KING", "1", "m", "cpu"}}));
-  EXPECT_EQ(db.rows("SELECT near FROM glove_nn(x'0000803f0000803f00000000', NULL, 1)"),
+  EXPECT_EQ(db.rows("SELECT expr FROM glove_nn(NULL, x'0000803f0000803f00000000', 1)"),
             (Rows{{"X'0000803F0000803F00000000'"}}));
   EXPECT_EQ(db.rows("SELECT expr FROM glove_nn WHERE expr = 'king' AND k = 1"), (Rows{{"king"}}));
 }
@@ -103,16 +119,17 @@ TEST_F(Relation, 12_DirtyDataGoesThrough) {
   db.rows("CREATE TEMP TABLE items(id INTEGER PRIMARY KEY, tag)");
   db.rows("INSERT INTO items(tag) VALUES ('king'), (NULL), ('nobody'), (5), ('zero'), ('')");
   EXPECT_EQ(
-      db.rows("SELECT i.id, n.word FROM items i JOIN glove_nn n ON n.near = i.tag AND n.k = 1 ORDER BY i.id"),
+      db.rows(
+          "SELECT i.id, n.neighbor FROM items i JOIN glove_nn n ON n.word = i.tag AND n.k = 1 ORDER BY i.id"),
       (Rows{{"1", "queen"}, {"4", "05"}}));
-  EXPECT_EQ(db.rows("SELECT i.id, n.word FROM items i LEFT JOIN glove_nn n ON n.near = i.tag AND n.k = 1 "
+  EXPECT_EQ(db.rows("SELECT i.id, n.neighbor FROM items i LEFT JOIN glove_nn n ON n.word = i.tag AND n.k = 1 "
                     "ORDER BY i.id"),
             (Rows{{"1", "queen"}, {"2", "NULL"}, {"3", "NULL"}, {"4", "05"}, {"5", "NULL"}, {"6", "NULL"}}));
 }
 
 TEST_F(Relation, 13_TheTableIsReadOnlyAndCannotBeMadeAgain) {
   EXPECT_EQ(db.error("INSERT INTO glove_nn VALUES ('a', 1, 1)"), "table glove_nn may not be modified");
-  EXPECT_EQ(db.error("DELETE FROM glove_nn WHERE near = 'king'"), "table glove_nn may not be modified");
+  EXPECT_EQ(db.error("DELETE FROM glove_nn WHERE word = 'king'"), "table glove_nn may not be modified");
   EXPECT_EQ(db.error("CREATE VIRTUAL TABLE mine USING glove_nn"), "no such module: glove_nn");
 }
 
@@ -120,10 +137,11 @@ TEST_F(Relation, 14_ModelsAreChosenByName) {
   db.rows("SELECT glove_load(" + sql_text(folder.write("other.txt", "a 1 0\nb 1 1\nking 0 1\n")) +
           ", 'other')");
   EXPECT_EQ(
-      db.rows("SELECT model, word FROM glove_nn WHERE near = 'king' AND k = 1 AND model IN ('other', 'm') "
-              "ORDER BY model"),
+      db.rows(
+          "SELECT model, neighbor FROM glove_nn WHERE word = 'king' AND k = 1 AND model IN ('other', 'm') "
+          "ORDER BY model"),
       (Rows{{"m", "queen"}, {"other", "b"}}));
-  EXPECT_EQ(db.value("SELECT word FROM glove_nn('king', NULL, 1)"), "queen");
+  EXPECT_EQ(db.value("SELECT neighbor FROM glove_nn('king', NULL, 1)"), "queen");
 }
 
 struct BadInput {
@@ -134,11 +152,11 @@ struct BadInput {
 // Every message names the value and says what to write.
 TEST_F(Relation, 15_Errors) {
   constexpr const char* kNoQuery =
-      "glove_nn needs a query: write glove_nn('king'), or near = 'king', or expr = 'king - man + woman' as a "
-      "condition "
-      "of its own, in an outer join in its ON clause; where CROSS or LEFT JOIN fixes the order, glove_nn "
-      "stands after "
-      "the table that the value comes from";
+      "glove_nn has no query: nothing that SQLite can use here gives word or expr. Give one by argument, =, "
+      "IS "
+      "or IN, as a condition of its own, in an outer join in its ON clause, with glove_nn after the table "
+      "that "
+      "the value comes from, for example WHERE word = 'king' AND k = 10";
   constexpr const char* kNotGiven =
       " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
       "condition of its "
@@ -146,19 +164,35 @@ TEST_F(Relation, 15_Errors) {
   const BadInput cases[] = {
       {"SELECT * FROM glove_nn", kNoQuery},
       {"SELECT * FROM glove_nn WHERE k = 3", kNoQuery},
-      {"SELECT * FROM glove_nn WHERE near > 'a'", kNoQuery},
+      {"SELECT * FROM glove_nn WHERE word > 'a'", kNoQuery},
       {"SELECT * FROM glove_nn WHERE expr = NULL",
-       "glove_nn: both near and expr are NULL or absent; give one of them"},
+       "glove_nn: expr is NULL, which means not given, and there is no word; write WHERE word = 'king' AND k "
+       "= 10"},
       {"SELECT * FROM glove_nn('king', 'queen')",
-       "glove_nn: near and expr are both given, and expr 'queen' does not go on from near with + or -; write "
-       "glove_nn('king', '- man + woman'), or leave near out: WHERE expr = '...'"},
+       "glove_nn: word and expr are both given, but expr 'queen' does not start with an operator; write "
+       "glove_nn('king', '- man + woman')"},
+      {"SELECT * FROM glove_nn('king', 5)",
+       "glove_nn: the second argument, expr, is the number 5, but k is the third argument; write "
+       "glove_nn('king', NULL, 5)"},
+      {"SELECT * FROM glove_nn('king', '05')",
+       "glove_nn: the second argument, expr, is the number 05, but k is the third argument; write "
+       "glove_nn('king', NULL, 05)"},
+      {"SELECT * FROM glove_nn('king', 5, 3)",
+       "glove_nn: word and expr are both given, but expr '5' does not start with an operator; write "
+       "glove_nn('king', '- man + woman')"},
+      {"SELECT * FROM glove_nn('king', x'00')",
+       "glove_nn: word and expr are both given, but expr is a BLOB, which is a query of its own; leave word "
+       "out: "
+       "WHERE expr = ? AND k = 10"},
       {"SELECT * FROM glove_nn(x'00', '- man')",
-       "glove_nn: near is a BLOB, which no expression can go on from; use glove_vec(expr)"},
-      {"SELECT * FROM glove_nn(x'00')",
+       "glove_nn: word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10"},
+      {"SELECT * FROM glove_nn(x'0000803f0000803f0000803f')",
+       "glove_nn: word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10"},
+      {"SELECT * FROM glove_nn WHERE expr = x'00'",
        "the vector has 1 bytes; the model's 3 dimensions need 12 (float32, little-endian)"},
-      {"SELECT * FROM glove_nn(x'0000c07f0000803f0000803f')",
+      {"SELECT * FROM glove_nn(NULL, x'0000c07f0000803f0000803f')",
        "component 1 of the vector is NaN; every component must be finite"},
-      {"SELECT * FROM glove_nn(x'0000803f0000807f0000803f')",
+      {"SELECT * FROM glove_nn(NULL, x'0000803f0000807f0000803f')",
        "component 2 of the vector is infinite; every component must be finite"},
       {"SELECT * FROM glove_nn('king', NULL, -1)",
        "glove_nn: k is -1 where a whole number from 0 on belongs"},
@@ -175,8 +209,6 @@ TEST_F(Relation, 15_Errors) {
       {"SELECT * FROM glove_nn('king', NULL, 2, x'00')", "glove_nn: model is a BLOB where text belongs"},
       {"SELECT * FROM glove_nn('king', NULL, 2, 'm', x'00')",
        "glove_nn: backend is a BLOB where text belongs"},
-      {"SELECT * FROM glove_nn WHERE expr = x'61'",
-       "glove_nn: expr is a BLOB where the text of an expression belongs; a vector is given as near"},
       {"SELECT * FROM glove_nn('king', '', 'a', 'b', 'c', 'd')", "too many arguments on glove_nn() - max 5"},
   };
   for (const BadInput& bad : cases) EXPECT_EQ(db.error(bad.sql), bad.message) << bad.sql;
@@ -199,10 +231,15 @@ TEST_F(Relation, 16_ErrorsInTheMiddleOfAJoinOrABatch) {
   db.rows("INSERT INTO asked VALUES ('king'), (x'00'), ('queen')");
   constexpr const char* kMessage =
       "the vector has 1 bytes; the model's 3 dimensions need 12 (float32, little-endian)";
-  EXPECT_EQ(db.error("SELECT * FROM asked a, glove_nn n WHERE n.near = a.tag AND n.k = 1"), kMessage);
-  EXPECT_EQ(db.error("SELECT * FROM glove_nn n WHERE n.near IN (SELECT tag FROM asked) AND n.k = 1"),
+  EXPECT_EQ(db.error("SELECT * FROM asked a, glove_nn n WHERE n.expr = a.tag AND n.k = 1"), kMessage);
+  EXPECT_EQ(db.error("SELECT * FROM glove_nn n WHERE n.expr IN (SELECT tag FROM asked) AND n.k = 1"),
             kMessage);
-  EXPECT_EQ(db.value("SELECT word FROM glove_nn('king', NULL, 1)"), "queen");
+  constexpr const char* kWordIsBlob =
+      "glove_nn: word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10";
+  EXPECT_EQ(db.error("SELECT * FROM asked a, glove_nn n WHERE n.word = a.tag AND n.k = 1"), kWordIsBlob);
+  EXPECT_EQ(db.error("SELECT * FROM glove_nn n WHERE n.word IN (SELECT tag FROM asked) AND n.k = 1"),
+            kWordIsBlob);
+  EXPECT_EQ(db.value("SELECT neighbor FROM glove_nn('king', NULL, 1)"), "queen");
 }
 
 TEST_F(Relation, 17_WithoutAModel) {
@@ -221,9 +258,9 @@ TEST_F(Relation, 18_WordsOfAnyLengthAndWithNul) {
   Rows expected;
   for (const std::string& word : words) expected.push_back({word});
   for (const char* backend : {"auto", "cpu"})
-    EXPECT_EQ(db.rows(std::string("SELECT word FROM glove_nn('here', NULL, 20, 'w', '") + backend + "')"),
+    EXPECT_EQ(db.rows(std::string("SELECT neighbor FROM glove_nn('here', NULL, 20, 'w', '") + backend + "')"),
               expected);
-  EXPECT_EQ(db.rows("SELECT word FROM glove_nn('here', NULL, NULL, 'w')"), expected);
+  EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('here', NULL, NULL, 'w')"), expected);
 }
 
 }  // namespace

@@ -36,14 +36,15 @@ TEST_F(Threads, 01_QueriesWhileModelsAreLoadedAndUnloaded) {
     Connection own;
     std::string rows;
     while (!ended && found_wrong.empty()) {
-      const std::string error = run(own.handle(), "SELECT word, rank FROM glove_nn('a', NULL, 2, 'x')", rows);
+      const std::string error =
+          run(own.handle(), "SELECT neighbor, rank FROM glove_nn('a', NULL, 2, 'x')", rows);
       if (error.empty() && rows != "b 1 c 2 " && rows != "c 1 b 2 ") found_wrong = rows;
       if (!error.empty() && !error.starts_with("there is no model 'x'")) found_wrong = error;
       (error.empty() ? answers : refusals)++;
       const std::string other =
           run(own.handle(),
-              "SELECT near, word FROM glove_nn WHERE near IN ('king', 'man') AND k = 1 AND "
-              "model = 'm' ORDER BY near",
+              "SELECT word, neighbor FROM glove_nn WHERE word IN ('king', 'man') AND k = 1 AND "
+              "model = 'm' ORDER BY word",
               rows);
       if (!other.empty() || rows != "king queen man 5 ") found_wrong = other + rows;
     }
@@ -62,7 +63,7 @@ TEST_F(Threads, 01_QueriesWhileModelsAreLoadedAndUnloaded) {
 // A cursor that stands on a model which is gone goes on over it.
 TEST_F(Threads, 02_AModelThatIsUnloadedWhileItIsRead) {
   sqlite3_stmt* statement = nullptr;
-  ASSERT_EQ(sqlite3_prepare_v2(db.handle(), "SELECT word FROM glove_nn('king')", -1, &statement, nullptr),
+  ASSERT_EQ(sqlite3_prepare_v2(db.handle(), "SELECT neighbor FROM glove_nn('king')", -1, &statement, nullptr),
             SQLITE_OK);
   ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
   db.rows("SELECT glove_unload('m')");
@@ -80,7 +81,7 @@ TEST_F(Threads, 03_ConnectionsOpenedAtOnce) {
     threads.emplace_back([&right] {
       Connection own;
       std::string rows;
-      run(own.handle(), "SELECT word FROM glove_nn('king', NULL, 1)", rows);
+      run(own.handle(), "SELECT neighbor FROM glove_nn('king', NULL, 1)", rows);
       if (rows == "queen ") ++right;
     });
   for (std::thread& thread : threads) thread.join();

@@ -12,7 +12,7 @@ from collections import Counter
 
 # SQLite 3.53.0 itself gives wrong rows for these over ordinary tables (OFFSET counts duplicates; EXISTS over an OR).
 WRONG_IN_SQLITE = {"3.53.0": {"exists_offset", "exists_or"}}
-REFUSALS = ("glove_nn needs a query", "glove_nn cannot have its input")
+REFUSALS = ("glove_nn has no query", "glove_nn cannot have its input")
 MOST_SHOWN = 5
 
 

@@ -17,7 +17,7 @@ WORDS = ("king queen man woman paris france prince 5 05 5.0 -3 .5 + . - King o'n
 EXPRESSIONS = ("king - man + woman", "king", "2 * king - queen", 'new_york + paris', "king - king", "king + unknown",
                "KING man - woman +")
 CONTINUATIONS = (("king", "- man + woman"), ("paris", "+ france"), ("nobody", "- man"))
-STRANGE_NEARS = ("KING", "nobody", "", " king", "3.0", "7")
+STRANGE_WORDS = ("KING", "nobody", "", " king", "3.0", "7")
 
 
 def f32(number):
@@ -74,7 +74,7 @@ class Model:
             total = [t + factor * x for t, x in zip(total, self.vectors[i])]
         return [f32(t) for t in total], set(ids)
 
-    def query(self, near, expr):
+    def query(self, word, expr):
         """(vector, excluded ids), or None if the query has no rows."""
         parsed = {
             "king - man + woman": [(1, "king"), (-1, "man"), (1, "woman")],
@@ -88,16 +88,16 @@ class Model:
             "+ france": [(1, "france")],
             "- man": [(-1, "man")],
         }
+        if isinstance(expr, bytes):
+            return list(struct.unpack(f"<{DIMS}f", expr)), set()
         if expr is not None:
-            return self.combine(([(1, near)] if near is not None else []) + parsed[expr])
-        if isinstance(near, bytes):
-            return list(struct.unpack(f"<{DIMS}f", near)), set()
-        i = self.find(near)
+            return self.combine(([(1, word)] if word is not None else []) + parsed[expr])
+        i = self.find(word)
         return None if i is None else (self.vectors[i], {i})
 
-    def rows(self, near, expr):
-        """[(word, similarity)] of the whole relation, best first."""
-        query = self.query(near, expr)
+    def rows(self, word, expr):
+        """[(neighbor, similarity)] of the whole relation, best first."""
+        query = self.query(word, expr)
         if query is None:
             return []
         vector, excluded = query
@@ -111,12 +111,12 @@ class Model:
         return [(self.words[i], -negated) for negated, i in sorted(scored)]
 
     def relation(self):
-        """Rows of the ordinary table: word, similarity, rank, near, expr, k (None = not given)."""
-        texts = dict.fromkeys(self.words + [upper(word) for word in self.words] + list(STRANGE_NEARS))
-        queries = [(near, None) for near in [*texts, *self.blobs]]
-        queries += [(None, expr) for expr in EXPRESSIONS] + list(CONTINUATIONS)
-        for near, expr in queries:
-            rows = self.rows(near, expr)
+        """Rows of the ordinary table: neighbor, similarity, rank, word, expr, k (None = not given)."""
+        texts = dict.fromkeys(self.words + [upper(word) for word in self.words] + list(STRANGE_WORDS))
+        queries = [(word, None) for word in texts]
+        queries += [(None, expr) for expr in (*EXPRESSIONS, *self.blobs)] + list(CONTINUATIONS)
+        for word, expr in queries:
+            rows = self.rows(word, expr)
             for k in KS:
-                for rank, (word, similarity) in enumerate(rows if k is None else rows[:k], 1):
-                    yield word, similarity, rank, near, expr, k
+                for rank, (neighbor, similarity) in enumerate(rows if k is None else rows[:k], 1):
+                    yield neighbor, similarity, rank, word, expr, k
