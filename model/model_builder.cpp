@@ -23,6 +23,7 @@ struct BuiltArrays {
 struct ModelBuilder::State {
   std::string source;
   int64_t dims = 0;
+  KeyType key_type = KeyType::kText;  // of the rows so far; any, if there is none
   int64_t calls = 0;
   int64_t duplicates = 0;
   std::shared_ptr<BuiltArrays> arrays = std::make_shared<BuiltArrays>();
@@ -47,8 +48,22 @@ int64_t ModelBuilder::duplicates() const {
 }
 
 Result<bool> ModelBuilder::add(std::string_view word, std::span<const float> vector) {
+  return add_key(KeyType::kText, word, vector);
+}
+
+Result<bool> ModelBuilder::add(int64_t key, std::span<const float> vector) {
+  return add_key(KeyType::kInteger, integer_word(key), vector);
+}
+
+Result<bool> ModelBuilder::add_key(KeyType type, std::string_view word, std::span<const float> vector) {
   State& state = *state_;
   ++state.calls;
+  if (rows() > 0 && type != state.key_type)
+    return state.row_error(type == KeyType::kInteger
+                               ? "has the INTEGER word " + std::string(word) +
+                                     ", but the rows before have TEXT words; use one type"
+                               : "has the TEXT word '" + std::string(word) +
+                                     "', but the rows before have INTEGER words; use one type");
   if (word.empty()) return state.row_error("has an empty word");
   if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
     return state.row_error("has a word of " + std::to_string(word.size()) + " bytes; the most is " +
@@ -68,6 +83,7 @@ Result<bool> ModelBuilder::add(std::string_view word, std::span<const float> vec
   if (rows() >= kMaxRows)
     return state.row_error("is one too many; a model holds " + std::to_string(kMaxRows) + " words at most");
   state.dims = length;
+  state.key_type = type;
   if (!state.arrays->words.insert(word)) {
     ++state.duplicates;
     return false;
@@ -93,7 +109,8 @@ Result<ModelPtr> ModelBuilder::finish(int threads) {
   arrays.codes = derived.codes;
   arrays.scales = derived.scales;
   arrays.residuals = derived.residuals;
-  arrays.vocabulary = Vocabulary(built->words.bytes(), built->words.offsets(), derived.sorted_ids);
+  arrays.vocabulary =
+      Vocabulary(built->words.bytes(), built->words.offsets(), derived.sorted_ids, state_->key_type);
   Model::Source source;
   source.path = state_->source;
   return ModelPtr(std::make_shared<const Model>(arrays, std::move(source), built));

@@ -26,8 +26,11 @@ class ModelBuilder {
   // Appends a row; its id is the number of rows kept before it. True if it was kept, false if the
   // word is there already: the first wins. The first row sets the dimensions. An error names
   // the row by its number in the order of the calls, from 1: another length than the first row's, an
-  // empty word or vector, a component that is NaN or infinite. It leaves the rows before it as they were.
+  // empty word or vector, a component that is NaN or infinite, a key of another type. It leaves the rows
+  // before it as they were.
   Result<bool> add(std::string_view word, std::span<const float> vector);
+  // The same for an integer key, whose word is its decimal text. The first row sets the type of all keys.
+  Result<bool> add(int64_t key, std::span<const float> vector);
 
   int64_t rows() const;        // rows kept
   int64_t duplicates() const;  // rows left out because their word was there already
@@ -38,6 +41,8 @@ class ModelBuilder {
 
  private:
   struct State;
+  Result<bool> add_key(KeyType type, std::string_view word, std::span<const float> vector);
+
   std::unique_ptr<State> state_;
 };
 

@@ -1,9 +1,23 @@
 #include "model/vocabulary.h"
 
 #include <algorithm>
-#include <string>
+#include <charconv>
 
 namespace glove {
+
+std::string integer_word(int64_t key) {
+  return std::to_string(key);
+}
+
+std::optional<int64_t> integer_key(std::string_view word) {
+  const char* end = word.data() + word.size();
+  const char* digits = word.data() + (word.starts_with('-') ? 1 : 0);
+  int64_t key = 0;
+  const auto [stop, error] = std::from_chars(word.data(), end, key);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  if (*digits == '0' && word != "0") return std::nullopt;  // 05, 00, -0
+  return key;
+}
 
 int32_t Vocabulary::sorted_id(int64_t position) const {
   if (position < 0 || position >= size()) return -1;

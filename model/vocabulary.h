@@ -4,9 +4,21 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace glove {
+
+// What an application's keys were before they became words. Those of one model are all of one type.
+enum class KeyType : uint8_t {
+  kText,
+  kInteger,  // every word is the canonical decimal text of an int64_t: no sign but '-', no leading zero
+};
+constexpr size_t kKeyTypes = 2;
+
+// The canonical decimal text of an integer key, and the key of such a text; nullopt for any other text.
+std::string integer_word(int64_t key);
+std::optional<int64_t> integer_key(std::string_view word);
 
 // An immutable view of a model's words. Owns nothing: the bytes belong to the Model
 // that holds it. Safe to use from many threads at once.
@@ -21,9 +33,10 @@ class Vocabulary {
   // bytes [word_offsets[i], word_offsets[i+1]). sorted_ids[n]: the ids in the memcmp order
   // of their words.
   Vocabulary(std::span<const char> word_bytes, std::span<const int64_t> word_offsets,
-             std::span<const int32_t> sorted_ids)
-      : word_bytes_(word_bytes), word_offsets_(word_offsets), sorted_ids_(sorted_ids) {}
+             std::span<const int32_t> sorted_ids, KeyType key_type = KeyType::kText)
+      : word_bytes_(word_bytes), word_offsets_(word_offsets), sorted_ids_(sorted_ids), key_type_(key_type) {}
 
+  KeyType key_type() const { return key_type_; }
   int64_t size() const { return static_cast<int64_t>(sorted_ids_.size()); }
 
   // The word with this id (its position in the file, from 0); empty if there is none.
@@ -70,6 +83,7 @@ class Vocabulary {
   std::span<const char> word_bytes_;
   std::span<const int64_t> word_offsets_;
   std::span<const int32_t> sorted_ids_;
+  KeyType key_type_ = KeyType::kText;
 };
 
 }  // namespace glove

@@ -59,6 +59,14 @@ void return_text(sqlite3_context* context, std::string_view text) {
   sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id) {
+  const std::string_view word = vocabulary.word(id);
+  if (vocabulary.key_type() == KeyType::kInteger) {
+    if (const auto key = integer_key(word)) return sqlite3_result_int64(context, *key);
+  }
+  return_text(context, word);
+}
+
 int register_function(sqlite3* db, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
   for (int count = fewest; count <= most; ++count) {

@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "model/model.h"
 #include "base/status.h"
+#include "model/model.h"
 #include "sql/boundary.h"
 
 namespace glove::sql {
@@ -43,6 +43,9 @@ Result<ModelPtr> model_argument(Arguments arguments, size_t index, std::string_v
 
 // Makes the text the function's result, copied.
 void return_text(sqlite3_context* context, std::string_view text);
+
+// Makes a word of the vocabulary the result: an INTEGER if the model's keys are integers, else TEXT.
+void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id);
 
 // Registers `callback` as the function `name` once for each number of arguments from `fewest`
 // to `most`. `flags` are SQLite's, without the text encoding. Gives an SQLite code.

@@ -4,9 +4,9 @@
 //   SELECT glove_load_table('tags', 'SELECT tag, embedding FROM tags');   -- tags
 //   SELECT n.neighbor FROM glove_nn('sqlite') n WHERE n.model = 'tags' AND n.k = 5;
 //
-// The first column is the word, TEXT; the second its vector, a BLOB of little-endian float32 or a JSON
-// array of numbers. The SELECT runs once, in the transaction of the caller; the model is a copy and
-// does not follow later changes. A word that comes twice keeps its first vector.
+// The first column is the word, TEXT or INTEGER (all rows of one type); the second its vector, a BLOB of
+// little-endian float32 or a JSON array of numbers. The SELECT runs once, in the transaction of the caller;
+// the model is a copy and does not follow later changes. A word that comes twice keeps its first vector.
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -132,9 +132,9 @@ Status floats_of_json(std::string_view text, std::vector<float>& vector) {
 Status read_row(sqlite3_stmt* row, std::vector<float>& vector) {
   const int word_type = sqlite3_column_type(row, 0);
   const int vector_type = sqlite3_column_type(row, 1);
-  if (word_type != SQLITE_TEXT)
+  if (word_type != SQLITE_TEXT && word_type != SQLITE_INTEGER)
     return wrong_row(std::string("has a word of type ") + type_name(word_type) +
-                     "; a word is TEXT (CAST makes a number one)");
+                     "; a word is TEXT or INTEGER");
   sqlite3_value* value = sqlite3_column_value(row, 1);
   if (vector_type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
   if (vector_type == SQLITE_TEXT) return floats_of_json(text_of(value), vector);
@@ -151,7 +151,10 @@ Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_vi
     if (const Status read = read_row(select, vector); !read.ok())
       return Error{read.error().code, source + ": row " + std::to_string(row) + " " + read.error().message};
     // Its messages count the rows, too: every row gets here, or none after it.
-    GLOVE_RETURN_IF_ERROR(builder.add(text_of(sqlite3_column_value(select, 0)), vector));
+    sqlite3_value* word = sqlite3_column_value(select, 0);
+    GLOVE_RETURN_IF_ERROR(sqlite3_value_type(word) == SQLITE_INTEGER
+                              ? builder.add(sqlite3_value_int64(word), vector)
+                              : builder.add(text_of(word), vector));
   }
   if (code != SQLITE_DONE) return connection_error(db, code);
   return builder.finish(threads);

@@ -194,7 +194,7 @@ Error missing_input(const nn::Inputs& inputs, int column) {
 // What a row has at hand costs a join nothing but this: no guard, since nothing here can fail on our side.
 bool return_at_once(sqlite3_context* context, const nn::Search& search, int index) {
   if (index == nn::kNeighbor) {
-    return_text(context, search.model().vocabulary().word(search.neighbor().id));
+    return_word(context, search.model().vocabulary(), search.neighbor().id);
   } else if (index == nn::kSimilarity) {
     sqlite3_result_double(context, search.neighbor().similarity);
   } else if (index == nn::kRank && search.known_rank() > 0) {

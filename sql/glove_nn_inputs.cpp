@@ -215,31 +215,56 @@ class RequestReader {
     return {};
   }
 
-  // Restricts the neighbors to those of this condition, if it compares bytes: every value is text that SQLite
-  // cannot take for a number.
+  // Restricts the neighbors to those of this condition.
   Status read_neighbor(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kEqual && is_null(value)) {
       request_.bounds_.nothing = true;
       return {};
     }
-    bool bytes = true;
-    std::vector<std::string> words;
-    GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* word) -> Status {
-      bytes = bytes && sqlite3_value_type(word) == SQLITE_TEXT && !may_be_numeric(text_of(word)) &&
-              equals_by_bytes(db_, text_of(word));
-      if (bytes) words.emplace_back(text_of(word));
+    std::optional<std::vector<std::string>> words(std::in_place), integers(std::in_place);
+    const auto add = [](auto& keys, std::optional<std::string> key) {
+      if (!key) keys.reset();
+      if (keys) keys->push_back(std::move(*key));
+    };
+    GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* element) -> Status {
+      add(words, only_equal_word(element));
+      add(integers, only_equal_integer(element));
       return {};
     }));
-    if (!bytes) return {};
-    make_set(words);
-    if (request_.neighbors_) {
-      std::vector<std::string> both;
-      std::set_intersection(words.begin(), words.end(), request_.neighbors_->begin(),
-                            request_.neighbors_->end(), std::back_inserter(both));
-      words = std::move(both);
-    }
-    request_.neighbors_ = std::move(words);
+    restrict_neighbors(KeyType::kText, std::move(words));
+    restrict_neighbors(KeyType::kInteger, std::move(integers));
     return {};
+  }
+
+  // The word of the only TEXT key that SQLite can find equal to the value; nullopt if there may be several.
+  std::optional<std::string> only_equal_word(sqlite3_value* value) const {
+    if (sqlite3_value_type(value) != SQLITE_TEXT || may_be_numeric(text_of(value)) ||
+        !equals_by_bytes(db_, text_of(value)))
+      return std::nullopt;
+    return std::string(text_of(value));
+  }
+
+  // The same for INTEGER keys.
+  static std::optional<std::string> only_equal_integer(sqlite3_value* value) {
+    const int type = sqlite3_value_type(value);
+    if (type == SQLITE_INTEGER) return integer_word(sqlite3_value_int64(value));
+    if (type != SQLITE_TEXT || (may_be_numeric(text_of(value)) && !integer_key(text_of(value))))
+      return std::nullopt;
+    return std::string(text_of(value));
+  }
+
+  // `keys`: those of one condition; nullopt if it is SQLite's to check.
+  void restrict_neighbors(KeyType type, std::optional<std::vector<std::string>> keys) {
+    if (!keys) return;
+    make_set(*keys);
+    auto& known = request_.neighbors_[static_cast<size_t>(type)];
+    if (known) {
+      std::vector<std::string> both;
+      std::set_intersection(keys->begin(), keys->end(), known->begin(), known->end(),
+                            std::back_inserter(both));
+      keys = std::move(both);
+    }
+    known = std::move(keys);
   }
 
   void read_bound(const Argument& argument, sqlite3_value* value) {

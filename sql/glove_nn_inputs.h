@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
 #include "base/status.h"
+#include "model/model.h"
 #include "search/query.h"
 #include "sql/arguments.h"
 #include "sql/glove_nn_plan.h"
@@ -82,8 +82,11 @@ class Request {
   void set_query(size_t query, Inputs& inputs) const;
 
   const Bounds& bounds() const { return bounds_; }
-  // The only neighbors to return, each by its exact bytes, ascending; nullopt: all.
-  const std::optional<std::vector<std::string>>& neighbors() const { return neighbors_; }
+  // The only neighbors to return from a model with keys of this type, each by its exact bytes, ascending;
+  // nullopt: all.
+  const std::optional<std::vector<std::string>>& neighbors(KeyType type) const {
+    return neighbors_[static_cast<size_t>(type)];
+  }
   int64_t wanted() const { return wanted_; }  // LIMIT + OFFSET, or 0
   bool reads_rank() const { return reads_rank_; }
 
@@ -101,7 +104,7 @@ class Request {
   std::vector<ExprValue> exprs_ = std::vector<ExprValue>(1);
   bool batch_ = false;  // word or expr came as a batch
   Bounds bounds_;
-  std::optional<std::vector<std::string>> neighbors_;
+  std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType
   int64_t wanted_ = 0;
   bool reads_rank_ = false;
 };

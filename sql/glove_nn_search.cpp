@@ -4,8 +4,8 @@
 #include <new>
 #include <utility>
 
-#include "search/stats.h"
 #include "base/timer.h"
+#include "search/stats.h"
 
 namespace glove::sql::nn {
 
@@ -87,10 +87,12 @@ Search::Search(const Request& request, Inputs inputs, Catalog::Entry entry, Sear
 }
 
 void Search::look_words_up() {
-  if (!request_->neighbors()) return;
+  const Vocabulary& vocabulary = model().vocabulary();
+  const auto& neighbors = request_->neighbors(vocabulary.key_type());
+  if (!neighbors) return;
   ids_.emplace();
-  for (const std::string& word : *request_->neighbors())
-    if (const auto id = model().vocabulary().find_exact(word)) ids_->push_back(*id);
+  for (const std::string& word : *neighbors)
+    if (const auto id = vocabulary.find_exact(word)) ids_->push_back(*id);
   std::sort(ids_->begin(), ids_->end());
 }
 

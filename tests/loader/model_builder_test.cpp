@@ -43,6 +43,39 @@ TEST(ModelBuilder, KeepsRowsInOrderAndTheFirstOfEachWord) {
   EXPECT_EQ(vocabulary.sorted_id(3), -1);
 }
 
+TEST(ModelBuilder, KeepsIntegerKeysAsDecimalText) {
+  ModelBuilder builder("rows");
+  EXPECT_TRUE(builder.add(5, std::vector<float>{1}).value());
+  EXPECT_TRUE(builder.add(std::numeric_limits<int64_t>::min(), std::vector<float>{2}).value());
+  EXPECT_FALSE(builder.add(5, std::vector<float>{3}).value());
+  EXPECT_EQ(builder.add("5", std::vector<float>{3}).error().message,
+            "rows: row 4 has the TEXT word '5', but the rows before have INTEGER words; use one type");
+  const ModelPtr integers = builder.finish().value();
+  EXPECT_EQ(integers->vocabulary().key_type(), KeyType::kInteger);
+  EXPECT_EQ(integers->vocabulary().find("5"), 0);
+  EXPECT_EQ(integers->vocabulary().word(1), "-9223372036854775808");
+  ASSERT_TRUE(builder.add("a", std::vector<float>{1}).ok()) << "an empty builder takes either type";
+  EXPECT_EQ(builder.add(6, std::vector<float>{1}).error().message,
+            "rows: row 2 has the INTEGER word 6, but the rows before have TEXT words; use one type");
+  EXPECT_EQ(builder.finish().value()->vocabulary().key_type(), KeyType::kText);
+}
+
+TEST(IntegerWord, OnlyCanonicalTextIsAKey) {
+  GLOVE_TRACE_SEED();
+  auto random = random_source();
+  for (int i = 0; i < 10000; ++i) {
+    const auto key = static_cast<int64_t>(random()) >> (random() % 64);
+    EXPECT_EQ(integer_key(integer_word(key)), key);
+    EXPECT_EQ(integer_key("0" + integer_word(key)), std::nullopt);
+  }
+  for (const int64_t key :
+       {std::numeric_limits<int64_t>::min(), int64_t{0}, std::numeric_limits<int64_t>::max()})
+    EXPECT_EQ(integer_key(std::to_string(key)), key);
+  for (const char* text : {"", "-", "-0", "00", "05", "-05", "+5", " 5", "5 ", "5.0", "5e0", "0x5", "five",
+                           "9223372036854775808", "-9223372036854775809"})
+    EXPECT_EQ(integer_key(text), std::nullopt) << text;
+}
+
 TEST(ModelBuilder, NamesTheRowThatIsWrong) {
   const float infinity = std::numeric_limits<float>::infinity();
   ModelBuilder builder("t");
