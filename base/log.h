@@ -2,16 +2,39 @@
 // one answered. The library itself never prints.
 #pragma once
 
+#include <atomic>
+#include <mutex>
+#include <set>
 #include <string>
 
 namespace glove {
 
+// May be called from any thread, and must not call back into the engine.
 using LogSink = void (*)(const std::string& message);
 
-// Replaces the sink of the process; nullptr (the default) drops messages. The sink may be called
-// from any thread and must not call back into search/. Thread-safe.
-void set_log_sink(LogSink sink);
+// Passes messages on to a sink. Thread-safe.
+class Log {
+ public:
+  // Replaces the sink; nullptr (the default) drops messages.
+  void set_sink(LogSink sink) { sink_.store(sink); }
 
-void log_message(const std::string& message);
+  void write(const std::string& message) {
+    if (const LogSink sink = sink_.load()) sink(message);
+  }
+
+  // Writes the message unless one on the same topic was written before.
+  void write_once(const std::string& topic, const std::string& message) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!topics_.insert(topic).second) return;
+    }
+    write(message);
+  }
+
+ private:
+  std::atomic<LogSink> sink_ = nullptr;
+  std::mutex mutex_;  // not held while the sink runs
+  std::set<std::string> topics_;
+};
 
 }  // namespace glove

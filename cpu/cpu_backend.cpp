@@ -39,7 +39,8 @@ class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuBackendOptions& options)
       : kernels_(choose_kernels(options.target.empty() ? environment_target() : options.target)),
-        threads_(options.threads) {}
+        threads_(options.threads),
+        settings_(options.settings) {}
 
   std::string_view name() const override { return "cpu"; }
   Status available() override { return kernels_.status(); }
@@ -76,13 +77,16 @@ class CpuBackend final : public Backend {
  private:
   Result<int> thread_count() const {
     if (threads_ > 0) return threads_;
-    GLOVE_ASSIGN_OR_RETURN(const std::string setting, get_setting("threads"));
-    const int threads = std::atoi(setting.c_str());
+    int threads = 0;
+    if (settings_ != nullptr) {
+      GLOVE_ASSIGN_OR_RETURN(threads, settings_->threads());
+    }
     return threads > 0 ? threads : usable_cores();
   }
 
   Result<const Kernels*> kernels_;
   int threads_;
+  Settings* settings_;
   cpu::RowAccess row_access_;
   std::string processor_ = cpu::processor_name();
 };

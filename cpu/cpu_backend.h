@@ -10,11 +10,15 @@
 
 namespace glove {
 
+class Settings;
+
 struct CpuBackendOptions {
   // A name of cpu_targets(), or empty: $GLOVE_CPU_TARGET, or the fastest that this machine runs.
   std::string target;
   // Threads of a scan, the calling one included; 0: the setting "threads".
   int threads = 0;
+  // Outlives the backend; nullptr: the setting is 0, all cores.
+  Settings* settings = nullptr;
 };
 
 // Never null. An unknown target, or one that this machine lacks, is an error of available(), prepare()

@@ -1,11 +1,12 @@
-// The composition root: what `.load glove` runs. It adds the backends that were compiled in to the
-// registry, once a process, and registers each SQL object with the connection.
+// The composition root: what `.load glove` runs. It makes the engine of the process, with the backends that
+// were compiled in, and registers each SQL object with the connection.
 #include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "cpu/cpu_backend.h"
-#include "base/log.h"
+#include "search/engine.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
 #ifdef GLOVE_WITH_CUDA
@@ -16,8 +17,8 @@ SQLITE_EXTENSION_INIT1
 
 namespace {
 
-// What a connection gets; each gives an SQLite code. A new object is a new row.
-using RegisterObject = int (*)(sqlite3*);
+// What a connection gets; each returns an SQLite code. A new object is a new row.
+using RegisterObject = int (*)(sqlite3*, glove::Engine&);
 constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_glove_nn,         glove::sql::register_glove_models,
     glove::sql::register_glove_words,      glove::sql::register_glove_stats,
@@ -32,21 +33,32 @@ void log_to_sqlite(const std::string& message) {
   sqlite3_log(SQLITE_WARNING, "glove: %s", message.c_str());
 }
 
-// Everything that a process does once, the backends in the order in which 'auto' tries them. The pointer
-// table is set here and not by every connection, so threads that open connections at the same time do not
-// race for it.
+// Made once and never freed: connections and threads may outlive static destruction. The backends are added
+// in the order in which 'auto' tries them.
+std::unique_ptr<glove::Engine> make_engine() {
+  auto engine = std::make_unique<glove::Engine>();
+  engine->log().set_sink(log_to_sqlite);
+#ifdef GLOVE_WITH_CUDA
+  engine->backends().add(glove::make_cuda_backend(engine->settings()));
+#endif
+  glove::CpuBackendOptions options;
+  options.settings = &engine->settings();
+  engine->backends().add(glove::make_cpu_backend(options));
+  return engine;
+}
+
+glove::Engine* process_engine = nullptr;
+
+// Everything that a process does once. The pointer table is set here and not by every connection, so threads
+// that open connections at the same time do not race for it.
 void set_up_process(const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api);
-  glove::set_log_sink(log_to_sqlite);
-#ifdef GLOVE_WITH_CUDA
-  glove::register_backend(glove::make_cuda_backend());
-#endif
-  glove::register_backend(glove::make_cpu_backend());
+  process_engine = make_engine().release();
 }
 
 int register_objects(sqlite3* db) {
   for (RegisterObject register_object : kObjects)
-    if (const int code = register_object(db); code != SQLITE_OK) return code;
+    if (const int code = register_object(db, *process_engine); code != SQLITE_OK) return code;
   return SQLITE_OK;
 }
 

@@ -8,9 +8,11 @@
 
 namespace glove {
 
+class Settings;
+
 // The backend "cuda" on the first device that the driver shows (CUDA_VISIBLE_DEVICES chooses).
 // Never null and never slow: the driver is asked at the first use, and available() says what
-// is missing. Obeys the setting "gpu_memory".
-std::unique_ptr<Backend> make_cuda_backend();
+// is missing. Obeys the setting "gpu_memory"; the settings outlive the backend.
+std::unique_ptr<Backend> make_cuda_backend(Settings& settings);
 
 }  // namespace glove

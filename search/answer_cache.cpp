@@ -6,8 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "search/catalog.h"
-#include "search/settings.h"
+#include "search/engine.h"
 
 namespace glove {
 namespace {
@@ -86,8 +85,8 @@ size_t AnswerCache::bytes() const {
 }
 
 void AnswerCache::forget_if_stale() {
-  const uint64_t catalog = Catalog::instance().generation();
-  const uint64_t settings = settings_generation();
+  const uint64_t catalog = engine_.catalog().generation();
+  const uint64_t settings = engine_.settings().generation();
   if (catalog == catalog_generation_ && settings == settings_generation_) return;
   by_hash_.clear();
   entries_.clear();

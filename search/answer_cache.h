@@ -15,6 +15,8 @@
 
 namespace glove {
 
+class Engine;
+
 // Answers of nearest(); the least recently used makes room. Everything is forgotten when a model is loaded or
 // unloaded or a setting changes. Thread-safe.
 class AnswerCache {
@@ -36,7 +38,9 @@ class AnswerCache {
   static constexpr size_t kDefaultBytes = size_t{4} << 20;
 
   // `max_bytes`: of all entries together, keys included. An answer of more than a quarter is not kept.
-  explicit AnswerCache(size_t max_bytes = kDefaultBytes) : max_bytes_(max_bytes) {}
+  // The engine outlives the cache.
+  explicit AnswerCache(Engine& engine, size_t max_bytes = kDefaultBytes)
+      : engine_(engine), max_bytes_(max_bytes) {}
   AnswerCache(const AnswerCache&) = delete;
   AnswerCache& operator=(const AnswerCache&) = delete;
 
@@ -60,6 +64,7 @@ class AnswerCache {
   Entries::iterator find_entry(const Key& key);
   void erase(Entries::iterator entry);
 
+  Engine& engine_;
   const size_t max_bytes_;
   mutable std::mutex mutex_;
   Entries entries_;

@@ -1,5 +1,5 @@
 // What a device must do to be searched: propose candidates that are certain to contain
-// the answer, and score every row exactly. The engine (search/engine.h) does the rest.
+// the answer, and score every row exactly. search/nearest.h does the rest.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Residency {
   int64_t device_bytes = 0;
 };
 
-// Thread-safe: any member, any time, from any thread. One object a process.
+// Thread-safe: any member, any time, from any thread. One object per engine.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -74,10 +74,5 @@ class Backend {
   // Frees what the backend holds of the model; running queries finish first or keep their part alive.
   virtual void release(const Model& model) = 0;
 };
-
-// The registry: rows in the order in which 'auto' tries them. The composition root
-// (extension/) adds the backends that were compiled in; "cpu" is always there, and last.
-void register_backend(std::unique_ptr<Backend> backend);
-std::span<const std::unique_ptr<Backend>> registered_backends();
 
 }  // namespace glove

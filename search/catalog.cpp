@@ -1,13 +1,11 @@
 #include "search/catalog.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
-#include "search/backend_choice.h"
+#include "search/engine.h"
 
 namespace glove {
 namespace {
@@ -31,35 +29,20 @@ std::string name_of_path(std::string_view path) {
 
 }  // namespace
 
-struct Catalog::State {
-  mutable std::mutex mutex;    // guards the members below; never held while a file is opened
-  std::vector<Entry> entries;  // in the order of loading; at most one is the default
-  std::atomic<uint64_t> generation = 1;
+// Both REQUIRE: mutex_ is held.
+const Catalog::Entry* Catalog::lookup(std::optional<std::string_view> name) const {
+  for (const Entry& candidate : entries_)
+    if (name ? candidate.name == *name : candidate.is_default) return &candidate;
+  return nullptr;
+}
 
-  std::mutex environment_mutex;  // held while $GLOVE_MODEL is opened; taken before `mutex`
-  std::atomic<bool> environment_done = false;
-
-  const Entry* entry(std::optional<std::string_view> name) const {
-    for (const Entry& candidate : entries)
-      if (name ? candidate.name == *name : candidate.is_default) return &candidate;
-    return nullptr;
-  }
-
-  // What to say about the models there are.
-  std::string choices() const {
-    if (entries.empty())
-      return "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE";
-    std::string names;
-    for (const Entry& candidate : entries) names += (names.empty() ? "'" : ", '") + candidate.name + "'";
-    return "the loaded models are: " + names;
-  }
-};
-
-Catalog::Catalog() : state_(new State) {}
-
-Catalog& Catalog::instance() {
-  static Catalog catalog;
-  return catalog;
+// What to say about the models there are.
+std::string Catalog::choices() const {
+  if (entries_.empty())
+    return "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE";
+  std::string names;
+  for (const Entry& candidate : entries_) names += (names.empty() ? "'" : ", '") + candidate.name + "'";
+  return "the loaded models are: " + names;
 }
 
 Result<std::string> Catalog::load(const std::string& path, const std::string& name,
@@ -71,54 +54,55 @@ Result<std::string> Catalog::load(const std::string& path, const std::string& na
 }
 
 void Catalog::add(const std::string& name, ModelPtr model) {
-  ModelPtr replaced;
+  auto searchers = std::make_shared<ModelSearchers>(engine_, model);
+  ModelSearchersPtr replaced;
   {
-    const std::lock_guard lock(state_->mutex);
-    auto& entries = state_->entries;
-    const bool becomes_default = entries.empty() || name == "main";
-    auto entry = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
-    if (entry == entries.end()) {
-      entries.push_back({name, false, model});  // may throw, so it comes before any other change
-      entry = std::prev(entries.end());
+    const std::lock_guard lock(mutex_);
+    const bool becomes_default = entries_.empty() || name == "main";
+    auto entry =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
+    if (entry == entries_.end()) {
+      entries_.push_back({name, false, model, searchers});  // may throw, so it comes before any other change
+      entry = std::prev(entries_.end());
     } else {
-      replaced = std::exchange(entry->model, model);
+      entry->model = model;
+      replaced = std::exchange(entry->searchers, searchers);
     }
     if (becomes_default) {
-      for (Entry& other : entries) other.is_default = false;
+      for (Entry& other : entries_) other.is_default = false;
       entry->is_default = true;
     }
-    ++state_->generation;
+    ++generation_;
   }
-  if (replaced) retire_model(*replaced);
+  if (replaced) replaced->retire();
 }
 
 Status Catalog::unload(std::string_view name) {
-  ModelPtr dropped;
+  ModelSearchersPtr dropped;
   {
-    const std::lock_guard lock(state_->mutex);
-    const Entry* entry = state_->entry(name);
+    const std::lock_guard lock(mutex_);
+    const Entry* entry = lookup(name);
     if (!entry)
       return Status(ErrorCode::kNotFound,
-                    "there is no model '" + std::string(name) + "' to unload; " + state_->choices());
-    dropped = entry->model;
+                    "there is no model '" + std::string(name) + "' to unload; " + choices());
+    dropped = entry->searchers;
     const bool was_default = entry->is_default;
-    state_->entries.erase(state_->entries.begin() + (entry - state_->entries.data()));
-    if (was_default && !state_->entries.empty()) state_->entries.front().is_default = true;
-    ++state_->generation;
+    entries_.erase(entries_.begin() + (entry - entries_.data()));
+    if (was_default && !entries_.empty()) entries_.front().is_default = true;
+    ++generation_;
   }
-  retire_model(*dropped);
+  dropped->retire();
   return {};
 }
 
 Result<Catalog::Entry> Catalog::find_entry(std::optional<std::string_view> name) {
-  for (bool environment_tried = state_->environment_done.load();;) {
+  for (bool environment_tried = environment_done_.load();;) {
     {
-      const std::lock_guard lock(state_->mutex);
-      if (const Entry* const entry = state_->entry(name)) return *entry;
-      if (environment_tried || !state_->entries.empty())
+      const std::lock_guard lock(mutex_);
+      if (const Entry* const entry = lookup(name)) return *entry;
+      if (environment_tried || !entries_.empty())
         return Error{ErrorCode::kNotFound,
-                     name ? "there is no model '" + std::string(*name) + "'; " + state_->choices()
-                          : state_->choices()};
+                     name ? "there is no model '" + std::string(*name) + "'; " + choices() : choices()};
     }
     GLOVE_RETURN_IF_ERROR(load_from_environment());
     environment_tried = true;
@@ -132,23 +116,19 @@ Result<ModelPtr> Catalog::find(std::optional<std::string_view> name) {
 }
 
 Status Catalog::load_from_environment() {
-  const std::lock_guard lock(state_->environment_mutex);
-  if (state_->environment_done) return {};
+  const std::lock_guard lock(environment_mutex_);
+  if (environment_done_) return {};
   const char* path = std::getenv("GLOVE_MODEL");
   if (!path || !*path) return {};
   if (Result<std::string> loaded = load(path, "", {}); !loaded.ok())
     return Status(loaded.error().code, "$GLOVE_MODEL: " + loaded.error().message);
-  state_->environment_done = true;
+  environment_done_ = true;
   return {};
 }
 
 std::vector<Catalog::Entry> Catalog::list() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->entries;
-}
-
-uint64_t Catalog::generation() const {
-  return state_->generation.load();
+  const std::lock_guard lock(mutex_);
+  return entries_;
 }
 
 }  // namespace glove

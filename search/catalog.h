@@ -1,6 +1,8 @@
-// The models of this process, by name. Shared by all connections and threads.
+// The loaded models, by name. Shared by all connections and threads.
 #pragma once
 
+#include <atomic>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,14 +11,20 @@
 #include "base/status.h"
 #include "loader/open.h"
 #include "model/model.h"
+#include "search/model_searchers.h"
 
 namespace glove {
 
-// A process-wide, thread-safe map name -> model. A model that is in use when it is
+class Engine;
+
+// A thread-safe map name -> model. A model that is in use when it is
 // unloaded lives on until its last user lets go.
 class Catalog {
  public:
-  static Catalog& instance();
+  // The engine outlives the catalogue and every model that it held.
+  explicit Catalog(Engine& engine) : engine_(engine) {}
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
 
   // Opens `path` and adds it as `name` (empty: the file's name without directories, .gz and one
   // extension of letters), replacing a model of that name only once the new one is open. It becomes the
@@ -40,19 +48,26 @@ class Catalog {
     std::string name;
     bool is_default;
     ModelPtr model;
+    ModelSearchersPtr searchers;  // of the model
   };
   // The same with its name, for callers who ask for the model's health themselves before they believe a row.
   Result<Entry> find_entry(std::optional<std::string_view> name);
   std::vector<Entry> list() const;
 
   // Rises with every load and unload: what was cached before is stale.
-  uint64_t generation() const;
+  uint64_t generation() const { return generation_.load(); }
 
  private:
-  struct State;
-  Catalog();
+  const Entry* lookup(std::optional<std::string_view> name) const;
+  std::string choices() const;
   Status load_from_environment();
-  State* state_;  // never freed: connections may outlive static destruction
+
+  Engine& engine_;
+  mutable std::mutex mutex_;    // guards entries_; never held while a file is opened
+  std::vector<Entry> entries_;  // in the order of loading; at most one is the default
+  std::atomic<uint64_t> generation_ = 1;
+  std::mutex environment_mutex_;  // held while $GLOVE_MODEL is opened; taken before mutex_
+  std::atomic<bool> environment_done_ = false;
 };
 
 }  // namespace glove

@@ -1,7 +1,7 @@
+#include "search/ranking.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "search/engine.h"
 
 namespace glove {
 namespace {
@@ -25,14 +25,15 @@ void add_cost(SearchReport& total, const SearchReport& piece) {
 
 }  // namespace
 
-Ranking::Ranking(ModelPtr model, Query query, SearchOptions options, int64_t first_piece, int64_t limit)
-    : model_(std::move(model)),
+Ranking::Ranking(ModelSearchersPtr searchers, Query query, SearchOptions options, int64_t first_piece,
+                 int64_t limit)
+    : searchers_(std::move(searchers)),
       query_(std::move(query)),
       options_(std::move(options)),
       next_piece_(first_piece > 0 ? first_piece
                   : limit > 0     ? limit
                                   : kDefaultFirstPiece),
-      limit_(limit < 0 ? model_->words() : std::min(limit, model_->words())) {}
+      limit_(limit < 0 ? searchers_->model()->words() : std::min(limit, searchers_->model()->words())) {}
 
 std::span<const Neighbor> Ranking::ready() const {
   return all_ ? all_->sorted() : std::span<const Neighbor>(rows_);
@@ -49,16 +50,16 @@ Result<std::span<const Neighbor>> Ranking::rows_from(int64_t position) {
 // Takes one step towards row `position`: the next piece, or the pass over all rows, or more of its order.
 Status Ranking::compute_through(int64_t position) {
   const int64_t wanted = std::min(std::max(next_piece_, position + 1), limit_);
-  if (!all_ && !wants_full_pass(*model_, wanted)) {
+  if (!all_ && !wants_full_pass(*searchers_->model(), wanted)) {
     SearchReport report;
-    GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(model_, {&query_, 1}, wanted, options_, report));
+    GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(*searchers_, {&query_, 1}, wanted, options_, report));
     add_cost(report_, report);
     rows_ = std::move(answers.front());
     complete_ = wanted == limit_ || static_cast<int64_t>(rows_.size()) < wanted;
   } else {
     if (!all_) {
       SearchReport report;
-      GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, all_rows(model_, query_, options_, report));
+      GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, all_rows(*searchers_, query_, options_, report));
       add_cost(report_, report);
       all_ = std::move(rows);
       rows_ = {};

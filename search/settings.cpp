@@ -1,25 +1,28 @@
 #include "search/settings.h"
 
-#include <array>
 #include <charconv>
 #include <cstdlib>
-#include <mutex>
 #include <optional>
-
-#include "search/backend.h"
 
 namespace glove {
 namespace {
 
-// A value in its canonical spelling, or what is wrong with it ("must be ...").
-Result<std::string> normalize_backend(std::string_view value) {
-  std::string names = "auto";
-  if (value == "auto") return std::string(value);
-  for (const auto& backend : registered_backends()) {
-    if (backend->name() == value) return std::string(value);
-    names += ", " + std::string(backend->name());
+// In place of a value that has not been read from the environment yet.
+constexpr int64_t kUnread = -1;
+
+// 0 is auto; i + 1 is the backend that was added as the i-th.
+Result<int64_t> parse_backend(std::string_view value, const Backends& backends) {
+  if (value == "auto") return int64_t{0};
+  int64_t number = 0;
+  for (const auto& backend : backends.all()) {
+    ++number;
+    if (backend->name() == value) return number;
   }
-  return Error{ErrorCode::kInvalidArgument, "must be one of: " + names};
+  return Error{ErrorCode::kInvalidArgument, "must be one of: " + backends.choices()};
+}
+
+std::string spell_backend(int64_t value, const Backends& backends) {
+  return value == 0 ? "auto" : std::string(backends.all()[static_cast<size_t>(value - 1)]->name());
 }
 
 // A whole number from 0, without a sign.
@@ -31,14 +34,14 @@ std::optional<int64_t> parse_count(std::string_view value) {
   return number;
 }
 
-Result<std::string> normalize_threads(std::string_view value) {
+Result<int64_t> parse_threads(std::string_view value, const Backends&) {
   const std::optional<int64_t> threads = parse_count(value);
   if (!threads || *threads > 1024)
     return Error{ErrorCode::kInvalidArgument, "must be a whole number from 0 (all cores) to 1024"};
-  return std::to_string(*threads);
+  return *threads;
 }
 
-Result<std::string> normalize_bytes(std::string_view value) {
+Result<int64_t> parse_bytes(std::string_view value, const Backends&) {
   int shift = 0;
   if (!value.empty()) {
     const char unit = value.back();
@@ -52,89 +55,103 @@ Result<std::string> normalize_bytes(std::string_view value) {
   if (!number || *number > (INT64_MAX >> shift))
     return Error{ErrorCode::kInvalidArgument,
                  "must be a whole number of bytes, or one with K, M or G, such as 4G; 0 means what is free"};
-  return std::to_string(*number << shift);
+  return *number << shift;
 }
 
-struct Setting {
-  const char* key;
-  const char* environment;
-  const char* fallback;
-  Result<std::string> (*normalize)(std::string_view value);
-};
-
-constexpr std::array kSettings{
-    Setting{"backend", "GLOVE_BACKEND", "auto", normalize_backend},
-    Setting{"threads", "GLOVE_THREADS", "0", normalize_threads},
-    Setting{"gpu_memory", "GLOVE_GPU_MEMORY", "0", normalize_bytes},
-};
-
-struct Values {
-  std::mutex mutex;
-  std::array<std::optional<std::string>, kSettings.size()> values;  // in kSettings' order
-  uint64_t generation = 1;
-};
-
-Values& stored() {
-  static Values* const instance = new Values;  // never freed: used by threads that outlive static destruction
-  return *instance;
-}
-
-Result<size_t> find_key(std::string_view key) {
-  std::string keys;
-  for (size_t i = 0; i < kSettings.size(); ++i) {
-    if (key == kSettings[i].key) return i;
-    keys += (i ? ", " : "") + std::string(kSettings[i].key);
-  }
-  return Error{ErrorCode::kInvalidArgument,
-               "there is no setting '" + std::string(key) + "'; the settings are: " + keys};
+std::string spell_number(int64_t value, const Backends&) {
+  return std::to_string(value);
 }
 
 }  // namespace
 
-Result<std::string> get_setting(std::string_view key) {
-  GLOVE_ASSIGN_OR_RETURN(const size_t index, find_key(key));
-  const Setting& setting = kSettings[index];
-  Values& values = stored();
-  const std::lock_guard lock(values.mutex);
-  std::optional<std::string>& value = values.values[index];
-  if (value) return *value;
-  // Read once: a host may change its environment while our threads run.
-  const char* environment = std::getenv(setting.environment);
-  if (!environment || !*environment) {
-    value = setting.fallback;
-    return *value;
-  }
-  Result<std::string> normal = setting.normalize(environment);
-  if (!normal.ok())
-    return Error{ErrorCode::kInvalidArgument, "the environment variable " + std::string(setting.environment) +
-                                                  " is '" + environment + "' but " + normal.error().message};
-  value = normal.value();
-  return *value;
+// A value is a number from 0, and 0 is the default.
+struct Settings::Row {
+  const char* key;
+  const char* environment;
+  Result<int64_t> (*parse)(std::string_view text, const Backends& backends);  // error: "must be ..."
+  std::string (*spell)(int64_t value, const Backends& backends);
+};
+
+const std::array<Settings::Row, Settings::kKeys> Settings::kRows{{
+    {"backend", "GLOVE_BACKEND", parse_backend, spell_backend},
+    {"threads", "GLOVE_THREADS", parse_threads, spell_number},
+    {"gpu_memory", "GLOVE_GPU_MEMORY", parse_bytes, spell_number},
+}};
+
+Settings::Settings(const Backends& backends) : backends_(backends) {
+  for (auto& value : values_) value = kUnread;
 }
 
-Status set_setting(std::string_view key, std::string_view value) {
-  GLOVE_ASSIGN_OR_RETURN(const size_t index, find_key(key));
-  Result<std::string> normal = kSettings[index].normalize(value);
-  if (!normal.ok())
+Result<Settings::Key> Settings::find_key(std::string_view key) {
+  std::string names;
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (key == kRows[i].key) return static_cast<Key>(i);
+    names += (i ? ", " : "") + std::string(kRows[i].key);
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "there is no setting '" + std::string(key) + "'; the settings are: " + names};
+}
+
+Result<int64_t> Settings::value(Key key) {
+  const int64_t known = values_[key].load(std::memory_order_acquire);
+  if (known != kUnread) return known;
+  return read_environment(key);
+}
+
+// Keeps a good value: a host may change its environment while our threads run.
+Result<int64_t> Settings::read_environment(Key key) {
+  const std::lock_guard lock(mutex_);
+  if (const int64_t known = values_[key]; known != kUnread) return known;
+  const Row& row = kRows[key];
+  const char* text = std::getenv(row.environment);
+  int64_t number = 0;
+  if (text != nullptr && *text != '\0') {
+    const Result<int64_t> parsed = row.parse(text, backends_);
+    if (!parsed.ok())
+      return Error{ErrorCode::kInvalidArgument, "the environment variable " + std::string(row.environment) +
+                                                    " is '" + text + "' but " + parsed.error().message};
+    number = parsed.value();
+  }
+  values_[key].store(number, std::memory_order_release);
+  return number;
+}
+
+Result<std::string> Settings::get(std::string_view key) {
+  GLOVE_ASSIGN_OR_RETURN(const Key index, find_key(key));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t number, value(index));
+  return kRows[index].spell(number, backends_);
+}
+
+Status Settings::set(std::string_view key, std::string_view text) {
+  GLOVE_ASSIGN_OR_RETURN(const Key index, find_key(key));
+  const Result<int64_t> number = kRows[index].parse(text, backends_);
+  if (!number.ok())
     return Error{ErrorCode::kInvalidArgument, "the setting '" + std::string(key) + "' cannot be '" +
-                                                  std::string(value) + "': it " + normal.error().message};
-  Values& values = stored();
-  const std::lock_guard lock(values.mutex);
-  values.values[index] = normal.value();
-  ++values.generation;
+                                                  std::string(text) + "': it " + number.error().message};
+  const std::lock_guard lock(mutex_);
+  values_[index].store(number.value(), std::memory_order_release);
+  generation_.fetch_add(1, std::memory_order_release);
   return {};
 }
 
-std::vector<std::string> setting_keys() {
-  std::vector<std::string> keys;
-  for (const Setting& setting : kSettings) keys.emplace_back(setting.key);
-  return keys;
+std::vector<std::string> Settings::keys() {
+  std::vector<std::string> names;
+  for (const Row& row : kRows) names.emplace_back(row.key);
+  return names;
 }
 
-uint64_t settings_generation() {
-  Values& values = stored();
-  const std::lock_guard lock(values.mutex);
-  return values.generation;
+Result<Backend*> Settings::backend() {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t number, value(kBackend));
+  return number == 0 ? nullptr : backends_.all()[static_cast<size_t>(number - 1)].get();
+}
+
+Result<int> Settings::threads() {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t number, value(kThreads));
+  return static_cast<int>(number);
+}
+
+Result<int64_t> Settings::gpu_memory() {
+  return value(kGpuMemory);
 }
 
 }  // namespace glove

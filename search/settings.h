@@ -1,28 +1,61 @@
-// Process-wide settings: what glove_config reads and sets, with their environment defaults.
+// What glove_config reads and sets, with defaults from the environment.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "search/backends.h"
 
 namespace glove {
 
-// key           environment     values
-// backend       GLOVE_BACKEND   auto (default), or a registered backend's name
-// threads       GLOVE_THREADS   0 (default: the cores this process may use) .. 1024
+// key           environment       values
+// backend       GLOVE_BACKEND     auto (default), or a registered backend's name
+// threads       GLOVE_THREADS     0 (default: the cores this process may use) .. 1024
 // gpu_memory    GLOVE_GPU_MEMORY  bytes, or with K, M, G; 0 (default) = what the device has free
-// get gives the canonical spelling (gpu_memory: bytes). A bad value in the environment is an error at every
-// use until a set replaces it, and names the variable; a good one is read once. Thread-safe. The table above
-// is one table in settings.cpp; a new setting is a new row.
-Result<std::string> get_setting(std::string_view key);
-Status set_setting(std::string_view key,
-                   std::string_view value);  // unknown key or value: an error that lists what there is
-std::vector<std::string> setting_keys();
+//
+// A bad value in the environment is an error at every use until set() replaces it, and the error names the
+// variable; a good one is read once. Thread-safe; reading a setting that was read before takes no lock. The
+// table above is one table in settings.cpp; a new setting is a new row there.
+class Settings {
+ public:
+  // The backends are those that the setting "backend" may name; they outlive this object.
+  explicit Settings(const Backends& backends);
 
-// Rises with every set_setting: what was decided by the old values is stale.
-uint64_t settings_generation();
+  // As text, in the canonical spelling (gpu_memory: bytes). An unknown key or value is an error that lists
+  // what there is.
+  Result<std::string> get(std::string_view key);
+  Status set(std::string_view key, std::string_view value);
+  static std::vector<std::string> keys();
+
+  // nullptr: auto.
+  Result<Backend*> backend();
+  // 0: the cores this process may use.
+  Result<int> threads();
+  // Bytes; 0: what the device has free.
+  Result<int64_t> gpu_memory();
+
+  // Increases with every set(): what was decided by the old values is stale.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+ private:
+  enum Key : size_t { kBackend, kThreads, kGpuMemory, kKeys };
+  struct Row;
+  static const std::array<Row, kKeys> kRows;
+
+  static Result<Key> find_key(std::string_view key);
+  Result<int64_t> value(Key key);
+  Result<int64_t> read_environment(Key key);
+
+  const Backends& backends_;
+  std::mutex mutex_;  // held while a value is replaced
+  std::array<std::atomic<int64_t>, kKeys> values_;
+  std::atomic<uint64_t> generation_ = 1;
+};
 
 }  // namespace glove

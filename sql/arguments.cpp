@@ -3,9 +3,11 @@
 #include <new>
 #include <string>
 
-#include "search/catalog.h"
-
 namespace glove::sql {
+
+Engine& engine_of(sqlite3_context* context) {
+  return *static_cast<Engine*>(sqlite3_user_data(context));
+}
 
 std::string_view text_of(sqlite3_value* value) {
   // The order matters: sqlite3_value_bytes tells the length of the last conversion.
@@ -40,10 +42,11 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
   return *text;
 }
 
-Result<ModelPtr> model_argument(Arguments arguments, size_t index, std::string_view function) {
+Result<ModelPtr> model_argument(Engine& engine, Arguments arguments, size_t index,
+                                std::string_view function) {
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> name,
                          optional_text(arguments, index, function, "model"));
-  return Catalog::instance().find(name);
+  return engine.catalog().find(name);
 }
 
 // SQLite copies a text with its NUL only if it is told no length. Where it has to add the NUL itself, when
@@ -67,10 +70,10 @@ void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t
   return_text(context, word);
 }
 
-int register_function(sqlite3* db, const char* name, int fewest, int most, int flags,
+int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
   for (int count = fewest; count <= most; ++count) {
-    const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, nullptr, callback,
+    const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, &engine, callback,
                                                 nullptr, nullptr, nullptr);
     if (code != SQLITE_OK) return code;
   }

@@ -7,9 +7,13 @@
 
 #include "base/status.h"
 #include "model/model.h"
+#include "search/engine.h"
 #include "sql/boundary.h"
 
 namespace glove::sql {
+
+// The engine that a function was registered with.
+Engine& engine_of(sqlite3_context* context);
 
 // The arguments of one call, in order.
 using Arguments = std::span<sqlite3_value* const>;
@@ -39,7 +43,7 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
                                        std::string_view parameter);
 
 // The model that argv[index] names; the default model when it is absent or NULL.
-Result<ModelPtr> model_argument(Arguments arguments, size_t index, std::string_view function);
+Result<ModelPtr> model_argument(Engine& engine, Arguments arguments, size_t index, std::string_view function);
 
 // Makes the text the function's result, copied.
 void return_text(sqlite3_context* context, std::string_view text);
@@ -48,8 +52,9 @@ void return_text(sqlite3_context* context, std::string_view text);
 void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id);
 
 // Registers `callback` as the function `name` once for each number of arguments from `fewest`
-// to `most`. `flags` are SQLite's, without the text encoding. Gives an SQLite code.
-int register_function(sqlite3* db, const char* name, int fewest, int most, int flags,
+// to `most`, with the engine as its client data. `flags` are SQLite's, without the text encoding. Returns an
+// SQLite code.
+int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**));
 
 }  // namespace glove::sql

@@ -88,7 +88,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
   const bool names_model = arguments.size() > 2 && !is_null(arguments[2]);
   ModelPtr model;
   if (names_model || !is_blob(arguments[0]) || !is_blob(arguments[1])) {
-    GLOVE_ASSIGN_OR_RETURN(model, model_argument(arguments, 2, "cos_sim"));
+    GLOVE_ASSIGN_OR_RETURN(model, model_argument(engine_of(context), arguments, 2, "cos_sim"));
   }
 
   std::array<std::unique_ptr<Operand>, 2> fresh;
@@ -125,7 +125,7 @@ void cos_sim_callback(sqlite3_context* context, int argc, sqlite3_value** argv) 
 
 }  // namespace
 
-int register_cos_sim(sqlite3* db) {
+int register_cos_sim(sqlite3* db, Engine& engine) {
   // DETERMINISTIC: within a statement equal arguments give equal bits, as long as nobody loads a model
   // meanwhile; generated columns and indexes on expressions need the flag. What they stored stays as it
   // was when another model is loaded (docs/sql.md says so).
@@ -133,7 +133,7 @@ int register_cos_sim(sqlite3* db) {
   // so a schema that one does not trust must not call it (trusted_schema=OFF refuses).
   // Not DIRECTONLY: it writes nothing and opens only what the user named, so views and triggers
   // of a trusted schema may use it.
-  return register_function(db, "cos_sim", 2, 3, SQLITE_DETERMINISTIC, cos_sim_callback);
+  return register_function(db, engine, "cos_sim", 2, 3, SQLITE_DETERMINISTIC, cos_sim_callback);
 }
 
 }  // namespace glove::sql

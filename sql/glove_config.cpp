@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "search/settings.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
@@ -21,9 +20,9 @@ Status glove_config(sqlite3_context* context, Arguments arguments) {
   if (arguments.size() > 1) {
     GLOVE_ASSIGN_OR_RETURN(const std::string_view value,
                            required_text(arguments, 1, "glove_config", "value"));
-    GLOVE_RETURN_IF_ERROR(set_setting(key, value));
+    GLOVE_RETURN_IF_ERROR(engine_of(context).settings().set(key, value));
   }
-  GLOVE_ASSIGN_OR_RETURN(const std::string value, get_setting(key));
+  GLOVE_ASSIGN_OR_RETURN(const std::string value, engine_of(context).settings().get(key));
   return_text(context, value);
   return Status();
 }
@@ -34,9 +33,9 @@ void glove_config_callback(sqlite3_context* context, int argc, sqlite3_value** a
 
 }  // namespace
 
-int register_glove_config(sqlite3* db) {
+int register_glove_config(sqlite3* db, Engine& engine) {
   // DIRECTONLY: it changes the process, so no view, trigger or default of a database file may call it.
-  return register_function(db, "glove_config", 1, 2, SQLITE_DIRECTONLY, glove_config_callback);
+  return register_function(db, engine, "glove_config", 1, 2, SQLITE_DIRECTONLY, glove_config_callback);
 }
 
 }  // namespace glove::sql

@@ -15,7 +15,6 @@
 #include <string>
 #include <string_view>
 
-#include "search/catalog.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
@@ -44,14 +43,14 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
   options.progress = [&poller](int64_t, int64_t) { return !poller.interrupted(); };
   GLOVE_ASSIGN_OR_RETURN(
       const std::string loaded,
-      Catalog::instance().load(std::string(path), std::string(name.value_or("")), options));
+      engine_of(context).catalog().load(std::string(path), std::string(name.value_or("")), options));
   return_text(context, loaded);
   return Status();
 }
 
 Status glove_unload(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, "glove_unload", "name"));
-  GLOVE_RETURN_IF_ERROR(Catalog::instance().unload(name));
+  GLOVE_RETURN_IF_ERROR(engine_of(context).catalog().unload(name));
   return_text(context, name);
   return Status();
 }
@@ -66,12 +65,12 @@ void glove_unload_callback(sqlite3_context* context, int argc, sqlite3_value** a
 
 }  // namespace
 
-int register_glove_load(sqlite3* db) {
+int register_glove_load(sqlite3* db, Engine& engine) {
   // DIRECTONLY: glove_load opens any file that the process may read, and both change what every
   // connection of the process sees, so no view, trigger or default of a database file may call them.
-  const int code = register_function(db, "glove_load", 1, 3, SQLITE_DIRECTONLY, glove_load_callback);
+  const int code = register_function(db, engine, "glove_load", 1, 3, SQLITE_DIRECTONLY, glove_load_callback);
   if (code != SQLITE_OK) return code;
-  return register_function(db, "glove_unload", 1, 1, SQLITE_DIRECTONLY, glove_unload_callback);
+  return register_function(db, engine, "glove_unload", 1, 1, SQLITE_DIRECTONLY, glove_unload_callback);
 }
 
 }  // namespace glove::sql

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "model/model_builder.h"
-#include "search/catalog.h"
+#include "search/engine.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/load_options.h"
@@ -177,7 +177,7 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   const LoadInProgress load(db);
   GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
-  Catalog::instance().add(std::string(name), std::move(model));
+  engine_of(context).catalog().add(std::string(name), std::move(model));
   return_text(context, name);
   return Status();
 }
@@ -188,10 +188,11 @@ void glove_load_table_callback(sqlite3_context* context, int argc, sqlite3_value
 
 }  // namespace
 
-int register_glove_load_table(sqlite3* db) {
+int register_glove_load_table(sqlite3* db, Engine& engine) {
   // DIRECTONLY: it runs any SELECT and changes what every connection of the process sees, so no view,
   // trigger or default of a database file may call it.
-  return register_function(db, "glove_load_table", 2, 3, SQLITE_DIRECTONLY, glove_load_table_callback);
+  return register_function(db, engine, "glove_load_table", 2, 3, SQLITE_DIRECTONLY,
+                           glove_load_table_callback);
 }
 
 }  // namespace glove::sql

@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "search/backend.h"
-#include "search/backend_choice.h"
-#include "search/catalog.h"
+#include "search/engine.h"
 #include "sql/register.h"
 #include "sql/snapshot_table.h"
 
@@ -25,10 +23,11 @@ struct Choice {
 };
 
 // Of the backends that can serve, the first that holds the model, else the first.
-Choice choose_backend(const Model& model) {
+Choice choose_backend(ModelSearchers& searchers) {
+  const Model& model = *searchers.model();
   Choice choice;
-  for (const auto& backend : registered_backends()) {
-    std::optional<std::string> reason = remembered_failure(backend->name(), model);
+  for (const auto& backend : searchers.engine().backends().all()) {
+    std::optional<std::string> reason = searchers.remembered_failure(backend->name());
     if (const Status available = backend->available(); !reason && !available.ok())
       reason = available.error().message;
     if (reason) {
@@ -47,7 +46,7 @@ SnapshotRow row_of(const Catalog::Entry& entry) {
   const Model& model = *entry.model;
   SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
                      model.dims(), model.source().file_bytes};
-  const Choice choice = choose_backend(model);
+  const Choice choice = choose_backend(*entry.searchers);
   if (choice.backend != nullptr) {
     const Residency residency = choice.backend->residency(model);
     row.insert(row.end(), {std::string(choice.backend->name()), residency.device, residency.device_bytes,
@@ -59,9 +58,9 @@ SnapshotRow row_of(const Catalog::Entry& entry) {
   return row;
 }
 
-Result<std::vector<SnapshotRow>> rows() {
+Result<std::vector<SnapshotRow>> rows(Engine& engine) {
   std::vector<SnapshotRow> result;
-  for (const Catalog::Entry& entry : Catalog::instance().list()) result.push_back(row_of(entry));
+  for (const Catalog::Entry& entry : engine.catalog().list()) result.push_back(row_of(entry));
   return result;
 }
 
@@ -74,10 +73,10 @@ constexpr SnapshotTable kGloveModels = {
 
 }  // namespace
 
-int register_glove_models(sqlite3* db) {
+int register_glove_models(sqlite3* db, Engine& engine) {
   // Not INNOCUOUS: it shows paths and devices of the process, so a schema that one does not trust must
   // not read it. Not DIRECTONLY: it opens and changes nothing.
-  return register_snapshot_table(db, &kGloveModels);
+  return register_snapshot_table(db, engine, kGloveModels);
 }
 
 }  // namespace glove::sql

@@ -32,9 +32,11 @@ constexpr const char* kDeclaration =
     "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
 
 struct Table : sqlite3_vtab {
-  Table(sqlite3* database, nn::Pushdowns enabled) : sqlite3_vtab{}, db(database), pushdowns(enabled) {}
+  Table(sqlite3* database, Engine& of_process, nn::Pushdowns enabled)
+      : sqlite3_vtab{}, db(database), engine(of_process), pushdowns(enabled), cache(of_process) {}
 
   sqlite3* db;
+  Engine& engine;
   nn::Pushdowns pushdowns;
   AnswerCache cache;  // of this connection's joins
 };
@@ -65,7 +67,7 @@ Cursor* as_cursor(sqlite3_vtab_cursor* cursor) {
   return static_cast<Cursor*>(cursor);
 }
 
-int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, char** error) {
+int connect(sqlite3* db, void* engine, int, const char* const*, sqlite3_vtab** table, char** error) {
   try {
     const Result<nn::Pushdowns> pushdowns = nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"));
     if (!pushdowns.ok()) {
@@ -73,7 +75,7 @@ int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, c
       return SQLITE_ERROR;
     }
     if (const int code = sqlite3_declare_vtab(db, kDeclaration); code != SQLITE_OK) return code;
-    *table = new Table(db, pushdowns.value());
+    *table = new Table(db, *static_cast<Engine*>(engine), pushdowns.value());
     return SQLITE_OK;
   } catch (...) {
     return SQLITE_NOMEM;
@@ -88,7 +90,7 @@ int disconnect(sqlite3_vtab* table) {
 int best_index(sqlite3_vtab* table, sqlite3_index_info* info) {
   return guard(table, [&] {
     const Table& ours = *static_cast<Table*>(table);
-    return nn::best_index(info, ours.pushdowns, ours.db);
+    return nn::best_index(info, ours.pushdowns, ours.db, ours.engine.catalog());
   });
 }
 
@@ -115,8 +117,9 @@ Status open_search(Cursor& cursor) {
     return cursor.active_poller != nullptr && cursor.active_poller->interrupted();
   };
   const bool cached = (cursor.table->pushdowns & nn::kCache) != 0;
-  GLOVE_ASSIGN_OR_RETURN(cursor.search, nn::Search::open(request, cursor.next_setting, std::move(options),
-                                                         cached ? &cursor.table->cache : nullptr));
+  GLOVE_ASSIGN_OR_RETURN(
+      cursor.search, nn::Search::open(cursor.table->engine, request, cursor.next_setting, std::move(options),
+                                      cached ? &cursor.table->cache : nullptr));
   ++cursor.next_setting;
   return {};
 }
@@ -138,9 +141,10 @@ int filter(sqlite3_vtab_cursor* base, int idx_num, const char* idx_str, int argc
     cursor.at_end = true;
     cursor.search.reset();
     if (idx_num == nn::Plan::kError) return {ErrorCode::kInvalidArgument, idx_str};
-    GLOVE_ASSIGN_OR_RETURN(cursor.request,
-                           nn::Request::read(nn::Plan::decode(idx_num, idx_str),
-                                             Arguments(argv, static_cast<size_t>(argc)), cursor.table->db));
+    GLOVE_ASSIGN_OR_RETURN(
+        cursor.request,
+        nn::Request::read(nn::Plan::decode(idx_num, idx_str), Arguments(argv, static_cast<size_t>(argc)),
+                          cursor.table->db, cursor.table->engine.backends()));
     cursor.next_setting = 0;
     GLOVE_RETURN_IF_ERROR(open_search(cursor));
     return advance(cursor);
@@ -248,8 +252,8 @@ constexpr sqlite3_module kModule = make_module();
 
 }  // namespace
 
-int register_glove_nn(sqlite3* db) {
-  return sqlite3_create_module_v2(db, "glove_nn", &kModule, nullptr, nullptr);
+int register_glove_nn(sqlite3* db, Engine& engine) {
+  return sqlite3_create_module_v2(db, "glove_nn", &kModule, &engine, nullptr);
 }
 
 }  // namespace glove::sql

@@ -86,15 +86,10 @@ Result<std::string> read_model(sqlite3_value* value) {
   return read_name(value, "model");
 }
 
-Result<std::string> read_backend(sqlite3_value* value) {
+Result<std::string> read_backend(sqlite3_value* value, const Backends& backends) {
   GLOVE_ASSIGN_OR_RETURN(std::string name, read_name(value, "backend"));
-  if (name == "auto") return name;
-  std::string known = "auto";
-  for (const auto& backend : registered_backends()) {
-    if (backend->name() == name) return name;
-    known += ", " + std::string(backend->name());
-  }
-  return invalid("there is no backend '" + name + "'; this build has " + known);
+  if (name == "auto" || backends.find(name) != nullptr) return name;
+  return invalid("there is no backend '" + name + "'; this build has " + backends.choices());
 }
 
 // Whether SQLite may compare this text as a number: then words that spell the number in another way are
@@ -146,7 +141,8 @@ class Fingerprint {
 // Reads the arguments of one xFilter, one after another.
 class RequestReader {
  public:
-  RequestReader(Request& request, sqlite3* db) : request_(request), db_(db) {}
+  RequestReader(Request& request, sqlite3* db, const Backends& backends)
+      : request_(request), db_(db), known_backends_(backends) {}
 
   Status read(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kLimit || argument.relation == Relation::kOffset) {
@@ -197,14 +193,15 @@ class RequestReader {
       case kModel:
         return read_values(argument, value, models_, read_model);
       default:
-        return read_values(argument, value, backends_, read_backend);
+        return read_values(argument, value, backends_,
+                           [this](sqlite3_value* one) { return read_backend(one, known_backends_); });
     }
   }
 
   // Replaces `values` by the argument's, ascending, each once.
-  template <class T>
+  template <class T, class ReadOne>
   static Status read_values(const Argument& argument, sqlite3_value* value, std::vector<T>& values,
-                            Result<T> (*read_one)(sqlite3_value*)) {
+                            const ReadOne& read_one) {
     values.clear();
     GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* element) -> Status {
       GLOVE_ASSIGN_OR_RETURN(T one, read_one(element));
@@ -306,6 +303,7 @@ class RequestReader {
 
   Request& request_;
   sqlite3* db_;
+  const Backends& known_backends_;
   std::vector<std::string> models_ = std::vector<std::string>(1);
   std::vector<std::string> backends_ = std::vector<std::string>(1);
   std::vector<int64_t> ks_ = std::vector<int64_t>(1);
@@ -353,10 +351,10 @@ void Request::set_query(size_t query, Inputs& inputs) const {
   inputs.expr = exprs_[query % exprs_.size()];
 }
 
-Result<Request> Request::read(const Plan& plan, Arguments values, sqlite3* db) {
+Result<Request> Request::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends) {
   Request request;
   request.reads_rank_ = plan.reads_rank;
-  RequestReader reader(request, db);
+  RequestReader reader(request, db, backends);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
     GLOVE_RETURN_IF_ERROR(reader.read(plan.arguments[i], values[i]));
   reader.finish();

@@ -66,7 +66,7 @@ class Request {
  public:
   // `values` are xFilter's arguments in the plan's order, from a statement of `db`. Checks every k and
   // backend.
-  static Result<Request> read(const Plan& plan, Arguments values, sqlite3* db);
+  static Result<Request> read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends);
 
   // The combinations of model, backend and k, in kBatchOrder.
   size_t setting_count() const { return settings_.size(); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "search/catalog.h"
 #include "sql/boundary.h"
 
 namespace glove::sql::nn {
@@ -80,6 +81,6 @@ struct Plan {
 };
 
 // The body of xBestIndex.
-Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db);
+Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db, const Catalog& catalog);
 
 }  // namespace glove::sql::nn

@@ -28,8 +28,8 @@ constexpr double kUnseenCondition = 1e15;
 
 class Planner {
  public:
-  Planner(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db)
-      : info_(info), pushdowns_(pushdowns), db_(db) {}
+  Planner(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db, const Catalog& catalog)
+      : info_(info), pushdowns_(pushdowns), db_(db), catalog_(catalog) {}
 
   Status plan() {
     collect();
@@ -260,7 +260,7 @@ class Planner {
   Size model_size() {
     const auto& chosen = input(kModel);
     sqlite3_value* named = chosen ? literal(chosen->index) : nullptr;
-    for (const Catalog::Entry& entry : Catalog::instance().list()) {
+    for (const Catalog::Entry& entry : catalog_.list()) {
       if (named == nullptr || is_null(named) ? !entry.is_default : entry.name != text_of(named)) continue;
       return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
     }
@@ -340,6 +340,7 @@ class Planner {
   sqlite3_index_info* info_;
   Pushdowns pushdowns_;
   sqlite3* db_;
+  const Catalog& catalog_;
   std::array<std::optional<Condition>, kInputs> inputs_;
   std::array<bool, kInputs> asked_{};
   bool neighbor_equal_ = false;
@@ -349,8 +350,8 @@ class Planner {
 
 }  // namespace
 
-Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db) {
-  return Planner(info, pushdowns, db).plan();
+Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db, const Catalog& catalog) {
+  return Planner(info, pushdowns, db, catalog).plan();
 }
 
 }  // namespace glove::sql::nn

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/timer.h"
-#include "search/stats.h"
 
 namespace glove::sql::nn {
 
@@ -29,8 +28,11 @@ constexpr size_t kBytesAhead = 8;
 // All rows up to some rank, computed as they are asked for. Records what they cost when it ends.
 class RankedRows {
  public:
-  RankedRows(Ranking ranking, int64_t first_rank, SearchReport labels)
-      : ranking_(std::move(ranking)), next_(first_rank - 1), labels_(std::move(labels)) {}
+  RankedRows(Statistics& statistics, Ranking ranking, int64_t first_rank, SearchReport labels)
+      : statistics_(statistics),
+        ranking_(std::move(ranking)),
+        next_(first_rank - 1),
+        labels_(std::move(labels)) {}
   RankedRows(const RankedRows&) = delete;
   RankedRows& operator=(const RankedRows&) = delete;
   ~RankedRows() {
@@ -39,7 +41,7 @@ class RankedRows {
       report.model = labels_.model;
       report.kind = labels_.kind;
       report.resolve_us = labels_.resolve_us;
-      record_search(std::move(report));
+      statistics_.record(std::move(report));
     } catch (const std::bad_alloc&) {  // the statistics can do without this row
     }
   }
@@ -51,6 +53,7 @@ class RankedRows {
   }
 
  private:
+  Statistics& statistics_;
   Ranking ranking_;
   int64_t next_;
   SearchReport labels_;
@@ -60,11 +63,11 @@ Search::Search(Search&&) noexcept = default;
 Search& Search::operator=(Search&&) noexcept = default;
 Search::~Search() = default;
 
-Result<Search> Search::open(const Request& request, size_t setting, SearchOptions options,
+Result<Search> Search::open(Engine& engine, const Request& request, size_t setting, SearchOptions options,
                             AnswerCache* cache) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, Catalog::instance().find_entry(name));
+  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, engine.catalog().find_entry(name));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
   return Search(request, std::move(inputs), std::move(entry), std::move(options), cache);
 }
@@ -208,12 +211,13 @@ Status Search::open_query() {
     SearchReport report = labels("words", resolve_us);
     report.queries = 1;
     report.total_us = timer.microseconds() - resolve_us;
-    record_search(std::move(report));
+    statistics().record(std::move(report));
     return {};
   }
   const int64_t last = bounds_.rank_bounded() ? limit() : -1;
-  Ranking ranking(entry_.model, *query_, options_, std::max(wanted_, first_rank - 1), last);
-  ranked_ = std::make_unique<RankedRows>(std::move(ranking), first_rank, labels(kind(), resolve_us));
+  Ranking ranking(entry_.searchers, *query_, options_, std::max(wanted_, first_rank - 1), last);
+  ranked_ =
+      std::make_unique<RankedRows>(statistics(), std::move(ranking), first_rank, labels(kind(), resolve_us));
   last_piece_ = false;
   return {};
 }
@@ -231,8 +235,8 @@ Result<Answer> Search::answer_of_query() {
     }
   SearchReport report = labels(kind(), resolve_us);
   GLOVE_ASSIGN_OR_RETURN(auto answers,
-                         nearest(entry_.model, std::span(&key.query, 1), key.k, options_, report));
-  record_search(std::move(report));
+                         nearest(*entry_.searchers, std::span(&key.query, 1), key.k, options_, report));
+  statistics().record(std::move(report));
   if (cache_ == nullptr) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
   return cache_->insert(std::move(key), std::move(answers.front()));
 }
@@ -266,8 +270,8 @@ Status Search::fill_block() {
   }
   if (queries.empty()) return {};
   SearchReport report = labels("batch", timer.microseconds());
-  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(entry_.model, queries, limit(), options_, report));
-  record_search(std::move(report));
+  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(*entry_.searchers, queries, limit(), options_, report));
+  statistics().record(std::move(report));
   for (size_t i = 0; i < answers.size(); ++i)
     block_[positions[i]] = std::make_shared<std::vector<Neighbor>>(std::move(answers[i]));
   return {};
@@ -276,8 +280,8 @@ Status Search::fill_block() {
 Result<int64_t> Search::rank() {
   if (row_.rank == 0) {
     SearchReport report = labels("rank", 0);
-    GLOVE_ASSIGN_OR_RETURN(row_.rank, rank_of(entry_.model, *query_, row_.neighbor, options_, report));
-    record_search(std::move(report));
+    GLOVE_ASSIGN_OR_RETURN(row_.rank, rank_of(*entry_.searchers, *query_, row_.neighbor, options_, report));
+    statistics().record(std::move(report));
   }
   return row_.rank;
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "search/answer_cache.h"
-#include "search/catalog.h"
 #include "search/engine.h"
+#include "search/ranking.h"
 #include "sql/glove_nn_inputs.h"
 
 namespace glove::sql::nn {
@@ -27,7 +27,7 @@ class Search {
  public:
   // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` serves where
   // the setting names none. REQUIRES: request.query_count() > 0.
-  static Result<Search> open(const Request& request, size_t setting, SearchOptions options,
+  static Result<Search> open(Engine& engine, const Request& request, size_t setting, SearchOptions options,
                              AnswerCache* cache);
 
   ~Search();
@@ -78,6 +78,7 @@ class Search {
   SearchReport labels(std::string kind, double resolve_us) const;  // what the engine does not know
   enum class Verdict { kTake, kSkip, kEnd };
   Verdict judge() const;
+  Statistics& statistics() const { return entry_.searchers->engine().statistics(); }
 
   const Request* request_;
   Inputs inputs_;

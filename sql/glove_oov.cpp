@@ -25,7 +25,7 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return Status();
   GLOVE_ASSIGN_OR_RETURN(const std::string_view expression,
                          required_text(arguments, 0, "glove_oov", "expression"));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(arguments, 1, "glove_oov"));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(engine_of(context), arguments, 1, "glove_oov"));
   GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
   std::vector<std::string_view> missing;
   std::unordered_set<std::string_view> seen;
@@ -44,10 +44,10 @@ void glove_oov_callback(sqlite3_context* context, int argc, sqlite3_value** argv
 
 }  // namespace
 
-int register_glove_oov(sqlite3* db) {
+int register_glove_oov(sqlite3* db, Engine& engine) {
   // The flags and their reasons are cos_sim's; RESULT_SUBTYPE because the result is marked as JSON
   // (SQLite before 3.45 ignores the flag).
-  return register_function(db, "glove_oov", 1, 2, SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE,
+  return register_function(db, engine, "glove_oov", 1, 2, SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE,
                            glove_oov_callback);
 }
 

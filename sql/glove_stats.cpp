@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "search/stats.h"
+#include "search/engine.h"
 #include "sql/register.h"
 #include "sql/snapshot_table.h"
 
@@ -24,9 +24,9 @@ SnapshotRow row_of(const SearchReport& report) {
           cost.scan_us, cost.select_us,    cost.rescore_us,    report.total_us, words_per_ms};
 }
 
-Result<std::vector<SnapshotRow>> rows() {
+Result<std::vector<SnapshotRow>> rows(Engine& engine) {
   std::vector<SnapshotRow> result;
-  for (const SearchReport& report : recent_searches()) result.push_back(row_of(report));
+  for (const SearchReport& report : engine.statistics().recent()) result.push_back(row_of(report));
   return result;
 }
 
@@ -39,10 +39,10 @@ constexpr SnapshotTable kGloveStats = {
 
 }  // namespace
 
-int register_glove_stats(sqlite3* db) {
+int register_glove_stats(sqlite3* db, Engine& engine) {
   // Not INNOCUOUS: it tells what others of the process searched for, so a schema that one does not trust
   // must not read it. Not DIRECTONLY: it changes nothing.
-  return register_snapshot_table(db, &kGloveStats);
+  return register_snapshot_table(db, engine, kGloveStats);
 }
 
 }  // namespace glove::sql

@@ -22,7 +22,7 @@ Status glove_vec(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return Status();
   GLOVE_ASSIGN_OR_RETURN(const std::string_view expression,
                          required_text(arguments, 0, "glove_vec", "expression"));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(arguments, 1, "glove_vec"));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(engine_of(context), arguments, 1, "glove_vec"));
   GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, query_for_expression(*model, expression));
   if (query)
     sqlite3_result_blob64(context, query->vector.data(), query->vector.size() * sizeof(float),
@@ -36,9 +36,9 @@ void glove_vec_callback(sqlite3_context* context, int argc, sqlite3_value** argv
 
 }  // namespace
 
-int register_glove_vec(sqlite3* db) {
+int register_glove_vec(sqlite3* db, Engine& engine) {
   // The flags and their reasons are cos_sim's: depends on the models, writes nothing.
-  return register_function(db, "glove_vec", 1, 2, SQLITE_DETERMINISTIC, glove_vec_callback);
+  return register_function(db, engine, "glove_vec", 1, 2, SQLITE_DETERMINISTIC, glove_vec_callback);
 }
 
 }  // namespace glove::sql

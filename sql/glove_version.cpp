@@ -5,7 +5,6 @@
 #include <string>
 
 #include "glove_version.h"
-#include "search/backend.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
@@ -16,7 +15,7 @@ namespace {
 Status glove_version(sqlite3_context* context) {
   std::string text = GLOVE_VERSION " (" GLOVE_GIT_DESCRIBE "); backends: ";
   bool first = true;
-  for (const auto& backend : registered_backends()) {
+  for (const auto& backend : engine_of(context).backends().all()) {
     text += first ? "" : ", ";
     first = false;
     text += backend->name();
@@ -34,10 +33,10 @@ void glove_version_callback(sqlite3_context* context, int, sqlite3_value**) {
 
 }  // namespace
 
-int register_glove_version(sqlite3* db) {
+int register_glove_version(sqlite3* db, Engine& engine) {
   // Neither DETERMINISTIC nor INNOCUOUS: it tells about the machine, and asks its devices at the first
   // use. Not DIRECTONLY: it changes nothing.
-  return register_function(db, "glove_version", 0, 0, 0, glove_version_callback);
+  return register_function(db, engine, "glove_version", 0, 0, 0, glove_version_callback);
 }
 
 }  // namespace glove::sql

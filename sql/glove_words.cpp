@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/model.h"
 #include "base/utf8.h"
+#include "model/model.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/glove_words_plan.h"
@@ -31,6 +31,7 @@ namespace {
 
 struct Table : sqlite3_vtab {
   sqlite3* db;
+  Engine* engine;
 };
 
 // Positions [position, end) of the visited rows; what a position means depends on `path`. An id is -1
@@ -215,7 +216,8 @@ Status take_model(Cursor& cursor, FilterArguments& arguments) {
                   "glove_words: with this many conditions a NULL model cannot mean the default; name the "
                   "model, or leave the condition out");
   const Arguments values(&name, name == nullptr ? 0 : 1);
-  GLOVE_ASSIGN_OR_RETURN(cursor.model, model_argument(values, 0, "glove_words"));
+  GLOVE_ASSIGN_OR_RETURN(
+      cursor.model, model_argument(*static_cast<Table*>(cursor.pVtab)->engine, values, 0, "glove_words"));
   if (name != nullptr && !is_null(name)) cursor.model_name = std::string(text_of(name));
   return Status();
 }
@@ -280,11 +282,12 @@ Status return_column(sqlite3_context* context, const Cursor& cursor, int column)
   return Status();
 }
 
-int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, char**) {
+int connect(sqlite3* db, void* engine, int, const char* const*, sqlite3_vtab** table, char**) {
   if (const int code = sqlite3_declare_vtab(db, kWordsDeclaration); code != SQLITE_OK) return code;
   auto* made = new (std::nothrow) Table{};
   if (made == nullptr) return SQLITE_NOMEM;
   made->db = db;
+  made->engine = static_cast<Engine*>(engine);
   *table = made;
   return SQLITE_OK;
 }
@@ -355,10 +358,10 @@ const sqlite3_module kModule = [] {
 
 }  // namespace
 
-int register_glove_words(sqlite3* db) {
+int register_glove_words(sqlite3* db, Engine& engine) {
   // Not INNOCUOUS: it depends on the models of the process and may open $GLOVE_MODEL, so a schema that
   // one does not trust must not read it. Not DIRECTONLY: it writes nothing.
-  return sqlite3_create_module_v2(db, "glove_words", &kModule, nullptr, nullptr);
+  return sqlite3_create_module_v2(db, "glove_words", &kModule, &engine, nullptr);
 }
 
 }  // namespace glove::sql

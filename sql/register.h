@@ -1,20 +1,25 @@
-// What sql/ gives to extension/: one register_* call an SQL object. Each gives an SQLite code.
+// What sql/ offers to extension/: one register_* function per SQL object. Each returns an SQLite code. The
+// engine outlives the connection.
 #pragma once
 
 struct sqlite3;
 
+namespace glove {
+class Engine;
+}
+
 namespace glove::sql {
 
-int register_glove_nn(sqlite3* db);          // glove_nn.cpp: the table-valued search
-int register_glove_models(sqlite3* db);      // glove_models.cpp: the loaded models
-int register_glove_words(sqlite3* db);       // glove_words.cpp: the vocabulary
-int register_glove_stats(sqlite3* db);       // glove_stats.cpp: what the last queries cost
-int register_cos_sim(sqlite3* db);           // cos_sim.cpp
-int register_glove_vec(sqlite3* db);         // glove_vec.cpp
-int register_glove_oov(sqlite3* db);         // glove_oov.cpp
-int register_glove_load(sqlite3* db);        // glove_load.cpp: glove_load and glove_unload
-int register_glove_load_table(sqlite3* db);  // glove_load_table.cpp
-int register_glove_config(sqlite3* db);      // glove_config.cpp
-int register_glove_version(sqlite3* db);     // glove_version.cpp
+int register_glove_nn(sqlite3* db, Engine& engine);          // glove_nn.cpp: the table-valued search
+int register_glove_models(sqlite3* db, Engine& engine);      // glove_models.cpp: the loaded models
+int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp: the vocabulary
+int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp: what the last queries cost
+int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
+int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
+int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp
+int register_glove_load(sqlite3* db, Engine& engine);        // glove_load.cpp: glove_load and glove_unload
+int register_glove_load_table(sqlite3* db, Engine& engine);  // glove_load_table.cpp
+int register_glove_config(sqlite3* db, Engine& engine);      // glove_config.cpp
+int register_glove_version(sqlite3* db, Engine& engine);     // glove_version.cpp
 
 }  // namespace glove::sql

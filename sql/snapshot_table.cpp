@@ -8,8 +8,14 @@
 namespace glove::sql {
 namespace {
 
+// The module's client data.
+struct Module {
+  const SnapshotTable& definition;
+  Engine& engine;
+};
+
 struct Table : sqlite3_vtab {
-  const SnapshotTable* definition;
+  const Module* module;
 };
 
 struct Cursor : sqlite3_vtab_cursor {
@@ -17,13 +23,13 @@ struct Cursor : sqlite3_vtab_cursor {
   size_t position = 0;
 };
 
-int connect(sqlite3* db, void* definition, int, const char* const*, sqlite3_vtab** table, char**) {
-  const auto* snapshot = static_cast<const SnapshotTable*>(definition);
-  const int code = sqlite3_declare_vtab(db, snapshot->declaration);
+int connect(sqlite3* db, void* client_data, int, const char* const*, sqlite3_vtab** table, char**) {
+  const auto* module = static_cast<const Module*>(client_data);
+  const int code = sqlite3_declare_vtab(db, module->definition.declaration);
   if (code != SQLITE_OK) return code;
   auto* made = new (std::nothrow) Table{};
   if (made == nullptr) return SQLITE_NOMEM;
-  made->definition = snapshot;
+  made->module = module;
   *table = made;
   return SQLITE_OK;
 }
@@ -54,7 +60,8 @@ int filter(sqlite3_vtab_cursor* base, int, const char*, int, sqlite3_value**) {
   auto* cursor = static_cast<Cursor*>(base);
   return guard(base->pVtab, [cursor]() -> Status {
     cursor->position = 0;
-    GLOVE_ASSIGN_OR_RETURN(cursor->rows, static_cast<Table*>(cursor->pVtab)->definition->rows());
+    const Module& module = *static_cast<Table*>(cursor->pVtab)->module;
+    GLOVE_ASSIGN_OR_RETURN(cursor->rows, module.definition.rows(module.engine));
     return Status();
   });
 }
@@ -110,9 +117,12 @@ const sqlite3_module kModule = [] {
 
 }  // namespace
 
-int register_snapshot_table(sqlite3* db, const SnapshotTable* table) {
-  // SQLite hands the pointer back to connect() only, which reads it.
-  return sqlite3_create_module_v2(db, table->name, &kModule, const_cast<SnapshotTable*>(table), nullptr);
+int register_snapshot_table(sqlite3* db, Engine& engine, const SnapshotTable& table) {
+  auto* module = new (std::nothrow) Module{table, engine};
+  if (module == nullptr) return SQLITE_NOMEM;
+  // SQLite destroys the module when it is replaced, when the connection closes, and when this call fails.
+  return sqlite3_create_module_v2(db, table.name, &kModule, module,
+                                  [](void* client_data) { delete static_cast<Module*>(client_data); });
 }
 
 }  // namespace glove::sql

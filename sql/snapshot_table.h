@@ -10,6 +10,10 @@
 
 struct sqlite3;
 
+namespace glove {
+class Engine;
+}
+
 namespace glove::sql {
 
 using SnapshotValue = std::variant<std::nullptr_t, int64_t, double, std::string>;
@@ -18,11 +22,12 @@ using SnapshotRow = std::vector<SnapshotValue>;  // one value a column, in decla
 // What makes a table: static storage, it must outlive every connection.
 struct SnapshotTable {
   const char* name;
-  const char* declaration;                     // the CREATE TABLE statement
-  Result<std::vector<SnapshotRow>> (*rows)();  // called at the start of each scan, from its thread
+  const char* declaration;  // the CREATE TABLE statement
+  Result<std::vector<SnapshotRow>> (*rows)(
+      Engine& engine);  // called at the start of each scan, from its thread
 };
 
 // Registers an eponymous table that holds rows(). rowid counts from 1. Gives an SQLite code.
-int register_snapshot_table(sqlite3* db, const SnapshotTable* table);
+int register_snapshot_table(sqlite3* db, Engine& engine, const SnapshotTable& table);
 
 }  // namespace glove::sql

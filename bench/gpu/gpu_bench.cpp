@@ -12,14 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cuda_backend.h"
+#include "base/float_environment.h"
 #include "gpu/cuda_device.h"
 #include "gpu/kernels/single_scan.h"
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
 #include "gpu/upload.h"
-#include "base/float_environment.h"
-#include "cpu/cpu_backend.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/search/reference.h"
 
@@ -92,8 +90,8 @@ void time_single(const ModelPtr& model, const std::vector<Query>& queries, int64
   for (size_t i = 0; i < queries.size() + 20; ++i) {
     SearchReport report;
     const auto start = Clock::now();
-    const auto rows =
-        nearest(model, std::span(&queries[i % queries.size()], 1), k, SearchOptions{"cuda", {}}, report);
+    const auto rows = nearest(searchers_of(model), std::span(&queries[i % queries.size()], 1), k,
+                              SearchOptions{"cuda", {}}, report);
     const double us = us_since(start);
     if (!rows.ok()) {
       std::fprintf(stderr, "%s\n", rows.error().message.c_str());
@@ -119,7 +117,7 @@ void time_batch(const ModelPtr& model, const std::vector<Query>& queries, int64_
   for (int i = 0; i < 14; ++i) {
     SearchReport report;
     const auto start = Clock::now();
-    const auto rows = nearest(model, queries, k, SearchOptions{"cuda", {}}, report);
+    const auto rows = nearest(searchers_of(model), queries, k, SearchOptions{"cuda", {}}, report);
     if (!rows.ok()) std::exit(1);
     if (i < 4) continue;
     wall.push_back(us_since(start));
@@ -134,7 +132,7 @@ void time_batch(const ModelPtr& model, const std::vector<Query>& queries, int64_
   const auto start = Clock::now();
   for (size_t i = 0; i < queries.size(); ++i)
     gpu::pack_fragments(gpu::quantize_for_batch(queries[i]).codes, static_cast<int64_t>(i), model->dims(),
-                         fragments.data());
+                        fragments.data());
   put(key + "_pack_us", us_since(start));
   put(key + "_us", wall);
   put(key + "_scan_us", spread_of(scan).median);
@@ -318,8 +316,6 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--variants") == 0) variants = true;
     if (std::strcmp(argv[i], "--file") == 0 && i + 1 < argc) upload_file = argv[++i];
   }
-  register_backend(make_cuda_backend());
-  register_backend(make_cpu_backend());
   const ScopedFloatEnvironment float_environment;
   std::mt19937_64 random(test_seed());
   std::printf("{");
@@ -334,7 +330,7 @@ int main(int argc, char** argv) {
   put("pinned_gb_s", pinned_bandwidth());
   const ModelPtr warm = large_model(1, 200000, dims);
   rows_by("cuda", warm, {query_of({warm->vector(0), warm->vector(0) + dims})}, 10);
-  backend_named("cuda").release(*warm);
+  forget(warm);
   auto start = Clock::now();
   const ModelPtr model = large_model(test_seed(), words, dims);
   put("generate_s", us_since(start) * 1e-6);
@@ -350,7 +346,7 @@ int main(int argc, char** argv) {
   rows_by("cuda", model, {queries[0]}, 10);
   put("first_answer_ms", us_since(start) * 1e-3);
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
-  put("device", backend_named("cuda").residency(*model).device);
+  put("device", residency_of(model).device);
 
   const std::vector<Query> singles(queries.begin(), queries.begin() + static_cast<ptrdiff_t>(count));
   for (const int64_t k : {1, 10, 100, 1000, 5000}) time_single(model, singles, k);

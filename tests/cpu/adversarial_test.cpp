@@ -9,6 +9,7 @@
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
+#include "search/nearest.h"
 #include "tests/cpu/test_support.h"
 #include "tests/float_settings.h"
 
@@ -176,11 +177,13 @@ TEST_F(Adversarial, AHostWithDenormalsOffGetsTheSameBits) {
   const ModelPtr model = make_model(matrix);
   const Query query = row_query(matrix, 7);
   const std::vector<Row> expected = reference_rows(matrix, query, 10);
-  register_backend(make_cpu_backend());
+  Engine engine;
+  engine.backends().add(make_cpu_backend());
+  ModelSearchers searchers(engine, model);
   const uint64_t saved = host::float_settings();
   host::set_float_settings(saved | host::kDenormalsFlushed);
   SearchReport report;
-  const auto answers = nearest(model, {&query, 1}, 10, {.backend = "cpu", .interrupted = {}}, report);
+  const auto answers = nearest(searchers, {&query, 1}, 10, {.backend = "cpu", .interrupted = {}}, report);
   const uint64_t after = host::float_settings();
   host::set_float_settings(saved);
   EXPECT_EQ(after, saved | host::kDenormalsFlushed) << "the host's settings are put back";

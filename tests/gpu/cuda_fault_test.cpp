@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "gpu/cuda_backend.h"
-#include "search/settings.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/search/reference.h"
 
@@ -16,36 +15,38 @@ using CudaFaults = CudaTest;
 // 'cuda' fails with kOutOfMemory and a message with `words`; 'auto' gives the CPU's rows.
 void expect_refused(const ModelPtr& model, const Query& query, const std::string& words) {
   SearchReport report;
-  const auto named = nearest(model, std::span(&query, 1), 10, SearchOptions{"cuda", {}}, report);
+  const auto named =
+      nearest(searchers_of(model), std::span(&query, 1), 10, SearchOptions{"cuda", {}}, report);
   ASSERT_FALSE(named.ok());
   EXPECT_EQ(named.error().code, ErrorCode::kOutOfMemory) << named.error().message;
   EXPECT_NE(named.error().message.find(words), std::string::npos) << named.error().message;
-  const auto automatic = nearest(model, std::span(&query, 1), 10, SearchOptions{"auto", {}}, report);
+  const auto automatic =
+      nearest(searchers_of(model), std::span(&query, 1), 10, SearchOptions{"auto", {}}, report);
   ASSERT_TRUE(automatic.ok()) << automatic.error().message;
   EXPECT_EQ(report.backend, "cpu");
   EXPECT_EQ(difference(automatic.value()[0], rows_by("cpu", model, {query}, 10)[0]), "");
-  EXPECT_EQ(backend_named("cuda").residency(*model).state.substr(0, 7), "failed:");
+  EXPECT_EQ(residency_of(model).state.substr(0, 7), "failed:");
 }
 
 TEST_F(CudaFaults, ALimitThatIsTooSmall) {
   const ModelPtr model = large_model(random_(), 100000, 100);
   const Query query = query_of(random_vector(random_, 100, Rows::kGaussian));
-  ASSERT_TRUE(set_setting("gpu_memory", "1M").ok());
+  ASSERT_TRUE(engine().settings().set("gpu_memory", "1M").ok());
   expect_refused(model, query, "device memory");
-  ASSERT_TRUE(set_setting("gpu_memory", "0").ok());
+  ASSERT_TRUE(engine().settings().set("gpu_memory", "0").ok());
   EXPECT_EQ(difference(rows_by("cuda", model, {query}, 10)[0], rows_by("cpu", model, {query}, 10)[0]), "");
-  backend_named("cuda").release(*model);
+  forget(model);
 }
 
 TEST_F(CudaFaults, ALimitThatHoldsTheCodesOnly) {
   const ModelPtr model = large_model(random_(), 100000, 100);
   const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 40);
-  ASSERT_TRUE(set_setting("gpu_memory", "20M").ok());  // codes 10.8 MB, vectors 40.8 MB
+  ASSERT_TRUE(engine().settings().set("gpu_memory", "20M").ok());  // codes 10.8 MB, vectors 40.8 MB
   for (const int64_t k : {1, 10, 1000}) expect_equal_rows(model, queries, k);
-  EXPECT_LT(backend_named("cuda").residency(*model).device_bytes, 20 << 20);
+  EXPECT_LT(residency_of(model).device_bytes, 20 << 20);
   expect_equal_rows(model, {queries[0]}, model->words());  // every row, scored on the host
-  ASSERT_TRUE(set_setting("gpu_memory", "0").ok());
-  backend_named("cuda").release(*model);
+  ASSERT_TRUE(engine().settings().set("gpu_memory", "0").ok());
+  forget(model);
 }
 
 TEST_F(CudaFaults, MemoryThatAnotherAllocationHolds) {
@@ -68,7 +69,7 @@ TEST_F(CudaFaults, MemoryThatAnotherAllocationHolds) {
   for (void* memory : held) cudaFree(memory);
   // Nothing half-uploaded stayed, and now it fits.
   EXPECT_EQ(difference(rows_by("cuda", model, {query}, 10)[0], rows_by("cpu", model, {query}, 10)[0]), "");
-  backend_named("cuda").release(*model);
+  forget(model);
 }
 
 TEST_F(CudaFaults, MemoryIsFreedOnRelease) {
@@ -76,7 +77,7 @@ TEST_F(CudaFaults, MemoryIsFreedOnRelease) {
   const Query query = query_of(random_vector(random_, 300, Rows::kGaussian));
   const auto cycle = [&] {
     rows_by("cuda", warm, {query}, 10);
-    backend_named("cuda").release(*warm);
+    forget(warm);
     size_t free = 0;
     size_t total = 0;
     EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
@@ -96,9 +97,10 @@ TEST_F(CudaFaults, AForkedChild) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     SearchReport report;
-    const auto named = nearest(model, std::span(&query, 1), 10, SearchOptions{"cuda", {}}, report);
+    const auto named =
+        nearest(searchers_of(model), std::span(&query, 1), 10, SearchOptions{"cuda", {}}, report);
     const bool refused = !named.ok() && named.error().message.find("fork") != std::string::npos;
-    backend_named("cuda").release(*model);
+    forget(model);
     _exit(refused ? 0 : 1);
   }
   int status = 0;
@@ -113,7 +115,7 @@ TEST(CudaWithoutDevice, SaysSo) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    const auto backend = make_cuda_backend();
+    const auto backend = make_cuda_backend(engine().settings());
     const Status status = backend->available();
     const bool named = !status.ok() && status.error().code == ErrorCode::kUnavailable &&
                        (status.error().message.find("driver") != std::string::npos);

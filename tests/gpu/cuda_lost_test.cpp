@@ -15,16 +15,17 @@ TEST_F(CudaLost, TheCpuAnswersAndTheReasonIsNamed) {
   expect_equal_rows(model, queries, 10);
   lose_the_device();
   SearchReport report;
-  EXPECT_FALSE(nearest(model, queries, 10, SearchOptions{"cuda", {}}, report).ok());
-  const auto rows = nearest(model, std::span(queries).first(1), 10, SearchOptions{"auto", {}}, report);
+  EXPECT_FALSE(nearest(searchers_of(model), queries, 10, SearchOptions{"cuda", {}}, report).ok());
+  const auto rows =
+      nearest(searchers_of(model), std::span(queries).first(1), 10, SearchOptions{"auto", {}}, report);
   ASSERT_TRUE(rows.ok()) << rows.error().message;
   EXPECT_EQ(report.backend, "cpu");
   EXPECT_EQ(difference(rows.value()[0], rows_by("cpu", model, {queries[0]}, 10)[0]), "");
   const Status available = backend_named("cuda").available();
   ASSERT_FALSE(available.ok());
   EXPECT_EQ(available.error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(backend_named("cuda").residency(*model).state, "failed: " + available.error().message);
-  backend_named("cuda").release(*model);
+  EXPECT_EQ(residency_of(model).state, "failed: " + available.error().message);
+  forget(model);
 }
 
 }  // namespace

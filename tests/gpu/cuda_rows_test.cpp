@@ -30,7 +30,7 @@ TEST_F(CudaRows, OfEveryKindOfModel) {
         expect_equal_rows(model, {queries[0]}, k);
         expect_equal_rows(model, queries, k);
       }
-      backend_named("cuda").release(*model);
+      forget(model);
     }
   }
 }
@@ -45,7 +45,7 @@ TEST_F(CudaRows, OfMediumModelsOneByOneAndInBatches) {
       expect_equal_rows(model, {queries.begin(), queries.begin() + 3}, k);
       if (k <= 100) expect_equal_rows(model, queries, k);
     }
-    backend_named("cuda").release(*model);
+    forget(model);
   }
 }
 
@@ -83,7 +83,7 @@ TEST_F(CudaRows, WithMoreEqualRowsThanTheDeviceRanks) {
   for (const int64_t k : {10, 100, 1000}) expect_equal_rows(model, {query_of(often)}, k);
   rows_by("cuda", model, {query_of(often)}, 100, &report);
   EXPECT_GE(report.cost.candidates, 750000);  // the equal rows, all of which may win
-  backend_named("cuda").release(*model);
+  forget(model);
 }
 
 // As models are searched that have more rows than a block's shared memory holds bounds of.
@@ -127,7 +127,7 @@ TEST_F(CudaRows, OfMoreThanTheDeviceRanks) {
   const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 3);
   for (const int64_t k : {16383, 16384, 16385, 24000})
     for (const Query& query : queries) expect_equal_rows(model, {query}, k);
-  backend_named("cuda").release(*model);
+  forget(model);
 }
 
 TEST_F(CudaRows, WithManyExcludedWords) {
@@ -172,9 +172,9 @@ TEST_F(CudaRows, ReportsWhatItDid) {
   EXPECT_GE(report.cost.candidates, 10);
   EXPECT_EQ(report.cost.rows_scanned, 50000);
   EXPECT_GE(report.cost.bytes_scanned, 50000 * 108);
-  EXPECT_EQ(backend_named("cuda").residency(*model).state, "resident");
-  backend_named("cuda").release(*model);
-  EXPECT_EQ(backend_named("cuda").residency(*model).state, "not loaded");
+  EXPECT_EQ(residency_of(model).state, "resident");
+  forget(model);
+  EXPECT_EQ(residency_of(model).state, "not loaded");
 }
 
 // Two thousand queries one by one and two thousand in batches, of a model file that the caller chooses.

@@ -1,17 +1,60 @@
 #include "tests/gpu/cuda_support.h"
 
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <thread>
 
 #include "base/float_environment.h"
+#include "cpu/cpu_backend.h"
+#include "gpu/cuda_backend.h"
 #include "tests/search/reference.h"
 
 namespace glove::testing {
 
+namespace {
+
+struct KeptSearchers {
+  std::mutex mutex;
+  std::map<uint64_t, ModelSearchersPtr> by_model;
+};
+
+KeptSearchers& kept() {
+  static KeptSearchers* const instance = new KeptSearchers;
+  return *instance;
+}
+
+}  // namespace
+
+Engine& engine() {
+  static Engine* const instance = [] {
+    auto* made = new Engine;
+    made->backends().add(make_cuda_backend(made->settings()));
+    made->backends().add(make_cpu_backend());
+    return made;
+  }();
+  return *instance;
+}
+
 Backend& backend_named(std::string_view name) {
-  for (const auto& backend : registered_backends())
-    if (backend->name() == name) return *backend;
-  std::abort();  // main() registers both
+  return *engine().backends().find(name);
+}
+
+ModelSearchers& searchers_of(const ModelPtr& model) {
+  const std::lock_guard lock(kept().mutex);
+  ModelSearchersPtr& searchers = kept().by_model[model->id()];
+  if (searchers == nullptr) searchers = std::make_shared<ModelSearchers>(engine(), model);
+  return *searchers;
+}
+
+void forget(const ModelPtr& model) {
+  searchers_of(model).retire();
+  const std::lock_guard lock(kept().mutex);
+  kept().by_model.erase(model->id());
+}
+
+Residency residency_of(const ModelPtr& model) {
+  return backend_named("cuda").residency(*model);
 }
 
 uint64_t test_seed() {
@@ -42,7 +85,8 @@ std::vector<std::vector<Neighbor>> rows_by(const std::string& backend, const Mod
                                            const std::vector<Query>& queries, int64_t k,
                                            SearchReport* report) {
   SearchReport own;
-  auto rows = nearest(model, queries, k, SearchOptions{backend, {}}, report != nullptr ? *report : own);
+  auto rows =
+      nearest(searchers_of(model), queries, k, SearchOptions{backend, {}}, report != nullptr ? *report : own);
   EXPECT_TRUE(rows.ok()) << rows.error().message;
   return rows.ok() ? std::move(rows).value() : std::vector<std::vector<Neighbor>>(queries.size());
 }

@@ -12,12 +12,23 @@
 #include "model/exact_dot.h"
 #include "search/backend.h"
 #include "search/engine.h"
+#include "search/nearest.h"
 #include "tests/search/random_model.h"
 
 namespace glove::testing {
 
-// The backend of this name that main() registered.
+// The engine of the program; its backends are "cuda" and "cpu".
+Engine& engine();
+
+// One of its backends.
 Backend& backend_named(std::string_view name);
+
+// The searchers of a model, kept until forget(): uploaded once.
+ModelSearchers& searchers_of(const ModelPtr& model);
+void forget(const ModelPtr& model);
+
+// Where the model stands with "cuda".
+Residency residency_of(const ModelPtr& model);
 
 // The seed of this run: $GLOVE_TEST_SEED, or a fresh one.
 uint64_t test_seed();

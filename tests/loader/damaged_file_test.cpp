@@ -14,10 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "cpu/cpu_backend.h"
 #include "loader/format.h"
 #include "loader/open.h"
-#include "cpu/cpu_backend.h"
 #include "search/engine.h"
+#include "search/nearest.h"
 #include "tests/loader/random.h"
 #include "tests/loader/temporary_directory.h"
 
@@ -118,11 +119,14 @@ class DamagedFile : public ::testing::Test {
   }
 
   static void search(const ModelPtr& model) {
+    Engine engine;
+    engine.backends().add(make_cpu_backend());
+    ModelSearchers searchers(engine, model);
     for (const std::string_view word : {"the", "of"}) {
       const MaybeQuery query = query_for_word(*model, word);
       if (!query) continue;
       SearchReport report;
-      const auto rows = nearest(model, {&*query, 1}, 2, {}, report);
+      const auto rows = nearest(searchers, {&*query, 1}, 2, {}, report);
       if (!rows.ok()) continue;
       for (const Neighbor& row : rows.value().front()) {
         ASSERT_GE(row.id, 0);
@@ -192,9 +196,3 @@ TEST_F(DamagedFile, AHeaderThatPromisesTheWorldCostsNothing) {
 
 }  // namespace
 }  // namespace glove
-
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  glove::register_backend(glove::make_cpu_backend());
-  return RUN_ALL_TESTS();
-}

@@ -4,12 +4,10 @@
 
 #include <thread>
 
-#include "search/catalog.h"
-#include "search/engine.h"
-#include "search/settings.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/temporary_model.h"
+#include "tests/search/test_engine.h"
 
 namespace glove {
 namespace {
@@ -29,12 +27,13 @@ class AnswerCacheTest : public ::testing::Test {
   }
   static std::vector<Neighbor> rows(size_t count) { return std::vector<Neighbor>(count, {1, 0.5}); }
 
+  TestEngine test_;
   std::mt19937_64 random_{1};
   ModelPtr model_ = random_model(random_, 5, 2, Rows::kGaussian);
 };
 
 TEST_F(AnswerCacheTest, FindsExactlyWhatWasAsked) {
-  AnswerCache cache;
+  AnswerCache cache(test_.engine);
   EXPECT_EQ(cache.find(key(1)), nullptr);
   const auto answer = cache.insert(key(1), rows(5));
   EXPECT_EQ(cache.find(key(1)), answer);
@@ -49,7 +48,7 @@ TEST_F(AnswerCacheTest, FindsExactlyWhatWasAsked) {
 }
 
 TEST_F(AnswerCacheTest, ForgetsTheLeastRecentlyUsed) {
-  AnswerCache cache(10000);
+  AnswerCache cache(test_.engine, 10000);
   for (int i = 0; i < 100; ++i) {
     cache.insert(key(static_cast<float>(i)), rows(5));
     EXPECT_NE(cache.find(key(0)), nullptr) << "used again and again";
@@ -63,26 +62,26 @@ TEST_F(AnswerCacheTest, ForgetsTheLeastRecentlyUsed) {
 }
 
 TEST_F(AnswerCacheTest, LoadsUnloadsAndSettingsEmptyIt) {
-  AnswerCache cache;
+  AnswerCache cache(test_.engine);
   const auto fill = [&] {
     cache.insert(key(1), rows(5));
     EXPECT_NE(cache.find(key(1)), nullptr);
   };
   const TemporaryModel file("cache.txt", {"a 1 2"});
   fill();
-  ASSERT_TRUE(Catalog::instance().load(file.path(), "cached", {}).ok());
+  ASSERT_TRUE(test_.engine.catalog().load(file.path(), "cached", {}).ok());
   EXPECT_EQ(cache.find(key(1)), nullptr);
   EXPECT_EQ(cache.bytes(), 0u);
   fill();
-  ASSERT_TRUE(Catalog::instance().unload("cached").ok());
+  ASSERT_TRUE(test_.engine.catalog().unload("cached").ok());
   EXPECT_EQ(cache.find(key(1)), nullptr);
   fill();
-  ASSERT_TRUE(set_setting("threads", "0").ok());
+  ASSERT_TRUE(test_.engine.settings().set("threads", "0").ok());
   EXPECT_EQ(cache.find(key(1)), nullptr);
 }
 
 TEST_F(AnswerCacheTest, ManyThreads) {
-  AnswerCache cache(5000);
+  AnswerCache cache(test_.engine, 5000);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {

@@ -6,34 +6,33 @@
 #include <cstdlib>
 #include <thread>
 
-#include "search/engine.h"
+#include "search/nearest.h"
 #include "tests/search/temporary_model.h"
+#include "tests/search/test_engine.h"
 
 namespace glove {
 namespace {
 
 using testing::TemporaryModel;
+using testing::TestEngine;
 
 class CatalogTest : public ::testing::Test {
  protected:
-  void SetUp() override { clear(); }
-  void TearDown() override { clear(); }
-
-  static void clear() {
-    for (const auto& entry : Catalog::instance().list())
-      EXPECT_TRUE(Catalog::instance().unload(entry.name).ok());
+  void clear() {
+    for (const auto& entry : catalog_.list()) EXPECT_TRUE(catalog_.unload(entry.name).ok());
   }
-  static std::string load(const std::string& path, const std::string& name = "") {
-    const auto loaded = Catalog::instance().load(path, name, {});
+  std::string load(const std::string& path, const std::string& name = "") {
+    const auto loaded = catalog_.load(path, name, {});
     return loaded.ok() ? loaded.value() : loaded.error().message;
   }
-  static std::string default_name() {
-    for (const auto& entry : Catalog::instance().list())
+  std::string default_name() {
+    for (const auto& entry : catalog_.list())
       if (entry.is_default) return entry.name;
     return "none";
   }
 
-  Catalog& catalog_ = Catalog::instance();
+  TestEngine test_;
+  Catalog& catalog_ = test_.engine.catalog();
   TemporaryModel two_{"two.txt", {"a 1 2", "b 3 4"}};
   TemporaryModel three_{"three.6B.3d.txt", {"a 1 2 3", "b 3 4 5", "c 6 7 8"}};
 };
@@ -121,12 +120,12 @@ TEST_F(CatalogTest, ManyThreadsLoadUnloadAndSearch) {
   for (int t = 0; t < 2; ++t)
     threads.emplace_back([&] {
       while (!stop) {
-        const auto model = catalog_.find("x");
-        for (const auto& entry : catalog_.list()) EXPECT_GE(entry.model->words(), 2);
-        if (!model.ok()) continue;
-        const Query query = *query_for_word(*model.value(), "a");
+        const auto entry = catalog_.find_entry("x");
+        for (const auto& listed : catalog_.list()) EXPECT_GE(listed.model->words(), 2);
+        if (!entry.ok()) continue;
+        const Query query = *query_for_word(*entry.value().model, "a");
         SearchReport report;
-        const auto rows = nearest(model.value(), {&query, 1}, 1, {}, report);
+        const auto rows = nearest(*entry.value().searchers, {&query, 1}, 1, {}, report);
         ASSERT_TRUE(rows.ok()) << rows.error().message;
         EXPECT_EQ(rows.value()[0].size(), 1u);
         ++answers;

@@ -6,6 +6,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "search/nearest.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"

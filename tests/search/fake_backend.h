@@ -81,7 +81,7 @@ class RankingBackend final : public PlainBackend {
   }
 };
 
-// What "scripted", the first backend of the registry, answers. By default it is not available.
+// What the backend "scripted" answers. By default it is not available.
 struct Script {
   std::mutex mutex;
   Status available = Status(ErrorCode::kUnavailable, "it was switched off");
@@ -90,28 +90,23 @@ struct Script {
   int prepared = 0;
   int searched = 0;
   int released = 0;
-
-  static Script& instance() {
-    static Script script;
-    return script;
-  }
 };
 
 class ScriptedBackend final : public PlainBackend {
  public:
+  explicit ScriptedBackend(Script& script) : script_(script) {}
+
   std::string_view name() const override { return "scripted"; }
 
   Status available() override {
-    Script& script = Script::instance();
-    const std::lock_guard lock(script.mutex);
-    return script.available;
+    const std::lock_guard lock(script_.mutex);
+    return script_.available;
   }
 
   Status prepare(const ModelPtr&, const InterruptCheck&) override {
-    Script& script = Script::instance();
-    const std::lock_guard lock(script.mutex);
-    ++script.prepared;
-    return script.prepare;
+    const std::lock_guard lock(script_.mutex);
+    ++script_.prepared;
+    return script_.prepare;
   }
 
   Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
@@ -127,18 +122,18 @@ class ScriptedBackend final : public PlainBackend {
   }
 
   void release(const Model&) override {
-    Script& script = Script::instance();
-    const std::lock_guard lock(script.mutex);
-    ++script.released;
+    const std::lock_guard lock(script_.mutex);
+    ++script_.released;
   }
 
  private:
   Status count_search() {
-    Script& script = Script::instance();
-    const std::lock_guard lock(script.mutex);
-    ++script.searched;
-    return script.search;
+    const std::lock_guard lock(script_.mutex);
+    ++script_.searched;
+    return script_.search;
   }
+
+  Script& script_;
 };
 
 }  // namespace glove::testing

@@ -4,11 +4,12 @@
 #include <cfenv>
 
 #include "base/float_environment.h"
-#include "search/engine.h"
+#include "search/ranking.h"
 #include "tests/float_settings.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
+#include "tests/search/test_engine.h"
 
 namespace glove {
 namespace {
@@ -35,6 +36,7 @@ class Host {
 };
 
 TEST(FloatEnvironment, AHostWithFlushedDenormalsGetsTheSameBits) {
+  TestEngine test;
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   for (const Rows kind : {Rows::kDenormal, Rows::kTiny, Rows::kGaussian, Rows::kMixed}) {
@@ -53,15 +55,16 @@ TEST(FloatEnvironment, AHostWithFlushedDenormalsGetsTheSameBits) {
         SearchReport report;
         for (const char* backend : {"cpu", "plain"})
           for (const int64_t k : {5, 600})
-            add(nearest(model, {&*query, 1}, k, {backend, {}}, report).value()[0]);
-        Ranking ranking(model, *query, {}, 3, -1);
+            add(nearest(*test.searchers(model), {&*query, 1}, k, {backend, {}}, report).value()[0]);
+        Ranking ranking(test.searchers(model), *query, {}, 3, -1);
         for (const int64_t position : {0, 20, 400}) {
           const Neighbor row = ranking.rows_from(position).value().front();
           const int32_t ids[] = {row.id};
           add({&row, 1});
           add(score_words(*model, *query, ids).value());
-          rows.push_back({static_cast<int32_t>(rank_of(model, *query, row, {}, report).value()),
-                          *cosine_similarity(query->vector, {model->vector(row.id), 13})});
+          rows.push_back(
+              {static_cast<int32_t>(rank_of(*test.searchers(model), *query, row, {}, report).value()),
+               *cosine_similarity(query->vector, {model->vector(row.id), 13})});
         }
       }
       return rows;

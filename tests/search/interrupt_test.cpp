@@ -3,9 +3,10 @@
 
 #include <numeric>
 
-#include "search/engine.h"
+#include "search/nearest.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
+#include "tests/search/test_engine.h"
 
 namespace glove {
 namespace {
@@ -28,39 +29,43 @@ class Interrupt : public ::testing::Test {
 
   std::mt19937_64 random_{1};
   ModelPtr model_ = random_model(random_, 30000, 20, Rows::kGaussian);
+  TestEngine test_;
+  ModelSearchersPtr searchers_ = test_.searchers(model_);
   Query query_ = *query_for_word(*model_, "w1");
   SearchReport report_;
 };
 
 TEST_F(Interrupt, StopsAScan) {
   EXPECT_GE(checks_of([&](const SearchOptions& options) {
-              return nearest(model_, {&query_, 1}, 10, options, report_);
+              return nearest(*searchers_, {&query_, 1}, 10, options, report_);
             }),
             1);
 }
 
 TEST_F(Interrupt, StopsABatch) {
   const std::vector<Query> queries(50, query_);
-  EXPECT_GE(
-      checks_of([&](const SearchOptions& options) { return nearest(model_, queries, 10, options, report_); }),
-      50);
+  EXPECT_GE(checks_of([&](const SearchOptions& options) {
+              return nearest(*searchers_, queries, 10, options, report_);
+            }),
+            50);
 }
 
 TEST_F(Interrupt, StopsAFullPassAndItsSort) {
-  const int pass =
-      checks_of([&](const SearchOptions& options) { return all_rows(model_, query_, options, report_); });
+  const int pass = checks_of(
+      [&](const SearchOptions& options) { return all_rows(*searchers_, query_, options, report_); });
   EXPECT_GE(pass, 1);
   EXPECT_GT(checks_of([&](const SearchOptions& options) {
-              return nearest(model_, {&query_, 1}, 30000, options, report_);
+              return nearest(*searchers_, {&query_, 1}, 30000, options, report_);
             }),
             pass + 3);
 }
 
 TEST_F(Interrupt, StopsRankOf) {
   const Neighbor row = reference_relation(*model_, query_)[17];
-  EXPECT_GE(
-      checks_of([&](const SearchOptions& options) { return rank_of(model_, query_, row, options, report_); }),
-      1);
+  EXPECT_GE(checks_of([&](const SearchOptions& options) {
+              return rank_of(*searchers_, query_, row, options, report_);
+            }),
+            1);
 }
 
 TEST_F(Interrupt, StopsAListOfWords) {

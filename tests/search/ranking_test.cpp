@@ -1,10 +1,12 @@
 // A ranking read row by row, in any order and with any hint, is the relation.
+#include "search/ranking.h"
+
 #include <gtest/gtest.h>
 
-#include "search/engine.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
+#include "tests/search/test_engine.h"
 
 namespace glove {
 namespace {
@@ -22,6 +24,7 @@ std::vector<Neighbor> read_all(Ranking& ranking) {
 }
 
 TEST(Ranking, IsTheRelationWithAnyHintAndLimit) {
+  TestEngine test;
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   for (const Rows kind : kAllRows) {
@@ -30,7 +33,7 @@ TEST(Ranking, IsTheRelationWithAnyHintAndLimit) {
     const auto relation = reference_relation(*model, query);
     for (const int64_t first : {0, 1, 10, 312, 313, 9999})
       for (const int64_t limit : {-1, 0, 1, 40, 1300, 9999}) {
-        Ranking ranking(model, query, {}, first, limit);
+        Ranking ranking(test.searchers(model), query, {}, first, limit);
         const auto kept = limit < 0 ? relation.size() : std::min(relation.size(), static_cast<size_t>(limit));
         ASSERT_EQ(difference(read_all(ranking), std::span(relation).first(kept)), "")
             << first << ", " << limit;
@@ -39,13 +42,14 @@ TEST(Ranking, IsTheRelationWithAnyHintAndLimit) {
 }
 
 TEST(Ranking, MayBeReadInAnyOrder) {
+  TestEngine test;
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   const ModelPtr model = random_model(random, 20000, 4, Rows::kMixed);
   const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   const auto relation = reference_relation(*model, query);
   for (int run = 0; run < 20; ++run) {
-    Ranking ranking(model, query, {}, 0, -1);
+    Ranking ranking(test.searchers(model), query, {}, 0, -1);
     for (int i = 0; i < 20; ++i) {
       const auto position = static_cast<int64_t>(random() % (relation.size() >> random() % 12));
       const auto piece = ranking.rows_from(position).value();
@@ -59,10 +63,11 @@ TEST(Ranking, MayBeReadInAnyOrder) {
 }
 
 TEST(Ranking, SearchesForEightTimesAsManyThenMakesOnePass) {
+  TestEngine test;
   std::mt19937_64 random(1);
   const ModelPtr model = random_model(random, 20000, 4, Rows::kGaussian);
   const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
-  Ranking ranking(model, query, {"plain", {}}, 0, -1);
+  Ranking ranking(test.searchers(model), query, {"plain", {}}, 0, -1);
   const auto rows_scanned_for = [&](int64_t position) {
     EXPECT_FALSE(ranking.rows_from(position).value().empty());
     return ranking.report().cost.rows_scanned;
@@ -80,12 +85,13 @@ TEST(Ranking, SearchesForEightTimesAsManyThenMakesOnePass) {
 }
 
 TEST(Ranking, AnErrorCanBeTriedAgain) {
+  TestEngine test;
   std::mt19937_64 random(1);
   const ModelPtr model = random_model(random, 20000, 4, Rows::kGaussian);
   const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   const auto relation = reference_relation(*model, query);
   bool stop = false;
-  Ranking ranking(model, query, {"auto", [&] { return stop; }}, 0, -1);
+  Ranking ranking(test.searchers(model), query, {"auto", [&] { return stop; }}, 0, -1);
   for (const int64_t position : {0, 100, 5000, 19999}) {
     stop = true;
     EXPECT_EQ(ranking.rows_from(position).error().code, ErrorCode::kInterrupted) << position;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "search/engine.h"
+#include "model/model.h"
+#include "search/neighbor.h"
+#include "search/query.h"
 
 namespace glove::testing {
 

@@ -4,33 +4,41 @@
 
 #include <cstdlib>
 
+#include "tests/search/test_engine.h"
+
 namespace glove {
 namespace {
+
+using testing::TestEngine;
 
 std::string problem(const Status& status) {
   return status.ok() ? "" : status.error().message;
 }
 
 TEST(Settings, Keys) {
-  EXPECT_EQ(setting_keys(), (std::vector<std::string>{"backend", "threads", "gpu_memory"}));
-  EXPECT_EQ(get_setting("thread").error().message,
+  TestEngine test;
+  Settings& settings = test.engine.settings();
+  EXPECT_EQ(Settings::keys(), (std::vector<std::string>{"backend", "threads", "gpu_memory"}));
+  EXPECT_EQ(settings.get("thread").error().message,
             "there is no setting 'thread'; the settings are: backend, threads, gpu_memory");
-  EXPECT_EQ(problem(set_setting("", "1")),
+  EXPECT_EQ(problem(settings.set("", "1")),
             "there is no setting ''; the settings are: backend, threads, gpu_memory");
 }
 
 TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
-  const uint64_t generation = settings_generation();
-  ASSERT_TRUE(set_setting("threads", "3").ok());
-  EXPECT_GT(settings_generation(), generation);
+  TestEngine test;
+  Settings& settings = test.engine.settings();
+  const uint64_t generation = settings.generation();
+  ASSERT_TRUE(settings.set("threads", "3").ok());
+  EXPECT_GT(settings.generation(), generation);
   for (const char* bad : {"", "-1", "1025", "two", "3.0", " 3", "3 ", "99999999999999999999"})
-    EXPECT_EQ(problem(set_setting("threads", bad)),
+    EXPECT_EQ(problem(settings.set("threads", bad)),
               "the setting 'threads' cannot be '" + std::string(bad) +
                   "': it must be a whole number from 0 (all cores) to 1024");
-  EXPECT_EQ(get_setting("threads").value(), "3");
-  ASSERT_TRUE(set_setting("threads", "007").ok());
-  EXPECT_EQ(get_setting("threads").value(), "7");
-  ASSERT_TRUE(set_setting("threads", "0").ok());
+  EXPECT_EQ(settings.get("threads").value(), "3");
+  ASSERT_TRUE(settings.set("threads", "007").ok());
+  EXPECT_EQ(settings.get("threads").value(), "7");
+  ASSERT_TRUE(settings.set("threads", "0").ok());
 
   for (const auto& [text, bytes] : {std::pair{"0", "0"},
                                     {"4096", "4096"},
@@ -38,44 +46,46 @@ TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
                                     {"2m", "2097152"},
                                     {"80G", "85899345920"},
                                     {"8589934591G", "9223372035781033984"}}) {
-    ASSERT_TRUE(set_setting("gpu_memory", text).ok()) << text;
-    EXPECT_EQ(get_setting("gpu_memory").value(), bytes);
+    ASSERT_TRUE(settings.set("gpu_memory", text).ok()) << text;
+    EXPECT_EQ(settings.get("gpu_memory").value(), bytes);
   }
   for (const char* bad : {"", "G", "-1", "4GB", "4.5G", "8589934592G", "four"})
     EXPECT_EQ(
-        problem(set_setting("gpu_memory", bad)),
+        problem(settings.set("gpu_memory", bad)),
         "the setting 'gpu_memory' cannot be '" + std::string(bad) +
             "': it must be a whole number of bytes, or one with K, M or G, such as 4G; 0 means what is free");
-  ASSERT_TRUE(set_setting("gpu_memory", "0").ok());
+  ASSERT_TRUE(settings.set("gpu_memory", "0").ok());
 
-  ASSERT_TRUE(set_setting("backend", "cpu").ok());
-  EXPECT_EQ(problem(set_setting("backend", "CPU")),
+  ASSERT_TRUE(settings.set("backend", "cpu").ok());
+  EXPECT_EQ(problem(settings.set("backend", "CPU")),
             "the setting 'backend' cannot be 'CPU': it must be one of: auto, scripted, cpu, plain, ranking");
-  EXPECT_EQ(get_setting("backend").value(), "cpu");
-  ASSERT_TRUE(set_setting("backend", "auto").ok());
+  EXPECT_EQ(settings.get("backend").value(), "cpu");
+  ASSERT_TRUE(settings.set("backend", "auto").ok());
 }
 
 // In a process of its own, because a good value is read once.
 TEST(SettingsDeathTest, TheEnvironment) {
+  TestEngine test;
+  Settings& settings = test.engine.settings();
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         setenv("GLOVE_THREADS", "many", 1);
         bool good =
-            problem(get_setting("threads").status()) ==
+            problem(settings.get("threads").status()) ==
             "the environment variable GLOVE_THREADS is 'many' but must be a whole number from 0 (all cores) "
             "to 1024";
         setenv("GLOVE_THREADS", "2", 1);
-        good &= get_setting("threads").value() == "2";
+        good &= settings.get("threads").value() == "2";
         setenv("GLOVE_THREADS", "4", 1);
-        good &= get_setting("threads").value() == "2";
+        good &= settings.get("threads").value() == "2";
         setenv("GLOVE_GPU_MEMORY", "1G", 1);
-        good &= get_setting("gpu_memory").value() == "1073741824";
+        good &= settings.get("gpu_memory").value() == "1073741824";
         setenv("GLOVE_BACKEND", "quantum", 1);
-        good &= problem(get_setting("backend").status()) ==
+        good &= problem(settings.get("backend").status()) ==
                 "the environment variable GLOVE_BACKEND is 'quantum' but must be one of: auto, scripted, "
                 "cpu, plain, ranking";
-        good &= set_setting("backend", "auto").ok() && get_setting("backend").value() == "auto";
+        good &= settings.set("backend", "auto").ok() && settings.get("backend").value() == "auto";
         std::_Exit(good ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");

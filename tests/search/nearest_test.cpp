@@ -1,5 +1,5 @@
 // The engine against the relation by definition, for every backend, bit for bit.
-#include "search/engine.h"
+#include "search/nearest.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
+#include "tests/search/test_engine.h"
 
 namespace glove {
 namespace {
@@ -33,6 +34,8 @@ std::vector<Query> random_queries(std::mt19937_64& random, const Model& model, R
 }
 
 void check(const ModelPtr& model, const std::vector<Query>& queries) {
+  TestEngine test;
+  const ModelSearchersPtr searchers = test.searchers(model);
   const int64_t n = model->words();
   std::vector<std::vector<Neighbor>> relations;
   for (const Query& query : queries) relations.push_back(reference_relation(*model, query));
@@ -40,7 +43,7 @@ void check(const ModelPtr& model, const std::vector<Query>& queries) {
     for (const int64_t k :
          {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{10}, n / 16, n / 16 + 1, n - 1, n, n + 7}) {
       SearchReport report;
-      const auto answers = nearest(model, queries, k, {backend, {}}, report);
+      const auto answers = nearest(*searchers, queries, k, {backend, {}}, report);
       ASSERT_TRUE(answers.ok()) << answers.error().message;
       ASSERT_EQ(answers.value().size(), queries.size());
       for (size_t q = 0; q < queries.size(); ++q) {
@@ -75,6 +78,7 @@ TEST(Engine, NearestAtOddSizes) {
 }
 
 TEST(Engine, FewerAdmissibleRowsThanK) {
+  TestEngine test;
   ModelBuilder builder("test");
   for (int i = 0; i < 500; ++i) {
     const bool is_zero = i % 100 != 7;
@@ -89,11 +93,14 @@ TEST(Engine, FewerAdmissibleRowsThanK) {
   ASSERT_EQ(relation.size(), 5u);
   for (const char* backend : {"cpu", "plain", "ranking"}) {
     SearchReport report;
-    EXPECT_EQ(difference(nearest(model, {&query, 1}, 20, {backend, {}}, report).value()[0], relation), "");
+    EXPECT_EQ(difference(nearest(*test.searchers(model), {&query, 1}, 20, {backend, {}}, report).value()[0],
+                         relation),
+              "");
   }
 }
 
 TEST(Engine, ABatchOfManyBlocksIsTheSameAsOneByOne) {
+  TestEngine test;
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   const ModelPtr model = random_model(random, 300, 7, Rows::kMixed);
@@ -103,7 +110,7 @@ TEST(Engine, ABatchOfManyBlocksIsTheSameAsOneByOne) {
     if (query) queries.push_back(std::move(*query));
   }
   SearchReport report;
-  const auto answers = nearest(model, queries, 3, {"cpu", {}}, report).value();
+  const auto answers = nearest(*test.searchers(model), queries, 3, {"cpu", {}}, report).value();
   ASSERT_EQ(answers.size(), queries.size());
   EXPECT_EQ(report.queries, 2500);
   for (size_t q = 0; q < queries.size(); q += 7) {
@@ -113,6 +120,7 @@ TEST(Engine, ABatchOfManyBlocksIsTheSameAsOneByOne) {
 }
 
 TEST(Engine, ScoreWordsAndRankOf) {
+  TestEngine test;
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   for (const Rows kind : kAllRows) {
@@ -128,7 +136,7 @@ TEST(Engine, ScoreWordsAndRankOf) {
       for (int i = 0; i < 5 && !relation.empty(); ++i) {
         const size_t position = random() % relation.size();
         SearchReport report;
-        EXPECT_EQ(rank_of(model, query, relation[position], {}, report).value(),
+        EXPECT_EQ(rank_of(*test.searchers(model), query, relation[position], {}, report).value(),
                   static_cast<int64_t>(position) + 1);
       }
     }
@@ -137,6 +145,7 @@ TEST(Engine, ScoreWordsAndRankOf) {
 
 // Large enough that rank_of looks among the nearest rows first.
 TEST(Engine, RankOfNearAndFarRows) {
+  TestEngine test;
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   for (const Rows kind : {Rows::kGaussian, Rows::kDuplicates, Rows::kMixed}) {
@@ -147,7 +156,7 @@ TEST(Engine, RankOfNearAndFarRows) {
     for (const size_t position : {size_t{0}, size_t{1}, size_t{1023}, size_t{1024}, size_t{1025},
                                   random() % relation.size(), relation.size() - 1}) {
       SearchReport report;
-      EXPECT_EQ(rank_of(model, query, relation[position], {}, report).value(),
+      EXPECT_EQ(rank_of(*test.searchers(model), query, relation[position], {}, report).value(),
                 static_cast<int64_t>(position) + 1);
     }
   }
@@ -167,6 +176,7 @@ TEST(Engine, CosineSimilarityHasTheRelationsBits) {
 
 // A mapped file that was damaged after it was written: wrong rows may come, but nothing breaks.
 TEST(Engine, DamagedRowsAreLeftOut) {
+  TestEngine test;
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   const ModelPtr good = random_model(random, 5000, 3, Rows::kGaussian);
@@ -183,7 +193,7 @@ TEST(Engine, DamagedRowsAreLeftOut) {
   for (const char* backend : {"cpu", "plain", "ranking"})
     for (const int64_t k : {10, 5000}) {
       SearchReport report;
-      const auto answers = nearest(damaged, {&query, 1}, k, {backend, {}}, report).value();
+      const auto answers = nearest(*test.searchers(damaged), {&query, 1}, k, {backend, {}}, report).value();
       for (const Neighbor& row : answers[0]) {
         EXPECT_FALSE(std::isnan(row.similarity));
         EXPECT_GT(norms[static_cast<size_t>(row.id)], 0);
@@ -192,11 +202,12 @@ TEST(Engine, DamagedRowsAreLeftOut) {
 }
 
 TEST(Engine, TheReportSaysWhatWasDone) {
+  TestEngine test;
   std::mt19937_64 random(1);
   const ModelPtr model = random_model(random, 640, 12, Rows::kGaussian);
   const Query query = *query_for_word(*model, "w5");
   SearchReport report;
-  ASSERT_TRUE(nearest(model, {&query, 1}, 10, {"cpu", {}}, report).ok());
+  ASSERT_TRUE(nearest(*test.searchers(model), {&query, 1}, 10, {"cpu", {}}, report).ok());
   EXPECT_EQ(report.backend, "cpu");
   EXPECT_FALSE(report.device.empty());
   EXPECT_EQ(report.queries, 1);
@@ -205,7 +216,7 @@ TEST(Engine, TheReportSaysWhatWasDone) {
   EXPECT_GE(report.cost.candidates, 10);
   EXPECT_GT(report.cost.bytes_scanned, 0);
   EXPECT_GE(report.total_us, report.cost.scan_us);
-  EXPECT_EQ(nearest(model, {}, 10, {}, report).value().size(), 0u);
+  EXPECT_EQ(nearest(*test.searchers(model), {}, 10, {}, report).value().size(), 0u);
   EXPECT_EQ(report.queries, 0);
 }
 

@@ -1,4 +1,4 @@
-#include "search/engine.h"
+#include "search/nearest.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include "base/float_environment.h"
 #include "base/timer.h"
 #include "model/exact_dot.h"
-#include "search/backend_choice.h"
 
 namespace glove {
 namespace {
@@ -129,27 +128,29 @@ Status nearest_by_full_pass(Backend& backend, const ModelPtr& model, std::span<c
 }
 
 // Runs `search` on the backend that the options choose and describes it in the report.
-Status run_search(const ModelPtr& model, const SearchOptions& options, SearchReport& report,
+Status run_search(ModelSearchers& searchers, const SearchOptions& options, SearchReport& report,
                   const std::function<Status(Backend&, ScanCost&)>& search) {
   ScopedFloatEnvironment float_environment;
   const Timer timer;
-  Status status = with_backend(model, options.backend, options.interrupted, [&](Backend& backend) {
+  const Model& model = *searchers.model();
+  Status status = searchers.with_backend(options.backend, options.interrupted, [&](Backend& backend) {
     report.cost = ScanCost();
     report.backend = backend.name();
-    report.device = backend.residency(*model).device;
+    report.device = backend.residency(model).device;
     return search(backend, report.cost);
   });
   // Rows read from a file that was cut or overwritten meanwhile are not believed.
-  if (status.ok()) status = model->health();
+  if (status.ok()) status = model.health();
   report.total_us = timer.microseconds();
   return status;
 }
 
 }  // namespace
 
-Result<std::vector<std::vector<Neighbor>>> nearest(const ModelPtr& model, std::span<const Query> queries,
+Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, std::span<const Query> queries,
                                                    int64_t k, const SearchOptions& options,
                                                    SearchReport& report) {
+  const ModelPtr& model = searchers.model();
   k = std::min(k, model->words());
   report.queries = static_cast<int64_t>(queries.size());
   report.k = std::max<int64_t>(k, 0);
@@ -162,7 +163,7 @@ Result<std::vector<std::vector<Neighbor>>> nearest(const ModelPtr& model, std::s
     return full_pass ? nearest_by_full_pass(backend, model, queries, k, options, cost, answers)
                      : nearest_by_scan(backend, model, queries, k, options, cost, answers);
   };
-  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, search));
+  GLOVE_RETURN_IF_ERROR(run_search(searchers, options, report, search));
   return answers;
 }
 
@@ -181,8 +182,9 @@ Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query
   return rows;
 }
 
-Result<OrderedRows> all_rows(const ModelPtr& model, const Query& query, const SearchOptions& options,
+Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, const SearchOptions& options,
                              SearchReport& report) {
+  const ModelPtr& model = searchers.model();
   report.queries = 1;
   report.k = model->words();
   std::vector<Neighbor> rows;
@@ -195,12 +197,13 @@ Result<OrderedRows> all_rows(const ModelPtr& model, const Query& query, const Se
     cost.select_us += timer.microseconds();
     return {};
   };
-  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, search));
+  GLOVE_RETURN_IF_ERROR(run_search(searchers, options, report, search));
   return OrderedRows(std::move(rows));
 }
 
-Result<int64_t> rank_of(const ModelPtr& model, const Query& query, const Neighbor& row,
+Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Neighbor& row,
                         const SearchOptions& options, SearchReport& report) {
+  const ModelPtr& model = searchers.model();
   report.queries = 1;
   report.k = model->words();
   int64_t rank = 0;
@@ -222,7 +225,7 @@ Result<int64_t> rank_of(const ModelPtr& model, const Query& query, const Neighbo
         1 + std::count_if(rows.begin(), rows.end(), [&](const Neighbor& r) { return ranks_before(r, row); });
     return {};
   };
-  GLOVE_RETURN_IF_ERROR(run_search(model, options, report, search));
+  GLOVE_RETURN_IF_ERROR(run_search(searchers, options, report, search));
   return rank;
 }
 

@@ -1,0 +1,40 @@
+// The backends that a process can search with.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "search/backend.h"
+
+namespace glove {
+
+// The backends in the order in which 'auto' tries them: extension/ adds those that were compiled in; "cpu" is
+// always there, and last. Thread-safe. Backends are never removed, so pointers and spans stay valid as long
+// as this object.
+class Backends {
+ public:
+  static constexpr size_t kMost = 8;
+
+  // Ignores a backend whose name is there already, and any beyond kMost.
+  void add(std::unique_ptr<Backend> backend);
+
+  std::span<const std::unique_ptr<Backend>> all() const;
+
+  // nullptr if there is none of that name.
+  Backend* find(std::string_view name) const;
+
+  // "auto, cuda, cpu": what a user may ask for, for messages.
+  std::string choices() const;
+
+ private:
+  std::mutex adding_;
+  std::array<std::unique_ptr<Backend>, kMost> slots_;  // a slot never changes once it is used
+  std::atomic<size_t> used_ = 0;
+};
+
+}  // namespace glove
