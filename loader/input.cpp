@@ -95,9 +95,9 @@ Status Input::take_sample() {
 
 Result<std::shared_ptr<const File>> Input::random_access() const {
   if (wrapping_ == Wrapping::kPlain) return file_;
-  const char* directory = std::getenv("TMPDIR");
-  GLOVE_ASSIGN_OR_RETURN(
-      File copy, File::create_unnamed(directory != nullptr && *directory != '\0' ? directory : "/tmp"));
+  const char* const chosen = std::getenv("TMPDIR");
+  const std::string directory = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  GLOVE_ASSIGN_OR_RETURN(File copy, File::create_unnamed(directory, directory));
   const auto reader = stream();
   std::vector<char> buffer(size_t{1} << 18);
   for (int64_t offset = 0;;) {
