@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -64,22 +66,45 @@ Result<File> File::open_for_reading(const std::string& path) {
   return file;
 }
 
-Result<File> File::create(const std::string& path) {
-  File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
-  if (!file.is_open()) return system_error("create", path);
-  return file;
+std::string File::random_name(const std::string& directory) {
+  uint64_t bits = 0;
+  if (::getentropy(&bits, sizeof bits) != 0)
+    bits = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016" PRIx64, bits);
+  return directory + "/.glove-" + digits + ".tmp";
 }
 
-Result<File> File::create_unnamed(const std::string& directory) {
+Result<File> File::create_random(const std::string& directory, mode_t mode, const std::string& label,
+                                 std::string& name) {
+  constexpr int kAttempts = 100;
+  for (int i = 0; i < kAttempts; ++i) {
+    std::string path = random_name(directory);
+    File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode), label);
+    if (file.is_open()) {
+      name = std::move(path);
+      return file;
+    }
+    if (errno != EEXIST) break;
+  }
+  return system_error("create", label);
+}
+
+Result<File> File::open_unnamed(const std::string& directory, mode_t mode, const std::string& label) {
 #ifdef O_TMPFILE
-  File file(::open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600), directory);
+  File file(::open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, mode), label);
   if (file.is_open()) return file;
+#else
+  errno = ENOTSUP;
 #endif
-  static std::atomic<unsigned> counter{0};
-  const std::string path = directory + "/.glove." + std::to_string(::getpid()) + "." +
-                           std::to_string(counter.fetch_add(1)) + ".tmp";
-  GLOVE_ASSIGN_OR_RETURN(File named, create(path));
-  if (::unlink(path.c_str()) != 0) return system_error("unlink", path);
+  return system_error("create", label);
+}
+
+Result<File> File::create_unnamed(const std::string& directory, const std::string& label) {
+  if (auto unnamed = open_unnamed(directory, 0600, label); unnamed.ok()) return unnamed;
+  std::string name;
+  GLOVE_ASSIGN_OR_RETURN(File named, create_random(directory, 0600, label, name));
+  if (::unlink(name.c_str()) != 0) return system_error("unlink", name);
   return named;
 }
 

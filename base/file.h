@@ -1,6 +1,8 @@
 // A file descriptor with whole reads and writes, and errors as values.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,10 +21,18 @@ class File {
 
   // A regular file. Another kind (a directory, a pipe) is an error that says which.
   static Result<File> open_for_reading(const std::string& path);
-  // A new file for reading and writing; fails if `path` exists.
-  static Result<File> create(const std::string& path);
-  // A file without a name in `directory`: the system frees it when it is closed, or the process ends.
-  static Result<File> create_unnamed(const std::string& directory);
+  // A new file for reading and writing in `directory`, under a random name that `name` gets. Never an
+  // existing one. `label` is what messages call it.
+  static Result<File> create_random(const std::string& directory, mode_t mode, const std::string& label,
+                                    std::string& name);
+  // The same without a name: the system frees it when it is closed, or the process ends. Not every file
+  // system has such files.
+  static Result<File> open_unnamed(const std::string& directory, mode_t mode, const std::string& label);
+  // A file in `directory`, on any file system, that nobody else sees and that goes away when it is closed.
+  static Result<File> create_unnamed(const std::string& directory, const std::string& label);
+
+  // A path in `directory` that, with near certainty, no other process will choose.
+  static std::string random_name(const std::string& directory);
 
   bool is_open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }

@@ -64,8 +64,10 @@ int register_objects(sqlite3* db) {
 
 }  // namespace
 
-// The symbol that SQLite derives from the file's name. Models and backends belong to the process and
-// outlive every connection, so the library is never unloaded (SQLite knows how since 3.14).
+// The symbol that SQLite derives from the file's name. Models and backends belong to the process and outlive
+// every connection; the linker marks the library so that dlclose() never unmaps it. SQLITE_OK is therefore
+// enough, and SQLITE_OK_LOAD_PERMANENTLY would be wrong: sqlite3_auto_extension() takes it for a failure, and
+// does not call the extensions registered after this one.
 extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3* db, char** error_message,
                                                                          const sqlite3_api_routines* api) {
   static std::once_flag once;
@@ -85,5 +87,5 @@ extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3
         sqlite3_mprintf("glove could not register its tables and functions: %s", sqlite3_errmsg(db));
     return code;
   }
-  return sqlite3_libversion_number() >= 3014000 ? SQLITE_OK_LOAD_PERMANENTLY : SQLITE_OK;
+  return SQLITE_OK;
 }

@@ -36,9 +36,12 @@ std::string format_names() {
   return format_names([](const Format&) { return true; });
 }
 
-const Format* find_by_content(const Input& input, const ReadOptions& options) {
-  for (const Format& format : kFormats)
-    if (format.sniff(input, options)) return &format;
+// Null if there is none.
+Result<const Format*> find_by_content(const Input& input, const ReadOptions& options) {
+  for (const Format& format : kFormats) {
+    GLOVE_ASSIGN_OR_RETURN(const bool looks_like_it, format.sniff(input, options));
+    if (looks_like_it) return &format;
+  }
   return nullptr;
 }
 
@@ -67,7 +70,7 @@ std::span<const Format> formats() {
 Result<const Format*> find_format(const Input& input, const ReadOptions& options) {
   const Format* format = nullptr;
   if (options.format.empty()) {
-    format = find_by_content(input, options);
+    GLOVE_ASSIGN_OR_RETURN(format, find_by_content(input, options));
     if (format == nullptr)
       return Error{ErrorCode::kCorrupt,
                    input.path() + ": offset 0: the content is of no known format (" + format_names() + ")"};

@@ -21,7 +21,8 @@ struct Format {
   bool takes_words;              // which ReadOptions have a meaning for it; find_format() refuses the others
   bool takes_tensor;
   // Whether the input looks like this format. Called in the table's order; the first that says yes reads.
-  bool (*sniff)(const Input& input, const ReadOptions& options);
+  // An error, such as an interrupt, says that it could not be found out.
+  Result<bool> (*sniff)(const Input& input, const ReadOptions& options);
   Result<std::unique_ptr<RowReader>> (*open)(const Input& input, const ReadOptions& options);
 };
 

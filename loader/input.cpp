@@ -1,5 +1,6 @@
 #include "loader/input.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -23,7 +24,42 @@ std::pair<std::string, std::string> split_member(const std::string& path) {
 
 }  // namespace
 
-Result<Input> Input::open(const std::string& path) {
+struct Input::Progress {
+  ProgressCallback callback;
+  int64_t done = 0;
+  int64_t total = 0;
+
+  bool go_on() const { return !callback || callback(done, total); }
+};
+
+// Reports what is read, and can be stopped between any two pieces.
+class Input::WatchedStream final : public ByteStream {
+ public:
+  WatchedStream(std::string path, std::unique_ptr<ByteStream> stream, std::shared_ptr<Progress> progress)
+      : path_(std::move(path)), stream_(std::move(stream)), progress_(std::move(progress)) {}
+
+  Result<size_t> read(std::span<char> into) override {
+    constexpr size_t kPieceBytes = size_t{1} << 20;
+    size_t done = 0;
+    while (done < into.size()) {
+      progress_->done = stream_->file_position();
+      if (!progress_->go_on()) return Error{ErrorCode::kInterrupted, path_ + ": reading was interrupted"};
+      const std::span<char> piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
+      GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(piece));
+      done += count;
+      if (count < piece.size()) break;
+    }
+    return done;
+  }
+  int64_t file_position() const override { return stream_->file_position(); }
+
+ private:
+  std::string path_;
+  std::unique_ptr<ByteStream> stream_;
+  std::shared_ptr<Progress> progress_;
+};
+
+Result<Input> Input::open(const std::string& path, ProgressCallback progress) {
   std::string member;
   auto opened = File::open_for_reading(path);
   if (!opened.ok() && errno == ENOTDIR) {
@@ -36,6 +72,7 @@ Result<Input> Input::open(const std::string& path) {
   input.path_ = path;
   input.file_ = std::make_shared<const File>(std::move(opened).value());
   GLOVE_ASSIGN_OR_RETURN(input.file_bytes_, input.file_->size());
+  input.progress_ = std::make_shared<Progress>(Progress{std::move(progress), 0, input.file_bytes_});
   if (input.file_bytes_ == 0) return Error{ErrorCode::kCorrupt, path + ": the file is empty"};
   GLOVE_RETURN_IF_ERROR(input.find_wrapping(member));
   GLOVE_RETURN_IF_ERROR(input.take_sample());
@@ -71,7 +108,27 @@ Status Input::find_wrapping(const std::string& member) {
               names};
 }
 
+int64_t Input::content_bytes() const {
+  if (wrapping_ == Wrapping::kGzip) return -1;
+  return wrapping_ == Wrapping::kZip ? member_.bytes : file_bytes_;
+}
+
+int64_t Input::bytes_to_read() const {
+  return copy_ != nullptr ? copy_bytes_ : file_bytes_;
+}
+
+ProgressCallback Input::progress_of_companions() const {
+  if (!progress_->callback) return {};
+  return [progress = progress_](int64_t, int64_t) { return progress->go_on(); };
+}
+
 std::unique_ptr<ByteStream> Input::stream() const {
+  auto stream = unwatched_stream();
+  if (!progress_->callback) return stream;
+  return std::make_unique<WatchedStream>(path_, std::move(stream), progress_);
+}
+
+std::unique_ptr<ByteStream> Input::unwatched_stream() const {
   if (wrapping_ == Wrapping::kGzip) return gzip_stream(file_, 0, file_bytes_);
   if (wrapping_ == Wrapping::kPlain) return plain_stream(file_, 0, file_bytes_);
   const int64_t end = member_.offset + member_.compressed_bytes;
@@ -93,20 +150,29 @@ Status Input::take_sample() {
   return {};
 }
 
-Result<std::shared_ptr<const File>> Input::random_access() const {
+Result<std::shared_ptr<const File>> Input::random_access(int64_t most_bytes, std::string_view limit) const {
   if (wrapping_ == Wrapping::kPlain) return file_;
-  const char* directory = std::getenv("TMPDIR");
-  GLOVE_ASSIGN_OR_RETURN(
-      File copy, File::create_unnamed(directory != nullptr && *directory != '\0' ? directory : "/tmp"));
+  if (copy_ != nullptr) return copy_;
+  const Error too_many = {ErrorCode::kCorrupt,
+                          path_ + ": there are more bytes inside the compressed file than the " +
+                              std::to_string(most_bytes) + " that " + std::string(limit)};
+  if (content_bytes() > most_bytes) return too_many;
+  const char* const chosen = std::getenv("TMPDIR");
+  const std::string directory = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  GLOVE_ASSIGN_OR_RETURN(File copy, File::create_unnamed(directory, directory));
   const auto reader = stream();
   std::vector<char> buffer(size_t{1} << 18);
-  for (int64_t offset = 0;;) {
+  int64_t bytes = 0;
+  while (true) {
     GLOVE_ASSIGN_OR_RETURN(const size_t count, reader->read(buffer));
     if (count == 0) break;
-    GLOVE_RETURN_IF_ERROR(copy.write_at(offset, std::span(buffer).first(count)));
-    offset += static_cast<int64_t>(count);
+    if (static_cast<int64_t>(count) > most_bytes - bytes) return too_many;
+    GLOVE_RETURN_IF_ERROR(copy.write_at(bytes, std::span(buffer).first(count)));
+    bytes += static_cast<int64_t>(count);
   }
-  return std::make_shared<const File>(std::move(copy));
+  copy_ = std::make_shared<const File>(std::move(copy));
+  copy_bytes_ = bytes;
+  return copy_;
 }
 
 }  // namespace glove

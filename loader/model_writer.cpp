@@ -1,12 +1,7 @@
 #include "loader/model_writer.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <string_view>
@@ -14,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/replacement_file.h"
 #include "loader/model_format.h"
 #include "loader/write_behind.h"
 #include "model/quantize.h"
@@ -106,35 +102,6 @@ int64_t codes_offset(int64_t rows, int64_t dims) {
   return aligned(norms + rows * static_cast<int64_t>(sizeof(double)));
 }
 
-// Where to write: the file that a link leads to, so that the link stays. A device or a folder must not be
-// replaced, and is refused before any work; /dev/null is what root would lose.
-Result<std::string> resolved_path(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
-    return Error{ErrorCode::kIo, "cannot write '" + path + "': it is not a regular file"};
-  if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
-  const std::unique_ptr<char, void (*)(void*)> target(::realpath(path.c_str(), nullptr), std::free);
-  if (target == nullptr) return system_error("follow the link", path);
-  return std::string(target.get());
-}
-
-// A file that its destructor removes, unless it is to stay.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(File created) : file_(std::move(created)) {}
-  TemporaryFile(TemporaryFile&&) noexcept = default;
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
-  ~TemporaryFile() {
-    if (file_.is_open() && !stays_) ::unlink(file_.path().c_str());
-  }
-  File& file() { return file_; }
-  void stay() { stays_ = true; }
-
- private:
-  File file_;
-  bool stays_ = false;
-};
-
 // The header's JSON as it grows, and the place in the file where the next tensor goes.
 class Layout {
  public:
@@ -191,8 +158,8 @@ class Layout {
 struct ModelWriter::State {
   static constexpr int64_t kCopiedBytes = int64_t{64} << 20;  // at once
 
-  std::string path;
-  TemporaryFile output;
+  ReplacementFile output;
+  const std::string& path;
   File& file;
   File spill;                  // open where codes wait, because how long `vectors` gets is not known
   std::deque<FileSink> sinks;  // one a tensor
@@ -203,9 +170,9 @@ struct ModelWriter::State {
   Layout layout;
   std::function<bool()> go_on;  // commit()'s
 
-  State(std::string final_path, TemporaryFile temporary, File codes_file, int64_t expected_rows, int64_t dims)
-      : path(std::move(final_path)),
-        output(std::move(temporary)),
+  State(ReplacementFile replacement, File codes_file, int64_t expected_rows, int64_t dims)
+      : output(std::move(replacement)),
+        path(output.path()),
         file(output.file()),
         spill(std::move(codes_file)),
         vectors(sinks.emplace_back(writer, file, kModelHeaderBytes,
@@ -258,19 +225,15 @@ ModelWriter::ModelWriter(std::unique_ptr<State> state) : state_(std::move(state)
 
 ModelWriter::~ModelWriter() = default;
 
-Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& given_path, int64_t expected_rows,
+Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& path, int64_t expected_rows,
                                                          int64_t dims) {
-  GLOVE_ASSIGN_OR_RETURN(std::string path, resolved_path(given_path));
-  const std::string name = path + "." + std::to_string(::getpid()) + ".tmp";
-  ::unlink(name.c_str());  // of an earlier process of this number that was killed
-  GLOVE_ASSIGN_OR_RETURN(File created, File::create(name));
-  TemporaryFile output(std::move(created));
+  GLOVE_ASSIGN_OR_RETURN(ReplacementFile output, ReplacementFile::create(path));
   File spill;
   if (expected_rows < 0) {
-    GLOVE_ASSIGN_OR_RETURN(spill, File::create_unnamed(directory_of(path)));
+    GLOVE_ASSIGN_OR_RETURN(spill, File::create_unnamed(directory_of(output.path()), output.path()));
   }
-  return std::unique_ptr<ModelWriter>(new ModelWriter(
-      std::make_unique<State>(std::move(path), std::move(output), std::move(spill), expected_rows, dims)));
+  return std::unique_ptr<ModelWriter>(
+      new ModelWriter(std::make_unique<State>(std::move(output), std::move(spill), expected_rows, dims)));
 }
 
 ModelAssembler& ModelWriter::assembler() {
@@ -306,12 +269,9 @@ Status ModelWriter::commit(int threads, const std::function<bool()>& go_on) {
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));  // what was announced and not written
   GLOVE_RETURN_IF_ERROR(state.check_interrupt());
-  GLOVE_RETURN_IF_ERROR(state.file.flush_to_disk());
+  GLOVE_RETURN_IF_ERROR(state.output.flush_to_disk());
   GLOVE_RETURN_IF_ERROR(state.check_interrupt());
-  if (std::rename(state.file.path().c_str(), state.path.c_str()) != 0)
-    return system_error("rename '" + state.file.path() + "' to", state.path);
-  state.output.stay();
-  return flush_directory(directory_of(state.path));
+  return state.output.commit();
 }
 
 }  // namespace glove

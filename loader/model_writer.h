@@ -11,10 +11,10 @@
 
 namespace glove {
 
-// Until commit() there is only a temporary file beside `path`, which the destructor removes; commit()
-// makes it durable and puts it in the place of `path` in one step. A link is followed and stays; what is
-// there and no regular file, such as /dev/null, is an error. Memory: the words and about 100 bytes a
-// row. Writes on a thread of its own. One thread at a time may call it.
+// Until commit() `path` is as it was, and nothing else is seen beside it (base/replacement_file.h);
+// commit() makes the new file durable and puts it in the place of `path` in one step. A link is followed and
+// stays; what is there and no regular file, such as /dev/null, is an error. Memory: the words and about 100
+// bytes a row. Writes on a thread of its own. One thread at a time may call it.
 class ModelWriter {
  public:
   // `expected_rows`: how many rows of `dims` components there will be if all goes as the input promises, and

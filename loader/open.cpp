@@ -27,7 +27,7 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   PipelineOptions pipeline;
   pipeline.threads = options.threads;
   pipeline.progress = options.progress;
-  pipeline.file_bytes = input.file_bytes();
+  pipeline.file_bytes = input.bytes_to_read();
   HeapModel model;
   ModelAssembler& assembler = model.assembler();
   GLOVE_RETURN_IF_ERROR(run_row_pipeline(
@@ -65,7 +65,7 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
 
 Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options) {
   const ScopedFloatEnvironment environment;
-  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path));
+  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path, options.progress));
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, options.verify
                                                          ? find_format_to_verify(input, options.read)
                                                          : find_format(input, options.read));

@@ -1,19 +1,14 @@
 // The front door of loader/: any file the project can read -> Model.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <string>
 
 #include "base/status.h"
+#include "loader/progress.h"
 #include "loader/read_options.h"
 #include "model/model.h"
 
 namespace glove {
-
-// Called now and then while a file is read, from the calling thread only. Returns false to
-// stop, and the reader then fails with kInterrupted.
-using ProgressCallback = std::function<bool(int64_t bytes_done, int64_t bytes_total)>;
 
 struct OpenOptions {
   int threads = 0;            // for parsing; 0 = the cores this process may use

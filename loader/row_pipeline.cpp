@@ -59,6 +59,7 @@ class Pipeline {
         auto fetched = fetch();
         more = fetched.ok() && fetched.value();
         fetch_status = fetched.status();
+        GLOVE_RETURN_IF_ERROR(check_progress());
       }
       // A block that was fetched before the error may hold an earlier one.
       if (in_flight_.empty()) return fetch_status;
@@ -69,12 +70,16 @@ class Pipeline {
       if (!wants_more) return {};
       recycled_.push_back(std::move(in_flight_.front()));
       in_flight_.pop_front();
-      if (options_.progress && !options_.progress(reader_.file_position(), options_.file_bytes))
-        return {ErrorCode::kInterrupted, source_ + ": reading was interrupted"};
+      GLOVE_RETURN_IF_ERROR(check_progress());
     }
   }
 
  private:
+  Status check_progress() const {
+    if (!options_.progress || options_.progress(reader_.file_position(), options_.file_bytes)) return {};
+    return {ErrorCode::kInterrupted, source_ + ": reading was interrupted"};
+  }
+
   // Fetches one block and queues it; false at the end of the file.
   Result<bool> fetch() {
     std::unique_ptr<Job> job;

@@ -1,6 +1,7 @@
 #include "loader/safetensors.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -116,10 +117,11 @@ std::optional<int64_t> expected_bytes(const Tensor& tensor) {
   return bytes;
 }
 
-// Sets the tensors' places; they must cover [data_offset, file_bytes) exactly.
+// Sets the tensors' places; they must cover [data_offset, file_bytes) exactly, where file_bytes is known.
 Status place_tensors(const std::string& source, HeaderHandler& handler, int64_t file_bytes,
                      SafetensorsHeader& header) {
-  const int64_t data_bytes = file_bytes - header.data_offset;
+  const int64_t data_bytes =
+      file_bytes < 0 ? INT64_MAX - header.data_offset : file_bytes - header.data_offset;
   std::vector<std::pair<int64_t, int64_t>> extents;
   for (auto& [name, entry] : handler.entries) {
     Tensor& tensor = entry.tensor;
@@ -148,9 +150,10 @@ Status place_tensors(const std::string& source, HeaderHandler& handler, int64_t 
     return {ErrorCode::kCorrupt, source + ": the file ends early: its header describes " +
                                      std::to_string(covered) + " bytes of tensors, but " +
                                      std::to_string(data_bytes) + " follow it"};
-  if (covered < data_bytes)
+  if (covered < data_bytes && file_bytes >= 0)
     return {ErrorCode::kCorrupt, source + ": offset " + std::to_string(header.data_offset + covered) +
                                      ": bytes after the last tensor"};
+  header.end = header.data_offset + covered;
   for (auto& [name, entry] : handler.entries) header.tensors.emplace(name, std::move(entry.tensor));
   return {};
 }
@@ -199,8 +202,15 @@ bool may_have_been_safetensors(std::string_view head) {
 Result<SafetensorsHeader> read_safetensors_header(const std::string& source, const File& file,
                                                   std::string* raw_header) {
   GLOVE_ASSIGN_OR_RETURN(const int64_t file_bytes, file.size());
+  const std::shared_ptr<const File> borrowed(std::shared_ptr<const File>(), &file);
+  const auto stream = plain_stream(borrowed, 0, file_bytes);
+  return read_safetensors_header(source, *stream, file_bytes, raw_header);
+}
+
+Result<SafetensorsHeader> read_safetensors_header(const std::string& source, ByteStream& stream,
+                                                  int64_t file_bytes, std::string* raw_header) {
   std::string bytes(kLengthBytes, '\0');
-  GLOVE_ASSIGN_OR_RETURN(const size_t got, file.read_at(0, bytes));
+  GLOVE_ASSIGN_OR_RETURN(const size_t got, stream.read(bytes));
   if (got < kLengthBytes)
     return Error{ErrorCode::kCorrupt,
                  source + ": the file ends early: it has " + std::to_string(got) + " bytes"};
@@ -208,13 +218,12 @@ Result<SafetensorsHeader> read_safetensors_header(const std::string& source, con
   if (length > kMaxHeaderBytes)
     return corrupt(source, "would have " + std::to_string(length) + " bytes; the most is " +
                                std::to_string(kMaxHeaderBytes));
-  if (length > static_cast<uint64_t>(file_bytes) - kLengthBytes)
-    return Error{ErrorCode::kCorrupt, source + ": the file ends early: its header of " +
-                                          std::to_string(length) + " bytes is cut off"};
+  const Error cut_off = {ErrorCode::kCorrupt, source + ": the file ends early: its header of " +
+                                                  std::to_string(length) + " bytes is cut off"};
+  if (file_bytes >= 0 && length > static_cast<uint64_t>(file_bytes) - kLengthBytes) return cut_off;
   bytes.resize(kLengthBytes + length);
-  GLOVE_ASSIGN_OR_RETURN(const size_t count, file.read_at(0, bytes));
-  if (count < bytes.size())
-    return Error{ErrorCode::kIo, source + ": the file became shorter while it was read"};
+  GLOVE_ASSIGN_OR_RETURN(const size_t count, stream.read(std::span(bytes).subspan(kLengthBytes)));
+  if (count < length) return cut_off;
 
   HeaderHandler handler;
   const char* const text = bytes.data() + kLengthBytes;

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "loader/byte_stream.h"
 
 namespace glove {
 
@@ -23,6 +24,7 @@ struct SafetensorsHeader {
   std::map<std::string, Tensor, std::less<>> tensors;
   std::map<std::string, std::string, std::less<>> metadata;
   int64_t data_offset = 0;  // where the first tensor begins; also the length of the whole header
+  int64_t end = 0;          // where the last tensor ends; also the length of the file that it describes
 
   const Tensor* find(std::string_view name) const;
   // The metadata's value, or an empty string.
@@ -44,5 +46,10 @@ bool may_have_been_safetensors(std::string_view head);
 // of the whole header, length included. `source` begins the messages.
 Result<SafetensorsHeader> read_safetensors_header(const std::string& source, const File& file,
                                                   std::string* raw_header = nullptr);
+
+// The same from a stream that stands at its first byte. `file_bytes`: how many it has, or -1 if that is not
+// known; what the header describes is not compared with it then.
+Result<SafetensorsHeader> read_safetensors_header(const std::string& source, ByteStream& stream,
+                                                  int64_t file_bytes, std::string* raw_header = nullptr);
 
 }  // namespace glove

@@ -92,13 +92,14 @@ bool strip_suffix(std::string& path, std::string_view suffix) {
 
 }  // namespace
 
-Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path) {
-  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path));
+Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path,
+                                                   const ProgressCallback& progress) {
+  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path, progress));
   return std::unique_ptr<WordSource>(std::make_unique<WordListFile>(input));
 }
 
-Result<int64_t> count_words(const std::string& path) {
-  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path));
+Result<int64_t> count_words(const std::string& path, const ProgressCallback& progress) {
+  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, progress));
   int64_t total = 0;
   for (WordBlock words;; words.clear()) {
     GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kPiece, words));
@@ -107,8 +108,8 @@ Result<int64_t> count_words(const std::string& path) {
   }
 }
 
-Result<WordSet> read_word_set(const std::string& path) {
-  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path));
+Result<WordSet> read_word_set(const std::string& path, const ProgressCallback& progress) {
+  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, progress));
   WordSet set;
   for (WordBlock words;; words.clear()) {
     GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kPiece, words));

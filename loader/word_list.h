@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "loader/progress.h"
 #include "model/row_block.h"
 #include "model/word_set.h"
 
@@ -22,14 +23,15 @@ class WordSource {
 };
 
 // A file with a word a line, plain, gzip or zip. Lines end with \n or \r\n; a byte-order mark is ignored; a
-// last line without an end counts, if it is not empty.
-Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path);
+// last line without an end counts, if it is not empty. `progress` as in Input::open().
+Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path,
+                                                   const ProgressCallback& progress = {});
 
 // How many words a list has.
-Result<int64_t> count_words(const std::string& path);
+Result<int64_t> count_words(const std::string& path, const ProgressCallback& progress = {});
 
 // All of a list, each word once; empty lines are left out.
-Result<WordSet> read_word_set(const std::string& path);
+Result<WordSet> read_word_set(const std::string& path, const ProgressCallback& progress = {});
 
 // The word list of a file of vectors: `given` if it is not empty, else the first of its neighbours
 // NAME.words, NAME.vocab, NAME.keys, NAME.txt that exists, where NAME is `path` without .gz or .zip and its

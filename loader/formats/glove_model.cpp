@@ -33,16 +33,16 @@ class ModelWords final : public WordSource {
 
 }  // namespace
 
-bool sniff_glove_model(const Input& input, const ReadOptions&) {
+Result<bool> sniff_glove_model(const Input& input, const ReadOptions&) {
   if (!looks_like_safetensors({input.sample().data(), input.sample().size()})) return false;
-  const auto file = input.random_access();
-  if (!file.ok()) return false;
-  const auto header = read_safetensors_header(input.path(), *file.value());
-  return header.ok() && is_model_file(header.value());
+  const auto header = read_safetensors_header(input.path(), *input.stream(), input.content_bytes());
+  if (header.ok()) return is_model_file(header.value());
+  if (header.error().code == ErrorCode::kCorrupt) return false;
+  return header.error();
 }
 
 Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions&) {
-  GLOVE_ASSIGN_OR_RETURN(const auto file, input.random_access());
+  GLOVE_ASSIGN_OR_RETURN(const auto file, safetensors_file(input));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_model_file(input.path(), file, 0));
   MatrixLayout layout;
   layout.rows = model->words();

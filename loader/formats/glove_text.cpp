@@ -4,7 +4,7 @@
 
 namespace glove {
 
-bool sniff_glove_text(const Input& input, const ReadOptions&) {
+Result<bool> sniff_glove_text(const Input& input, const ReadOptions&) {
   return usual_numbers(sample_lines(input)) > 0;
 }
 

@@ -7,6 +7,7 @@
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/formats/norm.h"
+#include "model/limits.h"
 
 namespace glove {
 namespace {
@@ -18,15 +19,18 @@ struct KeysAndValues {
   MatrixLayout layout;
 };
 
-Result<KeysAndValues> examine(const Input& input, const ReadOptions& options) {
+// `most_columns`: the widest row that there can be.
+Result<KeysAndValues> examine(const Input& input, const ReadOptions& options, int64_t most_columns) {
+  constexpr auto kNumberBytes = static_cast<int64_t>(sizeof(float));
   KeysAndValues pair;
   GLOVE_ASSIGN_OR_RETURN(pair.keys_path, find_word_list(input.path(), options.words_path));
-  GLOVE_ASSIGN_OR_RETURN(pair.layout.rows, count_words(pair.keys_path));
-  GLOVE_ASSIGN_OR_RETURN(pair.values, input.random_access());
+  GLOVE_ASSIGN_OR_RETURN(pair.layout.rows, count_words(pair.keys_path, input.progress_of_companions()));
+  GLOVE_ASSIGN_OR_RETURN(pair.values,
+                         input.random_access(pair.layout.rows * most_columns * kNumberBytes,
+                                             "rows for all words of '" + pair.keys_path + "' have"));
   GLOVE_ASSIGN_OR_RETURN(pair.bytes, pair.values->size());
-  const int64_t numbers = pair.bytes / static_cast<int64_t>(sizeof(float));
-  if (pair.layout.rows == 0 || pair.bytes % static_cast<int64_t>(sizeof(float)) != 0 ||
-      numbers % pair.layout.rows != 0)
+  const int64_t numbers = pair.bytes / kNumberBytes;
+  if (pair.layout.rows == 0 || pair.bytes % kNumberBytes != 0 || numbers % pair.layout.rows != 0)
     return Error{ErrorCode::kCorrupt, input.path() + ": its " + std::to_string(pair.bytes) +
                                           " bytes cannot be rows of float32 for the " +
                                           std::to_string(pair.layout.rows) + " words of '" + pair.keys_path +
@@ -37,15 +41,41 @@ Result<KeysAndValues> examine(const Input& input, const ReadOptions& options) {
   return pair;
 }
 
+// The most numbers that a row can have if the sample begins with a whole one; 0 if it cannot, or holds
+// nothing but zeros. So that nothing is unpacked whose beginning already says no.
+int64_t most_sampled_columns(std::span<const char> sample) {
+  const auto value_at = [&](size_t index) {
+    float value = 0;
+    std::memcpy(&value, sample.data() + index * sizeof(float), sizeof(float));
+    return value;
+  };
+  const size_t count = sample.size() / sizeof(float);
+  int64_t most = 0;
+  bool any = count > 0 && value_at(0) != 0.0f;
+  double sum = 0;
+  for (size_t i = 1; i < count; ++i) {
+    const auto value = static_cast<double>(value_at(i));
+    any = any || value != 0.0;
+    sum += value * value;
+    if (is_norm(value_at(0), sum)) most = static_cast<int64_t>(i) + 1;
+  }
+  return any ? most : 0;
+}
+
 }  // namespace
 
-bool sniff_norm_binary(const Input& input, const ReadOptions& options) {
-  const auto pair = examine(input, options);
+Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options) {
+  const std::span<const char> sample = input.sample();
+  const int64_t most_columns = most_sampled_columns(sample);
+  if (most_columns == 0) return false;
+  const auto pair = examine(input, options, most_columns);
+  // Another error says that it is none; these say nothing about it.
+  if (!pair.ok() && pair.error().code == ErrorCode::kInterrupted) return pair.error();
+  if (!pair.ok() && pair.error().code == ErrorCode::kIo && !input.is_plain()) return pair.error();
   if (!pair.ok()) return false;
   const auto width = static_cast<size_t>(pair.value().layout.columns);
   std::vector<float> row(width);
   const size_t row_bytes = width * sizeof(float);
-  const std::span<const char> sample = input.sample();
   bool any = false;
   for (size_t at = 0; at + row_bytes <= sample.size(); at += row_bytes) {
     std::memcpy(row.data(), sample.data() + at, row_bytes);
@@ -56,8 +86,8 @@ bool sniff_norm_binary(const Input& input, const ReadOptions& options) {
 }
 
 Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const ReadOptions& options) {
-  GLOVE_ASSIGN_OR_RETURN(KeysAndValues pair, examine(input, options));
-  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(pair.keys_path));
+  GLOVE_ASSIGN_OR_RETURN(KeysAndValues pair, examine(input, options, kMaxDims + 1));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(pair.keys_path, input.progress_of_companions()));
   return read_row_major(input.path(), pair.layout, plain_stream(pair.values, 0, pair.bytes),
                         std::move(words));
 }

@@ -8,7 +8,7 @@
 
 namespace glove {
 
-bool sniff_norm_text(const Input& input, const ReadOptions&) {
+Result<bool> sniff_norm_text(const Input& input, const ReadOptions&) {
   const auto lines = sample_lines(input);
   const int64_t numbers = usual_numbers(lines);
   if (numbers < 3) return false;  // with one component any pair of equal numbers would do

@@ -87,19 +87,19 @@ Result<NumpyHeader> read_header(const Input& input) {
 
 }  // namespace
 
-bool sniff_numpy(const Input& input, const ReadOptions&) {
+Result<bool> sniff_numpy(const Input& input, const ReadOptions&) {
   return std::string_view(input.sample().data(), input.sample().size()).starts_with(kMagic);
 }
 
 Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const NumpyHeader header, read_header(input));
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
-  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.progress_of_companions()));
   if (header.fortran_order) {
-    GLOVE_ASSIGN_OR_RETURN(auto file, input.random_access());
-    GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, file->size());
     const MatrixLayout& layout = header.layout;
     const int64_t expected = header.data_offset + layout.rows * layout.columns * element_bytes(layout.type);
+    GLOVE_ASSIGN_OR_RETURN(auto file, input.random_access(expected, "its header describes"));
+    GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, file->size());
     if (bytes != expected)
       return Error{ErrorCode::kCorrupt, input.path() + ": offset " +
                                             std::to_string(std::min(bytes, expected)) +

@@ -42,12 +42,18 @@ Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHe
 
 }  // namespace
 
-bool sniff_safetensors(const Input& input, const ReadOptions&) {
+Result<std::shared_ptr<const File>> safetensors_file(const Input& input) {
+  GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header,
+                         read_safetensors_header(input.path(), *input.stream(), input.content_bytes()));
+  return input.random_access(header.end, "its header describes");
+}
+
+Result<bool> sniff_safetensors(const Input& input, const ReadOptions&) {
   return looks_like_safetensors({input.sample().data(), input.sample().size()});
 }
 
 Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const ReadOptions& options) {
-  GLOVE_ASSIGN_OR_RETURN(const auto file, input.random_access());
+  GLOVE_ASSIGN_OR_RETURN(const auto file, safetensors_file(input));
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(input.path(), *file));
   GLOVE_ASSIGN_OR_RETURN(const Tensor* const tensor, find_matrix(input.path(), header, options.tensor));
   MatrixLayout layout;
@@ -56,7 +62,7 @@ Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const Re
   layout.type = *element_type(tensor->dtype);
   GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), layout));
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
-  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.progress_of_companions()));
   return read_row_major(input.path(), layout,
                         plain_stream(file, tensor->offset, tensor->offset + tensor->bytes), std::move(words));
 }

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "model/limits.h"
 #include "base/number.h"
+#include "model/limits.h"
 
 namespace glove {
 namespace {

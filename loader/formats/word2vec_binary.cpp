@@ -132,7 +132,7 @@ class Word2vecBinaryReader final : public RowReader {
 
 }  // namespace
 
-bool sniff_word2vec_binary(const Input& input, const ReadOptions&) {
+Result<bool> sniff_word2vec_binary(const Input& input, const ReadOptions&) {
   return word2vec_header(input).has_value() && word2vec_body_is_binary(input);
 }
 

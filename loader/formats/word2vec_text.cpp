@@ -26,7 +26,7 @@ bool is_header(const TextHeader& header, const Input& input) {
 
 }  // namespace
 
-bool sniff_word2vec_text(const Input& input, const ReadOptions&) {
+Result<bool> sniff_word2vec_text(const Input& input, const ReadOptions&) {
   const auto header = word2vec_header(input);
   return header && !word2vec_body_is_binary(input) && is_header(*header, input);
 }

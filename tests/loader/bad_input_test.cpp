@@ -165,10 +165,9 @@ TEST_F(BadInput, APromiseReservesNoMoreThanTheFileHasRoomFor) {
     int64_t most = 0;
     ConvertOptions options;
     options.progress = [&](int64_t, int64_t) {
-      for (const std::string& name : directory_.entries()) {
+      for (const int descriptor : directory_.open_unnamed_files()) {
         struct stat info {};
-        if (name.ends_with(".tmp") && ::stat(directory_.path(name).c_str(), &info) == 0)
-          most = std::max(most, int64_t{info.st_blocks} * 512);
+        if (::fstat(descriptor, &info) == 0) most = std::max(most, int64_t{info.st_blocks} * 512);
       }
       return true;
     };

@@ -32,6 +32,15 @@ def peak_memory(*command):
     return int(result.stdout) * 1024
 
 
+def has_unnamed_file(process, folder):
+    """Whether the process has a file without a name open in the folder: what it writes."""
+    try:
+        targets = [os.readlink(f"/proc/{process}/fd/{number}") for number in os.listdir(f"/proc/{process}/fd")]
+    except OSError:  # it ended meanwhile, or closed one
+        return False
+    return any(target.startswith(folder) and target.endswith(" (deleted)") for target in targets)
+
+
 class Resources(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -113,7 +122,7 @@ class Resources(unittest.TestCase):
 
     def interrupt_with(self, number):
         process = subprocess.Popen([CONVERT, "-q", self.path("in"), self.path("out")], stderr=subprocess.PIPE)
-        while process.poll() is None and not any(name.endswith(".tmp") for name in os.listdir(self.path(""))):
+        while process.poll() is None and not has_unnamed_file(process.pid, self.path("")):
             pass
         process.send_signal(number)
         _, said = process.communicate()

@@ -48,6 +48,18 @@ class TemporaryDirectory {
     return names;
   }
 
+  // The descriptors of this process on files in it that have no name.
+  std::vector<int> open_unnamed_files() const {
+    std::vector<int> descriptors;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code ignored;
+      const std::string target = std::filesystem::read_symlink(entry, ignored).string();
+      if (target.starts_with(root_.string() + "/") && target.ends_with(" (deleted)"))
+        descriptors.push_back(std::stoi(entry.path().filename().string()));
+    }
+    return descriptors;
+  }
+
  private:
   std::filesystem::path root_;
 };
