@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "base/fork_safe_mutex.h"
+
 namespace glove {
 
 // May be called from any thread, and must not call back into the engine.
@@ -33,7 +35,7 @@ class Log {
 
  private:
   std::atomic<LogSink> sink_ = nullptr;
-  std::mutex mutex_;  // not held while the sink runs
+  ForkSafeMutex mutex_;  // not held while the sink runs
   std::set<std::string> topics_;
 };
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 
+#include "base/fork_safe_mutex.h"
 #include "model/model.h"
 
 namespace glove::cpu {
@@ -20,7 +20,7 @@ class RowAccess {
   void forget(const Model& model);
 
  private:
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::map<uint64_t, Pattern> patterns_;  // by Model::id
 };
 

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/fork_safe_mutex.h"
+
 namespace glove {
 namespace {
 
@@ -23,7 +25,7 @@ struct GuardedRange {
 };
 constexpr int kMaxRanges = 1024;
 GuardedRange g_ranges[kMaxRanges];
-std::mutex g_table_mutex;
+ForkSafeMutex g_table_mutex;
 struct sigaction g_previous_action;
 
 void call_previous(int number, siginfo_t* info, void* context) {

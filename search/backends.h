@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fork_safe_mutex.h"
 #include "search/backend.h"
 
 namespace glove {
@@ -32,7 +33,7 @@ class Backends {
   std::string choices() const;
 
  private:
-  std::mutex adding_;
+  ForkSafeMutex adding_;
   std::array<std::unique_ptr<Backend>, kMost> slots_;  // a slot never changes once it is used
   std::atomic<size_t> used_ = 0;
 };

@@ -1,8 +1,10 @@
 #include "search/catalog.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "search/engine.h"
@@ -95,8 +97,9 @@ Status Catalog::unload(std::string_view name) {
   return {};
 }
 
-Result<Catalog::Entry> Catalog::find_entry(std::optional<std::string_view> name) {
-  for (bool environment_tried = environment_done_.load();;) {
+Result<Catalog::Entry> Catalog::find_entry(std::optional<std::string_view> name,
+                                           const InterruptCheck& interrupted) {
+  for (bool environment_tried = false;;) {
     {
       const std::lock_guard lock(mutex_);
       if (const Entry* const entry = lookup(name)) return *entry;
@@ -104,26 +107,46 @@ Result<Catalog::Entry> Catalog::find_entry(std::optional<std::string_view> name)
         return Error{ErrorCode::kNotFound,
                      name ? "there is no model '" + std::string(*name) + "'; " + choices() : choices()};
     }
-    GLOVE_RETURN_IF_ERROR(load_from_environment());
+    GLOVE_RETURN_IF_ERROR(load_from_environment(interrupted));
     environment_tried = true;
   }
 }
 
-Result<ModelPtr> Catalog::find(std::optional<std::string_view> name) {
-  GLOVE_ASSIGN_OR_RETURN(Entry entry, find_entry(name));
+Result<ModelPtr> Catalog::find(std::optional<std::string_view> name, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(Entry entry, find_entry(name, interrupted));
   GLOVE_RETURN_IF_ERROR(entry.model->health());
   return std::move(entry.model);
 }
 
-Status Catalog::load_from_environment() {
-  const std::lock_guard lock(environment_mutex_);
-  if (environment_done_) return {};
-  const char* path = std::getenv("GLOVE_MODEL");
-  if (!path || !*path) return {};
-  if (Result<std::string> loaded = load(path, "", {}); !loaded.ok())
-    return Status(loaded.error().code, "$GLOVE_MODEL: " + loaded.error().message);
-  environment_done_ = true;
-  return {};
+Status Catalog::load_from_environment(const InterruptCheck& interrupted) {
+  constexpr std::chrono::milliseconds kBetweenQuestions(2);
+  using Turn = EnvironmentLoad::Turn;
+  const char* const value = std::getenv("GLOVE_MODEL");
+  if (!value || !*value) return {};
+  const std::string path = value;
+  Turn turn = environment_.begin();
+  for (; turn == Turn::kWait; turn = environment_.begin()) {
+    if (interrupted && interrupted())
+      return Status(ErrorCode::kInterrupted, "$GLOVE_MODEL: waiting for '" + path + "' was interrupted");
+    std::this_thread::sleep_for(kBetweenQuestions);
+  }
+  if (turn == Turn::kDone) return {};
+  if (turn == Turn::kNested)
+    return Status(ErrorCode::kUnavailable,
+                  "$GLOVE_MODEL: '" + path +
+                      "' is being opened by a statement that runs this one; ask again when "
+                      "that has ended");
+  struct Ending {
+    EnvironmentLoad& load;
+    bool opened;
+    ~Ending() { load.end(opened); }
+  } ending{environment_, false};
+  OpenOptions options;
+  if (interrupted) options.progress = [&](int64_t, int64_t) { return !interrupted(); };
+  const Result<std::string> loaded = load(path, "", options);
+  ending.opened = loaded.ok();
+  if (loaded.ok()) return {};
+  return Status(loaded.error().code, "$GLOVE_MODEL: " + loaded.error().message);
 }
 
 std::vector<Catalog::Entry> Catalog::list() const {

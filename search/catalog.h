@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
+#include "base/fork_safe_mutex.h"
 #include "base/status.h"
 #include "loader/open.h"
 #include "model/model.h"
+#include "search/environment_load.h"
 #include "search/model_searchers.h"
 
 namespace glove {
@@ -39,10 +42,11 @@ class Catalog {
   Status unload(std::string_view name);
 
   // The model of that name, or the default one if name is nullopt. If no model is loaded and
-  // $GLOVE_MODEL is set, opens that file first (several threads wait for one; not again once it was
-  // opened and then unloaded). Errors say which names exist, or how to load one; or that the model's file was
-  // cut or overwritten since it was loaded (Model::health).
-  Result<ModelPtr> find(std::optional<std::string_view> name);
+  // $GLOVE_MODEL is set, opens that file first (one thread does, others that need it wait; not again once it
+  // was opened and then unloaded). `interrupted` ends the opening, or the waiting, in kInterrupted; the next
+  // of those who wait then opens the file. No lock is held while it is asked. Errors say which names exist,
+  // or how to load one; or that the model's file was cut or overwritten since it was loaded (Model::health).
+  Result<ModelPtr> find(std::optional<std::string_view> name, const InterruptCheck& interrupted = {});
 
   struct Entry {
     std::string name;
@@ -51,7 +55,7 @@ class Catalog {
     ModelSearchersPtr searchers;  // of the model
   };
   // The same with its name, for callers who ask for the model's health themselves before they believe a row.
-  Result<Entry> find_entry(std::optional<std::string_view> name);
+  Result<Entry> find_entry(std::optional<std::string_view> name, const InterruptCheck& interrupted = {});
   std::vector<Entry> list() const;
 
   // Rises with every load and unload: what was cached before is stale.
@@ -60,14 +64,13 @@ class Catalog {
  private:
   const Entry* lookup(std::optional<std::string_view> name) const;
   std::string choices() const;
-  Status load_from_environment();
+  Status load_from_environment(const InterruptCheck& interrupted);
 
   Engine& engine_;
-  mutable std::mutex mutex_;    // guards entries_; never held while a file is opened
-  std::vector<Entry> entries_;  // in the order of loading; at most one is the default
+  mutable ForkSafeMutex mutex_;  // guards entries_; never held while a file is opened
+  std::vector<Entry> entries_;   // in the order of loading; at most one is the default
   std::atomic<uint64_t> generation_ = 1;
-  std::mutex environment_mutex_;  // held while $GLOVE_MODEL is opened; taken before mutex_
-  std::atomic<bool> environment_done_ = false;
+  EnvironmentLoad environment_;
 };
 
 }  // namespace glove

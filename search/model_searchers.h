@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fork_safe_mutex.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "search/backend.h"
@@ -66,7 +67,7 @@ class ModelSearchers {
   Engine& engine_;
   const ModelPtr model_;
   std::atomic<bool> retired_ = false;
-  std::mutex mutex_;                                      // guards failures_
+  ForkSafeMutex mutex_;                                   // guards failures_
   std::map<std::string, Failure, std::less<>> failures_;  // by backend
 };
 

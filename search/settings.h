@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fork_safe_mutex.h"
 #include "base/status.h"
 #include "search/backends.h"
 
@@ -53,7 +54,7 @@ class Settings {
   Result<int64_t> read_environment(Key key);
 
   const Backends& backends_;
-  std::mutex mutex_;  // held while a value is replaced
+  ForkSafeMutex mutex_;  // held while a value is replaced
   std::array<std::atomic<int64_t>, kKeys> values_;
   std::atomic<uint64_t> generation_ = 1;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork_safe_mutex.h"
 #include "search/backend.h"
 
 namespace glove {
@@ -35,7 +36,7 @@ class Statistics {
   std::vector<SearchReport> recent() const;
 
  private:
-  mutable std::mutex mutex_;  // guards what follows
+  mutable ForkSafeMutex mutex_;  // guards what follows
   std::vector<SearchReport> reports_;
   size_t oldest_ = 0;  // once there are kRemembered; until then they stand in order
 };

@@ -3,6 +3,8 @@
 #include <new>
 #include <string>
 
+#include "sql/interrupt.h"
+
 namespace glove::sql {
 
 Engine& engine_of(sqlite3_context* context) {
@@ -42,11 +44,12 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
   return *text;
 }
 
-Result<ModelPtr> model_argument(Engine& engine, Arguments arguments, size_t index,
+Result<ModelPtr> model_argument(Engine& engine, sqlite3* db, Arguments arguments, size_t index,
                                 std::string_view function) {
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> name,
                          optional_text(arguments, index, function, "model"));
-  return engine.catalog().find(name);
+  InterruptPoller poller(db);
+  return engine.catalog().find(name, [&poller] { return poller.interrupted(); });
 }
 
 // SQLite copies a text with its NUL only if it is told no length. Where it has to add the NUL itself, when

@@ -42,8 +42,10 @@ Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_
 Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
                                        std::string_view parameter);
 
-// The model that argv[index] names; the default model when it is absent or NULL.
-Result<ModelPtr> model_argument(Engine& engine, Arguments arguments, size_t index, std::string_view function);
+// The model that argv[index] names; the default model when it is absent or NULL. Where that has to be opened
+// first, an interrupt of `db` stops it.
+Result<ModelPtr> model_argument(Engine& engine, sqlite3* db, Arguments arguments, size_t index,
+                                std::string_view function);
 
 // Makes the text the function's result, copied.
 void return_text(sqlite3_context* context, std::string_view text);

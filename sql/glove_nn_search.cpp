@@ -67,7 +67,7 @@ Result<Search> Search::open(Engine& engine, const Request& request, size_t setti
                             AnswerCache* cache) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, engine.catalog().find_entry(name));
+  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, engine.catalog().find_entry(name, options.interrupted));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
   return Search(request, std::move(inputs), std::move(entry), std::move(options), cache);
 }

@@ -216,8 +216,8 @@ Status take_model(Cursor& cursor, FilterArguments& arguments) {
                   "glove_words: with this many conditions a NULL model cannot mean the default; name the "
                   "model, or leave the condition out");
   const Arguments values(&name, name == nullptr ? 0 : 1);
-  GLOVE_ASSIGN_OR_RETURN(
-      cursor.model, model_argument(*static_cast<Table*>(cursor.pVtab)->engine, values, 0, "glove_words"));
+  const Table& table = *static_cast<Table*>(cursor.pVtab);
+  GLOVE_ASSIGN_OR_RETURN(cursor.model, model_argument(*table.engine, table.db, values, 0, "glove_words"));
   if (name != nullptr && !is_null(name)) cursor.model_name = std::string(text_of(name));
   return Status();
 }

@@ -1,9 +1,11 @@
 #include "search/catalog.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "search/nearest.h"
@@ -103,6 +105,137 @@ TEST_F(CatalogTest, TheEnvironmentsModel) {
   clear();
   EXPECT_FALSE(catalog_.find({}).ok()) << "an unloaded model stays unloaded";
   unsetenv("GLOVE_MODEL");
+}
+
+// $GLOVE_MODEL, long enough to be read in several blocks, while one thread opens it and stays inside its
+// interrupt check.
+class EnvironmentCatalogTest : public CatalogTest {
+ protected:
+  void SetUp() override { setenv("GLOVE_MODEL", long_.path().c_str(), 1); }
+  void TearDown() override { unsetenv("GLOVE_MODEL"); }
+
+  // Starts find() on a thread; `answer` is what its interrupt check says once release() lets it go on.
+  void start_opening(bool answer) {
+    opener_ = std::thread([this, answer] {
+      opened_ = catalog_.find({}, [this, answer] {
+        inside_ = true;
+        while (!released_) std::this_thread::yield();
+        return answer;
+      });
+      inside_ = true;
+    });
+    while (!inside_) std::this_thread::yield();
+  }
+  void release() {
+    released_ = true;
+    opener_.join();
+  }
+
+  static std::vector<std::string> long_text() {
+    std::vector<std::string> lines;
+    for (int i = 0; i < 100000; ++i) lines.push_back("w" + std::to_string(i) + " 1 2.5 3.25 4.125");
+    return lines;
+  }
+
+  TemporaryModel long_{"long.txt", long_text()};
+  std::thread opener_;
+  std::atomic<bool> inside_ = false;
+  std::atomic<bool> released_ = false;
+  Result<ModelPtr> opened_ = Error{ErrorCode::kNotFound, "not asked yet"};
+};
+
+TEST_F(EnvironmentCatalogTest, AnInterruptStopsTheOpening) {
+  int questions = 0;
+  const auto found = catalog_.find({}, [&] { return ++questions == 2; });
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(found.error().message, "$GLOVE_MODEL: " + long_.path() + ": reading was interrupted");
+  EXPECT_TRUE(catalog_.list().empty());
+  EXPECT_TRUE(catalog_.find({}).ok()) << "and it is opened by the next one";
+}
+
+TEST_F(EnvironmentCatalogTest, WhoWaitsHeedsHisOwnInterrupt) {
+  start_opening(false);
+  int questions = 0;
+  const auto found = catalog_.find({}, [&] { return ++questions == 3; });
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(found.error().message, "$GLOVE_MODEL: waiting for '" + long_.path() + "' was interrupted");
+  EXPECT_TRUE(catalog_.list().empty()) << "looking and loading go on meanwhile";
+  EXPECT_EQ(load(two_.path(), "other"), "other");
+  EXPECT_EQ(catalog_.find({}).value()->dims(), 2);
+  release();
+  EXPECT_TRUE(opened_.ok());
+}
+
+TEST_F(EnvironmentCatalogTest, WhoWaitsOpensItWhenTheFirstIsInterrupted) {
+  start_opening(true);
+  std::thread waiting([&] { EXPECT_TRUE(catalog_.find({}).ok()); });
+  release();
+  waiting.join();
+  EXPECT_EQ(opened_.error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(catalog_.list().size(), 1u);
+}
+
+// A progress handler may run statements of its own.
+TEST_F(EnvironmentCatalogTest, AStatementInsideTheOpeningIsRefused) {
+  std::string message;
+  const auto found = catalog_.find({}, [&] {
+    if (const auto nested = catalog_.find({}); !nested.ok()) message = nested.error().message;
+    return false;
+  });
+  EXPECT_TRUE(found.ok());
+  EXPECT_EQ(message,
+            "$GLOVE_MODEL: '" + long_.path() +
+                "' is being opened by a statement that runs this one; ask again when that has ended");
+}
+
+// Runs `body` in a forked child; 0 if it ended with true. A child that hangs is ended after a while.
+int status_of_child(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST_F(EnvironmentCatalogTest, AForkedChildOpensItWhateverItsParentIsDoing) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";
+#endif
+  start_opening(false);
+  EXPECT_EQ(status_of_child([&] { return catalog_.find({}).ok(); }), 0);
+  release();
+}
+
+TEST_F(CatalogTest, AForkedChildFindsNothingLocked) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";
+#endif
+  load(two_.path(), "m");
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] {
+    while (!stop) (void)catalog_.list();
+  });
+  threads.emplace_back([&] {
+    while (!stop) test_.engine.statistics().record({});
+  });
+  threads.emplace_back([&] {
+    while (!stop) (void)test_.engine.settings().set("threads", "1");
+  });
+  for (int i = 0; i < 200; ++i)
+    ASSERT_EQ(status_of_child([&] {
+                test_.engine.statistics().record({});
+                return catalog_.find("m").ok() && test_.engine.settings().set("threads", "2").ok() &&
+                       catalog_.unload("m").ok();
+              }),
+              0);
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(CatalogTest, ManyThreadsLoadUnloadAndSearch) {
