@@ -30,7 +30,10 @@ class Verifier {
           check_checksum(name, tensor, header.metadata_value(std::string(kTensorChecksumPrefix) + name)));
     GLOVE_RETURN_IF_ERROR(check_words());
     GLOVE_RETURN_IF_ERROR(check_order());
-    for (int64_t row = 0; row < model_.words(); ++row) GLOVE_RETURN_IF_ERROR(check_row(row));
+    for (int64_t row = 0; row < model_.words(); ++row) {
+      GLOVE_RETURN_IF_ERROR(check_progress(row));
+      GLOVE_RETURN_IF_ERROR(check_row(row));
+    }
     GLOVE_RETURN_IF_ERROR(check_padding());
     return model_.health();
   }
@@ -45,6 +48,15 @@ class Verifier {
     return corrupt(tensor, "at row " + std::to_string(row + 1) + " " + what);
   }
 
+  // Asked between any two `steps` of a kind, it asks the caller now and then.
+  Status check_progress(int64_t steps) const {
+    constexpr int64_t kStepsBetweenQuestions = 256;
+    if (steps % kStepsBetweenQuestions != 0 || !progress_ ||
+        progress_(bytes_done_, model_.source().file_bytes))
+      return {};
+    return {ErrorCode::kInterrupted, model_.path() + ": verifying was interrupted"};
+  }
+
   // A tensor without a checksum is one that this version does not know, or was written by another program.
   Status check_checksum(const std::string& name, const Tensor& tensor, std::string_view stored) {
     uint32_t crc = 0;
@@ -54,8 +66,7 @@ class Verifier {
       const char* const from = bytes.data() + tensor.offset + done;
       crc = crc32_continue(crc, {from, piece});
       bytes_done_ += static_cast<int64_t>(piece);
-      if (progress_ && !progress_(bytes_done_, model_.source().file_bytes))
-        return {ErrorCode::kInterrupted, model_.path() + ": verifying was interrupted"};
+      GLOVE_RETURN_IF_ERROR(check_progress(0));
     }
     if (!stored.empty() && stored != checksum_text(crc))
       return corrupt(name,
@@ -68,6 +79,7 @@ class Verifier {
     const auto offsets = words.word_offsets();
     if (offsets.front() != 0) return corrupt(kWordOffsets, "does not begin with 0");
     for (int64_t row = 0; row < model_.words(); ++row) {
+      GLOVE_RETURN_IF_ERROR(check_progress(row));
       const int64_t length = offsets[static_cast<size_t>(row) + 1] - offsets[static_cast<size_t>(row)];
       if (length < 1 || length > kMaxWordBytes)
         return corrupt_row(kWordOffsets, row, "gives the word an impossible length");
@@ -80,6 +92,7 @@ class Verifier {
   Status check_order() const {
     const Vocabulary& words = model_.vocabulary();
     for (int64_t i = 0; i < words.size(); ++i) {
+      GLOVE_RETURN_IF_ERROR(check_progress(i));
       const int32_t id = words.sorted_id(i);
       if (id < 0) return corrupt(kSortedIds, "has an impossible id at position " + std::to_string(i));
       if (i > 0 && words.word(words.sorted_id(i - 1)) >= words.word(id))
@@ -126,10 +139,12 @@ class Verifier {
   Status check_padding() const {
     const ModelArrays& arrays = model_.arrays();
     const int64_t padded_dims = component_groups(arrays.dims) * kTileComponents;
-    for (int64_t row = 0; row < tile_count(arrays.words) * kTileRows; ++row)
+    for (int64_t row = 0; row < tile_count(arrays.words) * kTileRows; ++row) {
+      GLOVE_RETURN_IF_ERROR(check_progress(row));
       for (int64_t j = row < arrays.words ? arrays.dims : 0; j < padded_dims; ++j)
         if (arrays.codes[static_cast<size_t>(code_index(row, j, arrays.dims))] != 0)
           return corrupt_row(kCodes, row, "has padding that is not zero");
+    }
     return {};
   }
 

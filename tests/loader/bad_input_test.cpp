@@ -349,7 +349,8 @@ TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
       "for "
       "safetensors)";
   const std::string no_words =
-      ", which takes no word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load); leave it out (it "
+      ", which takes no word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load); leave it "
+      "out (it "
       "is "
       "for safetensors, numpy, norm-binary)";
   expect(model, tensor, "it is read as glove-model" + no_tensor);
@@ -380,6 +381,27 @@ TEST_F(BadInput, AReaderStopsWhenItsProgressCallbackSaysSo) {
   OpenOptions options;
   options.progress = [](int64_t, int64_t) { return false; };
   EXPECT_EQ(open_model(path, options).error().code, ErrorCode::kInterrupted);
+}
+
+TEST_F(BadInput, VerifyingStopsInEachOfItsPasses) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += "w" + std::to_string(i) + " 1 2 3\n";
+  const std::string model = directory_.path("model");
+  ASSERT_TRUE(convert(directory_.write("in", text), model, {}).ok());
+  int64_t stop_at = 0;  // the call of the callback that says so
+  while (true) {
+    ASSERT_LT(stop_at, 1000);
+    int64_t calls = 0;
+    OpenOptions options;
+    options.verify = true;
+    options.progress = [&](int64_t, int64_t) { return calls++ != stop_at; };
+    const auto opened = open_model(model, options);
+    if (opened.ok()) break;
+    EXPECT_EQ(opened.error().code, ErrorCode::kInterrupted);
+    ++stop_at;
+  }
+  // The header, a piece of each tensor, and 3000 rows in passes over words, order, rows and padding.
+  EXPECT_GE(stop_at, 1 + 8 + 4 * (3000 / 256));
 }
 
 // Rows whose number is promised, and not: the codes are then moved in the end.
