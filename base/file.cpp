@@ -61,6 +61,9 @@ Result<File> File::open_for_reading(const std::string& path) {
   if (::fstat(file.descriptor(), &info) != 0) return system_error("examine", path);
   if (S_ISDIR(info.st_mode))
     return Error{ErrorCode::kIo, "cannot read '" + path + "': it is a directory, not an embedding file"};
+  if (S_ISFIFO(info.st_mode))
+    return Error{ErrorCode::kIo,
+                 "cannot read '" + path + "': it is a pipe; save what comes through it to a file first"};
   if (!S_ISREG(info.st_mode))
     return Error{ErrorCode::kIo, "cannot read '" + path + "': it is not a regular file"};
   return file;

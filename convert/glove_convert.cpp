@@ -42,7 +42,8 @@ std::string footer() {
   for (const glove::Format& format : glove::formats())
     text += fmt::format("  {:<16} {}\n", format.name, format.description);
   return text + R"(
-Each may be wrapped in gzip or zip; archive.zip/member names a file of an archive of several.
+Each may be wrapped in gzip or zip; archive.zip/member names a file of an archive of several. IN and OUT are
+regular files: no pipes, and no - for standard input or output.
 
 Examples:
   glove-convert glove.6B.100d.txt glove.safetensors
@@ -69,7 +70,7 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->needs(output);
-  app.add_option("--words", convert.subset_path, "Keep only the words of this list, one a line")
+  app.add_option("--only-words", convert.subset_path, "Keep only the words of this list, one a line")
       ->type_name("FILE")
       ->needs(output);
   app.add_flag("--lower", convert.lower, "Make A-Z in words a-z; of words that become equal the first stays")
@@ -174,6 +175,11 @@ int run(int argc, char** argv) {
   describe_arguments(app, arguments);
   try {
     app.parse(argc, argv);
+    // A pipe cannot be read twice, which finding the format takes, and nobody means a file of that name.
+    if (arguments.input == "-" || arguments.output == "-")
+      throw CLI::ValidationError("-",
+                                 "glove-convert reads and writes regular files; save a pipe to a file first "
+                                 "(./- is a file called -)");
     if (arguments.output.empty() && !arguments.verify && !arguments.info) throw CLI::RequiredError("OUT");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kSuccess : kUsage;

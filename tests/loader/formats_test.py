@@ -137,7 +137,7 @@ class Formats(unittest.TestCase):
         self.assertIn("1 rows left out: their word was there already", said)
         self.assertIn("1 vectors are zero", said)
         subset = self.write("subset", b"and\r\nOf\n\nabsent\n")
-        model, said = self.converted("--words", subset, path)
+        model, said = self.converted("--only-words", subset, path)
         self.assert_same(model, [b"Of", b"and"], rows[[2, 3]])
         self.assertIn("1 words of the list are not in the input", said)
         units = self.converted("--normalize", path)[0].tensors["vectors"]
@@ -166,6 +166,13 @@ class Formats(unittest.TestCase):
         self.assertEqual(convert("--format", "csv", path, self.path("out")).returncode, 1)
         self.assertIn(b"words       2", convert("--info", path).stdout)
         self.assertEqual(convert("--help").returncode, 0)
+        self.assertEqual(convert("--words", path, path, self.path("x")).returncode, 2)
+        for arguments in (("-", self.path("x")), (path, "-"), ("--info", "-")):
+            result = convert(*arguments)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(b"save a pipe to a file first", result.stderr)
+        os.mkfifo(self.path("pipe"))
+        self.assertIn(b"it is a pipe; save what comes through it to a file first", convert("--info", self.path("pipe")).stderr)
         result = convert("--verify", path)
         self.assertEqual((result.returncode, result.stderr.decode()), (
             1, f"glove-convert: {path}: only a model file can be verified, and this is glove-text; "
