@@ -22,6 +22,20 @@ size_t sequence_length(std::string_view bytes) {
   return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
 }
 
+// Whether a well-formed character moves the cursor, changes the terminal, hides text or turns it round: C0,
+// DEL, C1, and the formatting characters U+061C, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F,
+// U+FEFF, U+FFF9 to U+FFFB.
+bool is_unprintable(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  char32_t code = character.size() == 2 ? first & 0x1Fu : first & 0x0Fu;
+  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  if (character.size() == 2) return code < 0xA0 || code == 0x61C;
+  return character.size() == 3 &&
+         ((code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+          (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || (code >= 0xFFF9 && code <= 0xFFFB));
+}
+
 }  // namespace
 
 bool is_valid_utf8(std::string_view bytes) {
@@ -42,6 +56,34 @@ std::string printable_utf8(std::string_view bytes) {
     bytes.remove_prefix(length == 0 ? 1 : length);
   }
   return text;
+}
+
+std::string escaped(std::string_view bytes, size_t most) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const std::string_view shown = utf8_prefix(bytes, most);
+  std::string text;
+  for (std::string_view rest = shown; !rest.empty();) {
+    const size_t length = sequence_length(rest);
+    const std::string_view character = rest.substr(0, length == 0 ? 1 : length);
+    rest.remove_prefix(character.size());
+    if (length != 0 && !is_unprintable(character)) {
+      text += character;
+      continue;
+    }
+    for (const char c : character) {
+      const auto byte = static_cast<unsigned char>(c);
+      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return shown.size() < bytes.size() ? text + "..." : text;
+}
+
+void ShortList::add(std::string_view name) {
+  if (count_++ < kMostShown) shown_ += (shown_.empty() ? "" : ", ") + escaped(name);
+}
+
+std::string ShortList::text() const {
+  return count_ <= kMostShown ? shown_ : shown_ + " and " + std::to_string(count_ - kMostShown) + " more";
 }
 
 std::string_view utf8_prefix(std::string_view text, size_t most) {

@@ -17,6 +17,24 @@ bool is_valid_utf8(std::string_view bytes);
 // U+FFFD, and so does NUL, where a reader of C strings would stop.
 std::string printable_utf8(std::string_view bytes);
 
+// Bytes that somebody else wrote, as a message may show them on a terminal: well-formed UTF-8 without control
+// characters and without those that hide text or change its direction, which stand there as \xNN for each
+// byte. Of more than `most` bytes the first, and "...".
+std::string escaped(std::string_view bytes, size_t most = 64);
+
+// Names from a file for a message: the first few, escaped, and how many more there are.
+class ShortList {
+ public:
+  void add(std::string_view name);
+  // "a, b, c and 17 more"
+  std::string text() const;
+
+ private:
+  static constexpr size_t kMostShown = 10;
+  std::string shown_;
+  size_t count_ = 0;
+};
+
 // The first `most` bytes, or fewer, so that no character is cut.
 std::string_view utf8_prefix(std::string_view text, size_t most);
 

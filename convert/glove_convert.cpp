@@ -8,7 +8,9 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
+#include "base/utf8.h"
 #include "convert/convert.h"
 #include "convert/progress_display.h"
 #include "glove_version.h"
@@ -28,12 +30,17 @@ struct Arguments {
   glove::ConvertOptions convert;
 };
 
+// What may hold bytes of a file, or of a name that others chose, as the terminal may get it.
+std::string printable(std::string_view text) {
+  return glove::escaped(text, text.size());
+}
+
 std::string file_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
+  return printable(path.substr(path.rfind('/') + 1));
 }
 
 int fail(const glove::Error& error) {
-  std::fputs(fmt::format("glove-convert: {}\n", error.message).c_str(), stderr);
+  std::fputs(fmt::format("glove-convert: {}\n", printable(error.message)).c_str(), stderr);
   return kFailure;
 }
 
@@ -113,7 +120,7 @@ int verify(const Arguments& arguments, const std::string& path, const glove::Rea
   });
   if (!result.ok()) return fail(result.error());
   if (!arguments.quiet)
-    fmt::print(stderr, "{}: verified, {} words, {} dimensions\n", path, result.value()->words(),
+    fmt::print(stderr, "{}: verified, {} words, {} dimensions\n", printable(path), result.value()->words(),
                result.value()->dims());
   return kSuccess;
 }
@@ -136,15 +143,15 @@ int info(const Arguments& arguments) {
   fmt::print("dimensions  {}\n", model.dims());
   fmt::print("file        {} ({} bytes)\n", glove::format_bytes(model.source().file_bytes),
              model.source().file_bytes);
-  fmt::print("first word  {}\n", model.vocabulary().word(0));
-  fmt::print("last word   {}\n", model.vocabulary().word(model.words() - 1));
+  fmt::print("first word  {}\n", printable(model.vocabulary().word(0)));
+  fmt::print("last word   {}\n", printable(model.vocabulary().word(model.words() - 1)));
   fmt::print("zero rows   {}\n", zero_rows);
   return kSuccess;
 }
 
 void print_report(const Arguments& arguments, const glove::ConvertReport& report, double seconds) {
-  fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n", arguments.output, report.rows,
-             report.dims, glove::format_bytes(report.bytes), seconds, report.format);
+  fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n", printable(arguments.output),
+             report.rows, report.dims, glove::format_bytes(report.bytes), seconds, report.format);
   const auto note = [](int64_t count, const char* text) {
     if (count > 0) fmt::print(stderr, "  {} {}\n", count, text);
   };

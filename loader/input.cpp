@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace glove {
 namespace {
 
@@ -91,13 +93,13 @@ Status Input::find_wrapping(const std::string& member) {
   if (!is_zip) return {};
   wrapping_ = Wrapping::kZip;
   GLOVE_ASSIGN_OR_RETURN(std::vector<ZipMember> members, list_zip_members(*file_));
-  std::string names;
+  ShortList names;
   for (ZipMember& candidate : members) {
     if (candidate.name == member || (member.empty() && members.size() == 1)) {
       member_ = std::move(candidate);
       return locate_zip_member(*file_, member_);
     }
-    names += (names.empty() ? "" : ", ") + candidate.name;
+    names.add(candidate.name);
   }
   if (members.empty()) return {ErrorCode::kCorrupt, path_ + ": the zip archive holds no file"};
   return {ErrorCode::kInvalidArgument,
@@ -105,7 +107,7 @@ Status Input::find_wrapping(const std::string& member) {
               (member.empty()
                    ? ": the zip archive holds several files; name one as '" + file_->path() + "/NAME': "
                    : ": the zip archive has no such member, but: ") +
-              names};
+              names.text()};
 }
 
 int64_t Input::content_bytes() const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "loader/model_format.h"
 #include "model/derived_arrays.h"
 #include "model/limits.h"
@@ -147,14 +148,14 @@ Status check_header(const std::string& path, const SafetensorsHeader& header, co
     return {ErrorCode::kCorrupt,
             path + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
   if (major != kFormatMajor)
-    return {ErrorCode::kCorrupt, path + ": the file has format version " + std::string(version) +
+    return {ErrorCode::kCorrupt, path + ": the file has format version " + escaped(version) +
                                      ", but this build reads version " + std::to_string(kFormatMajor) +
                                      "; convert the original again, or use a newer build"};
   const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
   const std::string computed = header_checksum(raw);
   if (stored.empty() || stored != computed)
     return {ErrorCode::kCorrupt, path + ": the header's checksum is " + computed + ", but the header says '" +
-                                     std::string(stored) + "'; the file is damaged"};
+                                     escaped(stored) + "'; the file is damaged"};
   return {};
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/crc32.h"
 #include "base/float_environment.h"
+#include "base/utf8.h"
 #include "loader/model_file.h"
 #include "loader/model_format.h"
 #include "model/exact_dot.h"
@@ -42,7 +43,7 @@ class Verifier {
   static constexpr int64_t kPieceBytes = int64_t{1} << 24;
 
   Error corrupt(std::string_view tensor, const std::string& what) const {
-    return {ErrorCode::kCorrupt, model_.path() + ": the tensor '" + std::string(tensor) + "' " + what};
+    return {ErrorCode::kCorrupt, model_.path() + ": the tensor '" + escaped(tensor) + "' " + what};
   }
   Error corrupt_row(std::string_view tensor, int64_t row, const std::string& what) const {
     return corrupt(tensor, "at row " + std::to_string(row + 1) + " " + what);
@@ -69,8 +70,7 @@ class Verifier {
       GLOVE_RETURN_IF_ERROR(check_progress(0));
     }
     if (!stored.empty() && stored != checksum_text(crc))
-      return corrupt(name,
-                     "is damaged: its checksum is " + checksum_text(crc) + ", not " + std::string(stored));
+      return corrupt(name, "is damaged: its checksum is " + checksum_text(crc) + ", not " + escaped(stored));
     return {};
   }
 

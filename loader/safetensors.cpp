@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace glove {
 namespace {
 
@@ -46,7 +48,7 @@ class HeaderHandler {
   }
   bool string(json::string_t& value) {
     if (depth_ == 2 && in_metadata_)
-      return metadata.emplace(key_, value).second || fail("the key '" + key_ + "' twice");
+      return metadata.emplace(key_, value).second || fail("the key '" + escaped(key_) + "' twice");
     if (depth_ == 2 && !in_array_ && key_ == "dtype" && entry_->tensor.dtype.empty() && !value.empty()) {
       entry_->tensor.dtype = value;
       return true;
@@ -60,14 +62,14 @@ class HeaderHandler {
     in_metadata_ = key_ == kMetadata;
     if (in_metadata_) return true;
     const auto [place, is_new] = entries.emplace(key_, Entry{});
-    if (!is_new) return fail("the tensor '" + key_ + "' twice");
+    if (!is_new) return fail("the tensor '" + escaped(key_) + "' twice");
     entry_ = &place->second;
     return true;
   }
   bool key(json::string_t& value) {
     key_ = value;
     if (depth_ == 2 && !in_metadata_ && value != "dtype" && value != "shape" && value != "data_offsets")
-      return fail("the key '" + value + "'");
+      return fail("the key '" + escaped(value) + "'");
     return true;
   }
   bool end_object() {
@@ -78,7 +80,7 @@ class HeaderHandler {
   bool start_array(std::size_t) {
     if (depth_ != 2 || in_metadata_ || in_array_ || key_ == "dtype") return fail("an array");
     const auto& values = key_ == "shape" ? entry_->tensor.shape : entry_->data_offsets;
-    if (!values.empty()) return fail("the key '" + key_ + "' twice");
+    if (!values.empty()) return fail("the key '" + escaped(key_) + "' twice");
     in_array_ = true;
     return true;
   }
@@ -126,15 +128,16 @@ Status place_tensors(const std::string& source, HeaderHandler& handler, int64_t 
   for (auto& [name, entry] : handler.entries) {
     Tensor& tensor = entry.tensor;
     if (tensor.dtype.empty() || entry.data_offsets.size() != 2)
-      return corrupt(source, "lacks the type or place of tensor '" + name + "'");
+      return corrupt(source, "lacks the type or place of tensor '" + escaped(name) + "'");
     const int64_t begin = entry.data_offsets[0];
     const int64_t end = entry.data_offsets[1];
-    if (begin > end) return corrupt(source, "gives tensor '" + name + "' a place that ends before it begins");
+    if (begin > end)
+      return corrupt(source, "gives tensor '" + escaped(name) + "' a place that ends before it begins");
     tensor.offset = header.data_offset + std::min(begin, data_bytes);
     tensor.bytes = end - begin;
     const bool known = safetensors_type_bytes(tensor.dtype) != 0;
     if (known && expected_bytes(tensor) != tensor.bytes)
-      return corrupt(source, "gives tensor '" + name + "' " + std::to_string(tensor.bytes) +
+      return corrupt(source, "gives tensor '" + escaped(name) + "' " + std::to_string(tensor.bytes) +
                                  " bytes, which does not fit its type and shape");
     extents.emplace_back(begin, end);
   }

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/utf8.h"
+
 namespace glove {
 namespace {
 
@@ -107,11 +109,11 @@ Result<std::vector<ZipMember>> list_zip_members(const File& file) {
     const uint64_t method = little_endian(bytes, at + 10, 2);
     at += entry_bytes;
     if (member.name.ends_with('/')) continue;
-    if ((flags & 1) != 0) return corrupt(file, place, "member '" + member.name + "' is encrypted");
+    if ((flags & 1) != 0) return corrupt(file, place, "member '" + escaped(member.name) + "' is encrypted");
     if (method != 0 && method != 8)
       return corrupt(file, place,
-                     "member '" + member.name + "' is compressed by method " + std::to_string(method) +
-                         "; only 0 (stored) and 8 (deflated) are known");
+                     "member '" + escaped(member.name) + "' is compressed by method " +
+                         std::to_string(method) + "; only 0 (stored) and 8 (deflated) are known");
     member.deflated = method == 8;
     members.push_back(std::move(member));
   }
@@ -121,15 +123,15 @@ Result<std::vector<ZipMember>> list_zip_members(const File& file) {
 Status locate_zip_member(const File& file, ZipMember& member) {
   GLOVE_ASSIGN_OR_RETURN(const int64_t size, file.size());
   if (member.offset < 0 || member.offset > size - static_cast<int64_t>(kLocalHeaderBytes))
-    return corrupt(file, member.offset, "member '" + member.name + "' begins outside the file");
+    return corrupt(file, member.offset, "member '" + escaped(member.name) + "' begins outside the file");
   GLOVE_ASSIGN_OR_RETURN(const std::string header, read_exactly(file, member.offset, kLocalHeaderBytes));
   if (!header.starts_with("PK\3\4"))
-    return corrupt(file, member.offset, "member '" + member.name + "' has a damaged header");
+    return corrupt(file, member.offset, "member '" + escaped(member.name) + "' has a damaged header");
   const int64_t data = member.offset + static_cast<int64_t>(kLocalHeaderBytes + little_endian(header, 26, 2) +
                                                             little_endian(header, 28, 2));
   if (member.compressed_bytes < 0 || member.bytes < 0 || data > size - member.compressed_bytes ||
       (!member.deflated && member.bytes != member.compressed_bytes))
-    return corrupt(file, member.offset, "member '" + member.name + "' reaches beyond the file");
+    return corrupt(file, member.offset, "member '" + escaped(member.name) + "' reaches beyond the file");
   member.offset = data;
   return {};
 }

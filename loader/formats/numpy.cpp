@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 
@@ -71,7 +72,7 @@ Result<NumpyHeader> read_header(const Input& input) {
   const std::string_view descr = value_of(dictionary, "descr");
   const auto type = element_type(descr);
   if (!type)
-    return corrupt("says the elements are " + std::string(descr.substr(0, descr.find(','))) +
+    return corrupt("says the elements are " + escaped(descr.substr(0, descr.find(','))) +
                    "; '<f2', '<f4' and '<f8' can be read (float16, float32, float64, little-endian)");
   header.layout.type = *type;
   const std::string_view order = value_of(dictionary, "fortran_order");
@@ -79,7 +80,7 @@ Result<NumpyHeader> read_header(const Input& input) {
   header.fortran_order = order.starts_with("True");
   const std::string_view shape = value_of(dictionary, "shape");
   if (!read_shape(shape, header.layout))
-    return corrupt("says the shape is " + std::string(shape.substr(0, shape.find(')') + 1)) +
+    return corrupt("says the shape is " + escaped(shape.substr(0, shape.find(')') + 1)) +
                    "; a matrix (words, dimensions) was expected");
   GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), header.layout));
   return header;

@@ -2,6 +2,7 @@
 // beside it. ReadOptions::tensor names the matrix where there are several.
 #include <optional>
 
+#include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/safetensors.h"
@@ -20,18 +21,19 @@ std::optional<ElementType> element_type(std::string_view dtype) {
 // The tensor that `name` names, or the only matrix of floats.
 Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHeader& header,
                                   const std::string& name) {
-  std::string names;
+  ShortList names;
   const Tensor* only = nullptr;
   int matrices = 0;
   for (const auto& [tensor_name, tensor] : header.tensors) {
     if (tensor.shape.size() != 2 || !element_type(tensor.dtype)) continue;
     if (tensor_name == name) return &tensor;
     only = &tensor;
-    names += (matrices++ > 0 ? ", " : "") + tensor_name;
+    names.add(tensor_name);
+    ++matrices;
   }
   if (name.empty() && matrices == 1) return only;
   const std::string found =
-      matrices == 0 ? "there is no matrix of F16, BF16, F32 or F64" : "the matrices are " + names;
+      matrices == 0 ? "there is no matrix of F16, BF16, F32 or F64" : "the matrices are " + names.text();
   return Error{ErrorCode::kInvalidArgument,
                source + ": " +
                    (name.empty() ? "name the tensor that holds the vectors (--tensor of glove-convert, "

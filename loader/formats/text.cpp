@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/number.h"
+#include "base/utf8.h"
 #include "model/limits.h"
 
 namespace glove {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
 constexpr size_t kMaxLineBytes = size_t{1} << 24;
+constexpr size_t kShownBytes = 40;  // of a field in a message
 
 bool is_separator(char c) {
   return c == ' ' || c == '\t';
@@ -45,14 +47,6 @@ size_t before_last_fields(std::string_view line, int64_t count) {
     while (at > 0 && is_separator(line[at - 1])) --at;
   }
   return at - 1;
-}
-
-std::string quoted(std::string_view text) {
-  constexpr size_t kShown = 40;
-  std::string shown(text.substr(0, kShown));
-  for (char& c : shown)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  return "'" + shown + (text.size() > kShown ? "...'" : "'");
 }
 
 class TextReader final : public RowReader {
@@ -159,7 +153,8 @@ class TextReader final : public RowReader {
       float value = 0;
       const char* parsed = parse_float(field.data(), field.data() + field.size(), value);
       if (parsed != field.data() + field.size())
-        return error_at(line, wanted + " were expected, but " + quoted(field) + " is no number");
+        return error_at(line,
+                        wanted + " were expected, but '" + escaped(field, kShownBytes) + "' is no number");
       rest = trim_end(rest.substr(0, split));
     }
     return error_at(line, wanted + " were expected");

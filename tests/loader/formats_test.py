@@ -3,8 +3,10 @@
 formats_test.py GLOVE_CONVERT
 """
 import gzip
+import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -156,6 +158,50 @@ class Formats(unittest.TestCase):
         self.assertIn(f"name one as '{path}/NAME': one.txt, two.txt".encode(), result.stderr)
         self.assert_same(self.converted(path + "/two.txt")[0], words, rows)
         self.assertEqual(convert(path + "/three.txt", self.path("x")).returncode, 1)
+
+    def test_names_from_a_file_reach_no_terminal_as_they_are(self):
+        """And a message has a few lines at most, whatever is in the file."""
+        hostile = "\x1b[2J\x07evil\x00\x9b\u202egnp\u200b\ufeff"
+        long = "n" * 60000
+        several = self.path("several.zip")
+        with zipfile.ZipFile(several, "w") as archive:
+            for name in [hostile.replace("\0", ""), long] + [f"member{i}" for i in range(20000)]:
+                archive.writestr(name, b"")
+        encrypted = self.path("encrypted.zip")
+        with zipfile.ZipFile(encrypted, "w") as archive:
+            archive.writestr(hostile.replace("\0", "") + long, b"a 1 2\n")
+        with open(encrypted, "rb") as file:
+            content = bytearray(file.read())
+        content[content.index(b"PK\1\2") + 8] |= 1
+        many = {hostile + str(i): {"dtype": "F32", "shape": [1, 1], "data_offsets": [4 * i, 4 * i + 4]} for i in range(2000)}
+        version = {"__metadata__": {"glove.version": hostile + long}}
+        for i, name in enumerate(("vectors", "word_bytes", "word_offsets")):
+            version[name] = {"dtype": "F32", "shape": [1, 1], "data_offsets": [4 * i, 4 * i + 4]}
+        def safetensors(header, count):
+            text = json.dumps(header).encode()
+            return struct.pack("<Q", len(text)) + text + bytes(4 * count)
+        npy = b"\x93NUMPY\1\0" + struct.pack("<H", 5000) + ("{'descr': '%s'" % (hostile + "n" * 4000)).encode().ljust(5000)
+        files = [several, several + "/none", self.write("encrypted", content), self.write("many", safetensors(many, 2000)),
+                 self.write("version", safetensors(version, 3)), self.write("m.npy", npy),
+                 self.write("key", safetensors({"x": {hostile + long: 1}}, 0)),
+                 self.write("twice", safetensors({hostile: {"dtype": 1}}, 0)),
+                 self.write("text", b"a 1 2\nb 3 4\nc 1 " + hostile.encode() + b"\n"),
+                 self.write(hostile.replace("\0", ""), b"nothing")]
+        for path in files:
+            result = convert(path, self.path("out"))
+            with self.subTest(path=path, said=result.stderr[:1000]):
+                self.assertEqual(result.returncode, 1)
+                self.assert_printable(result.stderr.decode())
+                self.assertLess(len(result.stderr), 2500)
+        self.assertRegex(convert(several, self.path("x")).stderr.decode(), "member7 and 19992 more\n$")
+        word = hostile.replace("\0", "\0")
+        result = convert("--info", self.write("words", (word + " 1 2\n" + word + "x 3 4\n").encode()))
+        self.assertEqual(result.returncode, 0)
+        self.assert_printable(result.stdout.decode())
+
+    def assert_printable(self, text):
+        for character in text:
+            self.assertTrue(character.isprintable() or character == "\n", (character, text))
 
     def test_the_tool_is_quiet_when_asked_and_tells_usage_errors_apart(self):
         path = self.write("m.txt", b"a 1 2\nb 3 4\n")
