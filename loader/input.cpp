@@ -138,18 +138,32 @@ std::unique_ptr<ByteStream> Input::unwatched_stream() const {
   return deflate_stream(file_, member_.offset, end, {member_.bytes, member_.crc});
 }
 
-Status Input::take_sample() {
+Result<bool> Input::read_beginning(size_t bytes, std::vector<char>& into) const {
   const auto reader = stream();
-  const bool plain = wrapping_ == Wrapping::kPlain;
-  sample_.resize(plain && file_bytes_ < static_cast<int64_t>(kSampleBytes) ? static_cast<size_t>(file_bytes_)
-                                                                           : kSampleBytes);
-  GLOVE_ASSIGN_OR_RETURN(const size_t count, reader->read(sample_));
-  sample_.resize(count);
+  if (wrapping_ == Wrapping::kPlain) bytes = std::min(bytes, static_cast<size_t>(file_bytes_));
+  into.resize(bytes);
+  GLOVE_ASSIGN_OR_RETURN(const size_t count, reader->read(into));
+  into.resize(count);
   char next = 0;
   GLOVE_ASSIGN_OR_RETURN(const size_t more, reader->read(std::span(&next, 1)));
-  sample_is_whole_ = more == 0;
-  if (count == 0) return {ErrorCode::kCorrupt, path_ + ": there is nothing inside the compressed file"};
+  return more == 0;
+}
+
+Status Input::take_sample() {
+  GLOVE_ASSIGN_OR_RETURN(sample_is_whole_, read_beginning(kSampleBytes, sample_));
+  if (sample_.empty()) return {ErrorCode::kCorrupt, path_ + ": there is nothing inside the compressed file"};
   return {};
+}
+
+Result<Input::Sample> Input::longer_sample(size_t bytes) const {
+  const auto first = [bytes](const std::vector<char>& taken, bool is_whole) {
+    return Sample{std::span(taken).first(std::min(bytes, taken.size())), is_whole && taken.size() <= bytes};
+  };
+  if (sample_is_whole_ || bytes <= sample_.size()) return first(sample_, sample_is_whole_);
+  if (longer_sample_.size() < bytes && !longer_sample_is_whole_) {
+    GLOVE_ASSIGN_OR_RETURN(longer_sample_is_whole_, read_beginning(bytes, longer_sample_));
+  }
+  return first(longer_sample_, longer_sample_is_whole_);
 }
 
 Result<std::shared_ptr<const File>> Input::random_access(int64_t most_bytes, std::string_view limit) const {

@@ -39,6 +39,14 @@ class Input {
   std::span<const char> sample() const { return sample_; }
   bool sample_is_whole() const { return sample_is_whole_; }
 
+  // The first `bytes` inside the wrapping, or all if there are fewer: for formats whose rows are longer than
+  // sample(). Valid until the next call.
+  struct Sample {
+    std::span<const char> bytes;
+    bool is_whole;  // there are no more
+  };
+  Result<Sample> longer_sample(size_t bytes) const;
+
   // The bytes inside the wrapping, from the first.
   std::unique_ptr<ByteStream> stream() const;
 
@@ -59,6 +67,8 @@ class Input {
   std::unique_ptr<ByteStream> unwatched_stream() const;
   Status find_wrapping(const std::string& member);
   Status take_sample();
+  // The first `bytes` of the content, or all; true if there are no more.
+  Result<bool> read_beginning(size_t bytes, std::vector<char>& into) const;
 
   std::string path_;
   std::shared_ptr<Progress> progress_;
@@ -70,6 +80,8 @@ class Input {
   ZipMember member_;
   std::vector<char> sample_;
   bool sample_is_whole_ = false;
+  mutable std::vector<char> longer_sample_;  // the last one
+  mutable bool longer_sample_is_whole_ = false;
 };
 
 }  // namespace glove

@@ -5,14 +5,17 @@
 namespace glove {
 
 Result<bool> sniff_glove_text(const Input& input, const ReadOptions&) {
-  return usual_numbers(sample_lines(input)) > 0;
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+  return usual_numbers(lines) > 0;
 }
 
 Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const ReadOptions&) {
   TextLayout layout;
-  layout.numbers = usual_numbers(sample_lines(input));
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+  layout.numbers = usual_numbers(lines);
   if (layout.numbers == 0)
     return Error{ErrorCode::kCorrupt, input.path() + ": line 1: a word followed by numbers was expected"};
+  GLOVE_RETURN_IF_ERROR(check_dims(input.path(), layout.numbers));
   return read_text(input, layout);
 }
 

@@ -1,6 +1,7 @@
 // A pair of files: keys, a word a line, and values, for each key float32 numbers: the norm, then the
 // components. The values are the input, the keys its word list. The values have no header: the number of
 // components follows from the two files' sizes.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -65,7 +66,10 @@ int64_t most_sampled_columns(std::span<const char> sample) {
 }  // namespace
 
 Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options) {
-  const std::span<const char> sample = input.sample();
+  constexpr auto kMostRowBytes = static_cast<size_t>(kMaxDims + 1) * sizeof(float);
+  GLOVE_ASSIGN_OR_RETURN(const auto beginning,
+                         input.longer_sample(std::max(kMostRowBytes, Input::kSampleBytes)));
+  const std::span<const char> sample = beginning.bytes;
   const int64_t most_columns = most_sampled_columns(sample);
   if (most_columns == 0) return false;
   const auto pair = examine(input, options, most_columns);

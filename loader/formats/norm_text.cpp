@@ -9,7 +9,7 @@
 namespace glove {
 
 Result<bool> sniff_norm_text(const Input& input, const ReadOptions&) {
-  const auto lines = sample_lines(input);
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
   const int64_t numbers = usual_numbers(lines);
   if (numbers < 3) return false;  // with one component any pair of equal numbers would do
   bool any = false;
@@ -24,11 +24,13 @@ Result<bool> sniff_norm_text(const Input& input, const ReadOptions&) {
 
 Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions&) {
   TextLayout layout;
-  layout.numbers = usual_numbers(sample_lines(input));
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+  layout.numbers = usual_numbers(lines);
   layout.leading_numbers = 1;
   if (layout.numbers < 2)
     return Error{ErrorCode::kCorrupt,
                  input.path() + ": line 1: a word followed by a norm and components was expected"};
+  GLOVE_RETURN_IF_ERROR(check_dims(input.path(), layout.numbers - 1));
   return read_text(input, layout);
 }
 

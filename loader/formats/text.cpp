@@ -49,6 +49,20 @@ size_t before_last_fields(std::string_view line, int64_t count) {
   return at - 1;
 }
 
+// Takes the first complete lines from the front of `rest`. `is_whole`: its end is a line's end, too.
+std::vector<std::string_view> complete_lines(std::string_view& rest, bool is_whole) {
+  constexpr size_t kMaxLines = 64;
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  std::vector<std::string_view> lines;
+  while (!rest.empty() && lines.size() < kMaxLines) {
+    const size_t newline = rest.find('\n');
+    if (newline == std::string_view::npos && !is_whole) break;
+    lines.push_back(trim_end(rest.substr(0, newline)));
+    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+  }
+  return lines;
+}
+
 class TextReader final : public RowReader {
  public:
   TextReader(const Input& input, const TextLayout& layout)
@@ -211,18 +225,18 @@ std::unique_ptr<RowReader> read_text(const Input& input, const TextLayout& layou
   return std::make_unique<TextReader>(input, layout);
 }
 
-std::vector<std::string_view> sample_lines(const Input& input) {
-  constexpr size_t kMaxLines = 64;
-  std::string_view rest(input.sample().data(), input.sample().size());
-  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
-  std::vector<std::string_view> lines;
-  while (!rest.empty() && lines.size() < kMaxLines) {
-    const size_t newline = rest.find('\n');
-    if (newline == std::string_view::npos && !input.sample_is_whole()) break;
-    lines.push_back(trim_end(rest.substr(0, newline)));
-    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+Result<std::vector<std::string_view>> sample_lines(const Input& input) {
+  constexpr size_t kFewestLines = 3;
+  constexpr size_t kGrowth = 4;
+  for (size_t bytes = Input::kSampleBytes;; bytes *= kGrowth) {
+    GLOVE_ASSIGN_OR_RETURN(const Input::Sample sample, input.longer_sample(bytes));
+    std::string_view rest(sample.bytes.data(), sample.bytes.size());
+    std::vector<std::string_view> lines = complete_lines(rest, sample.is_whole);
+    const auto rows = std::count_if(lines.begin(), lines.end(), [](auto line) { return !line.empty(); });
+    if (sample.is_whole || rows >= static_cast<std::ptrdiff_t>(kFewestLines) || rest.size() > kMaxLineBytes ||
+        bytes > kFewestLines * kMaxLineBytes)
+      return lines;
   }
-  return lines;
 }
 
 int64_t trailing_numbers(std::string_view line) {
@@ -261,7 +275,13 @@ int64_t usual_numbers(std::span<const std::string_view> lines) {
   }
   const auto most = std::max_element(counts.begin(), counts.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? 0 : std::min(most->first, kMaxDims);
+  return most == counts.end() ? 0 : most->first;
+}
+
+Status check_dims(const std::string& source, int64_t dims) {
+  if (dims <= kMaxDims) return {};
+  return {ErrorCode::kCorrupt, source + ": its lines have " + std::to_string(dims) +
+                                   " components; a model has at most " + std::to_string(kMaxDims)};
 }
 
 std::optional<TextHeader> parse_text_header(std::string_view line) {

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "loader/byte_stream.h"
 #include "loader/input.h"
 #include "loader/row_reader.h"
-#include "base/status.h"
 
 namespace glove {
 
@@ -30,8 +30,10 @@ struct TextLayout {
 // The file as a reader of rows.
 std::unique_ptr<RowReader> read_text(const Input& input, const TextLayout& layout);
 
-// For sniffing. The input's first complete lines (at most 64), without a byte-order mark.
-std::vector<std::string_view> sample_lines(const Input& input);
+// For sniffing. The input's first complete lines (at most 64), without a byte-order mark: those in its
+// sample, and where lines are so long that it holds too few to judge by, a few more. None after a line that
+// is too long. Valid until the next call.
+Result<std::vector<std::string_view>> sample_lines(const Input& input);
 
 // How many of the line's last fields are numbers; its first field never counts.
 int64_t trailing_numbers(std::string_view line);
@@ -41,6 +43,9 @@ std::vector<float> last_numbers(std::string_view line, int64_t count);
 
 // The number of fields that most lines end in; 0 if the lines are no rows of text.
 int64_t usual_numbers(std::span<const std::string_view> lines);
+
+// Whether a model can have so many dimensions, or the error that says how many.
+Status check_dims(const std::string& source, int64_t dims);
 
 // "N D": two decimal integers and nothing else. They may be negative; beyond int64_t they are its ends.
 struct TextHeader {

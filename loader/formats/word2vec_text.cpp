@@ -14,9 +14,7 @@ namespace {
 // after it tell. Where they have one number each it is a row as they are, unless it says one dimension and a
 // possible count, or some of them are as long as it says. Elsewhere, and where there are none, it is a
 // header; one that no file can have (no rows, no dimensions) is an error that names it.
-bool is_header(const TextHeader& header, const Input& input) {
-  const auto lines = sample_lines(input);
-  const std::span<const std::string_view> rows = std::span(lines).subspan(lines.empty() ? 0 : 1);
+bool is_header(const TextHeader& header, std::span<const std::string_view> rows) {
   if (usual_numbers(rows) != 1) return true;
   if (header.dims == 1) return header.rows >= 1 && header.rows <= kMaxRows;
   return std::any_of(rows.begin(), rows.end(), [&](const std::string_view row) {
@@ -24,15 +22,42 @@ bool is_header(const TextHeader& header, const Input& input) {
   });
 }
 
+// The lines after the header.
+std::span<const std::string_view> rows_of(std::span<const std::string_view> lines) {
+  return lines.subspan(lines.empty() ? 0 : 1);
+}
+
+// Words may hold spaces and end in numbers, so rows that are longer than the header says could be words that
+// have swallowed numbers. Where that is the case in all of them, the header is wrong.
+Status check_row_length(const std::string& path, const TextHeader& header,
+                        std::span<const std::string_view> rows) {
+  const int64_t usual = usual_numbers(rows);
+  const bool some_fit = std::any_of(rows.begin(), rows.end(), [&](const std::string_view row) {
+    return trailing_numbers(row) == header.dims;
+  });
+  if (usual <= header.dims || some_fit) return {};
+  return {ErrorCode::kCorrupt, path + ": line 1: the header says " + header.dims_text +
+                                   " dimensions, but the lines after it have " + std::to_string(usual) +
+                                   " numbers; if their words end in numbers, name the format word2vec-text "
+                                   "(--format of glove-convert, "
+                                   "\"format\" of glove_load)"};
+}
+
 }  // namespace
 
 Result<bool> sniff_word2vec_text(const Input& input, const ReadOptions&) {
   const auto header = word2vec_header(input);
-  return header && !word2vec_body_is_binary(input) && is_header(*header, input);
+  if (!header || word2vec_body_is_binary(input)) return false;
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+  return is_header(*header, rows_of(lines));
 }
 
-Result<std::unique_ptr<RowReader>> open_word2vec_text(const Input& input, const ReadOptions&) {
+Result<std::unique_ptr<RowReader>> open_word2vec_text(const Input& input, const ReadOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const TextHeader header, checked_word2vec_header(input));
+  if (options.format.empty()) {
+    GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+    GLOVE_RETURN_IF_ERROR(check_row_length(input.path(), header, rows_of(lines)));
+  }
   TextLayout layout;
   layout.numbers = header.dims;
   layout.has_header = true;

@@ -159,6 +159,86 @@ TEST_F(BadInput, WordsThatAreNumbersAreNoHeaders) {
   EXPECT_EQ(open_model(directory_.write("in", "2003 7 5\nof 2 1\n")).value()->words(), 2);
 }
 
+TEST_F(BadInput, HeadersThatSayLessThanTheRowsHave) {
+  std::string numbers;
+  for (int i = 0; i < 50; ++i) numbers += " 0." + std::to_string(i);
+  const std::string hint =
+      "; if their words end in numbers, name the format word2vec-text (--format of glove-convert, \"format\" "
+      "of "
+      "glove_load)";
+  const std::string rows = "a" + numbers + "\nb" + numbers + "\nc" + numbers + "\n";
+  const std::string says = " dimensions, but the lines after it have 50 numbers" + hint;
+  for (const std::string dims : {"1", "7", "49"})
+    expect_error("3 " + dims + "\n" + rows, "line 1: the header says " + dims + says);
+  EXPECT_TRUE(open_model(directory_.write("in", "3 50\n" + rows)).ok());
+  // Words that end in numbers are told by the others, or by whoever names the format.
+  const auto some = open_model(directory_.write("in", "3 2\nat 1 2 3\nat 4 5 6\nplain 7 8\n"));
+  ASSERT_TRUE(some.ok()) << some.error().message;
+  EXPECT_EQ(some.value()->vocabulary().word(0), "at 1");
+  OpenOptions options;
+  options.read.format = "word2vec-text";
+  const auto all = open_model(directory_.write("in", "2 2\nat 1 2 3\nat 4 5 6\n"), options);
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_EQ(all.value()->vocabulary().word(1), "at 4");
+}
+
+// Lines that are longer than the sample by which formats are found.
+TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
+  const auto line = [](const std::string& word, int numbers, const std::string& number) {
+    std::string text = word;
+    for (int i = 0; i < numbers; ++i) text += " " + number;
+    return text + "\n";
+  };
+  const std::string small = "-0.000123456789";
+  for (const int dims : {20000, 65536})
+    for (const std::string end : {"", "\n"}) {
+      const std::string text = line("a b", dims, small) + line("c", dims, "2") + line("d", dims, "3") + "e" +
+                               line("", dims, "1.5").substr(0, 4 * static_cast<size_t>(dims)) + end;
+      for (const std::string format : {"", "glove-text"})
+        for (const bool compressed : {false, true}) {
+          OpenOptions options;
+          options.read.format = format;
+          const auto model =
+              open_model(directory_.write("in", compressed ? gzipped(directory_, text) : text), options);
+          ASSERT_TRUE(model.ok()) << model.error().message;
+          EXPECT_EQ(model.value()->source().format, "glove-text");
+          EXPECT_EQ(model.value()->words(), 4);
+          EXPECT_EQ(model.value()->dims(), dims);
+          EXPECT_EQ(model.value()->vocabulary().word(0), "a b");
+          EXPECT_EQ(model.value()->vector(3)[dims - 1], 1.5f);
+        }
+    }
+  // One line, of almost 16 MiB.
+  std::string text = "w";
+  for (int i = 0; i < 60000; ++i) text += " 1." + std::string(270, '0');
+  const auto model = open_model(directory_.write("in", text));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model.value()->dims(), 60000);
+  // With norms: one number more.
+  const std::string row = " 256" + line("", 65536, "1");
+  const auto with_norms = open_model(directory_.write("in", "a" + row + "b" + row + "c" + row));
+  ASSERT_TRUE(with_norms.ok()) << with_norms.error().message;
+  EXPECT_EQ(with_norms.value()->source().format, "norm-text");
+  EXPECT_EQ(with_norms.value()->dims(), 65536);
+  expect_error(line("a", 65537, "1") + line("b", 65537, "2"),
+               "its lines have 65537 components; a model has at most 65536");
+  expect_error(
+      std::string(size_t{40} << 20, 'x'),
+      "offset 0: the content is of no known format (glove-model, safetensors, numpy, word2vec-binary, "
+      "word2vec-text, norm-text, glove-text, norm-binary)");
+}
+
+TEST_F(BadInput, RowsOfNormsAsLongAsTheyMayBe) {
+  std::vector<float> values(65537, 1.0f);
+  values[0] = 256.0f;
+  const std::string row(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  directory_.write("m.words", "a\nb\n");
+  const auto model = open_model(directory_.write("m.values", row + row));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model.value()->source().format, "norm-binary");
+  EXPECT_EQ(model.value()->dims(), 65536);
+}
+
 // What is reserved on the disk goes by the input's size, whatever its header promises.
 TEST_F(BadInput, APromiseReservesNoMoreThanTheFileHasRoomFor) {
   const auto most_reserved = [&](const std::string& content) {
