@@ -71,15 +71,17 @@ struct Tile {
   int32_t first_row;
 };
 
-// Offers the rows among kFloatLanes whose upper bound reaches the threshold.
+// Offers the rows among kFloatLanes whose upper bound reaches the threshold. QueryBound's estimate() and
+// error() in vectors.
 HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const QuantizedQuery& query,
                        Collector& collector) {
   const FloatVector scales = hn::LoadU(kFloats, tile.scales + row);
   const FloatVector residuals = hn::LoadU(kFloats, tile.residuals + row);
+  const QueryBound& bound = query.bound;
   const FloatVector estimates =
-      hn::Mul(hn::Mul(hn::ConvertTo(kFloats, sums), hn::Set(kFloats, query.inverse_scale)), scales);
+      hn::Mul(hn::ConvertTo(kFloats, sums), hn::Mul(scales, hn::Set(kFloats, bound.inverse_scale)));
   const FloatVector errors =
-      hn::MulAdd(residuals, hn::Set(kFloats, query.error_slope), hn::Set(kFloats, query.error_offset));
+      hn::MulAdd(residuals, hn::Set(kFloats, bound.error_slope), hn::Set(kFloats, bound.error_offset));
   const auto hopeless = hn::Lt(hn::Add(estimates, errors), hn::Set(kFloats, collector.threshold()));
   if (HWY_LIKELY(hn::AllTrue(kFloats, hopeless))) return;
   HWY_ALIGN float estimate[kFloatLanes];

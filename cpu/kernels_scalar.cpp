@@ -32,9 +32,9 @@ void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
       const int64_t first_row = tile * kTileRows;
       const int64_t end = std::min(first_row + kTileRows, rows.rows);
       for (int64_t row = first_row; row < end; ++row) {
-        const float estimate =
-            static_cast<float>(sums[row - first_row]) * query.inverse_scale * rows.scales[row];
-        const float error = rows.residuals[row] * query.error_slope + query.error_offset;
+        const float sum = static_cast<float>(sums[row - first_row]);
+        const float estimate = query.bound.estimate(sum, rows.scales[row]);
+        const float error = query.bound.error(rows.residuals[row]);
         if (!(estimate + error < collectors[q].threshold()))
           collectors[q].offer(static_cast<int32_t>(row), estimate, error);
       }

@@ -93,7 +93,7 @@ Status BatchSearch::pack(const DeviceModel& model, const Layout& layout, std::sp
         pack_fragments(quantized.codes, i, model.dims, staging_.as<int8_t>(layout.fragments));
         std::memcpy(staging_.as<float>(layout.vectors) + i * model.dims, query.vector.data(),
                     static_cast<size_t>(model.dims) * 4);
-        parameters[i] = {bound_of(quantized), query.norm_squared};
+        parameters[i] = {quantized.bound, query.norm_squared};
       }
     } catch (const std::bad_alloc&) {
       out_of_memory = true;

@@ -1,25 +1,12 @@
-// The arithmetic of bounds and thresholds that host and device share.
+// Bounds (model/bound.h) in few bits: bins of lower bounds and codes of upper bounds, the same on the host
+// and on the device.
 #pragma once
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define GLOVE_HOST_DEVICE __host__ __device__
-#else
-#define GLOVE_HOST_DEVICE
-#endif
+#include "model/bound.h"
 
 namespace glove::gpu {
-
-// For a row with scale s, residual r and codes c, and a query's codes Q:
-//   estimate = sum(c * Q) * (s * inverse_scale)
-//   error    = r * slope + offset
-// and estimate - error <= similarity <= estimate + error, with every float rounding covered.
-struct QueryBound {
-  float inverse_scale = 0;  // 1 / S
-  float slope = 0;          // 1 + r_q, rounded up
-  float offset = 0;         // r_q + 2^-20, rounded up
-};
 
 // Thresholds are found by counting lower bounds in bins of width 2^-11 over [-1, 1).
 constexpr int kBins = 4096;

@@ -30,11 +30,12 @@ void pack_planes(std::span<const int16_t> codes, int8_t* planes) {
 void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments) {
   const int64_t steps = matrix_steps(dims);
   // The query's first word of a step; the lanes of its column lie 16 bytes apart.
-  int8_t* own = fragments + query / 16 * steps * 512 + query % 8 * 64 + query % 16 / 8 * 8;
-  const auto groups = static_cast<int64_t>(codes.size()) / 4;
+  int8_t* own = fragments + query / kPairQueries * steps * kPairStepBytes + query % kBlockQueries * 64 +
+                query % kPairQueries / kBlockQueries * 8;
+  const auto groups = static_cast<int64_t>(codes.size()) / kComponentsPerGroup;
   for (int64_t group = 0; group < groups; ++group) {
     const int16_t* from = codes.data() + group * 4;
-    int8_t* to = own + group / 8 * 512 + group % 4 * 16 + group % 8 / 4 * 4;
+    int8_t* to = own + group / kStepGroups * kPairStepBytes + group % 4 * 16 + group % kStepGroups / 4 * 4;
     for (int i = 0; i < 4; ++i) to[i] = static_cast<int8_t>(from[i]);
   }
 }

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/bounds.h"
+#include "gpu/tile.h"
 #include "model/quantized_query.h"
 #include "search/query.h"
 
@@ -22,11 +22,6 @@ constexpr int64_t kBatchSumLimit = int64_t{1} << 22;
 // REQUIRES: query.norm_squared > 0, the float environment.
 QuantizedQuery quantize_for_batch(const Query& query);
 
-// The part of a quantised query that bounds need.
-inline QueryBound bound_of(const QuantizedQuery& query) {
-  return {query.inverse_scale, query.error_slope, query.error_offset};
-}
-
 // The two planes as the single scan reads them: for each group of four components, four high bytes and
 // then four low bytes.
 //   planes  [8 * component_groups(dims)]
@@ -34,12 +29,12 @@ void pack_planes(std::span<const int16_t> codes, int8_t* planes);
 
 // Steps of 32 components that the tensor cores take for a query of `dims`.
 constexpr int64_t matrix_steps(int64_t dims) {
-  return (dims + 31) / 32;
+  return (dims + kStepComponents - 1) / kStepComponents;
 }
 
 // Bytes of the packed form of `queries` queries; a whole number of pairs of eight.
 constexpr int64_t fragment_bytes(int64_t queries, int64_t dims) {
-  return (queries + 15) / 16 * matrix_steps(dims) * 512;
+  return (queries + kPairQueries - 1) / kPairQueries * matrix_steps(dims) * kPairStepBytes;
 }
 
 // Writes query number `query` of a batch in the order in which the lanes of a warp read the second operand of

@@ -61,7 +61,7 @@ Status SingleSearch::reserve(const DeviceModel& model, const ScanShape& shape, i
 // Puts the query into the kernel's parameter, or, if it is too long for that, into device memory.
 Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleScan& scan) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
-  scan.bound = bound_of(quantized);
+  scan.bound = quantized.bound;
   scan.norm_squared = query.norm_squared;
   const int64_t bytes = query_bytes(model.dims);
   std::byte* to = scan.query;

@@ -13,6 +13,8 @@
 #include "model/derived_arrays.h"
 #include "model/limits.h"
 #include "model/mapped_file.h"
+#include "model/quantize.h"
+#include "model/word_order.h"
 
 namespace glove {
 namespace {
@@ -20,7 +22,10 @@ namespace {
 // What a model on a map keeps alive.
 struct MappedArrays {
   std::shared_ptr<const MappedFile> map;
-  DerivedArrays derived;  // the tensors that the file lacks
+  // The tensors that the file lacks.
+  MemorySink codes;
+  DerivedArrays derived{codes};
+  std::vector<int32_t> sorted_ids;
 };
 
 class ModelFileReader {
@@ -31,7 +36,6 @@ class ModelFileReader {
   Result<ModelPtr> read(int threads) {
     GLOVE_RETURN_IF_ERROR(read_shape());
     GLOVE_RETURN_IF_ERROR(check_types());
-    const int64_t n = arrays_.words;
     take(kVectors, arrays_.vectors, source_.vectors);
     const bool has_norms = take(kNormsSquared, arrays_.norms_squared, source_.norms_squared);
     // Codes, scales and residuals belong together: all of the file's, or all computed.
@@ -49,19 +53,10 @@ class ModelFileReader {
     take(kWordOffsets, word_offsets, unused);
     const bool has_order = take(kSortedIds, sorted_ids, unused);
 
-    DerivedArrays& derived = owner_->derived;
-    if (!has_norms || !has_codes) {
-      GLOVE_RETURN_IF_ERROR(derived.compute_rows(path_, arrays_.vectors, n, arrays_.dims, threads));
-      if (!has_norms) arrays_.norms_squared = derived.norms_squared;
-      if (!has_codes) {
-        arrays_.codes = derived.codes;
-        arrays_.scales = derived.scales;
-        arrays_.residuals = derived.residuals;
-      }
-    }
+    if (!has_norms || !has_codes) GLOVE_RETURN_IF_ERROR(derive(has_norms, has_codes, threads));
     if (!has_order) {
-      derived.compute_order(word_bytes, word_offsets);
-      sorted_ids = derived.sorted_ids;
+      owner_->sorted_ids = sorted_word_ids(word_bytes, word_offsets, threads);
+      sorted_ids = owner_->sorted_ids;
     }
     arrays_.vocabulary = Vocabulary(word_bytes, word_offsets, sorted_ids);
     source_.path = path_;
@@ -117,6 +112,19 @@ class ModelFileReader {
                        std::to_string(tensor->offset) +
                        ", which its type cannot; write the file again with glove-convert");
     }
+    return {};
+  }
+
+  // Computes what the file lacks.
+  Status derive(bool has_norms, bool has_codes, int threads) {
+    DerivedArrays& derived = owner_->derived;
+    GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, arrays_.vectors, arrays_.dims, threads));
+    GLOVE_RETURN_IF_ERROR(derived.finish());
+    if (!has_norms) arrays_.norms_squared = derived.norms_squared();
+    if (has_codes) return {};
+    arrays_.codes = owner_->codes.view<int8_t>();
+    arrays_.scales = derived.scales();
+    arrays_.residuals = derived.residuals();
     return {};
   }
 

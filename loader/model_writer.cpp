@@ -77,11 +77,6 @@ class FileSink final : public ByteSink {
   Buffer<char> buffer_;
 };
 
-template <class T>
-std::span<const char> bytes_of(std::span<const T> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
-}
-
 std::string shape_text(std::initializer_list<int64_t> shape) {
   std::string text = "[";
   for (const int64_t extent : shape) text += (text.size() > 1 ? "," : "") + std::to_string(extent);
@@ -254,10 +249,11 @@ Status ModelWriter::commit(int threads, const std::function<bool()>& go_on) {
   GLOVE_RETURN_IF_ERROR(state.vectors.flush());
   GLOVE_RETURN_IF_ERROR(state.codes.flush());
   state.layout.add(kVectors, "F32", shape_text({count, rows.dims()}), state.vectors.bytes(), &state.vectors);
-  GLOVE_RETURN_IF_ERROR(state.add_tensor(kNormsSquared, "F64", count, bytes_of(rows.norms_squared())));
+  GLOVE_RETURN_IF_ERROR(
+      state.add_tensor(kNormsSquared, "F64", count, bytes_of(rows.derived().norms_squared())));
   GLOVE_RETURN_IF_ERROR(state.add_codes(count, rows.dims()));
-  GLOVE_RETURN_IF_ERROR(state.add_tensor(kScales, "F32", count, bytes_of(rows.scales())));
-  GLOVE_RETURN_IF_ERROR(state.add_tensor(kResiduals, "F32", count, bytes_of(rows.residuals())));
+  GLOVE_RETURN_IF_ERROR(state.add_tensor(kScales, "F32", count, bytes_of(rows.derived().scales())));
+  GLOVE_RETURN_IF_ERROR(state.add_tensor(kResiduals, "F32", count, bytes_of(rows.derived().residuals())));
   const WordSet& words = rows.words();
   const std::vector<int32_t> sorted = words.sorted_ids(threads);
   GLOVE_RETURN_IF_ERROR(

@@ -9,8 +9,7 @@
 #include "loader/model_file.h"
 #include "loader/row_pipeline.h"
 #include "loader/safetensors.h"
-#include "model/heap_model.h"
-#include "model/limits.h"
+#include "model/model_builder.h"
 
 namespace glove {
 namespace {
@@ -28,20 +27,20 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   pipeline.threads = options.threads;
   pipeline.progress = options.progress;
   pipeline.file_bytes = input.bytes_to_read();
-  HeapModel model;
-  ModelAssembler& assembler = model.assembler();
-  GLOVE_RETURN_IF_ERROR(run_row_pipeline(
-      input.path(), *reader, pipeline, [&](const RowBlock& rows, const DerivedRows& derived) {
-        return assembler.append(reader->dims(), rows, derived, kMaxRows + 1);
-      }));
-  if (assembler.rows() == 0) return Error{ErrorCode::kCorrupt, input.path() + ": there is no row"};
+  ModelBuilder builder(input.path());
+  const auto append = [&](const RowBlock& rows, const DerivedRows& derived) -> Result<bool> {
+    GLOVE_RETURN_IF_ERROR(builder.append(reader->dims(), rows, derived));
+    return true;
+  };
+  GLOVE_RETURN_IF_ERROR(run_row_pipeline(input.path(), *reader, pipeline, append));
+  if (builder.rows() == 0) return Error{ErrorCode::kCorrupt, input.path() + ": there is no row"};
   Model::Source source;
   source.path = input.path();
   source.file_bytes = input.file_bytes();
   source.format = format.name;
-  source.duplicates = assembler.counts().duplicates;
-  source.invalid_utf8 = assembler.counts().invalid_utf8;
-  return std::move(model).finish(std::move(source), options.threads);
+  source.duplicates = builder.counts().duplicates;
+  source.invalid_utf8 = builder.counts().invalid_utf8;
+  return builder.finish(std::move(source), options.threads);
 }
 
 // What is verified may be damaged, and then looks like less than it is: what has still the signs of a model

@@ -1,55 +1,71 @@
 #include "model/derived_arrays.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <cstring>
 
-#include "base/float_environment.h"
-#include "base/parallel.h"
-#include "model/exact_dot.h"
 #include "model/quantize.h"
-#include "model/vocabulary.h"
 
 namespace glove {
+namespace {
 
-Status DerivedArrays::compute_rows(const std::string& source, std::span<const float> vectors, int64_t rows,
-                                   int64_t dims, int threads) {
+// Vectors that are derived together: much longer than threads take to start, and little memory.
+constexpr int64_t kBlockBytes = int64_t{16} << 20;
+
+}  // namespace
+
+void DerivedArrays::reserve(int64_t rows) {
   const auto count = static_cast<size_t>(rows);
-  norms_squared.resize(count);
-  codes.resize(static_cast<size_t>(code_bytes(rows, dims)));
-  scales.resize(count);
-  residuals.resize(count);
-  run_in_parallel(threads, tile_count(rows), [&](int64_t first_tile, int64_t last_tile) {
-    const ScopedFloatEnvironment environment;
-    const int64_t first = first_tile * kTileRows;
-    const int64_t last = std::min(rows, last_tile * kTileRows);
-    const auto begin = static_cast<size_t>(first);
-    const auto length = static_cast<size_t>(last - first);
-    for (int64_t row = first; row < last; ++row) {
-      const float* const x = vectors.data() + row * dims;
-      double& norm_squared = norms_squared[static_cast<size_t>(row)];
-      norm_squared = exact_dot(x, x, dims);
-      if (!std::isfinite(norm_squared)) return;  // reported below
-    }
-    quantize_rows(vectors.subspan(begin * static_cast<size_t>(dims), length * static_cast<size_t>(dims)),
-                  std::span(norms_squared).subspan(begin, length), first, dims, codes.data(),
-                  std::span(scales).subspan(begin, length), std::span(residuals).subspan(begin, length));
-  });
-  const auto fault = std::find_if(norms_squared.begin(), norms_squared.end(),
-                                  [](double value) { return !std::isfinite(value); });
-  if (fault == norms_squared.end()) return {};
-  return {ErrorCode::kCorrupt, source + ": row " + std::to_string(fault - norms_squared.begin() + 1) +
-                                   " of the vectors has a component that is NaN or infinite"};
+  norms_squared_.reserve(count);
+  scales_.reserve(count);
+  residuals_.reserve(count);
 }
 
-void DerivedArrays::compute_order(std::span<const char> word_bytes, std::span<const int64_t> word_offsets) {
-  const Vocabulary words(word_bytes, word_offsets, {});
-  sorted_ids.resize(word_offsets.empty() ? 0 : word_offsets.size() - 1);
-  std::iota(sorted_ids.begin(), sorted_ids.end(), 0);
-  std::sort(sorted_ids.begin(), sorted_ids.end(), [&](int32_t a, int32_t b) {
-    const auto order = words.word(a) <=> words.word(b);
-    return order != 0 ? order < 0 : a < b;
-  });
+Status DerivedArrays::append(const DerivedRows& rows, int64_t first, int64_t last, int64_t dims) {
+  const int64_t code_width = padded_dims(dims);
+  const int64_t before = this->rows();
+  const auto append_range = [&](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin() + first, from.begin() + last);
+  };
+  append_range(norms_squared_, rows.norms_squared);
+  append_range(scales_, rows.scales);
+  append_range(residuals_, rows.residuals);
+  for (int64_t row = first; row < last; ++row)
+    GLOVE_RETURN_IF_ERROR(append_codes(rows.codes.data() + row * code_width, before + row - first, dims));
+  return {};
+}
+
+Status DerivedArrays::append_codes(const int8_t* row_codes, int64_t row, int64_t dims) {
+  const int64_t groups = component_groups(dims);
+  const int64_t place = row % kTileRows;
+  if (place == 0) tile_.assign(static_cast<size_t>(groups * kTileRows * kTileComponents), 0);
+  char* to = tile_.data() + place * kTileComponents;
+  for (int64_t group = 0; group < groups; ++group)
+    std::memcpy(to + group * kTileRows * kTileComponents, row_codes + group * kTileComponents,
+                kTileComponents);
+  if (place + 1 < kTileRows) return {};
+  return codes_.append(tile_);
+}
+
+Status DerivedArrays::append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims,
+                                     int threads) {
+  const int64_t block_rows =
+      std::max<int64_t>(kTileRows, kBlockBytes / (dims * static_cast<int64_t>(sizeof(float))));
+  const auto block_floats = static_cast<size_t>(block_rows * dims);
+  DerivedRows derived;
+  while (!vectors.empty()) {
+    const auto block = vectors.first(std::min(vectors.size(), block_floats));
+    if (const auto fault = derive_rows(block, dims, threads, derived))
+      return {ErrorCode::kCorrupt, source + ": row " + std::to_string(rows() + *fault + 1) +
+                                       " of the vectors has a component that is NaN or infinite"};
+    GLOVE_RETURN_IF_ERROR(append(derived, 0, static_cast<int64_t>(block.size()) / dims, dims));
+    vectors = vectors.subspan(block.size());
+  }
+  return {};
+}
+
+Status DerivedArrays::finish() {
+  if (rows() % kTileRows == 0) return {};
+  return codes_.append(tile_);
 }
 
 }  // namespace glove

@@ -1,4 +1,4 @@
-// What a model stores beside vectors and words, computed from them.
+// The arrays of a model that are computed from its vectors, in the order of the rows.
 #pragma once
 
 #include <cstdint>
@@ -7,23 +7,45 @@
 #include <vector>
 
 #include "base/status.h"
+#include "model/byte_sink.h"
+#include "model/derived_rows.h"
 
 namespace glove {
 
-struct DerivedArrays {
-  std::vector<double> norms_squared;
-  std::vector<int8_t> codes;  // in tiles
-  std::vector<float> scales;
-  std::vector<float> residuals;
-  std::vector<int32_t> sorted_ids;
+// Norms, scales and residuals stay here; codes go to a sink in tiles. The one place that lays out tiles of
+// codes, for models on the heap and in files alike. One thread at a time.
+class DerivedArrays {
+ public:
+  // `codes` is not owned.
+  explicit DerivedArrays(ByteSink& codes) : codes_(codes) {}
 
-  // Norms, codes, scales and residuals of [rows, dims] vectors, on up to `threads` threads. An error, which
-  // begins with `source`, names the first row with a NaN or an infinity.
-  Status compute_rows(const std::string& source, std::span<const float> vectors, int64_t rows, int64_t dims,
-                      int threads);
+  // Makes room for what is kept here of this many rows.
+  void reserve(int64_t rows);
 
-  // The sorted order of words as Vocabulary sees them.
-  void compute_order(std::span<const char> word_bytes, std::span<const int64_t> word_offsets);
+  // Appends rows [first, last) of a block. REQUIRES: `dims` is the same in each call.
+  Status append(const DerivedRows& rows, int64_t first, int64_t last, int64_t dims);
+
+  // Derives and appends all rows of vectors [rows, dims], on up to `threads` threads (0 = the cores this
+  // process may use). An error, which begins with `source`, names the first row with a NaN or an infinity by
+  // its number among all rows, from 1.
+  Status append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims, int threads);
+
+  // Completes the last tile. Nothing may be appended afterwards.
+  Status finish();
+
+  int64_t rows() const { return static_cast<int64_t>(norms_squared_.size()); }
+  std::span<const double> norms_squared() const { return norms_squared_; }
+  std::span<const float> scales() const { return scales_; }
+  std::span<const float> residuals() const { return residuals_; }
+
+ private:
+  Status append_codes(const int8_t* row_codes, int64_t row, int64_t dims);
+
+  ByteSink& codes_;
+  std::vector<double> norms_squared_;
+  std::vector<float> scales_;
+  std::vector<float> residuals_;
+  std::vector<char> tile_;  // the tile that is being filled
 };
 
 }  // namespace glove

@@ -1,87 +1,88 @@
 #include "model/model_assembler.h"
 
-#include <cstring>
+#include <algorithm>
+#include <string>
 
 #include "base/utf8.h"
 #include "model/limits.h"
-#include "model/quantize.h"
 
 namespace glove {
 namespace {
 
 constexpr size_t kPrefetchedRows = 8;
 
-std::span<const char> bytes_of(std::span<const float> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
-}
-
 }  // namespace
 
 void ModelAssembler::reserve(int64_t rows) {
-  const auto count = static_cast<size_t>(rows);
   words_.reserve(rows);
-  norms_squared_.reserve(count);
-  scales_.reserve(count);
-  residuals_.reserve(count);
+  derived_.reserve(rows);
+}
+
+bool ModelAssembler::append_word(std::string_view word, uint32_t hash) {
+  if (!words_.insert(word, hash)) {
+    ++counts_.duplicates;
+    return false;
+  }
+  if (!is_valid_utf8(word)) ++counts_.invalid_utf8;
+  return true;
+}
+
+// Of rows that have just been derived.
+void ModelAssembler::count_zero_rows(int64_t first) {
+  const auto fresh = derived_.norms_squared().subspan(static_cast<size_t>(first));
+  counts_.zero_rows += std::count(fresh.begin(), fresh.end(), 0.0);
+}
+
+// Rows [first, last) of a block, whose words have been appended.
+Status ModelAssembler::append_kept(const RowBlock& rows, const DerivedRows& derived, size_t first,
+                                   size_t last) {
+  const auto width = static_cast<size_t>(dims_);
+  const int64_t before = derived_.rows();
+  const std::span<const float> vectors(rows.vectors);
+  GLOVE_RETURN_IF_ERROR(vectors_.append(bytes_of(vectors.subspan(first * width, (last - first) * width))));
+  GLOVE_RETURN_IF_ERROR(
+      derived_.append(derived, static_cast<int64_t>(first), static_cast<int64_t>(last), dims_));
+  count_zero_rows(before);
+  return {};
 }
 
 Result<bool> ModelAssembler::append(int64_t dims, const RowBlock& rows, const DerivedRows& derived,
                                     int64_t max_rows) {
   dims_ = dims;
-  const auto width = static_cast<size_t>(dims);
-  const auto code_width = static_cast<size_t>(padded_dims(dims));
-  // Kept rows that follow each other go to the sink in one piece.
-  size_t run_begin = 0;
-  const auto flush = [&](size_t run_end) {
-    const std::span<const float> vectors(rows.vectors);
-    return vectors_.append(bytes_of(vectors.subspan(run_begin * width, (run_end - run_begin) * width)));
-  };
+  size_t kept_from = 0;  // kept rows that follow each other are appended together
   for (size_t row = 0; row < rows.words.size(); ++row) {
     if (this->rows() >= max_rows || this->rows() >= kMaxRows) {
-      GLOVE_RETURN_IF_ERROR(flush(row));
+      GLOVE_RETURN_IF_ERROR(append_kept(rows, derived, kept_from, row));
       if (this->rows() >= max_rows) return false;
       return Error{ErrorCode::kInvalidArgument,
                    "a model holds " + std::to_string(kMaxRows) + " words at most; this file has more"};
     }
     if (row + kPrefetchedRows < rows.words.size())
       words_.prefetch(derived.word_hashes[row + kPrefetchedRows]);
-    if (!words_.insert(rows.words[row], derived.word_hashes[row])) {
-      ++counts_.duplicates;
-      GLOVE_RETURN_IF_ERROR(flush(row));
-      run_begin = row + 1;
-      continue;
-    }
-    if (!is_valid_utf8(rows.words[row])) ++counts_.invalid_utf8;
-    keep(derived, row);
-    GLOVE_RETURN_IF_ERROR(append_codes(derived.codes.data() + row * code_width));
+    if (append_word(rows.words[row], derived.word_hashes[row])) continue;
+    GLOVE_RETURN_IF_ERROR(append_kept(rows, derived, kept_from, row));
+    kept_from = row + 1;
   }
-  GLOVE_RETURN_IF_ERROR(flush(rows.words.size()));
+  GLOVE_RETURN_IF_ERROR(append_kept(rows, derived, kept_from, rows.words.size()));
   return this->rows() < max_rows;
 }
 
-void ModelAssembler::keep(const DerivedRows& derived, size_t row) {
-  norms_squared_.push_back(derived.norms_squared[row]);
-  scales_.push_back(derived.scales[row]);
-  residuals_.push_back(derived.residuals[row]);
-  if (derived.norms_squared[row] == 0.0) ++counts_.zero_rows;
+Result<bool> ModelAssembler::append_row(std::string_view word, std::span<const float> vector) {
+  dims_ = static_cast<int64_t>(vector.size());
+  if (!append_word(word, WordSet::hash(word))) return false;
+  GLOVE_RETURN_IF_ERROR(vectors_.append(bytes_of(vector)));
+  return true;
 }
 
-// The row just inserted.
-Status ModelAssembler::append_codes(const int8_t* row_codes) {
-  const int64_t groups = component_groups(dims_);
-  const int64_t place = (rows() - 1) % kTileRows;
-  if (place == 0) tile_.assign(static_cast<size_t>(groups * kTileRows * kTileComponents), 0);
-  char* to = tile_.data() + place * kTileComponents;
-  for (int64_t group = 0; group < groups; ++group)
-    std::memcpy(to + group * kTileRows * kTileComponents, row_codes + group * kTileComponents,
-                kTileComponents);
-  if (place + 1 < kTileRows) return {};
-  return codes_.append(tile_);
+Status ModelAssembler::derive(const std::string& source, std::span<const float> vectors, int threads) {
+  const int64_t before = derived_.rows();
+  GLOVE_RETURN_IF_ERROR(derived_.append_vectors(source, vectors, dims_, threads));
+  count_zero_rows(before);
+  return {};
 }
 
 Status ModelAssembler::finish() {
-  if (rows() % kTileRows == 0) return {};
-  return codes_.append(tile_);
+  return derived_.finish();
 }
 
 }  // namespace glove

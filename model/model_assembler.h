@@ -1,24 +1,19 @@
-// Rows in order -> the arrays of a model. The one place that drops duplicated words and lays out the
-// tiles of codes, for models on the heap and in files alike.
+// Rows in order -> the words and arrays of a model. The one place that drops duplicated words, for models on
+// the heap and in files alike.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <string>
+#include <string_view>
 
 #include "base/status.h"
+#include "model/byte_sink.h"
+#include "model/derived_arrays.h"
 #include "model/row_block.h"
-#include "model/row_transform.h"
 #include "model/word_set.h"
 
 namespace glove {
-
-// Takes bytes in order: the end of a vector, or of a file.
-class ByteSink {
- public:
-  virtual ~ByteSink() = default;
-  virtual Status append(std::span<const char> bytes) = 0;
-};
 
 // What was met on the way.
 struct RowCounts {
@@ -31,7 +26,7 @@ struct RowCounts {
 class ModelAssembler {
  public:
   // The sinks get the bytes of `vectors` and `codes`; not owned.
-  ModelAssembler(ByteSink& vectors, ByteSink& codes) : vectors_(vectors), codes_(codes) {}
+  ModelAssembler(ByteSink& vectors, ByteSink& codes) : vectors_(vectors), derived_(codes) {}
 
   // Makes room for what is kept here of this many rows.
   void reserve(int64_t rows);
@@ -39,29 +34,33 @@ class ModelAssembler {
   // Appends rows, up to `max_rows` kept in all; false once they are reached.
   Result<bool> append(int64_t dims, const RowBlock& rows, const DerivedRows& derived, int64_t max_rows);
 
-  // Completes the last tile. Nothing may be appended afterwards.
+  // Appends one row whose arrays derive() will compute. False, and nothing appended, if the word is there
+  // already.
+  Result<bool> append_row(std::string_view word, std::span<const float> vector);
+
+  // Derives the arrays of all rows that append_row() has appended since the last call. vectors: theirs, as
+  // they went to the sink. `source` and `threads` as in DerivedArrays::append_vectors.
+  Status derive(const std::string& source, std::span<const float> vectors, int threads);
+
+  // Completes the last tile. Nothing may be appended afterwards. REQUIRES: every row is derived.
   Status finish();
 
   int64_t rows() const { return words_.size(); }
   int64_t dims() const { return dims_; }
   const RowCounts& counts() const { return counts_; }
   const WordSet& words() const { return words_; }
-  std::span<const double> norms_squared() const { return norms_squared_; }
-  std::span<const float> scales() const { return scales_; }
-  std::span<const float> residuals() const { return residuals_; }
+  // Their norms, scales and residuals.
+  const DerivedArrays& derived() const { return derived_; }
 
  private:
-  Status append_codes(const int8_t* row_codes);
-  void keep(const DerivedRows& derived, size_t row);
+  bool append_word(std::string_view word, uint32_t hash);
+  Status append_kept(const RowBlock& rows, const DerivedRows& derived, size_t first, size_t last);
+  void count_zero_rows(int64_t first);
 
   ByteSink& vectors_;
-  ByteSink& codes_;
   int64_t dims_ = 0;
   WordSet words_;
-  std::vector<double> norms_squared_;
-  std::vector<float> scales_;
-  std::vector<float> residuals_;
-  std::vector<char> tile_;  // the tile that is being filled
+  DerivedArrays derived_;
   RowCounts counts_;
 };
 

@@ -4,47 +4,67 @@
 #include <utility>
 #include <vector>
 
-#include "model/derived_arrays.h"
+#include "model/byte_sink.h"
 #include "model/limits.h"
-#include "model/word_set.h"
 
 namespace glove {
+
+struct ModelBuilder::State {
+  int64_t calls = 0;                  // of add()
+  KeyType key_type = KeyType::kText;  // of the rows so far; any, if there is none
+  MemorySink vectors;
+  MemorySink codes;
+  ModelAssembler assembler{vectors, codes};
+  std::vector<int32_t> sorted_ids;
+};
+
 namespace {
 
-// What a finished model keeps alive.
-struct BuiltArrays {
-  WordSet words;
-  std::vector<float> vectors;
-  DerivedArrays derived;
-};
+// `word` is of another type than the words before.
+std::string fault_of_type(KeyType type, std::string_view word) {
+  return type == KeyType::kInteger ? "has the INTEGER word " + std::string(word) +
+                                         ", but the rows before have TEXT words; use one type"
+                                   : "has the TEXT word '" + std::string(word) +
+                                         "', but the rows before have INTEGER words; use one type";
+}
+
+// What is wrong with a row, or nothing. `dims`: those of the rows before, or 0.
+std::string fault_of_row(std::string_view word, std::span<const float> vector, int64_t dims) {
+  const auto length = static_cast<int64_t>(vector.size());
+  if (word.empty()) return "has an empty word";
+  if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
+    return "has a word of " + std::to_string(word.size()) + " bytes; the most is " +
+           std::to_string(kMaxWordBytes);
+  if (length == 0) return "has a vector without components";
+  if (length > kMaxDims)
+    return "has a vector of " + std::to_string(length) + " components; the most is " +
+           std::to_string(kMaxDims);
+  if (dims != 0 && length != dims)
+    return "has a vector of " + std::to_string(length) + " components, but the rows before have " +
+           std::to_string(dims);
+  for (size_t j = 0; j < vector.size(); ++j)
+    if (!std::isfinite(vector[j]))
+      return "has a component, number " + std::to_string(j + 1) + ", that is " +
+             (std::isnan(vector[j]) ? "NaN" : "infinite");
+  return {};
+}
 
 }  // namespace
 
-struct ModelBuilder::State {
-  std::string source;
-  int64_t dims = 0;
-  KeyType key_type = KeyType::kText;  // of the rows so far; any, if there is none
-  int64_t calls = 0;
-  int64_t duplicates = 0;
-  std::shared_ptr<BuiltArrays> arrays = std::make_shared<BuiltArrays>();
-
-  Error row_error(const std::string& what) const {
-    return {ErrorCode::kInvalidArgument, source + ": row " + std::to_string(calls) + " " + what};
-  }
-};
-
-ModelBuilder::ModelBuilder(std::string source) : state_(std::make_unique<State>()) {
-  state_->source = std::move(source);
-}
+ModelBuilder::ModelBuilder(std::string source)
+    : source_(std::move(source)), state_(std::make_shared<State>()) {}
 ModelBuilder::~ModelBuilder() = default;
 ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
 
 int64_t ModelBuilder::rows() const {
-  return state_->arrays->words.size();
+  return state_->assembler.rows();
 }
 int64_t ModelBuilder::duplicates() const {
-  return state_->duplicates;
+  return counts().duplicates;
+}
+const RowCounts& ModelBuilder::counts() const {
+  return state_->assembler.counts();
 }
 
 Result<bool> ModelBuilder::add(std::string_view word, std::span<const float> vector) {
@@ -58,61 +78,53 @@ Result<bool> ModelBuilder::add(int64_t key, std::span<const float> vector) {
 Result<bool> ModelBuilder::add_key(KeyType type, std::string_view word, std::span<const float> vector) {
   State& state = *state_;
   ++state.calls;
-  if (rows() > 0 && type != state.key_type)
-    return state.row_error(type == KeyType::kInteger
-                               ? "has the INTEGER word " + std::string(word) +
-                                     ", but the rows before have TEXT words; use one type"
-                               : "has the TEXT word '" + std::string(word) +
-                                     "', but the rows before have INTEGER words; use one type");
-  if (word.empty()) return state.row_error("has an empty word");
-  if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
-    return state.row_error("has a word of " + std::to_string(word.size()) + " bytes; the most is " +
-                           std::to_string(kMaxWordBytes));
-  const auto length = static_cast<int64_t>(vector.size());
-  if (length == 0) return state.row_error("has a vector without components");
-  if (length > kMaxDims)
-    return state.row_error("has a vector of " + std::to_string(length) + " components; the most is " +
-                           std::to_string(kMaxDims));
-  if (state.dims != 0 && length != state.dims)
-    return state.row_error("has a vector of " + std::to_string(length) +
-                           " components, but the rows before have " + std::to_string(state.dims));
-  for (size_t j = 0; j < vector.size(); ++j)
-    if (!std::isfinite(vector[j]))
-      return state.row_error("has a component, number " + std::to_string(j + 1) + ", that is " +
-                             (std::isnan(vector[j]) ? "NaN" : "infinite"));
-  if (rows() >= kMaxRows)
-    return state.row_error("is one too many; a model holds " + std::to_string(kMaxRows) + " words at most");
-  state.dims = length;
+  std::string fault = rows() > 0 && type != state.key_type
+                          ? fault_of_type(type, word)
+                          : fault_of_row(word, vector, state.assembler.dims());
+  if (fault.empty() && rows() >= kMaxRows)
+    fault = "is one too many; a model holds " + std::to_string(kMaxRows) + " words at most";
+  if (!fault.empty())
+    return Error{ErrorCode::kInvalidArgument, source_ + ": row " + std::to_string(state.calls) + " " + fault};
   state.key_type = type;
-  if (!state.arrays->words.insert(word)) {
-    ++state.duplicates;
-    return false;
-  }
-  state.arrays->vectors.insert(state.arrays->vectors.end(), vector.begin(), vector.end());
-  return true;
+  return state.assembler.append_row(word, vector);
+}
+
+Status ModelBuilder::append(int64_t dims, const RowBlock& rows, const DerivedRows& derived) {
+  GLOVE_RETURN_IF_ERROR(derive_added_rows(0));
+  return state_->assembler.append(dims, rows, derived, kMaxRows + 1).status();
+}
+
+Status ModelBuilder::derive_added_rows(int threads) {
+  State& state = *state_;
+  const int64_t done = state.assembler.derived().rows() * state.assembler.dims();
+  const auto added = state.vectors.view<float>().subspan(static_cast<size_t>(done));
+  return added.empty() ? Status() : state.assembler.derive(source_, added, threads);
 }
 
 Result<ModelPtr> ModelBuilder::finish(int threads) {
-  const std::shared_ptr<BuiltArrays> built = std::exchange(state_->arrays, std::make_shared<BuiltArrays>());
-  const int64_t dims = std::exchange(state_->dims, 0);
-  state_->calls = state_->duplicates = 0;
-  ModelArrays arrays;
-  arrays.words = built->words.size();
-  arrays.dims = dims;
-  if (arrays.words == 0)
-    return Error{ErrorCode::kInvalidArgument, state_->source + ": there is no row to make a model of"};
-  arrays.vectors = built->vectors;
-  DerivedArrays& derived = built->derived;
-  GLOVE_RETURN_IF_ERROR(derived.compute_rows(state_->source, arrays.vectors, arrays.words, dims, threads));
-  derived.sorted_ids = built->words.sorted_ids(threads);
-  arrays.norms_squared = derived.norms_squared;
-  arrays.codes = derived.codes;
-  arrays.scales = derived.scales;
-  arrays.residuals = derived.residuals;
-  arrays.vocabulary =
-      Vocabulary(built->words.bytes(), built->words.offsets(), derived.sorted_ids, state_->key_type);
   Model::Source source;
-  source.path = state_->source;
+  source.path = source_;
+  return finish(std::move(source), threads);
+}
+
+Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads) {
+  GLOVE_RETURN_IF_ERROR(derive_added_rows(threads));
+  const std::shared_ptr<State> built = std::exchange(state_, std::make_shared<State>());
+  ModelAssembler& rows = built->assembler;
+  if (rows.rows() == 0)
+    return Error{ErrorCode::kInvalidArgument, source_ + ": there is no row to make a model of"};
+  GLOVE_RETURN_IF_ERROR(rows.finish());
+  built->sorted_ids = rows.words().sorted_ids(threads);
+  ModelArrays arrays;
+  arrays.words = rows.rows();
+  arrays.dims = rows.dims();
+  arrays.vectors = built->vectors.view<float>();
+  arrays.norms_squared = rows.derived().norms_squared();
+  arrays.codes = built->codes.view<int8_t>();
+  arrays.scales = rows.derived().scales();
+  arrays.residuals = rows.derived().residuals();
+  arrays.vocabulary =
+      Vocabulary(rows.words().bytes(), rows.words().offsets(), built->sorted_ids, built->key_type);
   return ModelPtr(std::make_shared<const Model>(arrays, std::move(source), built));
 }
 

@@ -157,12 +157,4 @@ void quantize_row_plain(const float* x, double norm_squared, int64_t dims, int8_
   quantize_row_by(kPlainLoops, x, norm_squared, dims, codes, stride, scale, residual);
 }
 
-void quantize_rows(std::span<const float> vectors, std::span<const double> norms_squared, int64_t first_row,
-                   int64_t dims, int8_t* codes, std::span<float> scales, std::span<float> residuals) {
-  for (size_t i = 0; i < norms_squared.size(); ++i)
-    quantize_row(vectors.data() + i * static_cast<size_t>(dims), norms_squared[i], dims,
-                 codes + code_index(first_row + static_cast<int64_t>(i), 0, dims),
-                 kTileRows * kTileComponents, scales[i], residuals[i]);
-}
-
 }  // namespace glove

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 namespace glove {
 
@@ -30,7 +29,12 @@ constexpr int64_t code_index(int64_t row, int64_t component, int64_t dims) {
 }
 
 // Quantises one row: dims codes, in groups of four that begin `stride` bytes apart; what a last,
-// incomplete group has past them is left alone. See quantize_rows for scale and residual.
+// incomplete group has past them is left alone. With u = x/|x| in
+// double, the row gets codes c in [-127, 127], a scale s > 0 and the residual
+// r = ||u - s*c|| * (1 + 2^-40) + 2^-40, rounded up to float and computed with the stored s.
+// A zero row gets codes 0, scale 0 and residual +infinity: its lower bound is -infinity and
+// its upper bound +infinity, so a scan can neither raise a threshold by it nor wrongly
+// drop it.
 // REQUIRES: the float environment; x[dims] finite with norm_squared = D(x, x).
 void quantize_row(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
                   float& scale, float& residual);
@@ -38,20 +42,5 @@ void quantize_row(const float* x, double norm_squared, int64_t dims, int8_t* cod
 // The same to the bit without SIMD, to compare with.
 void quantize_row_plain(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
                         float& scale, float& residual);
-
-// Quantises rows [first_row, first_row + row_count) of a model of `dims` components. With
-// u = x/|x| in double, row i gets codes c in [-127, 127], a scale s > 0 and the residual
-// r = ||u - s*c|| * (1 + 2^-40) + 2^-40, rounded up to float and computed with the stored s.
-// A zero row gets codes 0, scale 0 and residual +infinity: its lower bound is -infinity and
-// its upper bound +infinity, so a scan can neither raise a threshold by it nor wrongly
-// drop it.
-//   vectors       [row_count, dims], row-major, the rows themselves (not the whole model)
-//   norms_squared [row_count], D(x, x)
-//   codes         the whole model's tiles; only this call's rows are written, padding is not
-//   scales, residuals [row_count]
-// REQUIRES: the float environment; first_row a multiple of kTileRows when called from
-// several threads at once.
-void quantize_rows(std::span<const float> vectors, std::span<const double> norms_squared, int64_t first_row,
-                   int64_t dims, int8_t* codes, std::span<float> scales, std::span<float> residuals);
 
 }  // namespace glove

@@ -66,9 +66,9 @@ QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared
   const double tiny = std::ldexp(1.0, -40);
   const double slack = std::ldexp(1.0, -20);
   const double residual = std::sqrt(residual_squared) * (1 + tiny) + tiny;
-  result.inverse_scale = static_cast<float>(inverse_scale);
-  result.error_slope = round_up((1 + residual) * (1 + slack));
-  result.error_offset = round_up(residual + slack);
+  result.bound.inverse_scale = static_cast<float>(inverse_scale);
+  result.bound.error_slope = round_up((1 + residual) * (1 + slack));
+  result.bound.error_offset = round_up(residual + slack);
   return result;
 }
 

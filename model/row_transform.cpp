@@ -6,7 +6,6 @@
 
 #include "model/exact_dot.h"
 #include "model/limits.h"
-#include "model/quantize.h"
 
 namespace glove {
 namespace {
@@ -75,21 +74,13 @@ void normalize_row(float* x, int64_t dims, double norm_squared) {
 
 }  // namespace
 
-int64_t padded_dims(int64_t dims) {
-  return component_groups(dims) * kTileComponents;
-}
-
 Status transform_and_derive(const std::string& source, const RowTransform& transform, int64_t dims,
                             RowBlock& rows, DerivedRows& derived) {
   gather_words(transform.lower, rows, derived.word_bytes);
   if (transform.subset != nullptr) keep_subset(*transform.subset, dims, rows);
   const size_t count = rows.words.size();
-  const auto code_width = static_cast<size_t>(padded_dims(dims));
   derived.word_hashes.resize(count);
-  derived.norms_squared.resize(count);
-  derived.scales.resize(count);
-  derived.residuals.resize(count);
-  derived.codes.resize(count * code_width);
+  derived.resize(static_cast<int64_t>(count), dims);
   for (size_t row = 0; row < count; ++row) {
     float* const x = rows.vectors.data() + row * static_cast<size_t>(dims);
     double norm_squared = exact_dot(x, x, dims);
@@ -106,10 +97,7 @@ Status transform_and_derive(const std::string& source, const RowTransform& trans
       norm_squared = exact_dot(x, x, dims);
     }
     derived.word_hashes[row] = WordSet::hash(rows.words[row]);
-    derived.norms_squared[row] = norm_squared;
-    int8_t* const codes = derived.codes.data() + row * code_width;
-    std::fill(codes + code_width - kTileComponents, codes + code_width, int8_t{0});
-    quantize_row(x, norm_squared, dims, codes, kTileComponents, derived.scales[row], derived.residuals[row]);
+    derived.compute(static_cast<int64_t>(row), x, norm_squared, dims);
   }
   return {};
 }

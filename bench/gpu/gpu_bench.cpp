@@ -262,7 +262,7 @@ class KernelBench {
     scan.tiles = static_cast<int32_t>(tile_count(model_->words()));
     scan.groups = static_cast<int32_t>(component_groups(model_->dims()));
     scan.dims = static_cast<int32_t>(model_->dims());
-    scan.bound = gpu::bound_of(quantized);
+    scan.bound = quantized.bound;
     scan.norm_squared = query.norm_squared;
     scan.wanted = static_cast<int32_t>(k);
     scan.sequence = ++sequence_;

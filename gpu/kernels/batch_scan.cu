@@ -1,6 +1,7 @@
 #include "gpu/kernels/batch_scan.h"
 
 #include "gpu/block/threshold.cuh"
+#include "gpu/tile.h"
 #include "gpu/warp/exact_dot.cuh"
 #include "gpu/warp/matrix.cuh"
 
@@ -8,7 +9,7 @@ namespace glove::gpu {
 namespace {
 
 constexpr int kThreads = 384;
-constexpr int kWarps = kThreads / 32;
+constexpr int kWarps = kThreads / kWarpLanes;
 constexpr int kChunk = 32;          // queries that a warp multiplies at a time
 constexpr int kResidentSteps = 10;  // steps of a tile that fit in a warp's registers: up to 320 dimensions
 
@@ -17,7 +18,8 @@ constexpr int kResidentSteps = 10;  // steps of a tile that fit in a warp's regi
 constexpr int kSumBits = 0x4B400000;
 constexpr float kSumFloat = 12582912.0f;
 
-// What a query's threshold means for sums: a row passes if sum * s + (r * slope - floor) >= 0.
+// QueryBound and a threshold t, solved for the sum: estimate + error >= t if sum * s + (r * slope + floor) >=
+// 0, with slope = error_slope * S and floor = (error_offset - t) * S, rounded up.
 struct ChunkQuery {
   float slope;
   float floor;
@@ -31,10 +33,10 @@ struct TileStep {
 
 __device__ TileStep load_step(const uint4* tile, int groups, int step, int lane) {
   const uint4 zero = make_uint4(0, 0, 0, 0);
-  const int group = step * 8 + (lane & 3);
+  const int group = step * kStepGroups + (lane & 3);
   TileStep loaded;
-  loaded.front = group < groups ? __ldg(tile + group * 8 + (lane >> 2)) : zero;
-  loaded.back = group + 4 < groups ? __ldg(tile + (group + 4) * 8 + (lane >> 2)) : zero;
+  loaded.front = group < groups ? __ldg(tile + group * kPiecesPerGroup + (lane >> 2)) : zero;
+  loaded.back = group + 4 < groups ? __ldg(tile + (group + 4) * kPiecesPerGroup + (lane >> 2)) : zero;
   return loaded;
 }
 
@@ -81,7 +83,7 @@ struct LaneRows {
   bool admissible[4];
 
   __device__ void load(const BatchScan& scan, int tile, int lane) {
-    const int quad = tile * 8 + (lane >> 2);
+    const int quad = tile * kPiecesPerGroup + (lane >> 2);
     const float4 s = __ldg(reinterpret_cast<const float4*>(scan.scales) + quad);
     const float4 r = __ldg(reinterpret_cast<const float4*>(scan.residuals) + quad);
     const float scales[4] = {s.x, s.y, s.z, s.w};
@@ -102,13 +104,13 @@ __device__ void keep_best(const BatchScan& scan, const Sums& sums, const LaneRow
   for (int block = 0; block < 4; ++block) {
 #pragma unroll
     for (int column = 0; column < 2; ++column) {
-      const int query = first_query + block * 8 + (lane & 3) * 2 + column;
+      const int query = first_query + block * kBlockQueries + (lane & 3) * 2 + column;
       const QueryBound bound = parameters[query].bound;
       float best = -INFINITY;
 #pragma unroll
       for (int row = 0; row < 4; ++row) {
-        const float estimate = sums.get(row, block, column) * (rows.scale[row] * bound.inverse_scale);
-        const float error = rows.residual[row] * bound.slope + bound.offset;
+        const float estimate = bound.estimate(sums.get(row, block, column), rows.scale[row]);
+        const float error = bound.error(rows.residual[row]);
         if (rows.admissible[row]) best = fmaxf(best, estimate - error);
       }
       best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 4));
@@ -125,7 +127,7 @@ __device__ void append(const BatchScan& scan, const Sums& sums, const LaneRows& 
   bool any = false;
 #pragma unroll
   for (int block = 0; block < 4; ++block) {
-    const float4 pair = *reinterpret_cast<const float4*>(chunk + block * 8 + (lane & 3) * 2);
+    const float4 pair = *reinterpret_cast<const float4*>(chunk + block * kBlockQueries + (lane & 3) * 2);
 #pragma unroll
     for (int row = 0; row < 4; ++row) {
       any |= fmaf(sums.get(row, block, 0), rows.scale[row], fmaf(rows.residual[row], pair.x, pair.y)) >= 0.0f;
@@ -137,7 +139,7 @@ __device__ void append(const BatchScan& scan, const Sums& sums, const LaneRows& 
   for (int block = 0; block < 4; ++block) {
 #pragma unroll
     for (int column = 0; column < 2; ++column) {
-      const int in_chunk = block * 8 + (lane & 3) * 2 + column;
+      const int in_chunk = block * kBlockQueries + (lane & 3) * 2 + column;
       const int query = first_query + in_chunk;
 #pragma unroll
       for (int row = 0; row < 4; ++row) {
@@ -149,7 +151,7 @@ __device__ void append(const BatchScan& scan, const Sums& sums, const LaneRows& 
         const uint32_t slot = atomicAdd(scan.list_sizes + query, 1u);
         if (slot < scan.list_capacity)
           scan.lists[static_cast<int64_t>(query) * scan.list_capacity + slot] = {
-              tile * 32 + (lane >> 2) * 4 + row, sum};
+              tile * kRowsPerTile + (lane >> 2) * kRowsPerPiece + row, sum};
       }
     }
   }
@@ -166,20 +168,21 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int chunk_first = static_cast<int>(blockIdx.x) % query_chunks * chunk_queries;
   const int chunk_count = min(chunk_queries, scan.padded_queries - chunk_first);
-  const int pair_stride = scan.steps * 32;  // uint4 of 16 queries
+  const int pair_stride = scan.steps * kWarpLanes;  // pieces of a pair of blocks of queries
 
   auto* fragments = reinterpret_cast<uint4*>(shared);
-  auto* chunk =
-      reinterpret_cast<ChunkQuery*>(shared + static_cast<int64_t>(chunk_queries) / 16 * scan.steps * 512);
-  const auto* from = reinterpret_cast<const uint4*>(scan.fragments) + chunk_first / 16 * pair_stride;
-  for (int i = static_cast<int>(threadIdx.x); i < chunk_count / 16 * pair_stride; i += kThreads)
+  auto* chunk = reinterpret_cast<ChunkQuery*>(shared + static_cast<int64_t>(chunk_queries) / kPairQueries *
+                                                           scan.steps * kPairStepBytes);
+  const auto* from =
+      reinterpret_cast<const uint4*>(scan.fragments) + chunk_first / kPairQueries * pair_stride;
+  for (int i = static_cast<int>(threadIdx.x); i < chunk_count / kPairQueries * pair_stride; i += kThreads)
     fragments[i] = from[i];
   if constexpr (!kSample) {
     for (int i = static_cast<int>(threadIdx.x); i < chunk_count; i += kThreads) {
       const QueryBound bound = scan.parameters[chunk_first + i].bound;
       const double scale = 1.0 / bound.inverse_scale;
-      const double room = static_cast<double>(bound.offset) - scan.thresholds[chunk_first + i];
-      chunk[i] = {__double2float_ru(bound.slope * scale), __double2float_ru(room * scale)};
+      const double room = static_cast<double>(bound.error_offset) - scan.thresholds[chunk_first + i];
+      chunk[i] = {__double2float_ru(bound.error_slope * scale), __double2float_ru(room * scale)};
     }
   }
   __syncthreads();
@@ -189,8 +192,8 @@ __global__ void __launch_bounds__(kThreads, 1)
        order < last_tile; order += teams * kWarps) {
     const int tile =
         kSample ? static_cast<int>(static_cast<int64_t>(order) * scan.tiles / scan.sample_tiles) : order;
-    const uint4* codes =
-        reinterpret_cast<const uint4*>(scan.codes) + static_cast<int64_t>(tile) * scan.groups * 8;
+    const uint4* codes = reinterpret_cast<const uint4*>(scan.codes) +
+                         static_cast<int64_t>(tile) * scan.groups * kPiecesPerGroup;
     TileStep resident[kResident ? kResidentSteps : 1];
     if constexpr (kResident) {
 #pragma unroll
@@ -202,14 +205,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int first = 0; first < chunk_count; first += kChunk) {
       Sums sums;
       sums.clear();
-      const uint4* words = fragments + first / 16 * pair_stride + lane;
+      const uint4* words = fragments + first / kPairQueries * pair_stride + lane;
       if constexpr (kResident) {
 #pragma unroll
         for (int step = 0; step < kResidentSteps; ++step)
-          if (step < scan.steps) sums.add(resident[step], words + step * 32, pair_stride);
+          if (step < scan.steps) sums.add(resident[step], words + step * kWarpLanes, pair_stride);
       } else {
         for (int step = 0; step < scan.steps; ++step)
-          sums.add(load_step(codes, scan.groups, step, lane), words + step * 32, pair_stride);
+          sums.add(load_step(codes, scan.groups, step, lane), words + step * kWarpLanes, pair_stride);
       }
       if constexpr (kSample)
         keep_best(scan, sums, rows, scan.parameters, chunk_first + first, order, lane);
@@ -249,11 +252,11 @@ struct AnswerMemory {
 };
 
 __device__ float list_estimate(const BatchScan& scan, ListedRow listed, const QueryBound& bound) {
-  return listed.sum * (__ldg(scan.scales + listed.row) * bound.inverse_scale);
+  return bound.estimate(listed.sum, __ldg(scan.scales + listed.row));
 }
 
 __device__ float list_error(const BatchScan& scan, ListedRow listed, const QueryBound& bound) {
-  return __ldg(scan.residuals + listed.row) * bound.slope + bound.offset;
+  return bound.error(__ldg(scan.residuals + listed.row));
 }
 
 // The threshold that a list gives. All threads of a block of kAnswerThreads; counts [kBins] in shared memory.
@@ -347,14 +350,14 @@ template <bool kSample, bool kResident>
 cudaError_t launch_batch(const BatchScan& scan, int first, int last, const BatchShape& shape,
                          cudaStream_t stream) {
   const int room = shape.shared_limit - 1024;
-  const int pair_bytes = scan.steps * 512;
-  const int per_pair = pair_bytes + 16 * static_cast<int>(sizeof(ChunkQuery));
-  const int fitting = room / per_pair * 16 / kChunk * kChunk;
+  const int pair_bytes = scan.steps * kPairStepBytes;
+  const int per_pair = pair_bytes + kPairQueries * static_cast<int>(sizeof(ChunkQuery));
+  const int fitting = room / per_pair * kPairQueries / kChunk * kChunk;
   if (fitting == 0) return cudaErrorInvalidConfiguration;
   const int query_chunks = (scan.padded_queries + fitting - 1) / fitting;
   const int chunk_queries =
       ((scan.padded_queries + query_chunks - 1) / query_chunks + kChunk - 1) / kChunk * kChunk;
-  const int shared_bytes = chunk_queries / 16 * per_pair;
+  const int shared_bytes = chunk_queries / kPairQueries * per_pair;
   const auto kernel = &batch_kernel<kSample, kResident>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
   if (error != cudaSuccess) return error;

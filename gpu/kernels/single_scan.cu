@@ -5,6 +5,7 @@
 #include "gpu/block/grid_barrier.cuh"
 #include "gpu/block/ranking.cuh"
 #include "gpu/block/threshold.cuh"
+#include "gpu/tile.h"
 #include "gpu/warp/exact_dot.cuh"
 #include "gpu/warp/tile_dots.cuh"
 
@@ -39,9 +40,9 @@ struct RowBound {
 // a row of a damaged file with NaN here, which no order could place.
 __device__ RowBound row_bound(int sum, float scale, float residual, const QueryBound& bound) {
   if (!(residual < INFINITY)) return {-INFINITY, -INFINITY};
-  const float estimate = static_cast<float>(sum) * (scale * bound.inverse_scale);
+  const float estimate = bound.estimate(static_cast<float>(sum), scale);
   if (!(fabsf(estimate) < INFINITY)) return {-INFINITY, -INFINITY};
-  const float error = residual * bound.slope + bound.offset;
+  const float error = bound.error(residual);
   return {estimate - error, estimate + error};
 }
 
@@ -63,9 +64,10 @@ struct Share {
   int rounds;
 
   __host__ __device__ Share(int64_t tiles, int blocks)
-      : warps(kThreads / 32), rounds(static_cast<int>((tiles + blocks * warps - 1) / (blocks * warps))) {}
+      : warps(kThreads / kWarpLanes),
+        rounds(static_cast<int>((tiles + blocks * warps - 1) / (blocks * warps))) {}
 
-  __host__ __device__ int64_t rows() const { return int64_t{rounds} * warps * 32; }
+  __host__ __device__ int64_t rows() const { return int64_t{rounds} * warps * kRowsPerTile; }
 
   // The tile of a place in the block's share; behind the last one it is not in 0 .. tiles - 1.
   __device__ int tile(const SingleScan& scan, int place) const {
@@ -73,29 +75,30 @@ struct Share {
     return scan.reversed != 0 ? scan.tiles - 1 - in_order : in_order;
   }
 
-  // The row that a lane holds after a tile's products; `index`: 32 places, lane by lane.
+  // The row that a lane holds after a tile's products; `index`: kRowsPerTile places, lane by lane.
   __device__ int row(const SingleScan& scan, int index) const {
-    return tile(scan, index >> 5) * 32 + row_of_lane(index & 31);
+    static_assert(kRowsPerTile == 1 << 5);
+    return tile(scan, index >> 5) * kRowsPerTile + row_of_lane(index & 31);
   }
 };
 
 // uppers: [share.rows()], in the order of Share::row.
 __device__ void scan_share(const SingleScan& scan, const Share& share, const uint2* planes,
                            uint32_t* histogram, uint16_t* uppers, int warp, int lane) {
-  const int64_t tile_words = static_cast<int64_t>(scan.groups) * 8;
+  const int64_t tile_pieces = static_cast<int64_t>(scan.groups) * kPiecesPerGroup;
   for (int place = warp; place < share.rounds * share.warps; place += share.warps) {
     const int tile = share.tile(scan, place);
     RowBound bound = {-INFINITY, -INFINITY};
     if (tile >= 0 && tile < scan.tiles) {
-      const int64_t row = static_cast<int64_t>(tile) * 32 + row_of_lane(lane);
+      const int64_t row = static_cast<int64_t>(tile) * kRowsPerTile + row_of_lane(lane);
       const float scale = __ldcs(scan.scales + row);
       const float residual = __ldcs(scan.residuals + row);
-      const int sum = tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_words,
+      const int sum = tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_pieces,
                                            planes, scan.groups, lane);
       bound = row_bound(sum, scale, residual, scan.bound);
       count_tile(scan, histogram, bound, lane);
     }
-    uppers[int64_t{place} * 32 + lane] = upper_code(bound.upper);
+    uppers[int64_t{place} * kRowsPerTile + lane] = upper_code(bound.upper);
   }
 }
 

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "gpu/tile.h"
 #include "gpu/warp/reduce.cuh"
 
 namespace glove::gpu {
 
-// Lane l reads 16 bytes at a time: four components of the rows 4 * (l mod 8) .. + 3, of every fourth group of
-// components from group l / 8 on. So a warp reads 512 consecutive bytes, and a tile is consecutive as well.
+// Lane l reads a piece at a time: four components of the rows 4 * (l mod 8) .. + 3, of every fourth group of
+// components from group l / 8 on (kPiecesPerGroup = 8, kRowsPerPiece = 4). So a warp reads 512 consecutive
+// bytes, and a tile is consecutive as well.
 struct TileSums {
   int high[4] = {};
   int low[4] = {};
@@ -47,23 +49,23 @@ __device__ inline int row_of_lane(int lane) {
   return (lane & 7) * 4 + (lane >> 4) * 2 + ((lane >> 3) & 1);
 }
 
-// tile: 128 * groups bytes of global memory, 16-byte aligned, read once and not kept in the cache before
-// others. planes: [groups] in shared memory. kBatch: 16-byte loads in flight a lane.
+// tile: kPiecesPerGroup * groups pieces of global memory, 16-byte aligned, read once and not kept in the
+// cache before others. planes: [groups] in shared memory. kBatch: 16-byte loads in flight a lane.
 template <int kBatch>
 __device__ inline int tile_dot(const uint4* tile, const uint2* planes, int groups, int lane) {
   TileSums sums;
   for (int base = lane >> 3; base < groups; base += 4 * kBatch) {
     uint4 codes[kBatch];
-    const uint4* mine = tile + (base << 3) + (lane & 7);
+    const uint4* mine = tile + base * kPiecesPerGroup + (lane & 7);
     if (base + 4 * (kBatch - 1) < groups) {
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) codes[i] = __ldcs(mine + 32 * i);
+      for (int i = 0; i < kBatch; ++i) codes[i] = __ldcs(mine + kWarpLanes * i);
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) sums.add(codes[i], planes[base + 4 * i]);
     } else {
 #pragma unroll
       for (int i = 0; i < kBatch; ++i)
-        codes[i] = base + 4 * i < groups ? __ldcs(mine + 32 * i) : make_uint4(0, 0, 0, 0);
+        codes[i] = base + 4 * i < groups ? __ldcs(mine + kWarpLanes * i) : make_uint4(0, 0, 0, 0);
 #pragma unroll
       for (int i = 0; i < kBatch; ++i)
         if (base + 4 * i < groups) sums.add(codes[i], planes[base + 4 * i]);

@@ -100,8 +100,8 @@ TEST(QuantizedQuery, SumsFitInThirtyTwoBits) {
         sum += int64_t{128} * std::abs(code);
       }
       EXPECT_LT(sum, int64_t{1} << 31) << dims << " dimensions";
-      EXPECT_GT(query.inverse_scale, 0);
-      EXPECT_LT(query.error_offset, 0.5f);
+      EXPECT_GT(query.bound.inverse_scale, 0);
+      EXPECT_LT(query.bound.error_offset, 0.5f);
     }
   }
 }

@@ -135,13 +135,12 @@ void fill_rows(HeapArrays& arrays, uint64_t seed, int64_t first, int64_t last, i
     }
     arrays.norms_squared[static_cast<size_t>(row)] = exact_dot(x, x, dims);
   }
-  const auto offset = static_cast<size_t>(first);
-  const auto count = static_cast<size_t>(last - first);
-  quantize_rows(std::span(arrays.vectors)
-                    .subspan(offset * static_cast<size_t>(dims), count * static_cast<size_t>(dims)),
-                std::span(arrays.norms_squared).subspan(offset, count), first, dims, arrays.codes.data(),
-                std::span(arrays.scales).subspan(offset, count),
-                std::span(arrays.residuals).subspan(offset, count));
+  for (int64_t row = first; row < last; ++row) {
+    const auto i = static_cast<size_t>(row);
+    quantize_row(arrays.vectors.data() + row * dims, arrays.norms_squared[i], dims,
+                 arrays.codes.data() + code_index(row, 0, dims), kTileRows * kTileComponents,
+                 arrays.scales[i], arrays.residuals[i]);
+  }
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ struct Bounds {
 
 // A row's bounds from its tile and the query's planes.
 Bounds bounds_of(const gpu::DeviceModel& model, int64_t row, const std::vector<int8_t>& planes,
-                 const gpu::QueryBound& bound) {
+                 const QueryBound& bound) {
   if (std::isinf(model.residuals[row]))
     return {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
   int32_t sum = 0;
@@ -70,8 +70,8 @@ Bounds bounds_of(const gpu::DeviceModel& model, int64_t row, const std::vector<i
     const auto at = static_cast<size_t>(j / 4 * 8 + j % 4);
     sum += model.codes[code_index(row, j, model.dims)] * (planes[at] * 128 + planes[at + 4]);
   }
-  const float estimate = static_cast<float>(sum) * (model.scales[row] * bound.inverse_scale);
-  const float error = model.residuals[row] * bound.slope + bound.offset;
+  const float estimate = bound.estimate(static_cast<float>(sum), model.scales[row]);
+  const float error = bound.error(model.residuals[row]);
   return {estimate - error, estimate + error};
 }
 
@@ -82,7 +82,7 @@ Candidates search(const gpu::DeviceModel& model, const Query& query, int64_t wan
   std::vector<Bounds> rows;
   std::vector<int64_t> counts(gpu::kBins);
   for (int64_t row = 0; row < model.words; ++row) {
-    rows.push_back(bounds_of(model, row, planes, gpu::bound_of(quantized)));
+    rows.push_back(bounds_of(model, row, planes, quantized.bound));
     if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(gpu::bin_of(rows.back().lower))];
   }
   int bin = gpu::kBins;

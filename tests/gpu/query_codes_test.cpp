@@ -95,7 +95,7 @@ TEST_F(QueryCodesTest, BatchBoundsHold) {
       const ModelPtr model = testing::random_model(random_, 60, dims, kind);
       const Query query = random_query(dims, kind);
       const QuantizedQuery quantized = quantize_for_batch(query);
-      const QueryBound bound = bound_of(quantized);
+      const QueryBound& bound = quantized.bound;
       for (int64_t row = 0; row < model->words(); ++row) {
         if (!(model->norm_squared(row) > 0)) continue;
         int32_t sum = 0;
@@ -103,8 +103,8 @@ TEST_F(QueryCodesTest, BatchBoundsHold) {
           sum += model->arrays().codes[static_cast<size_t>(code_index(row, j, dims))] *
                  quantized.codes[static_cast<size_t>(j)];
         const auto at = static_cast<size_t>(row);
-        const float estimate = static_cast<float>(sum) * (model->arrays().scales[at] * bound.inverse_scale);
-        const float error = model->arrays().residuals[at] * bound.slope + bound.offset;
+        const float estimate = bound.estimate(static_cast<float>(sum), model->arrays().scales[at]);
+        const float error = bound.error(model->arrays().residuals[at]);
         const double similarity = cosine_from_dots(exact_dot(query.vector.data(), model->vector(row), dims),
                                                    query.norm_squared, model->norm_squared(row));
         ASSERT_LE(estimate - error, similarity);

@@ -1,44 +1,25 @@
 // The fast paths against plain ones, bit for bit, on random data.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/crc32.h"
+#include "base/float_environment.h"
+#include "model/derived_arrays.h"
 #include "model/exact_dot.h"
 #include "model/quantize.h"
+#include "model/vocabulary.h"
+#include "model/word_order.h"
 #include "model/word_set.h"
 #include "tests/loader/random.h"
 
 namespace glove {
 namespace {
-
-TEST(Crc32, IsZlibs) {
-  GLOVE_TRACE_SEED();
-  auto random = testing::random_source();
-  std::string bytes(20000, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(random());
-  const auto zlib = [](uint32_t crc, const std::string& text) {
-    return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(text.data()), text.size()));
-  };
-  EXPECT_EQ(crc32_continue(0, std::string("123456789")), 0xCBF43926u);
-  for (size_t length = 0; length < 700; ++length) {
-    const std::string piece = bytes.substr(random() % 100, length);
-    const auto before = static_cast<uint32_t>(random());
-    ASSERT_EQ(crc32_continue(before, piece), zlib(before, piece)) << length;
-  }
-  for (int i = 0; i < 200; ++i) {
-    const std::string piece = bytes.substr(random() % 1000, random() % 19000);
-    const size_t cut = random() % (piece.size() + 1);
-    const uint32_t first = crc32_continue(0, piece.substr(0, cut));
-    ASSERT_EQ(crc32_continue(first, piece.substr(cut)), zlib(0, piece)) << piece.size() << " at " << cut;
-  }
-}
 
 // Rows of every awkward kind: long and short, huge and tiny numbers, denormals, equal ones, one that is not
 // zero.
@@ -76,6 +57,62 @@ TEST(Quantize, TheFastPathGivesThePlainOnesBits) {
     ASSERT_EQ(fast, plain) << dims;
     ASSERT_EQ(std::memcmp(&results[0], &results[2], 2 * sizeof(float)), 0) << dims;
   }
+}
+
+// More vectors than are derived at once: every row's arrays are those of quantize_row_plain(), in their
+// place.
+TEST(DerivedArrays, LayOutTilesOfAnyNumberOfRows) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  const ScopedFloatEnvironment environment;
+  for (const auto& [rows, dims] :
+       {std::pair<int64_t, int64_t>{1, 1}, {33, 7}, {100'003, 50}, {130, 65'536}}) {
+    std::vector<float> vectors(static_cast<size_t>(rows * dims));
+    for (float& x : vectors) x = static_cast<float>(random() % 2001) - 1000;
+    MemorySink codes;
+    DerivedArrays derived(codes);
+    ASSERT_TRUE(derived.append_vectors("test", vectors, dims, 2).ok());
+    ASSERT_TRUE(derived.finish().ok());
+    ASSERT_EQ(derived.rows(), rows);
+    const auto tiles = codes.view<int8_t>();
+    ASSERT_EQ(static_cast<int64_t>(tiles.size()), code_bytes(rows, dims));
+    std::vector<int8_t> plain(static_cast<size_t>(padded_dims(dims)));
+    for (int64_t row = 0; row<rows; row += rows> 1000 ? 997 : 1) {
+      const auto i = static_cast<size_t>(row);
+      const float* const x = vectors.data() + row * dims;
+      float scale = 0, residual = 0;
+      ASSERT_EQ(derived.norms_squared()[i], exact_dot(x, x, dims));
+      quantize_row_plain(x, derived.norms_squared()[i], dims, plain.data(), kTileComponents, scale, residual);
+      ASSERT_EQ(derived.scales()[i], scale);
+      ASSERT_EQ(derived.residuals()[i], residual);
+      for (int64_t j = 0; j < dims; ++j)
+        ASSERT_EQ(tiles[static_cast<size_t>(code_index(row, j, dims))], plain[static_cast<size_t>(j)]);
+    }
+    vectors[vectors.size() / 2] = NAN;
+    MemorySink unused;
+    EXPECT_EQ(DerivedArrays(unused).append_vectors("test", vectors, dims, 2).error().message,
+              "test: row " + std::to_string(static_cast<int64_t>(vectors.size() / 2) / dims + 1) +
+                  " of the vectors has a component that is NaN or infinite");
+  }
+}
+
+// Offsets as a damaged file may have them: words that are equal, empty or impossible.
+TEST(WordOrder, OfDamagedWordsIsThePlainOne) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  for (int round = 0; round < 20; ++round) {
+    std::vector<char> bytes(1000);
+    for (char& byte : bytes) byte = static_cast<char>(random() % 3);
+    std::vector<int64_t> offsets(round < 10 ? 500 : 120'000);
+    for (int64_t& offset : offsets) offset = static_cast<int64_t>(random() % 1100) - 50;
+    const Vocabulary words(bytes, offsets, {});
+    std::vector<int32_t> plain(offsets.size() - 1);
+    std::iota(plain.begin(), plain.end(), 0);
+    std::stable_sort(plain.begin(), plain.end(),
+                     [&](int32_t a, int32_t b) { return words.word(a) < words.word(b); });
+    EXPECT_TRUE(sorted_word_ids(bytes, offsets, 1 + round % 4) == plain);
+  }
+  EXPECT_TRUE(sorted_word_ids({}, {}, 1).empty());
 }
 
 // Enough words for five threads; many are equal in their first eight bytes, or in all but NULs at the end.

@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "base/float_environment.h"
 #include "model/exact_dot.h"
+#include "model/row_transform.h"
 #include "tests/loader/random.h"
 
 namespace glove {
@@ -74,6 +77,54 @@ TEST(IntegerWord, OnlyCanonicalTextIsAKey) {
   for (const char* text : {"", "-", "-0", "00", "05", "-05", "+5", " 5", "5 ", "5.0", "5e0", "0x5", "five",
                            "9223372036854775808", "-9223372036854775809"})
     EXPECT_EQ(integer_key(text), std::nullopt) << text;
+}
+
+// Rows one by one and rows in blocks, in turn, are what the same rows one by one are.
+TEST(ModelBuilder, TakesRowsAndBlocksInAnyOrder) {
+  GLOVE_TRACE_SEED();
+  auto random = random_source();
+  const ScopedFloatEnvironment environment;
+  std::normal_distribution<float> normal;
+  for (const int64_t dims : {1, 6, 33}) {
+    ModelBuilder singly("singly");
+    ModelBuilder mixed("mixed");
+    for (int block = 0; block < 30; ++block) {
+      std::vector<std::string> words(random() % 70);
+      RowBlock rows;
+      for (std::string& word : words) {
+        std::vector<float> vector(static_cast<size_t>(dims));
+        if (random() % 10 != 0)
+          for (float& x : vector) x = normal(random);
+        word = "w" + std::to_string(random() % 500);
+        const bool kept = singly.add(word, vector).value();
+        if (block % 2 == 0) {
+          EXPECT_EQ(mixed.add(word, vector).value(), kept);
+        } else {
+          rows.vectors.insert(rows.vectors.end(), vector.begin(), vector.end());
+        }
+      }
+      if (block % 2 == 0) continue;
+      rows.words.assign(words.begin(), words.end());
+      DerivedRows derived;
+      ASSERT_TRUE(transform_and_derive("mixed", {}, dims, rows, derived).ok());
+      ASSERT_TRUE(mixed.append(dims, rows, derived).ok());
+    }
+    EXPECT_EQ(mixed.duplicates(), singly.duplicates());
+    const ModelPtr wanted = singly.finish(1).value();
+    const ModelPtr got = mixed.finish(2).value();
+    const ModelArrays& a = wanted->arrays();
+    const ModelArrays& b = got->arrays();
+    const auto equal = [](auto x, auto y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
+    EXPECT_TRUE(equal(a.vectors, b.vectors));
+    EXPECT_TRUE(equal(a.norms_squared, b.norms_squared));
+    EXPECT_TRUE(equal(a.codes, b.codes));
+    EXPECT_TRUE(equal(a.scales, b.scales));
+    EXPECT_TRUE(equal(a.residuals, b.residuals));
+    for (int64_t i = 0; i < wanted->words(); ++i) {
+      EXPECT_EQ(wanted->vocabulary().word(i), got->vocabulary().word(i));
+      EXPECT_EQ(wanted->vocabulary().sorted_id(i), got->vocabulary().sorted_id(i));
+    }
+  }
 }
 
 TEST(ModelBuilder, NamesTheRowThatIsWrong) {

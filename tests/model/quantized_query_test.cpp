@@ -29,8 +29,9 @@ void check_bounds(const Model& model, const Query& query, int32_t max_code) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, max_code);
   for (int64_t i = 0; i < model.words(); ++i) {
     const auto row = static_cast<size_t>(i);
-    const float estimate = quantized.estimate(model.arrays().scales[row], code_sum(model, i, quantized));
-    const float error = quantized.error(model.arrays().residuals[row]);
+    const float estimate = quantized.bound.estimate(static_cast<float>(code_sum(model, i, quantized)),
+                                                    model.arrays().scales[row]);
+    const float error = quantized.bound.error(model.arrays().residuals[row]);
     if (model.norm_squared(i) == 0) {
       EXPECT_EQ(estimate - error, -INFINITY);
       EXPECT_EQ(estimate + error, INFINITY);
@@ -102,7 +103,7 @@ TEST(QuantizedQuery, SumsCannotOverflow) {
         EXPECT_LT(worst, int64_t{1} << 31) << dims;
         EXPECT_EQ(sum, quantized.code_sum);
         EXPECT_EQ(static_cast<int64_t>(quantized.codes.size()), (dims + 3) / 4 * 4);
-        EXPECT_LT(quantized.error_offset, max_code == 127 ? 0.3f : 0.01f)
+        EXPECT_LT(quantized.bound.error_offset, max_code == 127 ? 0.3f : 0.01f)
             << "a bound that is no use: " << dims;
       }
 }

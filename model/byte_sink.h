@@ -1,0 +1,41 @@
+// Where bytes go that are produced in order.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+
+namespace glove {
+
+// Takes bytes in order: the end of a vector, or of a file. One thread at a time.
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual Status append(std::span<const char> bytes) = 0;
+};
+
+// Keeps the bytes in memory. append() never fails, but may throw std::bad_alloc.
+class MemorySink final : public ByteSink {
+ public:
+  Status append(std::span<const char> bytes) override {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+
+  // The bytes so far, as values of T. Valid until the next append().
+  template <class T>
+  std::span<const T> view() const {
+    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+
+ private:
+  std::vector<char> bytes_;  // operator new aligns it for any T used here
+};
+
+template <class T>
+std::span<const char> bytes_of(std::span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+}  // namespace glove

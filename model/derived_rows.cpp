@@ -1,0 +1,54 @@
+#include "model/derived_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/float_environment.h"
+#include "base/parallel.h"
+#include "model/exact_dot.h"
+#include "model/quantize.h"
+
+namespace glove {
+
+int64_t padded_dims(int64_t dims) {
+  return component_groups(dims) * kTileComponents;
+}
+
+void DerivedRows::resize(int64_t rows, int64_t dims) {
+  const auto count = static_cast<size_t>(rows);
+  norms_squared.resize(count);
+  scales.resize(count);
+  residuals.resize(count);
+  codes.resize(count * static_cast<size_t>(padded_dims(dims)));
+}
+
+void DerivedRows::compute(int64_t row, const float* x, double norm_squared, int64_t dims) {
+  const auto i = static_cast<size_t>(row);
+  const int64_t code_width = padded_dims(dims);
+  int8_t* const row_codes = codes.data() + row * code_width;
+  std::fill(row_codes + code_width - kTileComponents, row_codes + code_width, int8_t{0});
+  norms_squared[i] = norm_squared;
+  quantize_row(x, norm_squared, dims, row_codes, kTileComponents, scales[i], residuals[i]);
+}
+
+std::optional<int64_t> derive_rows(std::span<const float> vectors, int64_t dims, int threads,
+                                   DerivedRows& derived) {
+  const int64_t rows = static_cast<int64_t>(vectors.size()) / dims;
+  derived.resize(rows, dims);
+  run_in_parallel(threads, rows, [&](int64_t first, int64_t last) {
+    const ScopedFloatEnvironment environment;
+    for (int64_t row = first; row < last; ++row) {
+      const float* const x = vectors.data() + row * dims;
+      const double norm_squared = exact_dot(x, x, dims);
+      derived.norms_squared[static_cast<size_t>(row)] = norm_squared;
+      // Products of finite floats cannot overflow a double.
+      if (std::isfinite(norm_squared)) derived.compute(row, x, norm_squared, dims);
+    }
+  });
+  const auto fault = std::find_if(derived.norms_squared.begin(), derived.norms_squared.end(),
+                                  [](double value) { return !std::isfinite(value); });
+  if (fault == derived.norms_squared.end()) return std::nullopt;
+  return fault - derived.norms_squared.begin();
+}
+
+}  // namespace glove
