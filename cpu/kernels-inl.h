@@ -118,6 +118,17 @@ struct Block {
      ...);
   }
 
+  // The sums of all rows of each query, [query][kTileRows].
+  template <size_t... I>
+  static HWY_INLINE void store_all(const Dot::SumVector (&sums)[kSums], int first_vector, int32_t* to,
+                                   std::index_sequence<I...>) {
+    ((I % Dot::kVectorsPerSum == 0
+          ? hn::StoreU(Dot::row_sums(&sums[I]), kInts,
+                       to + I / kVectors * kTileRows + (first_vector + I % kVectors) * Dot::kRowsPerVector)
+          : void()),
+     ...);
+  }
+
   template <size_t... I>
   static HWY_INLINE void filter_all(const Dot::SumVector (&sums)[kSums], const Tile& tile, int first_vector,
                                     const QuantizedQuery* queries, Collector* collectors,
@@ -231,7 +242,9 @@ void exact_dots(const double* query, const float* const* rows, int64_t count, in
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots};
+#include "cpu/cluster_kernels-inl.h"
+
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots, &kCluster};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

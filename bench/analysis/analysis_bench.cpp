@@ -1,0 +1,103 @@
+// Timings of the toolbox: analysis_bench FILE.npy THREADS TASK ARGUMENTS... -> one JSON object.
+//
+//   kmeans METRIC K ITERATIONS [START.npy]   METRIC cosine or euclidean; START: the rows to start from, int32
+//
+// FILE.npy is a float32 matrix in C order, the same that run.py hands to the other libraries.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "analysis/kmeans.h"
+#include "base/timer.h"
+#include "cpu/cpu_analysis.h"
+#include "model/model_builder.h"
+
+namespace {
+
+using namespace glove;
+
+[[noreturn]] void fail(const std::string& message) {
+  std::fprintf(stderr, "analysis_bench: %s\n", message.c_str());
+  std::exit(1);
+}
+
+// The shape and the bytes of a .npy file of version 1.
+struct Array {
+  std::vector<int64_t> shape;
+  std::vector<char> bytes;
+};
+
+Array read_npy(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  char start[10];
+  if (!file.read(start, 10) || std::memcmp(start, "\x93NUMPY", 6) != 0) fail(std::string(path) + " is not a .npy file");
+  std::string header(static_cast<unsigned char>(start[8]) + 256u * static_cast<unsigned char>(start[9]), '\0');
+  file.read(header.data(), static_cast<std::streamsize>(header.size()));
+  Array array;
+  const char* place = std::strchr(std::strstr(header.c_str(), "shape"), '(') + 1;
+  for (char* end = nullptr; *place != ')'; place = end + std::strspn(end, ", "))
+    array.shape.push_back(std::strtoll(place, &end, 10));
+  array.bytes.assign(std::istreambuf_iterator<char>(file), {});
+  return array;
+}
+
+ModelPtr model_of(const Array& array) {
+  const auto* values = reinterpret_cast<const float*>(array.bytes.data());
+  const auto dims = static_cast<size_t>(array.shape.at(1));
+  ModelBuilder builder("bench");
+  for (int64_t row = 0; row < array.shape[0]; ++row)
+    if (!builder.add(std::to_string(row), {values + static_cast<size_t>(row) * dims, dims}).ok()) fail("bad row");
+  return std::move(builder.finish().value());
+}
+
+void time_kmeans(Analysis& analysis, const Points& points, int count, char** arguments) {
+  if (count < 3) fail("kmeans METRIC K ITERATIONS [START.npy]");
+  KMeansOptions options;
+  options.metric = std::strcmp(arguments[0], "cosine") == 0 ? Metric::kCosine : Metric::kEuclidean;
+  const int64_t k = std::atoll(arguments[1]);
+  options.max_iterations = std::atoll(arguments[2]);
+  options.tolerance = 0;
+  options.start = KMeansOptions::Start::kRandom;
+  if (count > 3) {
+    const Array start = read_npy(arguments[3]);
+    options.start_rows.resize(start.bytes.size() / sizeof(int32_t));
+    std::memcpy(options.start_rows.data(), start.bytes.data(), start.bytes.size());
+  }
+  const auto fit = [&](int64_t iterations) {
+    options.max_iterations = iterations;
+    return cluster_rows(analysis, points, k, options, {});
+  };
+  // Two fits: what they do not share is the iterations.
+  const int64_t all = options.max_iterations;
+  const Timer short_timer;
+  if (!fit(1).ok()) fail("fit");
+  const double short_us = short_timer.microseconds();
+  const Timer timer;
+  const auto result = fit(all);
+  const double us = timer.microseconds();
+  if (!result.ok()) fail(result.error().message);
+  const auto done = static_cast<double>(result.value().iterations);
+  std::printf("{\"ms_per_iteration\": %.3f, \"ms\": %.3f, \"iterations\": %.0f, \"inertia\": %.3f}\n",
+              (us - short_us) / 1000 / (done - 1), us / 1000, done, result.value().inertia());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) fail("FILE.npy THREADS TASK ARGUMENTS...");
+  const ModelPtr model = model_of(read_npy(argv[1]));
+  CpuBackendOptions options;
+  options.threads = std::atoi(argv[2]);
+  auto analysis = make_cpu_analysis(options);
+  if (!analysis.ok()) fail(analysis.error().message);
+  const PointSet set = PointSet::first_rows(model, model->words());
+  const std::string task = argv[3];
+  if (task == "kmeans")
+    time_kmeans(*analysis.value(), set.points(), argc - 4, argv + 4);
+  else
+    fail("no task '" + task + "'");
+  return 0;
+}
