@@ -25,23 +25,22 @@ class CentroidScan {
   void nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest) const;
 
  private:
-  // Centroids that are scored together: their scores for a tile stay in a core's cache.
-  struct Block {
-    int64_t first = 0;
-    std::vector<QuantizedQuery> queries;
-    std::vector<CentroidBound> bounds;
-    std::vector<int8_t> packed;
-  };
   class TileSearch;
 
-  void add_block(int64_t first, int64_t count);
+  void measure_distances();
   CentroidBound bound_of(const QuantizedQuery& query, double norm_squared) const;
 
   const Kernels& kernels_;
+  const ClusterKernels& cluster_kernels_;
   const Points& points_;
   const Centroids& centroids_;
   double scale_ = 1;  // makes the largest norm about 1
-  std::vector<Block> blocks_;
+  std::vector<QuantizedQuery> queries_;
+  std::vector<CentroidBound> bounds_;
+  std::vector<int8_t> packed_;
+  // [count, count]: at least the distance between two centroids as the bounds see them, of length 1 for
+  // kCosine. Empty if there are too many.
+  std::vector<float> distances_;
 };
 
 }  // namespace glove::cpu

@@ -44,8 +44,8 @@ HWY_INLINE FloatVector cluster_error(const CentroidBound& centroid, FloatVector 
   return hn::Add(by_residual, hn::MulAdd(inverse_norms, hn::Set(kFloats, centroid.half_slack), slacks));
 }
 
-void raise_bounds(std::span<const CentroidBound> centroids, const TileFactors& rows, int32_t* sums,
-                  TileBounds& bounds) {
+void raise_bounds(std::span<const CentroidBound> centroids, int32_t first, const TileFactors& rows,
+                  int32_t* sums, TileBounds& bounds) {
   const FloatVector lowest = hn::Set(kFloats, -std::numeric_limits<float>::infinity());
   for (int row = 0; row < kTileRows; row += kFloatLanes) {
     const FloatVector scales = hn::LoadU(kFloats, rows.scales + row);
@@ -54,6 +54,8 @@ void raise_bounds(std::span<const CentroidBound> centroids, const TileFactors& r
     const FloatVector slacks = hn::LoadU(kFloats, rows.slacks + row);
     FloatVector best = hn::LoadU(kFloats, bounds.best + row);
     FloatVector second = hn::LoadU(kFloats, bounds.second + row);
+    IntVector winner = hn::LoadU(kInts, bounds.winner + row);
+    int32_t number = first;
     int32_t* place = sums + row;
     for (const CentroidBound& centroid : centroids) {
       const FloatVector dot = hn::Mul(hn::ConvertTo(kFloats, hn::LoadU(kInts, place)), scales);
@@ -64,27 +66,33 @@ void raise_bounds(std::span<const CentroidBound> centroids, const TileFactors& r
       const FloatVector bound = hn::Sub(score, cluster_error(centroid, residuals, inverse_norms, slacks));
       const FloatVector lower = hn::IfThenElse(hn::Eq(bound, bound), bound, lowest);  // a NaN is no evidence
       second = hn::Max(second, hn::Min(best, lower));
+      winner = hn::IfThenElse(hn::RebindMask(kInts, hn::Gt(lower, best)), hn::Set(kInts, number++), winner);
       best = hn::Max(best, lower);
     }
     hn::StoreU(best, kFloats, bounds.best + row);
     hn::StoreU(second, kFloats, bounds.second + row);
+    hn::StoreU(winner, kInts, bounds.winner + row);
   }
 }
 
 void find_survivors(std::span<const CentroidBound> centroids, const TileFactors& rows, const int32_t* scores,
-                    const float* thresholds, uint32_t* masks) {
+                    const float* thresholds, const int32_t* winners, uint32_t* masks) {
   std::fill_n(masks, centroids.size(), 0u);
   for (int row = 0; row < kTileRows; row += kFloatLanes) {
     const FloatVector residuals = hn::LoadU(kFloats, rows.residuals + row);
     const FloatVector inverse_norms = hn::LoadU(kFloats, rows.inverse_norms + row);
     const FloatVector slacks = hn::LoadU(kFloats, rows.slacks + row);
     const FloatVector threshold = hn::LoadU(kFloats, thresholds + row);
+    const IntVector winner = hn::LoadU(kInts, winners + row);
     const int32_t* place = scores + row;
     for (size_t c = 0; c < centroids.size(); ++c, place += kTileRows) {
       const FloatVector score = hn::BitCast(kFloats, hn::LoadU(kInts, place));
       const FloatVector upper = hn::Add(score, cluster_error(centroids[c], residuals, inverse_norms, slacks));
+      const auto wins = hn::RebindMask(kFloats, hn::Eq(winner, hn::Set(kInts, static_cast<int32_t>(c))));
+      const auto survives = hn::Not(hn::Or(hn::Lt(upper, threshold), wins));
+      if (HWY_LIKELY(hn::AllFalse(kFloats, survives))) continue;
       uint8_t bits[8] = {};
-      hn::StoreMaskBits(kFloats, hn::Not(hn::Lt(upper, threshold)), bits);
+      hn::StoreMaskBits(kFloats, survives, bits);
       uint32_t mask;
       std::memcpy(&mask, bits, sizeof(mask));
       masks[c] |= mask << row;
@@ -92,7 +100,17 @@ void find_survivors(std::span<const CentroidBound> centroids, const TileFactors&
   }
 }
 
-// One row after the other, as in a register: adding the constant leaves the rounded integer in the low bits.
+void widen(const float* x, int64_t dims, double* wide) {
+  const hn::ScalableTag<double> doubles;
+  const hn::Rebind<float, decltype(doubles)> floats;
+  constexpr int kLanes = HWY_LANES(double);
+  int64_t j = 0;
+  for (; j + kLanes <= dims; j += kLanes)
+    hn::StoreU(hn::PromoteTo(doubles, hn::LoadU(floats, x + j)), doubles, wide + j);
+  for (; j < dims; ++j) wide[j] = x[j];
+}
+
+// Adding the constant leaves the rounded integer in the low bits of the sum.
 void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
   const hn::ScalableTag<double> doubles;
   const hn::Rebind<float, decltype(doubles)> floats;
@@ -115,5 +133,5 @@ void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
   }
 }
 
-extern const ClusterKernels kCluster = {Dot::kMaxQueryCode, pack,           tile_sums,
-                                        raise_bounds,       find_survivors, to_fixed};
+extern const ClusterKernels kCluster = {Dot::kMaxQueryCode, pack,  tile_sums, raise_bounds,
+                                        find_survivors,     widen, to_fixed};

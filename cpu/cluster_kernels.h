@@ -35,8 +35,9 @@ struct TileFactors {
 
 // What a tile's bounds have shown so far.
 struct TileBounds {
-  float best[kTileRows];    // the highest lower bound of each row, at first minus infinity
-  float second[kTileRows];  // the second highest
+  float best[kTileRows];      // the highest lower bound of each row, at first minus infinity
+  float second[kTileRows];    // the second highest
+  int32_t winner[kTileRows];  // the centroid of the highest, at first -1
 };
 
 struct ClusterKernels {
@@ -50,15 +51,20 @@ struct ClusterKernels {
   void (*tile_sums)(const int8_t* tile, int64_t groups, std::span<const QuantizedQuery> centroids,
                     const int8_t* packed, int32_t* sums);
 
-  // Raises `bounds` by the scores of all centroids, and replaces each sum by the bits of its score, a float.
-  void (*raise_bounds)(std::span<const CentroidBound> centroids, const TileFactors& rows, int32_t* sums,
-                       TileBounds& bounds);
+  // Raises `bounds` by the scores of the centroids, which have the numbers from `first` on, and replaces each
+  // sum by the bits of its score, a float.
+  void (*raise_bounds)(std::span<const CentroidBound> centroids, int32_t first, const TileFactors& rows,
+                       int32_t* sums, TileBounds& bounds);
 
   // masks[c]: the rows (bit = row) that centroid c may win: those whose upper bound is not below
   // thresholds[row].
   //   scores  what raise_bounds() left
   void (*find_survivors)(std::span<const CentroidBound> centroids, const TileFactors& rows,
-                         const int32_t* scores, const float* thresholds, uint32_t* masks);
+                         const int32_t* scores, const float* thresholds, const int32_t* winners,
+                         uint32_t* masks);
+
+  // wide[j] = x[j].
+  void (*widen)(const float* x, int64_t dims, double* wide);
 
   // fixed[j] = x[j] * factor rounded to an integer, ties to even. REQUIRES: |x[j] * factor| < 2^51.
   void (*to_fixed)(const float* x, double factor, int64_t dims, int64_t* fixed);

@@ -32,8 +32,8 @@ float error_of(const CentroidBound& centroid, const TileFactors& rows, int64_t r
          (rows.inverse_norms[row] * centroid.half_slack + rows.slacks[row]);
 }
 
-void raise_bounds(std::span<const CentroidBound> centroids, const TileFactors& rows, int32_t* sums,
-                  TileBounds& bounds) {
+void raise_bounds(std::span<const CentroidBound> centroids, int32_t first, const TileFactors& rows,
+                  int32_t* sums, TileBounds& bounds) {
   for (const CentroidBound& centroid : centroids) {
     for (int64_t row = 0; row < kTileRows; ++row) {
       const float score = static_cast<float>(sums[row]) * rows.scales[row] * centroid.estimate -
@@ -43,25 +43,33 @@ void raise_bounds(std::span<const CentroidBound> centroids, const TileFactors& r
       if (lower > bounds.best[row]) {
         bounds.second[row] = bounds.best[row];
         bounds.best[row] = lower;
+        bounds.winner[row] = first;
       } else if (lower > bounds.second[row]) {
         bounds.second[row] = lower;
       }
     }
     sums += kTileRows;
+    ++first;
   }
 }
 
 void find_survivors(std::span<const CentroidBound> centroids, const TileFactors& rows, const int32_t* scores,
-                    const float* thresholds, uint32_t* masks) {
+                    const float* thresholds, const int32_t* winners, uint32_t* masks) {
+  int32_t number = 0;
   for (const CentroidBound& centroid : centroids) {
     uint32_t mask = 0;
     for (int64_t row = 0; row < kTileRows; ++row) {
       const float upper = std::bit_cast<float>(scores[row]) + error_of(centroid, rows, row);
-      if (!(upper < thresholds[row])) mask |= uint32_t{1} << row;
+      if (!(upper < thresholds[row]) && winners[row] != number) mask |= uint32_t{1} << row;
     }
     *masks++ = mask;
     scores += kTileRows;
+    ++number;
   }
+}
+
+void widen(const float* x, int64_t dims, double* wide) {
+  for (int64_t j = 0; j < dims; ++j) wide[j] = x[j];
 }
 
 void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
@@ -72,6 +80,7 @@ void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
 
 }  // namespace
 
-const ClusterKernels kScalarClusterKernels = {32767, pack, tile_sums, raise_bounds, find_survivors, to_fixed};
+const ClusterKernels kScalarClusterKernels = {32767,          pack,  tile_sums, raise_bounds,
+                                              find_survivors, widen, to_fixed};
 
 }  // namespace glove::cpu

@@ -80,7 +80,7 @@ class CpuAnalysis final : public Analysis {
         const int32_t old_label = from[static_cast<size_t>(row)];
         const int32_t new_label = to[static_cast<size_t>(row)];
         if (old_label == new_label) continue;
-        kernels_.cluster->to_fixed(points.vector(row), sums.factor(points.norms_squared[row]), points.dims,
+        kernels_.many_clusters->to_fixed(points.vector(row), sums.factor(points.norms_squared[row]), points.dims,
                                    mine.fixed.data());
         mine.add(old_label, -1);
         mine.add(new_label, 1);

@@ -6,6 +6,7 @@
 //   GLOVE_KERNELS_ATTRIBUTES  the instruction set's function attributes; not defined where none are needed
 //   GLOVE_KERNELS_DOT         the file dot_*-inl.h with the multiply-add that it uses
 //   GLOVE_KERNELS_ONE         the ScanKernel for one query
+//   GLOVE_KERNELS_FEW         the ClusterKernels for few clusters
 //
 // A dot_*-inl.h defines `struct Dot`: how row codes and query codes lie in vectors, and how products are
 // summed.
@@ -244,7 +245,7 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 
 #include "cpu/cluster_kernels-inl.h"
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots, &kCluster};
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots, &GLOVE_KERNELS_FEW, &kCluster};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

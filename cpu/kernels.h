@@ -51,7 +51,8 @@ struct Kernels {
   void (*exact_dots)(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
                      double* dots);
 
-  const ClusterKernels* cluster;  // for k-means
+  const ClusterKernels* few_clusters;   // for k-means with so few clusters that it is bound by memory
+  const ClusterKernels* many_clusters;  // bound by arithmetic
 };
 
 // The tables that this machine can run, slowest first; never empty.

@@ -57,6 +57,7 @@ constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
 
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar", &kScan, &kScan, exact_dots, &kScalarClusterKernels};
+const Kernels kScalarKernels = {
+    "scalar", &kScan, &kScan, exact_dots, &kScalarClusterKernels, &kScalarClusterKernels};
 
 }  // namespace glove::cpu
