@@ -6,7 +6,9 @@
 #include <span>
 
 #include "analysis/clusters.h"
+#include "analysis/moments.h"
 #include "analysis/points.h"
+#include "analysis/row_map.h"
 #include "base/cancel.h"
 #include "base/status.h"
 
@@ -37,6 +39,22 @@ class Analysis {
   //   vector  [dims]
   virtual Status dots(const Points& points, std::span<const float> vector, std::span<double> dots,
                       const InterruptCheck& interrupted) = 0;
+
+  // sums[j] = the sum of weights[i] * x_ij over the rows i that have a weight, as analysis/moments.h says.
+  //   weights  [rows], or empty: all 1
+  //   sums     [dims]
+  virtual Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
+                             const InterruptCheck& interrupted) = 0;
+
+  // moment[i * dims + j] = the sum of y_i * y_j over the rows, with y as analysis/moments.h says.
+  //   moment  [dims, dims]
+  virtual Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
+                               const InterruptCheck& interrupted) = 0;
+
+  // Maps every row.
+  //   out  [rows, map.dims_out]
+  virtual Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
+                          const InterruptCheck& interrupted) = 0;
 };
 
 }  // namespace glove

@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "cpu/assign.h"
 #include "cpu/kernels.h"
+#include "cpu/moments.h"
 #include "search/settings.h"
 
 namespace glove {
@@ -47,6 +48,39 @@ struct PartialSums {
   }
 };
 
+// RowMap::apply, by the kernels.
+class RowMapper {
+ public:
+  RowMapper(const cpu::Kernels& kernels, const RowMap& map, std::span<const float* const> matrix_rows)
+      : kernels_(kernels),
+        map_(map),
+        matrix_rows_(matrix_rows),
+        y_(static_cast<size_t>((map.dims_in + 7) / 8 * 8)),
+        center_(static_cast<size_t>(map.dims_in)),
+        dots_(static_cast<size_t>(map.dims_out)) {
+    std::copy(map.mean.begin(), map.mean.end(), center_.begin());
+  }
+
+  void apply(const float* x, float* z) {
+    kernels_.moment->center_row(x, 1, center_.data(), map_.dims_in, y_.data());
+    const double* values = y_.data();
+    if (!matrix_rows_.empty()) {
+      kernels_.exact_dots(y_.data(), matrix_rows_.data(), map_.dims_out, map_.dims_in, dots_.data());
+      values = dots_.data();
+    }
+    std::transform(values, values + map_.dims_out, z, [](double value) { return static_cast<float>(value); });
+    if (map_.normalize) normalize_vector({z, static_cast<size_t>(map_.dims_out)});
+  }
+
+ private:
+  const cpu::Kernels& kernels_;
+  const RowMap& map_;
+  std::span<const float* const> matrix_rows_;
+  std::vector<double> y_;  // padded with zeros
+  std::vector<double> center_;
+  std::vector<double> dots_;
+};
+
 class CpuAnalysis final : public Analysis {
  public:
   CpuAnalysis(const cpu::Kernels& kernels, int threads) : kernels_(kernels), threads_(threads) {}
@@ -80,8 +114,8 @@ class CpuAnalysis final : public Analysis {
         const int32_t old_label = from[static_cast<size_t>(row)];
         const int32_t new_label = to[static_cast<size_t>(row)];
         if (old_label == new_label) continue;
-        kernels_.many_clusters->to_fixed(points.vector(row), sums.factor(points.norms_squared[row]), points.dims,
-                                   mine.fixed.data());
+        kernels_.many_clusters->to_fixed(points.vector(row), sums.factor(points.norms_squared[row]),
+                                         points.dims, mine.fixed.data());
         mine.add(old_label, -1);
         mine.add(new_label, 1);
       }
@@ -109,6 +143,33 @@ class CpuAnalysis final : public Analysis {
         for (int64_t i = 0; i < count; ++i) rows[i] = points.vector(first + i);
         kernels_.exact_dots(wide.data(), rows, count, points.dims, dots.data() + first);
       }
+    };
+    if (!ThreadPool::instance().run(thread_count(), (points.rows + step - 1) / step, work, interrupted))
+      return interrupted_error();
+    return {};
+  }
+
+  Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
+                     const InterruptCheck& interrupted) override {
+    return cpu::column_sums(kernels_, thread_count(), points, weights, sums, interrupted);
+  }
+
+  Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
+                       const InterruptCheck& interrupted) override {
+    return cpu::second_moment(kernels_, thread_count(), points, rows, moment, interrupted);
+  }
+
+  Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
+                  const InterruptCheck& interrupted) override {
+    std::vector<const float*> matrix_rows;
+    if (!map.matrix.empty())
+      for (int64_t o = 0; o < map.dims_out; ++o) matrix_rows.push_back(map.matrix.data() + o * map.dims_in);
+    const int64_t step =
+        std::max<int64_t>(1, rows_per_chunk(points.dims) / std::max<int64_t>(1, map.dims_out / 8));
+    const auto work = [&](int, int64_t chunk) {
+      RowMapper mapper(kernels_, map, matrix_rows);
+      for (int64_t row = chunk * step; row < std::min(points.rows, (chunk + 1) * step); ++row)
+        mapper.apply(points.vector(row), out.data() + row * map.dims_out);
     };
     if (!ThreadPool::instance().run(thread_count(), (points.rows + step - 1) / step, work, interrupted))
       return interrupted_error();

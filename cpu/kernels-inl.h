@@ -244,8 +244,9 @@ void exact_dots(const double* query, const float* const* rows, int64_t count, in
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
 #include "cpu/cluster_kernels-inl.h"
+#include "cpu/moment_kernels-inl.h"
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots, &GLOVE_KERNELS_FEW, &kCluster};
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

@@ -1,8 +1,12 @@
 // Timings of the toolbox: analysis_bench FILE.npy THREADS TASK ARGUMENTS... -> one JSON object.
 //
 //   kmeans METRIC K ITERATIONS [START.npy]   METRIC cosine or euclidean; START: the rows to start from, int32
+//   moment ROUNDS                            mean and centred second moment
+//   principal [unit]                         the first singular values
 //
 // FILE.npy is a float32 matrix in C order, the same that run.py hands to the other libraries.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +16,7 @@
 #include <vector>
 
 #include "analysis/kmeans.h"
+#include "analysis/principal.h"
 #include "base/timer.h"
 #include "cpu/cpu_analysis.h"
 #include "model/model_builder.h"
@@ -39,8 +44,10 @@ struct Array {
 Array read_npy(const char* path) {
   std::ifstream file(path, std::ios::binary);
   char start[10];
-  if (!file.read(start, 10) || std::memcmp(start, "\x93NUMPY", 6) != 0) fail(std::string(path) + " is not a .npy file");
-  std::string header(static_cast<unsigned char>(start[8]) + 256u * static_cast<unsigned char>(start[9]), '\0');
+  if (!file.read(start, 10) || std::memcmp(start, "\x93NUMPY", 6) != 0)
+    fail(std::string(path) + " is not a .npy file");
+  std::string header(static_cast<unsigned char>(start[8]) + 256u * static_cast<unsigned char>(start[9]),
+                     '\0');
   file.read(header.data(), static_cast<std::streamsize>(header.size()));
   Array array;
   const char* place = std::strchr(std::strstr(header.c_str(), "shape"), '(') + 1;
@@ -55,7 +62,8 @@ ModelPtr model_of(const Array& array) {
   const auto dims = static_cast<size_t>(array.shape.at(1));
   ModelBuilder builder("bench");
   for (int64_t row = 0; row < array.shape[0]; ++row)
-    if (!builder.add(std::to_string(row), {values + static_cast<size_t>(row) * dims, dims}).ok()) fail("bad row");
+    if (!builder.add(std::to_string(row), {values + static_cast<size_t>(row) * dims, dims}).ok())
+      fail("bad row");
   return std::move(builder.finish().value());
 }
 
@@ -89,8 +97,39 @@ void time_kmeans(Analysis& analysis, const Points& points, int count, char** arg
   const double cpu_used = (cpu_ms() - cpu) - (cpu - short_cpu);
   if (!result.ok()) fail(result.error().message);
   const auto done = static_cast<double>(result.value().iterations);
-  std::printf("{\"ms_per_iteration\": %.3f, \"cpu_ms_per_iteration\": %.3f, \"ms\": %.3f, \"iterations\": %.0f, \"inertia\": %.3f}\n",
-              (us - short_us) / 1000 / (done - 1), cpu_used / (done - 1), us / 1000, done, result.value().inertia());
+  std::printf(
+      "{\"ms_per_iteration\": %.3f, \"cpu_ms_per_iteration\": %.3f, \"ms\": %.3f, \"iterations\": %.0f, "
+      "\"inertia\": %.3f}\n",
+      (us - short_us) / 1000 / (done - 1), cpu_used / (done - 1), us / 1000, done, result.value().inertia());
+}
+
+void time_moment(Analysis& analysis, const Points& points, int rounds) {
+  std::vector<double> moment(static_cast<size_t>(points.dims * points.dims));
+  double best = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const Timer timer;
+    const auto mean = weighted_mean(analysis, points, {}, {});
+    const std::vector<float> center(mean.value().begin(), mean.value().end());
+    if (!analysis.second_moment(points, {{}, center}, moment, {}).ok()) fail("second_moment");
+    const double ms = timer.microseconds() / 1000;
+    best = round == 0 ? ms : std::min(best, ms);
+  }
+  std::printf("{\"ms\": %.3f, \"first\": %.17g}\n", best, moment[0]);
+}
+
+void print_principal(Analysis& analysis, const Points& points, bool unit) {
+  for (const bool center : {true, false}) {
+    const auto found = principal_components(analysis, points, {center, unit, {}}, {});
+    if (!found.ok()) fail(found.error().message);
+    double mean = 0;
+    for (const float value : found.value().mean)
+      mean += static_cast<double>(value) * static_cast<double>(value);
+    std::printf("{\"center\": %d, \"total_variance\": %.9f, \"mean\": %.9f, \"singular_values\": [", center,
+                found.value().total_variance, std::sqrt(mean));
+    for (size_t c = 0; c < std::min<size_t>(10, found.value().singular_values.size()); ++c)
+      std::printf("%s%.9g", c == 0 ? "" : ", ", found.value().singular_values[c]);
+    std::printf("]}\n");
+  }
 }
 
 }  // namespace
@@ -106,6 +145,10 @@ int main(int argc, char** argv) {
   const std::string task = argv[3];
   if (task == "kmeans")
     time_kmeans(*analysis.value(), set.points(), argc - 4, argv + 4);
+  else if (task == "moment")
+    time_moment(*analysis.value(), set.points(), argc > 4 ? std::atoi(argv[4]) : 5);
+  else if (task == "principal")
+    print_principal(*analysis.value(), set.points(), argc > 4);
   else
     fail("no task '" + task + "'");
   return 0;

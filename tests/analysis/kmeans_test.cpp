@@ -10,35 +10,13 @@
 
 #include "analysis/seeding.h"
 #include "base/float_environment.h"
-#include "cpu/cpu_analysis.h"
+#include "tests/analysis/analyses.h"
 #include "tests/analysis/reference.h"
 
 namespace glove::test {
 namespace {
 
 constexpr Metric kMetrics[] = {Metric::kCosine, Metric::kEuclidean};
-
-struct NamedAnalysis {
-  std::string name;
-  std::unique_ptr<Analysis> analysis;
-};
-
-// One for each instruction set of this machine and each number of threads.
-std::vector<NamedAnalysis> all_analyses(const std::vector<int>& threads) {
-  std::vector<NamedAnalysis> all;
-  for (const std::string_view target : cpu_targets())
-    for (const int count : threads) {
-      auto made = make_cpu_analysis({std::string(target), count});
-      if (!made.ok()) ADD_FAILURE() << made.error().message;
-      all.push_back(
-          {std::string(target) + ", " + std::to_string(count) + " threads", std::move(made.value())});
-    }
-  return all;
-}
-
-std::unique_ptr<Analysis> make_analysis(int threads = 2) {
-  return std::move(make_cpu_analysis({"", threads}).value());
-}
 
 ::testing::AssertionResult same(const NearestTwo& a, const NearestTwo& b) {
   const auto bits = [](double value) { return std::bit_cast<uint64_t>(value); };
