@@ -1,10 +1,7 @@
 #include "cpu/cpu_backend.h"
 #include "base/cores.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <optional>
 #include <utility>
 
 #include "base/thread_pool.h"
@@ -18,27 +15,10 @@ namespace {
 
 using cpu::Kernels;
 
-Result<const Kernels*> choose_kernels(std::string_view name) {
-  const std::span<const Kernels* const> usable = cpu::usable_kernels();
-  if (name.empty()) return usable.back();
-  std::string names;
-  for (const Kernels* kernels : usable) {
-    if (kernels->name == name) return kernels;
-    names += (names.empty() ? "" : ", ") + std::string(kernels->name);
-  }
-  return {ErrorCode::kUnavailable,
-          "CPU target '" + std::string(name) + "' is not one that this machine runs: " + names};
-}
-
-std::string environment_target() {
-  const char* value = std::getenv("GLOVE_CPU_TARGET");
-  return value == nullptr ? "" : value;
-}
-
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuBackendOptions& options)
-      : kernels_(choose_kernels(options.target.empty() ? environment_target() : options.target)),
+      : kernels_(cpu::choose_kernels(options.target)),
         threads_(options.threads),
         settings_(options.settings) {}
 

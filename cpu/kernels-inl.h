@@ -6,6 +6,7 @@
 //   GLOVE_KERNELS_ATTRIBUTES  the instruction set's function attributes; not defined where none are needed
 //   GLOVE_KERNELS_DOT         the file dot_*-inl.h with the multiply-add that it uses
 //   GLOVE_KERNELS_ONE         the ScanKernel for one query
+//   GLOVE_KERNELS_FEW         the ClusterKernels for few clusters
 //
 // A dot_*-inl.h defines `struct Dot`: how row codes and query codes lie in vectors, and how products are
 // summed.
@@ -117,6 +118,17 @@ struct Block {
                              const int8_t* query_codes, std::index_sequence<I...>) {
     ((sums[I] = Dot::add(sums[I], codes[I % kVectors],
                          Dot::broadcast(query_codes + I / kVectors * sizeof(Dot::QueryUnit)))),
+     ...);
+  }
+
+  // The sums of all rows of each query, [query][kTileRows].
+  template <size_t... I>
+  static HWY_INLINE void store_all(const Dot::SumVector (&sums)[kSums], int first_vector, int32_t* to,
+                                   std::index_sequence<I...>) {
+    ((I % Dot::kVectorsPerSum == 0
+          ? hn::StoreU(Dot::row_sums(&sums[I]), kInts,
+                       to + I / kVectors * kTileRows + (first_vector + I % kVectors) * Dot::kRowsPerVector)
+          : void()),
      ...);
   }
 
@@ -233,7 +245,10 @@ void exact_dots(const double* query, const float* const* rows, int64_t count, in
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots};
+#include "cpu/cluster_kernels-inl.h"
+#include "cpu/moment_kernels-inl.h"
+
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

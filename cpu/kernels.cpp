@@ -1,5 +1,8 @@
 #include "cpu/kernels.h"
 
+#include <cstdlib>
+#include <string>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -69,6 +72,20 @@ std::span<const Kernels* const> usable_kernels() {
   static const auto& usable =
       *new std::vector<const Kernels*>(find_usable());  // workers may outlive destructors
   return usable;
+}
+
+Result<const Kernels*> choose_kernels(std::string_view name) {
+  const std::span<const Kernels* const> usable = usable_kernels();
+  const char* const forced = std::getenv("GLOVE_CPU_TARGET");
+  if (name.empty() && forced != nullptr) name = forced;
+  if (name.empty()) return usable.back();
+  std::string names;
+  for (const Kernels* kernels : usable) {
+    if (kernels->name == name) return kernels;
+    names += (names.empty() ? "" : ", ") + std::string(kernels->name);
+  }
+  return {ErrorCode::kUnavailable,
+          "CPU target '" + std::string(name) + "' is not one that this machine runs: " + names};
 }
 
 }  // namespace glove::cpu

@@ -6,7 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+#include "cpu/cluster_kernels.h"
 #include "cpu/collector.h"
+#include "cpu/moment_kernels.h"
 #include "model/quantized_query.h"
 
 namespace glove::cpu {
@@ -48,10 +51,18 @@ struct Kernels {
   // padded with zeros to a multiple of 8.
   void (*exact_dots)(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
                      double* dots);
+
+  const ClusterKernels* few_clusters;   // for k-means with so few clusters that it is bound by memory
+  const ClusterKernels* many_clusters;  // bound by arithmetic
+  const MomentKernels* moment;
 };
 
 // The tables that this machine can run, slowest first; never empty.
 std::span<const Kernels* const> usable_kernels();
+
+// The table of this name; an empty name means $GLOVE_CPU_TARGET, or the fastest table. The error for a name
+// that this machine cannot run lists those that it can.
+Result<const Kernels*> choose_kernels(std::string_view name);
 
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__)

@@ -57,6 +57,12 @@ constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
 
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar", &kScan, &kScan, exact_dots};
+const Kernels kScalarKernels = {"scalar",
+                                &kScan,
+                                &kScan,
+                                exact_dots,
+                                &kScalarClusterKernels,
+                                &kScalarClusterKernels,
+                                &kScalarMomentKernels};
 
 }  // namespace glove::cpu

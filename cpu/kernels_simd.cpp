@@ -27,6 +27,7 @@
 #define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR
 #define GLOVE_KERNELS_DOT "cpu/dot_pairs-inl.h"
 #define GLOVE_KERNELS_ONE kScan
+#define GLOVE_KERNELS_FEW kCluster
 #if HWY_TARGET == HWY_SSE4
 #define GLOVE_KERNELS_NAMESPACE sse4
 #define GLOVE_KERNELS_NAME "sse4"
@@ -49,6 +50,7 @@
 #define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR ",avx512vnni"
 #define GLOVE_KERNELS_DOT "cpu/dot_vnni-inl.h"
 #define GLOVE_KERNELS_ONE avx512::kScan
+#define GLOVE_KERNELS_FEW avx512::kCluster
 #define GLOVE_KERNELS_NAMESPACE avx512vnni
 #define GLOVE_KERNELS_NAME "avx512vnni"
 #include "cpu/kernels-inl.h"
@@ -59,6 +61,7 @@
 // What every such processor has.
 #define GLOVE_KERNELS_DOT "cpu/dot_neon-inl.h"
 #define GLOVE_KERNELS_ONE kScan
+#define GLOVE_KERNELS_FEW kCluster
 #define GLOVE_KERNELS_NAMESPACE neon
 #define GLOVE_KERNELS_NAME "neon"
 #include "cpu/kernels-inl.h"
@@ -71,6 +74,7 @@
 #endif
 #define GLOVE_KERNELS_DOT "cpu/dot_neon_dotprod-inl.h"
 #define GLOVE_KERNELS_ONE neon::kScan
+#define GLOVE_KERNELS_FEW neon::kCluster
 #define GLOVE_KERNELS_NAMESPACE neondotprod
 #define GLOVE_KERNELS_NAME "neondotprod"
 #include "cpu/kernels-inl.h"

@@ -5,7 +5,7 @@
 # and apt's own state stays as it is.
 set -euo pipefail
 root=${1:?usage: make_root.sh FOLDER}
-packages=(zlib1g zlib1g-dev libhwy-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9 libgtest-dev
+packages=(zlib1g zlib1g-dev libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9 libgtest-dev
   libsqlite3-0 libsqlite3-dev sqlite3 libreadline8 libtinfo6)
 
 for program in apt-get dpkg-deb; do

@@ -1,0 +1,60 @@
+// What a backend computes for the toolbox: the passes over all rows. The algorithms above it
+// (analysis/kmeans.h and its neighbours) run on the host and are the same for every backend.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "analysis/clusters.h"
+#include "analysis/moments.h"
+#include "analysis/points.h"
+#include "analysis/row_map.h"
+#include "base/cancel.h"
+#include "base/status.h"
+
+namespace glove {
+
+// Every result is specified to the last bit, so it does not depend on the backend, its threads or its
+// instruction set. Thread-safe. An interrupt gives kInterrupted and leaves the outputs half-filled.
+// REQUIRES, for every member: the float environment.
+class Analysis {
+ public:
+  virtual ~Analysis() = default;
+
+  // labels[i] = the cluster of row i: the one with the best cluster_score(), the lowest of equal ones; -1 for
+  // a zero row under kCosine.
+  virtual Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
+                        const InterruptCheck& interrupted) = 0;
+
+  // nearest[i] = the two best clusters of row i, by the same rule, with their scores.
+  virtual Status nearest_two(const Points& points, const Centroids& centroids, std::span<NearestTwo> nearest,
+                             const InterruptCheck& interrupted) = 0;
+
+  // For each row whose label changed: takes it out of the sum of cluster from[i] and adds it to that of
+  // to[i]. A negative label is no cluster. REQUIRES: a row of no direction has none under kCosine.
+  virtual Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
+                           FixedSums& sums, const InterruptCheck& interrupted) = 0;
+
+  // dots[i] = D(vector, row i).
+  //   vector  [dims]
+  virtual Status dots(const Points& points, std::span<const float> vector, std::span<double> dots,
+                      const InterruptCheck& interrupted) = 0;
+
+  // sums[j] = the sum of weights[i] * x_ij over the rows i that have a weight, as analysis/moments.h says.
+  //   weights  [rows], or empty: all 1
+  //   sums     [dims]
+  virtual Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
+                             const InterruptCheck& interrupted) = 0;
+
+  // moment[i * dims + j] = the sum of y_i * y_j over the rows, with y as analysis/moments.h says.
+  //   moment  [dims, dims]
+  virtual Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
+                               const InterruptCheck& interrupted) = 0;
+
+  // Maps every row.
+  //   out  [rows, map.dims_out]
+  virtual Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
+                          const InterruptCheck& interrupted) = 0;
+};
+
+}  // namespace glove

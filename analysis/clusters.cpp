@@ -1,0 +1,65 @@
+#include "analysis/clusters.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace glove {
+namespace {
+
+constexpr int kMostBits = 40;
+
+// The power of two at or above the largest |component|, 1 if all are zero. No row's component exceeds its
+// norm, so the norms, which are there already, tell it.
+double unit_of(const Points& points) {
+  double largest = 0;
+  for (int64_t row = 0; row < points.rows; ++row) largest = std::max(largest, points.norms_squared[row]);
+  if (!(largest > 0)) return 1;
+  int exponent = 0;
+  std::frexp(std::sqrt(largest), &exponent);
+  return std::ldexp(1.0, exponent);
+}
+
+}  // namespace
+
+Centroids::Centroids(Metric the_metric, int64_t the_count, int64_t the_dims)
+    : metric(the_metric),
+      count(the_count),
+      dims(the_dims),
+      vectors(static_cast<size_t>(the_count * the_dims)),
+      norms_squared(static_cast<size_t>(the_count)) {}
+
+void Centroids::set(int64_t cluster, const float* vector) {
+  std::copy_n(vector, dims, vectors.data() + cluster * dims);
+  norms_squared[static_cast<size_t>(cluster)] = exact_dot(vector, vector, dims);
+}
+
+FixedSums::FixedSums(Metric the_metric, int64_t the_count, const Points& points)
+    : metric(the_metric),
+      count(the_count),
+      dims(points.dims),
+      bits(std::min(kMostBits, 62 - static_cast<int>(std::bit_width(
+                                        static_cast<uint64_t>(std::max<int64_t>(points.rows, 1)) - 1)))),
+      unit(the_metric == Metric::kEuclidean ? unit_of(points) : 1),
+      sums(static_cast<size_t>(the_count * points.dims)),
+      sizes(static_cast<size_t>(the_count)) {}
+
+void FixedSums::update(Centroids& centroids) const {
+  std::vector<float> mean(static_cast<size_t>(dims));
+  for (int64_t cluster = 0; cluster < count; ++cluster) {
+    const int64_t size = sizes[static_cast<size_t>(cluster)];
+    if (size == 0) continue;
+    const int64_t* sum = sums.data() + cluster * dims;
+    double factor = unit / std::ldexp(1.0, bits) / static_cast<double>(size);
+    if (metric == Metric::kCosine) {
+      double square = 0;
+      for (int64_t j = 0; j < dims; ++j) square += static_cast<double>(sum[j]) * static_cast<double>(sum[j]);
+      if (!(square > 0)) continue;
+      factor = 1 / std::sqrt(square);
+    }
+    for (int64_t j = 0; j < dims; ++j)
+      mean[static_cast<size_t>(j)] = static_cast<float>(static_cast<double>(sum[j]) * factor);
+    centroids.set(cluster, mean.data());
+  }
+}
+
+}  // namespace glove

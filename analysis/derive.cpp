@@ -1,0 +1,96 @@
+#include "analysis/derive.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "analysis/moments.h"
+#include "base/float_environment.h"
+#include "model/model_builder.h"
+
+namespace glove {
+namespace {
+
+// A component with less than this share of the first one's variance is noise of the arithmetic: whitening
+// makes it zero instead of dividing by it.
+constexpr double kLeastVariance = 1e-12;
+
+Error invalid(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
+
+Status check(const PrincipalComponents& components, const DeriveOptions& options) {
+  if (options.remove < 0)
+    return invalid("remove must not be negative, but is " + std::to_string(options.remove));
+  if (options.dims < 0) return invalid("dims must not be negative, but is " + std::to_string(options.dims));
+  const int64_t kept = std::max<int64_t>(1, options.dims);
+  if (options.remove > components.dims - kept)
+    return invalid("remove " + std::to_string(options.remove) + " and dims " + std::to_string(options.dims) +
+                   " need more than the " + std::to_string(components.dims) +
+                   " dimensions that the model has");
+  return {};
+}
+
+// Rows of the matrix that project on the components from options.remove on.
+std::vector<float> projection(const PrincipalComponents& components, const DeriveOptions& options,
+                              int64_t count) {
+  std::vector<float> matrix;
+  matrix.reserve(static_cast<size_t>(count * components.dims));
+  for (int64_t c = options.remove; c < options.remove + count; ++c) {
+    const double variance = components.variances[static_cast<size_t>(c)];
+    double factor = 1;
+    if (options.whiten)
+      factor = variance > kLeastVariance * components.variances[0] ? 1 / std::sqrt(variance) : 0;
+    for (int64_t j = 0; j < components.dims; ++j)
+      matrix.push_back(static_cast<float>(components.vector(c)[j] * factor));
+  }
+  return matrix;
+}
+
+// The identity without the first components.
+std::vector<float> removal(const PrincipalComponents& components, int64_t remove) {
+  const int64_t dims = components.dims;
+  std::vector<double> matrix(static_cast<size_t>(dims * dims));
+  for (int64_t i = 0; i < dims; ++i) matrix[static_cast<size_t>(i * dims + i)] = 1;
+  for (int64_t c = 0; c < remove; ++c)
+    for (int64_t i = 0; i < dims; ++i)
+      for (int64_t j = 0; j < dims; ++j)
+        matrix[static_cast<size_t>(i * dims + j)] -= components.vector(c)[i] * components.vector(c)[j];
+  return {matrix.begin(), matrix.end()};
+}
+
+}  // namespace
+
+Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveOptions& options) {
+  const ScopedFloatEnvironment environment;
+  GLOVE_RETURN_IF_ERROR(check(components, options));
+  RowMap map;
+  map.dims_in = map.dims_out = components.dims;
+  map.normalize = options.normalize;
+  if (options.center || options.remove > 0 || options.whiten) map.mean = components.mean;
+  if (options.dims > 0 || options.whiten) {
+    map.dims_out = options.dims > 0 ? options.dims : components.dims - options.remove;
+    map.matrix = projection(components, options, map.dims_out);
+  } else if (options.remove > 0) {
+    map.matrix = removal(components, options.remove);
+  }
+  return map;
+}
+
+Result<ModelPtr> derive_model(Analysis& analysis, const ModelPtr& model, int64_t rows, const RowMap& map,
+                              const std::string& source, const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment environment;
+  const PointSet set = PointSet::first_rows(model, rows);
+  const auto width = static_cast<size_t>(map.dims_out);
+  std::vector<float> mapped(static_cast<size_t>(rows) * width);
+  GLOVE_RETURN_IF_ERROR(analysis.map_rows(set.points(), map, mapped, interrupted));
+  ModelBuilder builder(source);
+  for (int64_t row = 0; row < rows; ++row) {
+    if (row % kMomentBlock == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    GLOVE_RETURN_IF_ERROR(builder.add(model->vocabulary().word(row),
+                                      std::span(mapped).subspan(static_cast<size_t>(row) * width, width)));
+  }
+  return builder.finish();
+}
+
+}  // namespace glove

@@ -1,0 +1,279 @@
+#include "analysis/kmeans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "analysis/seeding.h"
+#include "base/float_environment.h"
+
+namespace glove {
+namespace {
+
+constexpr int64_t kMostSpreadClusters = 256;
+constexpr int64_t kInertiaBlock = 4096;  // rows whose distances are summed in one go
+// An empty cluster is given a row only if that row is farther than this from its centroid, relative to the
+// largest norm (1 for kCosine): a row that equals its centroid but for rounding is not worth a cluster.
+constexpr double kWorthMoving = 0x1p-30;
+
+double distance_of(Metric metric, double score) {
+  return metric == Metric::kCosine ? 1 - score : std::sqrt(std::max(0.0, -score));
+}
+
+double inertia_of(Metric metric, double score) {
+  return metric == Metric::kCosine ? 1 - score : std::max(0.0, -score);
+}
+
+// The rows that can belong to a cluster, rising.
+std::vector<int32_t> admissible_rows(const Points& points, Metric metric) {
+  std::vector<int32_t> rows;
+  rows.reserve(static_cast<size_t>(points.rows));
+  for (int64_t row = 0; row < points.rows; ++row)
+    if (metric == Metric::kEuclidean || points.norms_squared[row] > 0)
+      rows.push_back(static_cast<int32_t>(row));
+  return rows;
+}
+
+// Numbers the clusters by falling size and drops those without members.
+void sort_clusters(Clustering& result) {
+  const auto count = static_cast<size_t>(result.centroids.count);
+  std::vector<int64_t> sizes(count);
+  for (const NearestTwo& row : result.rows)
+    if (row.first >= 0) ++sizes[static_cast<size_t>(row.first)];
+  std::vector<int32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return sizes[static_cast<size_t>(a)] > sizes[static_cast<size_t>(b)];
+  });
+  std::vector<int32_t> place(count, -1);
+  int64_t used = 0;
+  for (const int32_t cluster : order)
+    if (sizes[static_cast<size_t>(cluster)] > 0)
+      place[static_cast<size_t>(cluster)] = static_cast<int32_t>(used++);
+  Centroids sorted(result.centroids.metric, used, result.centroids.dims);
+  for (int64_t cluster = 0; cluster < used; ++cluster)
+    sorted.set(cluster, result.centroids.vector(order[static_cast<size_t>(cluster)]));
+  for (NearestTwo& row : result.rows) {
+    if (row.first >= 0) row.first = place[static_cast<size_t>(row.first)];
+    if (row.second >= 0) row.second = place[static_cast<size_t>(row.second)];
+  }
+  result.centroids = std::move(sorted);
+  result.clusters.resize(static_cast<size_t>(used));
+}
+
+// Sizes, inertias, silhouettes and nearest rows. Sums are formed per block of rows and added block by block.
+void describe_clusters(Clustering& result) {
+  std::vector<Clustering::Cluster> block(result.clusters.size());
+  std::vector<double> best(result.clusters.size(), -std::numeric_limits<double>::infinity());
+  const auto rows = static_cast<int64_t>(result.rows.size());
+  for (int64_t first = 0; first < rows; first += kInertiaBlock) {
+    std::fill(block.begin(), block.end(), Clustering::Cluster());
+    for (int64_t i = first; i < std::min(rows, first + kInertiaBlock); ++i) {
+      const NearestTwo& row = result.rows[static_cast<size_t>(i)];
+      if (row.first < 0) continue;
+      const auto cluster = static_cast<size_t>(row.first);
+      ++block[cluster].size;
+      block[cluster].inertia += inertia_of(result.centroids.metric, row.first_score);
+      block[cluster].silhouette += result.silhouette(i);
+      if (row.first_score > best[cluster]) {
+        best[cluster] = row.first_score;
+        result.clusters[cluster].nearest_row = i;
+      }
+    }
+    for (size_t cluster = 0; cluster < block.size(); ++cluster) {
+      result.clusters[cluster].size += block[cluster].size;
+      result.clusters[cluster].inertia += block[cluster].inertia;
+      result.clusters[cluster].silhouette += block[cluster].silhouette;
+    }
+  }
+  for (Clustering::Cluster& cluster : result.clusters)
+    cluster.silhouette /= static_cast<double>(cluster.size);
+}
+
+// One run of Lloyd's iterations.
+class Lloyd {
+ public:
+  Lloyd(Analysis& analysis, const Points& points, int64_t k, const KMeansOptions& options,
+        std::span<const int32_t> candidates, const InterruptCheck& interrupted)
+      : analysis_(analysis),
+        points_(points),
+        options_(options),
+        candidates_(candidates),
+        interrupted_(interrupted),
+        centroids_(options.metric, k, points.dims),
+        sums_(options.metric, k, points),
+        labels_(static_cast<size_t>(points.rows), -1),
+        next_labels_(static_cast<size_t>(points.rows)) {}
+
+  Result<Clustering> run(uint64_t seed) {
+    GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> start, start_rows(seed));
+    for (size_t cluster = 0; cluster < start.size(); ++cluster)
+      centroids_.set(static_cast<int64_t>(cluster), points_.vector(start[cluster]));
+    bool converged = false;
+    int64_t iterations = 0;
+    const double enough = options_.tolerance * static_cast<double>(candidates_.size());
+    while (iterations < options_.max_iterations && !converged) {
+      GLOVE_ASSIGN_OR_RETURN(const int64_t changes, iterate());
+      ++iterations;
+      converged = iterations > 1 && static_cast<double>(changes) <= enough;
+    }
+    Clustering result{centroids_, {}, {}, iterations, converged};
+    result.rows.resize(labels_.size());
+    GLOVE_RETURN_IF_ERROR(analysis_.nearest_two(points_, centroids_, result.rows, interrupted_));
+    sort_clusters(result);
+    if (result.centroids.count < centroids_.count) GLOVE_RETURN_IF_ERROR(find_second_again(result));
+    describe_clusters(result);
+    return result;
+  }
+
+ private:
+  Result<std::vector<int32_t>> start_rows(uint64_t seed) {
+    using Start = KMeansOptions::Start;
+    if (!options_.start_rows.empty()) return options_.start_rows;
+    const bool spread = options_.start == Start::kSpread ||
+                        (options_.start == Start::kAuto && centroids_.count <= kMostSpreadClusters);
+    if (!spread) return random_rows(candidates_, centroids_.count, seed);
+    return spread_rows(analysis_, points_, options_.metric, candidates_, centroids_.count, seed,
+                       interrupted_);
+  }
+
+  // Assigns every row and moves the centroids; how many rows changed their cluster.
+  Result<int64_t> iterate() {
+    GLOVE_RETURN_IF_ERROR(analysis_.assign(points_, centroids_, next_labels_, interrupted_));
+    GLOVE_RETURN_IF_ERROR(analysis_.move_rows(points_, labels_, next_labels_, sums_, interrupted_));
+    int64_t changes = 0;
+    for (size_t row = 0; row < labels_.size(); ++row) changes += labels_[row] != next_labels_[row];
+    labels_.swap(next_labels_);
+    GLOVE_RETURN_IF_ERROR(fill_empty_clusters());
+    sums_.update(centroids_);
+    return changes;
+  }
+
+  // The second nearest clusters, after those without members are gone.
+  Status find_second_again(Clustering& result) {
+    std::vector<NearestTwo> nearest(result.rows.size());
+    GLOVE_RETURN_IF_ERROR(analysis_.nearest_two(points_, result.centroids, nearest, interrupted_));
+    for (size_t row = 0; row < nearest.size(); ++row) {
+      const NearestTwo& found = nearest[row];
+      NearestTwo& kept = result.rows[row];
+      const bool same = found.first == kept.first;  // if not, the two clusters are equally near
+      kept.second = same ? found.second : found.first;
+      kept.second_score = same ? found.second_score : found.first_score;
+    }
+    return {};
+  }
+
+  // Gives each cluster without members the row that is farthest from its centroid.
+  Status fill_empty_clusters() {
+    std::vector<int32_t> empty;
+    for (int64_t cluster = 0; cluster < sums_.count; ++cluster)
+      if (sums_.sizes[static_cast<size_t>(cluster)] == 0) empty.push_back(static_cast<int32_t>(cluster));
+    if (empty.empty()) return {};
+    std::vector<NearestTwo> nearest(labels_.size());
+    GLOVE_RETURN_IF_ERROR(analysis_.nearest_two(points_, centroids_, nearest, interrupted_));
+    const auto distance = [&](int32_t row) {
+      return distance_of(options_.metric, nearest[static_cast<size_t>(row)].first_score);
+    };
+    const double least = kWorthMoving * sums_.unit;
+    std::vector<int32_t> rows;
+    for (const int32_t row : candidates_)
+      if (distance(row) > least) rows.push_back(row);
+    const size_t count = std::min(empty.size(), rows.size());
+    std::partial_sort(
+        rows.begin(), rows.begin() + static_cast<ptrdiff_t>(count), rows.end(),
+        [&](int32_t a, int32_t b) { return distance(a) != distance(b) ? distance(a) > distance(b) : a < b; });
+    next_labels_ = labels_;
+    for (size_t i = 0; i < count; ++i) next_labels_[static_cast<size_t>(rows[i])] = empty[i];
+    GLOVE_RETURN_IF_ERROR(analysis_.move_rows(points_, labels_, next_labels_, sums_, interrupted_));
+    labels_.swap(next_labels_);
+    return {};
+  }
+
+  Analysis& analysis_;
+  const Points& points_;
+  const KMeansOptions& options_;
+  std::span<const int32_t> candidates_;
+  const InterruptCheck& interrupted_;
+  Centroids centroids_;
+  FixedSums sums_;
+  std::vector<int32_t> labels_;
+  std::vector<int32_t> next_labels_;
+};
+
+Error invalid(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
+
+Status check_options(const KMeansOptions& options) {
+  if (options.runs < 1) return invalid("n_init must be at least 1, but is " + std::to_string(options.runs));
+  if (options.max_iterations < 1)
+    return invalid("max_iter must be at least 1, but is " + std::to_string(options.max_iterations));
+  if (!(options.tolerance >= 0 && options.tolerance <= 1))
+    return invalid("tol must be a share of the rows, from 0 to 1, but is " +
+                   std::to_string(options.tolerance));
+  return {};
+}
+
+Status check_k(int64_t k, size_t rows, const KMeansOptions& options) {
+  if (k < 1) return invalid("k must be at least 1, but is " + std::to_string(k));
+  if (k > static_cast<int64_t>(rows))
+    return invalid("k is " + std::to_string(k) + ", but there are only " + std::to_string(rows) +
+                   (options.metric == Metric::kCosine ? " rows that have a direction" : " rows"));
+  if (!options.start_rows.empty() && static_cast<int64_t>(options.start_rows.size()) != k)
+    return invalid("k is " + std::to_string(k) + ", but " + std::to_string(options.start_rows.size()) +
+                   " rows to start from are given");
+  return {};
+}
+
+}  // namespace
+
+double Clustering::inertia() const {
+  double sum = 0;
+  for (const Cluster& cluster : clusters) sum += cluster.inertia;
+  return sum;
+}
+
+double Clustering::similarity(int64_t row, double row_norm_squared) const {
+  const NearestTwo& nearest = rows[static_cast<size_t>(row)];
+  if (centroids.metric == Metric::kCosine) return nearest.first_score;
+  const double norm_squared = centroids.norms_squared[static_cast<size_t>(nearest.first)];
+  if (!(row_norm_squared > 0 && norm_squared > 0)) return std::numeric_limits<double>::quiet_NaN();
+  const double dot = ((row_norm_squared + norm_squared) + nearest.first_score) / 2;
+  return cosine_from_dots(dot, row_norm_squared, norm_squared);
+}
+
+double Clustering::distance(int64_t row) const {
+  return distance_of(centroids.metric, rows[static_cast<size_t>(row)].first_score);
+}
+
+double Clustering::silhouette(int64_t row) const {
+  const NearestTwo& nearest = rows[static_cast<size_t>(row)];
+  if (nearest.second_score == -std::numeric_limits<double>::infinity())
+    return std::numeric_limits<double>::quiet_NaN();
+  const double a = distance_of(centroids.metric, nearest.first_score);
+  const double b = distance_of(centroids.metric, nearest.second_score);
+  return b > 0 ? (b - a) / b : 0;
+}
+
+Result<Clustering> cluster_rows(Analysis& analysis, const Points& points, int64_t k,
+                                const KMeansOptions& options, const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment environment;
+  GLOVE_RETURN_IF_ERROR(check_options(options));
+  if (points.rows == 0) return Clustering{Centroids(options.metric, 0, points.dims), {}, {}, 0, true};
+  const std::vector<int32_t> candidates = admissible_rows(points, options.metric);
+  GLOVE_RETURN_IF_ERROR(check_k(k, candidates.size(), options));
+  Lloyd first(analysis, points, k, options, candidates, interrupted);
+  GLOVE_ASSIGN_OR_RETURN(Clustering best, first.run(options.seed));
+  const int64_t runs = options.start_rows.empty() ? options.runs : 1;
+  for (int64_t run = 1; run < runs; ++run) {
+    Lloyd lloyd(analysis, points, k, options, candidates, interrupted);
+    GLOVE_ASSIGN_OR_RETURN(Clustering next, lloyd.run(options.seed + static_cast<uint64_t>(run)));
+    if (next.inertia() < best.inertia()) best = std::move(next);
+  }
+  return best;
+}
+
+}  // namespace glove

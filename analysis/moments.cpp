@@ -1,0 +1,35 @@
+#include "analysis/moments.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/analysis.h"
+
+namespace glove {
+
+std::vector<double> unit_weights(const Points& points) {
+  std::vector<double> weights(static_cast<size_t>(points.rows));
+  for (int64_t row = 0; row < points.rows; ++row) {
+    const double norm_squared = points.norms_squared[row];
+    weights[static_cast<size_t>(row)] = norm_squared > 0 ? 1 / std::sqrt(norm_squared) : 0;
+  }
+  return weights;
+}
+
+int64_t weighted_rows(const Points& points, std::span<const double> weights) {
+  if (weights.empty()) return points.rows;
+  return points.rows - std::count(weights.begin(), weights.end(), 0.0);
+}
+
+Result<std::vector<double>> weighted_mean(Analysis& analysis, const Points& points,
+                                          std::span<const double> weights,
+                                          const InterruptCheck& interrupted) {
+  std::vector<double> mean(static_cast<size_t>(points.dims));
+  const int64_t rows = weighted_rows(points, weights);
+  if (rows == 0) return mean;
+  GLOVE_RETURN_IF_ERROR(analysis.column_sums(points, weights, mean, interrupted));
+  for (double& value : mean) value /= static_cast<double>(rows);
+  return mean;
+}
+
+}  // namespace glove

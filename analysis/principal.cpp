@@ -1,0 +1,54 @@
+#include "analysis/principal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "analysis/eigen.h"
+#include "analysis/moments.h"
+#include "base/float_environment.h"
+
+namespace glove {
+
+Result<PrincipalComponents> principal_components(Analysis& analysis, const Points& points,
+                                                 const PrincipalOptions& options,
+                                                 const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment environment;
+  if (points.dims > kMostPrincipalDims)
+    return {ErrorCode::kInvalidArgument, "the model has " + std::to_string(points.dims) +
+                                             " dimensions; principal components are computed for at most " +
+                                             std::to_string(kMostPrincipalDims)};
+  std::vector<double> unit;
+  if (options.unit_rows) unit = unit_weights(points);
+  const std::span<const double> weights = options.unit_rows ? std::span<const double>(unit) : options.weights;
+  PrincipalComponents result;
+  result.rows = weighted_rows(points, weights);
+  result.dims = points.dims;
+  if (result.rows == 0)
+    return {ErrorCode::kInvalidArgument, "there is no row to compute principal components of"};
+  result.mean.resize(static_cast<size_t>(points.dims));
+  MomentRows rows{weights, {}};
+  if (options.center) {
+    GLOVE_ASSIGN_OR_RETURN(const std::vector<double> mean,
+                           weighted_mean(analysis, points, weights, interrupted));
+    std::transform(mean.begin(), mean.end(), result.mean.begin(),
+                   [](double value) { return static_cast<float>(value); });
+    rows.center = result.mean;
+  }
+  std::vector<double> moment(static_cast<size_t>(points.dims * points.dims));
+  GLOVE_RETURN_IF_ERROR(analysis.second_moment(points, rows, moment, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(EigenSystem system, symmetric_eigen(moment, points.dims));
+  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  const auto divisor = static_cast<double>(std::max<int64_t>(1, result.rows - (options.center ? 1 : 0)));
+  for (const double value : system.values) {
+    const double sum = std::max(0.0, value);
+    result.singular_values.push_back(std::sqrt(sum));
+    result.variances.push_back(sum / divisor);
+    result.total_variance += sum / divisor;
+  }
+  result.vectors = std::move(system.vectors);
+  return result;
+}
+
+}  // namespace glove

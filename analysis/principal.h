@@ -1,0 +1,42 @@
+// Principal components of rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/analysis.h"
+
+namespace glove {
+
+// Wider rows would keep the eigenvalue solver, which nothing can interrupt, busy for too long.
+constexpr int64_t kMostPrincipalDims = 2048;
+
+struct PrincipalOptions {
+  bool center = true;
+  bool unit_rows = false;  // rows are divided by their length first; zero rows are left out
+  std::span<const double>
+      weights;  // [rows], or empty; instead of unit_rows: row i is multiplied by weights[i]
+};
+
+// Component c explains variances[c] of the rows. The sum of squares along it is its singular value's square;
+// a variance is that sum divided by rows - 1 (centred) or rows (not centred).
+struct PrincipalComponents {
+  int64_t rows = 0;  // that had a weight
+  int64_t dims = 0;
+  std::vector<float> mean;              // [dims]; zeros if not centred
+  std::vector<double> variances;        // [dims], falling, at least 0
+  std::vector<double> singular_values;  // [dims], falling
+  std::vector<double> vectors;          // [dims, dims]: row c is component c, a unit vector
+  double total_variance = 0;
+
+  const double* vector(int64_t component) const { return vectors.data() + component * dims; }
+};
+
+// All components of the points. Errors: no row with a weight, too many dimensions, an interrupt. Opens its
+// own float environment.
+Result<PrincipalComponents> principal_components(Analysis& analysis, const Points& points,
+                                                 const PrincipalOptions& options,
+                                                 const InterruptCheck& interrupted);
+
+}  // namespace glove

@@ -1,0 +1,137 @@
+// k-means for one instruction set: kernels-inl.h includes this file at its end, inside its namespace.
+
+// The integer sums of one tile with kQueries centroids, kVectors vectors of rows at a time.
+template <int kVectors, int kQueries>
+HWY_NOINLINE void store_sums(const int8_t* tile, int64_t groups, const int8_t* packed,
+                             const QuantizedQuery* centroids, int32_t* sums) {
+  using Sums = Block<kVectors, kQueries>;
+  for (int first = 0; first < kVectorsPerTile; first += kVectors) {
+    Dot::SumVector block[Sums::kSums];
+    Sums::start(block, centroids, typename Sums::Indices());
+    const int8_t* row_codes = tile + first * Sums::kVectorBytes;
+    const int8_t* query_codes = packed;
+    for (int64_t group = 0; group < groups; ++group) {
+      Dot::CodeVector codes[kVectors];
+      Sums::load(codes, row_codes, typename Sums::VectorIndices());
+      Sums::add(block, codes, query_codes, typename Sums::Indices());
+      row_codes += kTileStride;
+      query_codes += kQueries * sizeof(Dot::QueryUnit);
+    }
+    Sums::store_all(block, first, sums, typename Sums::Indices());
+  }
+}
+
+void tile_sums(const int8_t* tile, int64_t groups, std::span<const QuantizedQuery> centroids,
+               const int8_t* packed, int32_t* sums) {
+  for (size_t c = 0; c < centroids.size();) {
+    const int size = next_group(centroids.size() - c);
+    int32_t* const out = sums + c * kTileRows;
+    if (size == Dot::kGroupSizes[0])
+      store_sums<Dot::kBatchVectors, Dot::kGroupSizes[0]>(tile, groups, packed, &centroids[c], out);
+    else if (size == Dot::kGroupSizes[1])
+      store_sums<Dot::kBatchVectors, Dot::kGroupSizes[1]>(tile, groups, packed, &centroids[c], out);
+    else
+      store_sums<Dot::kSingleVectors, 1>(tile, groups, packed, &centroids[c], out);
+    packed += size * groups * static_cast<int64_t>(sizeof(Dot::QueryUnit));
+    c += static_cast<size_t>(size);
+  }
+}
+
+HWY_INLINE FloatVector cluster_error(const CentroidBound& centroid, FloatVector residuals,
+                                     FloatVector inverse_norms, FloatVector slacks) {
+  const FloatVector by_residual =
+      hn::MulAdd(residuals, hn::Set(kFloats, centroid.slope), hn::Set(kFloats, centroid.offset));
+  return hn::Add(by_residual, hn::MulAdd(inverse_norms, hn::Set(kFloats, centroid.half_slack), slacks));
+}
+
+void raise_bounds(std::span<const CentroidBound> centroids, int32_t first, const TileFactors& rows,
+                  int32_t* sums, TileBounds& bounds) {
+  const FloatVector lowest = hn::Set(kFloats, -std::numeric_limits<float>::infinity());
+  for (int row = 0; row < kTileRows; row += kFloatLanes) {
+    const FloatVector scales = hn::LoadU(kFloats, rows.scales + row);
+    const FloatVector residuals = hn::LoadU(kFloats, rows.residuals + row);
+    const FloatVector inverse_norms = hn::LoadU(kFloats, rows.inverse_norms + row);
+    const FloatVector slacks = hn::LoadU(kFloats, rows.slacks + row);
+    FloatVector best = hn::LoadU(kFloats, bounds.best + row);
+    FloatVector second = hn::LoadU(kFloats, bounds.second + row);
+    IntVector winner = hn::LoadU(kInts, bounds.winner + row);
+    int32_t number = first;
+    int32_t* place = sums + row;
+    for (const CentroidBound& centroid : centroids) {
+      const FloatVector dot = hn::Mul(hn::ConvertTo(kFloats, hn::LoadU(kInts, place)), scales);
+      const FloatVector score = hn::NegMulAdd(inverse_norms, hn::Set(kFloats, centroid.half_square),
+                                              hn::Mul(dot, hn::Set(kFloats, centroid.estimate)));
+      hn::StoreU(hn::BitCast(kInts, score), kInts, place);
+      place += kTileRows;
+      const FloatVector bound = hn::Sub(score, cluster_error(centroid, residuals, inverse_norms, slacks));
+      const FloatVector lower = hn::IfThenElse(hn::Eq(bound, bound), bound, lowest);  // a NaN is no evidence
+      second = hn::Max(second, hn::Min(best, lower));
+      winner = hn::IfThenElse(hn::RebindMask(kInts, hn::Gt(lower, best)), hn::Set(kInts, number++), winner);
+      best = hn::Max(best, lower);
+    }
+    hn::StoreU(best, kFloats, bounds.best + row);
+    hn::StoreU(second, kFloats, bounds.second + row);
+    hn::StoreU(winner, kInts, bounds.winner + row);
+  }
+}
+
+void find_survivors(std::span<const CentroidBound> centroids, const TileFactors& rows, const int32_t* scores,
+                    const float* thresholds, const int32_t* winners, uint32_t* masks) {
+  std::fill_n(masks, centroids.size(), 0u);
+  for (int row = 0; row < kTileRows; row += kFloatLanes) {
+    const FloatVector residuals = hn::LoadU(kFloats, rows.residuals + row);
+    const FloatVector inverse_norms = hn::LoadU(kFloats, rows.inverse_norms + row);
+    const FloatVector slacks = hn::LoadU(kFloats, rows.slacks + row);
+    const FloatVector threshold = hn::LoadU(kFloats, thresholds + row);
+    const IntVector winner = hn::LoadU(kInts, winners + row);
+    const int32_t* place = scores + row;
+    for (size_t c = 0; c < centroids.size(); ++c, place += kTileRows) {
+      const FloatVector score = hn::BitCast(kFloats, hn::LoadU(kInts, place));
+      const FloatVector upper = hn::Add(score, cluster_error(centroids[c], residuals, inverse_norms, slacks));
+      const auto wins = hn::RebindMask(kFloats, hn::Eq(winner, hn::Set(kInts, static_cast<int32_t>(c))));
+      const auto survives = hn::Not(hn::Or(hn::Lt(upper, threshold), wins));
+      if (HWY_LIKELY(hn::AllFalse(kFloats, survives))) continue;
+      uint8_t bits[8] = {};
+      hn::StoreMaskBits(kFloats, survives, bits);
+      uint32_t mask;
+      std::memcpy(&mask, bits, sizeof(mask));
+      masks[c] |= mask << row;
+    }
+  }
+}
+
+void widen(const float* x, int64_t dims, double* wide) {
+  const hn::ScalableTag<double> doubles;
+  const hn::Rebind<float, decltype(doubles)> floats;
+  constexpr int kLanes = HWY_LANES(double);
+  int64_t j = 0;
+  for (; j + kLanes <= dims; j += kLanes)
+    hn::StoreU(hn::PromoteTo(doubles, hn::LoadU(floats, x + j)), doubles, wide + j);
+  for (; j < dims; ++j) wide[j] = x[j];
+}
+
+// Adding the constant leaves the rounded integer in the low bits of the sum.
+void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
+  const hn::ScalableTag<double> doubles;
+  const hn::Rebind<float, decltype(doubles)> floats;
+  const hn::RebindToSigned<decltype(doubles)> integers;
+  constexpr double kMagic = 0x1.8p52;
+  const auto magic = hn::Set(doubles, kMagic);
+  constexpr int kLanes = HWY_LANES(double);
+  int64_t j = 0;
+  for (; j + kLanes <= dims; j += kLanes) {
+    const auto shifted =
+        hn::Add(hn::Mul(hn::PromoteTo(doubles, hn::LoadU(floats, x + j)), hn::Set(doubles, factor)), magic);
+    hn::StoreU(hn::Sub(hn::BitCast(integers, shifted), hn::BitCast(integers, magic)), integers, fixed + j);
+  }
+  for (; j < dims; ++j) {
+    const double shifted = static_cast<double>(x[j]) * factor + kMagic;
+    int64_t bits, magic_bits;
+    std::memcpy(&bits, &shifted, sizeof(bits));
+    std::memcpy(&magic_bits, &kMagic, sizeof(bits));
+    fixed[j] = bits - magic_bits;
+  }
+}
+
+extern const ClusterKernels kCluster = {Dot::kMaxQueryCode, pack,  tile_sums, raise_bounds,
+                                        find_survivors,     widen, to_fixed};

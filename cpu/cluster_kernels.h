@@ -1,0 +1,75 @@
+// The inner loops of k-means, one table of function pointers per instruction set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/quantize.h"
+#include "model/quantized_query.h"
+
+namespace glove::cpu {
+
+// How the integer sums of a tile bound the score of its rows for one centroid. For a row with scale s,
+// residual r, inverse norm n and slack t (TileFactors), with sum = the integer dot product of row and
+// centroid codes,
+//   score = sum * s * estimate - n * half_square
+//   error = r * slope + offset + n * half_slack + t
+// and score - error <= the true score <= score + error, with room for every rounding of these float
+// operations.
+struct CentroidBound {
+  float estimate = 0;
+  float slope = 0;
+  float offset = 0;
+  float half_square = 0;
+  float half_slack = 0;
+};
+
+// The rows of one tile, [kTileRows] each.
+struct TileFactors {
+  const float* scales;
+  const float* residuals;
+  const float* inverse_norms;
+  const float* slacks;
+};
+
+// What a tile's bounds have shown so far.
+struct TileBounds {
+  float best[kTileRows];      // the highest lower bound of each row, at first minus infinity
+  float second[kTileRows];    // the second highest
+  int32_t winner[kTileRows];  // the centroid of the highest, at first -1
+};
+
+struct ClusterKernels {
+  // The largest magnitude of a code of a centroid.
+  int32_t max_code;
+
+  // Codes of centroids in the order in which tile_sums() reads them, as ScanKernel::pack.
+  void (*pack)(std::span<const QuantizedQuery> centroids, int64_t groups, std::vector<int8_t>& packed);
+
+  // sums[c * kTileRows + row] = the dot product of the codes of centroid c and of a row of the tile.
+  void (*tile_sums)(const int8_t* tile, int64_t groups, std::span<const QuantizedQuery> centroids,
+                    const int8_t* packed, int32_t* sums);
+
+  // Raises `bounds` by the scores of the centroids, which have the numbers from `first` on, and replaces each
+  // sum by the bits of its score, a float.
+  void (*raise_bounds)(std::span<const CentroidBound> centroids, int32_t first, const TileFactors& rows,
+                       int32_t* sums, TileBounds& bounds);
+
+  // masks[c]: the rows (bit = row) that centroid c may win: those whose upper bound is not below
+  // thresholds[row].
+  //   scores  what raise_bounds() left
+  void (*find_survivors)(std::span<const CentroidBound> centroids, const TileFactors& rows,
+                         const int32_t* scores, const float* thresholds, const int32_t* winners,
+                         uint32_t* masks);
+
+  // wide[j] = x[j].
+  void (*widen)(const float* x, int64_t dims, double* wide);
+
+  // fixed[j] = x[j] * factor rounded to an integer, ties to even. REQUIRES: |x[j] * factor| < 2^51.
+  void (*to_fixed)(const float* x, double factor, int64_t dims, int64_t* fixed);
+};
+
+extern const ClusterKernels kScalarClusterKernels;
+
+}  // namespace glove::cpu

@@ -1,0 +1,86 @@
+// The plain kernels of k-means: the same results as every other table, on any machine.
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "cpu/cluster_kernels.h"
+
+namespace glove::cpu {
+namespace {
+
+constexpr double kRoundingMagic = 0x1.8p52;
+
+void pack(std::span<const QuantizedQuery>, int64_t, std::vector<int8_t>& packed) {
+  packed.clear();  // tile_sums() reads QuantizedQuery::codes
+}
+
+void tile_sums(const int8_t* tile, int64_t groups, std::span<const QuantizedQuery> centroids, const int8_t*,
+               int32_t* sums) {
+  for (const QuantizedQuery& centroid : centroids) {
+    std::fill_n(sums, kTileRows, 0);
+    for (int64_t group = 0; group < groups; ++group)
+      for (int64_t row = 0; row < kTileRows; ++row)
+        for (int64_t part = 0; part < kTileComponents; ++part)
+          sums[row] += tile[(group * kTileRows + row) * kTileComponents + part] *
+                       centroid.codes[static_cast<size_t>(group * kTileComponents + part)];
+    sums += kTileRows;
+  }
+}
+
+float error_of(const CentroidBound& centroid, const TileFactors& rows, int64_t row) {
+  return (rows.residuals[row] * centroid.slope + centroid.offset) +
+         (rows.inverse_norms[row] * centroid.half_slack + rows.slacks[row]);
+}
+
+void raise_bounds(std::span<const CentroidBound> centroids, int32_t first, const TileFactors& rows,
+                  int32_t* sums, TileBounds& bounds) {
+  for (const CentroidBound& centroid : centroids) {
+    for (int64_t row = 0; row < kTileRows; ++row) {
+      const float score = static_cast<float>(sums[row]) * rows.scales[row] * centroid.estimate -
+                          rows.inverse_norms[row] * centroid.half_square;
+      sums[row] = std::bit_cast<int32_t>(score);
+      const float lower = score - error_of(centroid, rows, row);
+      if (lower > bounds.best[row]) {
+        bounds.second[row] = bounds.best[row];
+        bounds.best[row] = lower;
+        bounds.winner[row] = first;
+      } else if (lower > bounds.second[row]) {
+        bounds.second[row] = lower;
+      }
+    }
+    sums += kTileRows;
+    ++first;
+  }
+}
+
+void find_survivors(std::span<const CentroidBound> centroids, const TileFactors& rows, const int32_t* scores,
+                    const float* thresholds, const int32_t* winners, uint32_t* masks) {
+  int32_t number = 0;
+  for (const CentroidBound& centroid : centroids) {
+    uint32_t mask = 0;
+    for (int64_t row = 0; row < kTileRows; ++row) {
+      const float upper = std::bit_cast<float>(scores[row]) + error_of(centroid, rows, row);
+      if (!(upper < thresholds[row]) && winners[row] != number) mask |= uint32_t{1} << row;
+    }
+    *masks++ = mask;
+    scores += kTileRows;
+    ++number;
+  }
+}
+
+void widen(const float* x, int64_t dims, double* wide) {
+  for (int64_t j = 0; j < dims; ++j) wide[j] = x[j];
+}
+
+void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
+  for (int64_t j = 0; j < dims; ++j)
+    fixed[j] = std::bit_cast<int64_t>(static_cast<double>(x[j]) * factor + kRoundingMagic) -
+               std::bit_cast<int64_t>(kRoundingMagic);
+}
+
+}  // namespace
+
+const ClusterKernels kScalarClusterKernels = {32767,          pack,  tile_sums, raise_bounds,
+                                              find_survivors, widen, to_fixed};
+
+}  // namespace glove::cpu

@@ -1,0 +1,18 @@
+// Column sums and second moments of rows, on several threads.
+#pragma once
+
+#include <span>
+
+#include "analysis/moments.h"
+#include "analysis/points.h"
+#include "cpu/kernels.h"
+
+namespace glove::cpu {
+
+// Analysis::column_sums and Analysis::second_moment, on at most `threads` threads.
+Status column_sums(const Kernels& kernels, int threads, const Points& points, std::span<const double> weights,
+                   std::span<double> sums, const InterruptCheck& interrupted);
+Status second_moment(const Kernels& kernels, int threads, const Points& points, const MomentRows& rows,
+                     std::span<double> moment, const InterruptCheck& interrupted);
+
+}  // namespace glove::cpu
