@@ -12,11 +12,11 @@
 #include <random>
 #include <string>
 
-#include "bench/read_bytes.h"
 #include "base/float_environment.h"
-#include "model/model_builder.h"
-#include "loader/open.h"
+#include "bench/read_bytes.h"
 #include "cpu/cpu_backend.h"
+#include "loader/open.h"
+#include "model/model_builder.h"
 
 namespace {
 
@@ -69,18 +69,26 @@ void bare_read(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * bytes.total());
 }
 
-void propose(benchmark::State& state, const std::string& target, size_t count, int64_t k) {
+void search(benchmark::State& state, const std::string& target, size_t count, int64_t k) {
   const auto backend =
       glove::make_cpu_backend({.target = target, .threads = static_cast<int>(state.range(0))});
+  const auto searcher = backend->open(model(), {}).value();
   const std::vector<Query> queries = some_queries(std::max<size_t>(count, 64));
+  std::vector<glove::SearchRequest> requests;
   const glove::ScopedFloatEnvironment environment;
   glove::ScanCost cost;
   size_t next = 0;
   for ([[maybe_unused]] auto _ : state) {
     const std::span<const Query> asked(&queries[next], count);
     next = next + 2 * count > queries.size() ? 0 : next + count;
-    const auto result = backend->propose(model(), asked, k, {}, cost);
-    if (!result.ok()) state.SkipWithError(result.error().message.c_str());
+    requests.assign(count, {});
+    for (size_t i = 0; i < count; ++i) {
+      requests[i].query = &asked[i];
+      requests[i].k = k;
+    }
+    if (const glove::Status status = searcher->search(requests); !status.ok())
+      state.SkipWithError(status.error().message.c_str());
+    for (const glove::SearchRequest& request : requests) cost.add(request.cost);
   }
   state.SetBytesProcessed(cost.bytes_scanned);
   state.counters["candidates/query"] = static_cast<double>(cost.candidates) /
@@ -92,11 +100,12 @@ void score_all(benchmark::State& state, const std::string& target) {
   const auto backend =
       glove::make_cpu_backend({.target = target, .threads = static_cast<int>(state.range(0))});
   const Query query = some_queries(1)[0];
+  const auto searcher = backend->open(model(), {}).value();
   const glove::ScopedFloatEnvironment environment;
   std::vector<double> dots(static_cast<size_t>(model()->words()));
   for ([[maybe_unused]] auto _ : state) {
     glove::ScanCost cost;
-    if (!backend->score_all(model(), query, dots, {}, cost).ok()) state.SkipWithError("score_all failed");
+    if (!searcher->score_all(query, dots, {}, cost).ok()) state.SkipWithError("score_all failed");
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(model()->arrays().vectors.size_bytes()));
 }
@@ -108,13 +117,13 @@ void register_all() {
   with_threads(benchmark::RegisterBenchmark("bare read of codes, scales, residuals", bare_read));
   for (const std::string_view name : glove::cpu_targets()) {
     const std::string target(name);
-    with_threads(benchmark::RegisterBenchmark(("one query k=10/" + target).c_str(), propose, target, 1, 10));
+    with_threads(benchmark::RegisterBenchmark(("one query k=10/" + target).c_str(), search, target, 1, 10));
     with_threads(
-        benchmark::RegisterBenchmark(("1024 queries k=10/" + target).c_str(), propose, target, 1024, 10));
+        benchmark::RegisterBenchmark(("1024 queries k=10/" + target).c_str(), search, target, 1024, 10));
     with_threads(
         benchmark::RegisterBenchmark(("exact score of all rows/" + target).c_str(), score_all, target));
   }
-  with_threads(benchmark::RegisterBenchmark("one query k=1000", propose, std::string(), 1, 1000));
+  with_threads(benchmark::RegisterBenchmark("one query k=1000", search, std::string(), 1, 1000));
 }
 
 }  // namespace

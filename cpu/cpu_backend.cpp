@@ -15,60 +15,84 @@ namespace {
 
 using cpu::Kernels;
 
-class CpuBackend final : public Backend {
- public:
-  explicit CpuBackend(const CpuBackendOptions& options)
-      : kernels_(cpu::choose_kernels(options.target)),
-        threads_(options.threads),
-        settings_(options.settings) {}
+// What the backend and its searchers share.
+struct Cpu {
+  explicit Cpu(const CpuBackendOptions& options)
+      : kernels(cpu::choose_kernels(options.target)),
+        fixed_threads(options.threads),
+        settings(options.settings) {}
 
-  std::string_view name() const override { return "cpu"; }
-  Status available() override { return kernels_.status(); }
-  Status prepare(const ModelPtr&, const InterruptCheck&) override { return kernels_.status(); }
-
-  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
-                                          const InterruptCheck& interrupted, ScanCost& cost) override {
-    GLOVE_RETURN_IF_ERROR(kernels_);
-    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
-    row_access_.expect(*model, cpu::RowAccess::Pattern::kScattered);
-    return cpu::propose({*kernels_.value(), *model, threads, interrupted}, queries, k, cost);
-  }
-
-  Status score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
-                   const InterruptCheck& interrupted, ScanCost& cost) override {
-    GLOVE_RETURN_IF_ERROR(kernels_);
-    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
-    row_access_.expect(*model, cpu::RowAccess::Pattern::kSequential);
-    return cpu::score_all({*kernels_.value(), *model, threads, interrupted}, query, dots, cost);
-  }
-
-  Residency residency(const Model&) const override {
-    if (!kernels_.ok()) return {.state = "failed: " + kernels_.error().message, .device = "CPU"};
-    const Result<int> threads = thread_count();
-    return {.state = "mapped",
-            .device = processor_ + ", " + std::to_string(threads.ok() ? threads.value() : 1) + " threads, " +
-                      std::string(kernels_.value()->name)};
-  }
-
-  void release(const Model& model) override { row_access_.forget(model); }
-
-  std::string_view target() const { return kernels_.ok() ? kernels_.value()->name : std::string_view(); }
-
- private:
-  Result<int> thread_count() const {
-    if (threads_ > 0) return threads_;
+  // Threads of a scan.
+  Result<int> threads() const {
+    if (fixed_threads > 0) return fixed_threads;
     int threads = 0;
-    if (settings_ != nullptr) {
-      GLOVE_ASSIGN_OR_RETURN(threads, settings_->threads());
+    if (settings != nullptr) {
+      GLOVE_ASSIGN_OR_RETURN(threads, settings->threads());
     }
     return threads > 0 ? threads : usable_cores();
   }
 
-  Result<const Kernels*> kernels_;
-  int threads_;
-  Settings* settings_;
+  SearcherInfo info() const {
+    if (!kernels.ok()) return {.state = "failed: " + kernels.error().message, .device = "CPU"};
+    const Result<int> count = threads();
+    return {.state = "mapped",
+            .device = processor + ", " + std::to_string(count.ok() ? count.value() : 1) + " threads, " +
+                      std::string(kernels.value()->name)};
+  }
+
+  const Result<const Kernels*> kernels;
+  const int fixed_threads;
+  Settings* const settings;
+  const std::string processor = cpu::processor_name();
+};
+
+class CpuSearcher final : public Searcher {
+ public:
+  // REQUIRES: cpu->kernels.ok()
+  CpuSearcher(std::shared_ptr<const Cpu> cpu, ModelPtr model)
+      : cpu_(std::move(cpu)), model_(std::move(model)) {}
+
+  Status search(std::span<SearchRequest> requests) override {
+    GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->threads());
+    row_access_.expect(*model_, cpu::RowAccess::Pattern::kScattered);
+    return cpu::search({*cpu_->kernels.value(), *model_, threads}, requests);
+  }
+
+  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
+                   ScanCost& cost) override {
+    GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->threads());
+    row_access_.expect(*model_, cpu::RowAccess::Pattern::kSequential);
+    return cpu::score_all({*cpu_->kernels.value(), *model_, threads}, query, dots, interrupted, cost);
+  }
+
+  SearcherInfo info() const override { return cpu_->info(); }
+
+ private:
+  const std::shared_ptr<const Cpu> cpu_;
+  const ModelPtr model_;
   cpu::RowAccess row_access_;
-  std::string processor_ = cpu::processor_name();
+};
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const CpuBackendOptions& options) : cpu_(std::make_shared<Cpu>(options)) {}
+
+  std::string_view name() const override { return "cpu"; }
+  Status available() override { return cpu_->kernels.status(); }
+
+  Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck&) override {
+    GLOVE_RETURN_IF_ERROR(cpu_->kernels);
+    return std::shared_ptr<Searcher>(std::make_shared<CpuSearcher>(cpu_, model));
+  }
+
+  SearcherInfo info() const override { return cpu_->info(); }
+
+  std::string_view target() const {
+    return cpu_->kernels.ok() ? cpu_->kernels.value()->name : std::string_view();
+  }
+
+ private:
+  const std::shared_ptr<const Cpu> cpu_;
 };
 
 }  // namespace

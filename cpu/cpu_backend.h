@@ -21,8 +21,8 @@ struct CpuBackendOptions {
   Settings* settings = nullptr;
 };
 
-// Never null. An unknown target, or one that this machine lacks, is an error of available(), prepare()
-// and every search, and its message lists the targets that would do. Starts no thread: the first
+// Never null. An unknown target, or one that this machine lacks, is an error of available() and
+// open(), and its message lists the targets that would do. Starts no thread: the first
 // scan that is worth several does.
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options = {});
 

@@ -7,6 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "model/exact_dot.h"
+#include "search/candidates.h"
 
 namespace glove::cpu {
 namespace {
@@ -53,26 +54,26 @@ int64_t tiles_per_chunk(const ScanKernel& kernel, const ScanRows& rows, int64_t 
   return std::max<int64_t>(1, std::min(by_bytes, by_products));
 }
 
-// What one batch of queries needs while it is scanned.
+// What one batch of requests needs while it is scanned.
 class BatchScan {
  public:
-  BatchScan(const ScanContext& context, std::span<const Query> queries, int64_t k)
+  BatchScan(const ScanContext& context, std::span<const SearchRequest> requests)
       : context_(context),
-        kernel_(queries.size() == 1 ? *context.kernels.one : *context.kernels.many),
-        queries_(queries),
-        k_(std::min(k, context.model.words())),
-        shared_(queries.size()) {
-    scan_queries_.reserve(queries.size());
-    for (const Query& query : queries)
-      scan_queries_.push_back(quantize_query(query.vector, query.norm_squared, kernel_.max_query_code));
+        kernel_(requests.size() == 1 ? *context.kernels.one : *context.kernels.many),
+        requests_(requests),
+        shared_(requests.size()) {
+    scan_queries_.reserve(requests.size());
+    for (const SearchRequest& request : requests)
+      scan_queries_.push_back(
+          quantize_query(request.query->vector, request.query->norm_squared, kernel_.max_query_code));
     collectors_.resize(static_cast<size_t>(context.threads));
   }
 
   // False if it was interrupted.
-  bool run() {
+  bool run(const InterruptCheck& interrupted) {
     const ScanRows rows = rows_of(context_.model);
     const int64_t tiles = tile_count(rows.rows);
-    const int64_t step = tiles_per_chunk(kernel_, rows, static_cast<int64_t>(queries_.size()));
+    const int64_t step = tiles_per_chunk(kernel_, rows, static_cast<int64_t>(requests_.size()));
     std::vector<int8_t> packed;
     kernel_.pack(scan_queries_, rows.groups, packed);
     const auto work = [&](int slot, int64_t chunk) {
@@ -81,39 +82,42 @@ class BatchScan {
       kernel_.scan(rows, chunk * step, std::min((chunk + 1) * step, tiles), scan_queries_, packed.data(),
                    collectors.data());
     };
-    return ThreadPool::instance().run(context_.threads, (tiles + step - 1) / step, work,
-                                      context_.interrupted);
+    return ThreadPool::instance().run(context_.threads, (tiles + step - 1) / step, work, interrupted);
   }
 
-  // The rows of one query that no lower bound rules out.
-  std::vector<int32_t> survivors(size_t query) const {
+  // The rows of one request that no lower bound rules out, without similarities.
+  std::vector<Neighbor> survivors(size_t request) const {
     std::vector<float> lower_bounds;
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
-        lower_bounds.insert(lower_bounds.end(), collectors[query].lower_bounds().begin(),
-                            collectors[query].lower_bounds().end());
+        lower_bounds.insert(lower_bounds.end(), collectors[request].lower_bounds().begin(),
+                            collectors[request].lower_bounds().end());
     float threshold = -std::numeric_limits<float>::infinity();
-    if (lower_bounds.size() >= static_cast<size_t>(k_)) {
-      const auto kth = lower_bounds.begin() + (k_ - 1);
+    const int64_t k = rows_wanted(request);
+    if (lower_bounds.size() >= static_cast<size_t>(k)) {
+      const auto kth = lower_bounds.begin() + (k - 1);
       std::nth_element(lower_bounds.begin(), kth, lower_bounds.end(), std::greater<>());
       threshold = *kth;
     }
-    std::vector<int32_t> ids;
+    std::vector<Neighbor> rows;
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
-        for (const Collector::Candidate& candidate : collectors[query].candidates())
-          if (!(candidate.upper < threshold)) ids.push_back(candidate.id);
-    return ids;
+        for (const Collector::Candidate& candidate : collectors[request].candidates())
+          if (!(candidate.upper < threshold)) rows.push_back({candidate.id, kNoSimilarity});
+    return rows;
   }
 
  private:
+  int64_t rows_wanted(size_t request) const { return std::min(requests_[request].k, context_.model.words()); }
+
   // Made by the thread that takes the slot, when it first does.
   std::vector<Collector>& collectors_of(int slot) {
     std::vector<Collector>& collectors = collectors_[static_cast<size_t>(slot)];
     if (collectors.empty()) {
       std::vector<Collector> fresh;
-      fresh.reserve(queries_.size());
-      for (size_t q = 0; q < queries_.size(); ++q) fresh.emplace_back(k_, queries_[q].excluded, shared_[q]);
+      fresh.reserve(requests_.size());
+      for (size_t i = 0; i < requests_.size(); ++i)
+        fresh.emplace_back(rows_wanted(i), requests_[i].query->excluded, shared_[i]);
       collectors = std::move(fresh);
     }
     return collectors;
@@ -121,11 +125,10 @@ class BatchScan {
 
   const ScanContext& context_;
   const ScanKernel& kernel_;
-  std::span<const Query> queries_;
-  int64_t k_;
+  std::span<const SearchRequest> requests_;
   std::vector<QuantizedQuery> scan_queries_;
   std::deque<SharedThreshold> shared_;
-  std::vector<std::vector<Collector>> collectors_;  // [slot][query]
+  std::vector<std::vector<Collector>> collectors_;  // [slot][request]
 };
 
 // As Kernels::exact_dots wants it.
@@ -135,84 +138,97 @@ std::vector<double> widen(std::span<const float> vector) {
   return wide;
 }
 
-// Fills in the similarities of every query's candidates. False if it was interrupted.
-bool rescore(const ScanContext& context, std::span<const Query> queries, std::span<Candidates> candidates) {
-  struct Block {
-    size_t query;
-    size_t first;
-  };
-  std::vector<Block> blocks;
-  std::vector<std::vector<double>> wide;
-  int64_t rows_in_all = 0;
-  for (size_t q = 0; q < queries.size(); ++q) {
-    wide.push_back(widen(queries[q].vector));
-    candidates[q].similarities.resize(candidates[q].ids.size());
-    for (size_t first = 0; first < candidates[q].ids.size(); first += kExactBlock)
-      blocks.push_back({q, first});
-    rows_in_all += static_cast<int64_t>(candidates[q].ids.size());
+// Up to kExactBlock rows of one request.
+struct RowBlock {
+  size_t request;
+  size_t first;
+};
+
+void rescore_block(const ScanContext& context, const RowBlock& block, const double* wide,
+                   SearchRequest& request) {
+  const auto rows = std::span(request.rows).subspan(block.first);
+  const auto count = std::min<size_t>(kExactBlock, rows.size());
+  const float* vectors[kExactBlock] = {};
+  double dots[kExactBlock];
+  for (size_t i = 0; i < count; ++i) vectors[i] = context.model.vector(rows[i].id);
+  context.kernels.exact_dots(wide, vectors, static_cast<int64_t>(count), context.model.dims(), dots);
+  for (size_t i = 0; i < count; ++i) {
+    const double norm_squared = context.model.norm_squared(rows[i].id);
+    if (norm_squared > 0)
+      rows[i].similarity = cosine_from_dots(dots[i], request.query->norm_squared, norm_squared);
   }
-  const auto work = [&](int, int64_t chunk) {
-    const auto [q, first] = blocks[static_cast<size_t>(chunk)];
-    const float* rows[kExactBlock] = {};
-    const std::span ids = std::span(candidates[q].ids).subspan(first);
-    const auto count = std::min<size_t>(kExactBlock, ids.size());
-    for (size_t i = 0; i < count; ++i) rows[i] = context.model.vector(ids[i]);
-    context.kernels.exact_dots(wide[q].data(), rows, static_cast<int64_t>(count), context.model.dims(),
-                               candidates[q].similarities.data() + first);
-    for (size_t i = 0; i < count; ++i) {
-      const double norm_squared = context.model.norm_squared(ids[i]);
-      double& value = candidates[q].similarities[first + i];
-      value =
-          norm_squared > 0 ? cosine_from_dots(value, queries[q].norm_squared, norm_squared) : kNoSimilarity;
-    }
-  };
-  const int threads = rows_in_all < kRowsWorthThreads ? 1 : context.threads;
-  return ThreadPool::instance().run(threads, static_cast<int64_t>(blocks.size()), work, context.interrupted);
 }
 
-Status propose_batch(const ScanContext& context, std::span<const Query> queries, int64_t k, ScanCost& cost,
-                     std::vector<Candidates>& results) {
-  Stopwatch watch;
-  BatchScan scan(context, queries, k);
-  if (!scan.run()) return interrupted_error();
-  const ModelArrays& arrays = context.model.arrays();
-  cost.rows_scanned += arrays.words * static_cast<int64_t>(queries.size());
-  cost.bytes_scanned +=
-      static_cast<int64_t>(arrays.codes.size() + arrays.scales.size_bytes() + arrays.residuals.size_bytes());
-  cost.scan_us += watch.lap();
-  const size_t before = results.size();
-  results.resize(before + queries.size());
-  const std::span<Candidates> fresh = std::span(results).subspan(before);
-  const auto select = [&](int, int64_t q) {
-    fresh[static_cast<size_t>(q)].ids = scan.survivors(static_cast<size_t>(q));
+// Fills in the similarities of every request's rows. False if it was interrupted.
+bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
+             const InterruptCheck& interrupted) {
+  std::vector<RowBlock> blocks;
+  std::vector<std::vector<double>> wide;
+  int64_t rows_in_all = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    wide.push_back(widen(requests[i].query->vector));
+    for (size_t first = 0; first < requests[i].rows.size(); first += kExactBlock)
+      blocks.push_back({i, first});
+    rows_in_all += static_cast<int64_t>(requests[i].rows.size());
+  }
+  const auto work = [&](int, int64_t chunk) {
+    const RowBlock& block = blocks[static_cast<size_t>(chunk)];
+    rescore_block(context, block, wide[block.request].data(), requests[block.request]);
   };
-  const int threads = static_cast<int64_t>(queries.size()) * k < kRowsWorthThreads ? 1 : context.threads;
-  if (!ThreadPool::instance().run(threads, static_cast<int64_t>(queries.size()), select, context.interrupted))
-    return interrupted_error();
-  for (const Candidates& candidates : fresh) cost.candidates += static_cast<int64_t>(candidates.ids.size());
-  cost.select_us += watch.lap();
-  if (!rescore(context, queries, fresh)) return interrupted_error();
-  cost.rescore_us += watch.lap();
+  const int threads = rows_in_all < kRowsWorthThreads ? 1 : context.threads;
+  return ThreadPool::instance().run(threads, static_cast<int64_t>(blocks.size()), work, interrupted);
+}
+
+Status search_batch(const ScanContext& context, std::span<SearchRequest> requests) {
+  const SharedInterrupt shared(requests);
+  const InterruptCheck& interrupted = shared.check();
+  ScanCost cost;
+  Stopwatch watch;
+  BatchScan scan(context, requests);
+  if (!scan.run(interrupted)) return interrupted_error();
+  const auto count = static_cast<int64_t>(requests.size());
+  const ModelArrays& arrays = context.model.arrays();
+  cost.rows_scanned = arrays.words * count;
+  cost.bytes_scanned =
+      static_cast<int64_t>(arrays.codes.size() + arrays.scales.size_bytes() + arrays.residuals.size_bytes());
+  cost.scan_us = watch.lap();
+  int64_t rows_wanted = 0;
+  for (const SearchRequest& request : requests) rows_wanted += std::min(request.k, arrays.words);
+  const auto select = [&](int, int64_t i) {
+    requests[static_cast<size_t>(i)].rows = scan.survivors(static_cast<size_t>(i));
+  };
+  const int threads = rows_wanted < kRowsWorthThreads ? 1 : context.threads;
+  if (!ThreadPool::instance().run(threads, count, select, interrupted)) return interrupted_error();
+  for (SearchRequest& request : requests)
+    request.cost.candidates += static_cast<int64_t>(request.rows.size());
+  cost.select_us = watch.lap();
+  if (!rescore(context, requests, interrupted)) return interrupted_error();
+  for (SearchRequest& request : requests) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    keep_best(*request.query, request.k, request.rows);
+  }
+  cost.rescore_us = watch.lap();
+  charge(requests, cost);
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<Candidates>> propose(const ScanContext& context, std::span<const Query> queries, int64_t k,
-                                        ScanCost& cost) {
+Status search(const ScanContext& context, std::span<SearchRequest> requests) {
+  int64_t k = 1;
+  for (const SearchRequest& request : requests) k = std::max(k, request.k);
   const int64_t slots = std::max<int64_t>(1, std::min(k, context.model.words()) * context.threads);
   const auto batch = static_cast<size_t>(std::clamp<int64_t>(kBatchLowerBounds / slots, 1, kBatchQueries));
-  std::vector<Candidates> results;
-  results.reserve(queries.size());
-  while (!queries.empty()) {
-    const auto part = queries.first(std::min(batch, queries.size()));
-    GLOVE_RETURN_IF_ERROR(propose_batch(context, part, k, cost, results));
-    queries = queries.subspan(part.size());
+  while (!requests.empty()) {
+    const auto part = requests.first(std::min(batch, requests.size()));
+    GLOVE_RETURN_IF_ERROR(search_batch(context, part));
+    requests = requests.subspan(part.size());
   }
-  return results;
+  return {};
 }
 
-Status score_all(const ScanContext& context, const Query& query, std::span<double> dots, ScanCost& cost) {
+Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
+                 const InterruptCheck& interrupted, ScanCost& cost) {
   Stopwatch watch;
   const std::vector<double> wide = widen(query.vector);
   const int64_t dims = context.model.dims();
@@ -229,7 +245,7 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
       context.kernels.exact_dots(wide.data(), rows, block, dims, dots.data() + first);
     }
   };
-  if (!ThreadPool::instance().run(context.threads, (count + step - 1) / step, work, context.interrupted))
+  if (!ThreadPool::instance().run(context.threads, (count + step - 1) / step, work, interrupted))
     return interrupted_error();
   cost.rows_scanned += count;
   cost.rescore_us += watch.lap();

@@ -8,8 +8,8 @@
 
 #include "cpu/kernels.h"
 #include "model/model.h"
-#include "search/backend.h"
 #include "search/query.h"
+#include "search/searcher.h"
 
 namespace glove::cpu {
 
@@ -18,15 +18,14 @@ struct ScanContext {
   const Kernels& kernels;
   const Model& model;
   int threads;  // at most, the calling one included
-  const InterruptCheck& interrupted;
 };
 
-// Backend::propose: admissible rows only, with their dots.
-Result<std::vector<Candidates>> propose(const ScanContext& context, std::span<const Query> queries, int64_t k,
-                                        ScanCost& cost);
+// Searcher::search.
+Status search(const ScanContext& context, std::span<SearchRequest> requests);
 
-// Backend::score_all.
-Status score_all(const ScanContext& context, const Query& query, std::span<double> dots, ScanCost& cost);
+// Searcher::score_all.
+Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
+                 const InterruptCheck& interrupted, ScanCost& cost);
 
 // What the processor calls itself ("AMD EPYC 9654 96-Core Processor"), or "CPU".
 std::string processor_name();

@@ -80,7 +80,8 @@ Status BatchSearch::reserve(const Layout& layout) {
   return answer_.reserve(layout.answer_bytes);
 }
 
-Status BatchSearch::pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries) {
+Status BatchSearch::pack(const DeviceModel& model, const Layout& layout,
+                         std::span<const SearchRequest> requests) {
   std::memset(staging_.data(), 0, static_cast<size_t>(layout.copied));
   auto* parameters = staging_.as<BatchQuery>(layout.parameters);
   std::atomic<bool> out_of_memory{false};
@@ -88,7 +89,7 @@ Status BatchSearch::pack(const DeviceModel& model, const Layout& layout, std::sp
     const ScopedFloatEnvironment float_environment;
     try {
       for (int64_t i = first; i < last; ++i) {
-        const Query& query = queries[static_cast<size_t>(i)];
+        const Query& query = *requests[static_cast<size_t>(i)].query;
         const QuantizedQuery quantized = quantize_for_batch(query);
         pack_fragments(quantized.codes, i, model.dims, staging_.as<int8_t>(layout.fragments));
         std::memcpy(staging_.as<float>(layout.vectors) + i * model.dims, query.vector.data(),
@@ -179,12 +180,12 @@ Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
 }
 
 Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-                          std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
-                          ScanCost& cost) {
+                          std::span<SearchRequest> requests, int64_t wanted,
+                          const InterruptCheck& interrupted) {
   const auto start = Clock::now();
-  const Layout layout(model, plan, static_cast<int64_t>(queries.size()), wanted);
+  const Layout layout(model, plan, static_cast<int64_t>(requests.size()), wanted);
   GLOVE_RETURN_IF_ERROR(reserve(layout));
-  GLOVE_RETURN_IF_ERROR(pack(model, layout, queries));
+  GLOVE_RETURN_IF_ERROR(pack(model, layout, requests));
   describe(model, layout, plan, wanted);
   GLOVE_RETURN_IF_ERROR(launch(layout, shape));
   GLOVE_RETURN_IF_ERROR(wait(interrupted));
@@ -192,36 +193,41 @@ Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, con
   const double select_us = microseconds_between(events_[0], events_[1]);
   const double rescore_us = microseconds_between(events_[2], events_[3]);
   const double wall_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-  cost.select_us += select_us;
-  cost.rescore_us += rescore_us;
-  cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // packing, copying and launching included
-  cost.rows_scanned += model.words * layout.queries;
+  ScanCost cost;
+  cost.select_us = select_us;
+  cost.rescore_us = rescore_us;
+  cost.scan_us = std::max(0.0, wall_us - select_us - rescore_us);  // packing, copying and launching included
+  cost.rows_scanned = model.words * layout.queries;
   const int64_t row_bytes = component_groups(model.dims) * kTileComponents + 8;
-  cost.bytes_scanned += (scan_.tiles + plan.sample_tiles) * kTileRows * row_bytes;
+  cost.bytes_scanned = (scan_.tiles + plan.sample_tiles) * kTileRows * row_bytes;
+  charge(requests, cost);
   return {};
 }
 
+// Copies the answer to the request at this position of the round.
+void BatchSearch::take_answer(size_t position, bool with_similarities, SearchRequest& request) const {
+  const auto size = static_cast<size_t>(scan_.answer_sizes[position]);
+  const size_t begin = position * scan_.answer_capacity;
+  request.rows.clear();
+  request.rows.reserve(size);
+  for (size_t i = begin; i < begin + size; ++i)
+    request.rows.push_back(
+        {scan_.answer_ids[i], with_similarities ? scan_.answer_similarities[i] : kNoSimilarity});
+  request.cost.candidates += static_cast<int64_t>(size);
+}
+
 Status BatchSearch::run(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-                        std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
-                        std::vector<Candidates>& answers, std::vector<size_t>& again, ScanCost& cost) {
-  while (!queries.empty()) {
-    const auto part = queries.first(std::min(queries.size(), static_cast<size_t>(plan.queries_per_round)));
-    queries = queries.subspan(part.size());
-    GLOVE_RETURN_IF_ERROR(round(model, shape, plan, part, wanted, interrupted, cost));
+                        std::span<SearchRequest> requests, int64_t wanted, const InterruptCheck& interrupted,
+                        std::vector<size_t>& again) {
+  const auto step = static_cast<size_t>(plan.queries_per_round);
+  for (size_t first = 0; first < requests.size(); first += step) {
+    const auto part = requests.subspan(first, std::min(step, requests.size() - first));
+    GLOVE_RETURN_IF_ERROR(round(model, shape, plan, part, wanted, interrupted));
     for (size_t i = 0; i < part.size(); ++i) {
-      const int32_t size = scan_.answer_sizes[i];
-      Candidates candidates;
-      if (size == kListOverflow) {
-        again.push_back(answers.size());
-      } else {
-        const size_t begin = i * scan_.answer_capacity;
-        const size_t end = begin + static_cast<size_t>(size);
-        candidates.ids.assign(scan_.answer_ids + begin, scan_.answer_ids + end);
-        if (model.vectors != nullptr)
-          candidates.similarities.assign(scan_.answer_similarities + begin, scan_.answer_similarities + end);
-        cost.candidates += size;
-      }
-      answers.push_back(std::move(candidates));
+      if (scan_.answer_sizes[i] == kListOverflow)
+        again.push_back(first + i);
+      else
+        take_answer(i, model.vectors != nullptr, part[i]);
     }
   }
   return {};

@@ -18,20 +18,19 @@ class BatchSearch {
  public:
   Status create();
 
-  // Appends to `answers` the candidates of each query, in order; to `again` the positions (in `answers`) of
-  // queries whose list overflowed and whose candidates are therefore missing. REQUIRES: plan =
-  // plan_batch(...) of this model and worthwhile.
+  // Device::propose; appends to `again` the positions of the requests whose list overflowed and whose rows
+  // are therefore missing. REQUIRES: plan = plan_batch(...) of this model and worthwhile.
   Status run(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-             std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
-             std::vector<Candidates>& answers, std::vector<size_t>& again, ScanCost& cost);
+             std::span<SearchRequest> requests, int64_t wanted, const InterruptCheck& interrupted,
+             std::vector<size_t>& again);
 
  private:
   struct Layout;
   Status round(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-               std::span<const Query> queries, int64_t wanted, const InterruptCheck& interrupted,
-               ScanCost& cost);
+               std::span<SearchRequest> requests, int64_t wanted, const InterruptCheck& interrupted);
+  void take_answer(size_t position, bool with_similarities, SearchRequest& request) const;
   Status reserve(const Layout& layout);
-  Status pack(const DeviceModel& model, const Layout& layout, std::span<const Query> queries);
+  Status pack(const DeviceModel& model, const Layout& layout, std::span<const SearchRequest> requests);
   void describe(const DeviceModel& model, const Layout& layout, const BatchPlan& plan, int64_t wanted);
   Status launch(const Layout& layout, const BatchShape& shape);
   Status wait(const InterruptCheck& interrupted);

@@ -88,16 +88,15 @@ class CudaDevice : public Device {
   void deallocate(std::byte* data) override;
   Result<std::unique_ptr<CopyRing>> take_ring() override;
   void give_back_ring(std::unique_ptr<CopyRing> ring) override;
-  Result<std::vector<Candidates>> propose(const DeviceModel& model, std::span<const Query> queries,
-                                          int64_t wanted, const InterruptCheck& interrupted,
-                                          ScanCost& cost) override;
+  Status propose(const DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+                 const InterruptCheck& interrupted) override;
   Status score_all(const DeviceModel& model, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
 
  private:
   Result<ScanShape> scan_shape(int64_t dims);
-  Result<Candidates> propose_one(const DeviceModel& model, const Query& query, int64_t wanted,
-                                 const InterruptCheck& interrupted, ScanCost& cost);
+  Status propose_one(const DeviceModel& model, SearchRequest& request, int64_t wanted,
+                     const InterruptCheck& interrupted);
 
   const DeviceInfo info_;
   const pid_t owner_;
@@ -105,7 +104,9 @@ class CudaDevice : public Device {
   std::atomic<uint32_t> scans_{0};
 
   std::mutex mutex_;
-  std::map<int64_t, ScanShape> scan_shapes_;  // by dims
+  std::map<int64_t, ScanShape> scan_shapes_;  // by dims; entries stay as they are
+  // The entry that was used last, which is found without the mutex.
+  std::atomic<const std::pair<const int64_t, ScanShape>*> last_shape_ = nullptr;
   std::vector<std::unique_ptr<CopyRing>> idle_rings_;
 
   Pool<SingleSearch> single_searches_;
@@ -164,8 +165,13 @@ void CudaDevice::give_back_ring(std::unique_ptr<CopyRing> ring) {
 }
 
 Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
+  if (const auto* last = last_shape_.load(std::memory_order_acquire); last != nullptr && last->first == dims)
+    return last->second;
   const std::lock_guard lock(mutex_);
-  if (const auto found = scan_shapes_.find(dims); found != scan_shapes_.end()) return found->second;
+  if (const auto found = scan_shapes_.find(dims); found != scan_shapes_.end()) {
+    last_shape_.store(&*found, std::memory_order_release);
+    return found->second;
+  }
   ScanShape shape;
   const cudaError_t error = single_scan_shape(0, dims, &shape);
   if (error == cudaErrorInvalidConfiguration) {  // of this model alone: the others go on here
@@ -174,41 +180,36 @@ Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
                                               " dimensions does not fit the shared memory of " + info_.name};
   }
   GLOVE_RETURN_IF_ERROR(cuda_status(error, "preparing the scan"));
-  scan_shapes_[dims] = shape;
+  last_shape_.store(&*scan_shapes_.emplace(dims, shape).first, std::memory_order_release);
   return shape;
 }
 
-Result<Candidates> CudaDevice::propose_one(const DeviceModel& model, const Query& query, int64_t wanted,
-                                           const InterruptCheck& interrupted, ScanCost& cost) {
+Status CudaDevice::propose_one(const DeviceModel& model, SearchRequest& request, int64_t wanted,
+                               const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(const ScanShape shape, scan_shape(model.dims));
   GLOVE_ASSIGN_OR_RETURN(auto search, single_searches_.take());
   // Every other scan starts where the one before ended, with what is in the cache.
   const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
-  return search->run(model, shape, query, wanted, reversed, interrupted, cost);
+  return search->run(model, shape, wanted, reversed, interrupted, request);
 }
 
-Result<std::vector<Candidates>> CudaDevice::propose(const DeviceModel& model, std::span<const Query> queries,
-                                                    int64_t wanted, const InterruptCheck& interrupted,
-                                                    ScanCost& cost) {
+Status CudaDevice::propose(const DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+                           const InterruptCheck& interrupted) {
   const ScopedDevice current(0);
-  std::vector<Candidates> answers;
-  answers.reserve(queries.size());
+  if (requests.size() == 1) return propose_one(model, requests.front(), wanted, interrupted);
   std::vector<size_t> singly;
-  const BatchPlan plan = plan_batch(model.words, model.dims, static_cast<int64_t>(queries.size()), wanted);
+  const BatchPlan plan = plan_batch(model.words, model.dims, static_cast<int64_t>(requests.size()), wanted);
   if (plan.worthwhile) {
     GLOVE_ASSIGN_OR_RETURN(auto search, batch_searches_.take());
-    GLOVE_RETURN_IF_ERROR(
-        search->run(model, batch_shape_, plan, queries, wanted, interrupted, answers, singly, cost));
+    GLOVE_RETURN_IF_ERROR(search->run(model, batch_shape_, plan, requests, wanted, interrupted, singly));
   } else {
-    answers.resize(queries.size());
-    for (size_t i = 0; i < queries.size(); ++i) singly.push_back(i);
+    for (size_t i = 0; i < requests.size(); ++i) singly.push_back(i);
   }
   for (const size_t i : singly) {
-    GLOVE_ASSIGN_OR_RETURN(answers[i], propose_one(model, queries[i], wanted, interrupted, cost));
-    if (interrupted && queries.size() > 1 && interrupted())
-      return Error{ErrorCode::kInterrupted, "interrupted"};
+    GLOVE_RETURN_IF_ERROR(propose_one(model, requests[i], wanted, interrupted));
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }
-  return answers;
+  return {};
 }
 
 Status CudaDevice::score_all(const DeviceModel& model, const Query& query, std::span<double> dots,

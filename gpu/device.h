@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "gpu/query_codes.h"
-#include "search/backend.h"
+#include "search/searcher.h"
 
 namespace glove::gpu {
 
@@ -97,13 +97,15 @@ class Device {
   virtual Result<std::unique_ptr<CopyRing>> take_ring() = 0;
   virtual void give_back_ring(std::unique_ptr<CopyRing> ring) = 0;
 
-  // Backend::propose for the best `wanted` rows that are not zero; excluded words are not looked at.
-  // Adds scan, select and rescore times and candidates to `cost`.
-  virtual Result<std::vector<Candidates>> propose(const DeviceModel& model, std::span<const Query> queries,
-                                                  int64_t wanted, const InterruptCheck& interrupted,
-                                                  ScanCost& cost) = 0;
+  // Puts into each request's rows, in any order, a certain superset of its best `wanted` rows that are not
+  // zero, ties by id included; excluded words are not looked at. Their similarities are exact if
+  // model.vectors is there, else left out; a zero row or a damaged file's NaN has kNoSimilarity or NaN.
+  // Charges the requests for scan, select and rescore times and candidates. `interrupted` is that of all
+  // requests.
+  virtual Status propose(const DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+                         const InterruptCheck& interrupted) = 0;
 
-  // Backend::score_all. REQUIRES: model.vectors.
+  // Searcher::score_all. REQUIRES: model.vectors.
   virtual Status score_all(const DeviceModel& model, const Query& query, std::span<double> dots,
                            const InterruptCheck& interrupted, ScanCost& cost) = 0;
 };

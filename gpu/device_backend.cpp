@@ -6,200 +6,177 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/float_environment.h"
+#include "base/fork_safe_mutex.h"
 #include "base/parallel.h"
+#include "base/turnstile.h"
 #include "gpu/residency.h"
 #include "model/exact_dot.h"
+#include "search/candidates.h"
 
 namespace glove::gpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kAskEvery = std::chrono::milliseconds(2);  // for interrupts
-
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-// A model's place in the backend. Guarded by the backend's mutex.
-struct Entry {
-  std::shared_ptr<ResidentModel> resident;
-  std::optional<Error> failure;  // of the last upload; the next prepare() tries again
-  bool uploading = false;
-};
-
-class DeviceBackend : public Backend {
+// The device, which the backend and its searchers share.
+class SharedDevice {
  public:
-  DeviceBackend(DeviceFactory open_device, MemoryLimit memory_limit)
+  SharedDevice(DeviceFactory open_device, MemoryLimit memory_limit)
       : open_device_(std::move(open_device)), memory_limit_(std::move(memory_limit)) {}
-
-  std::string_view name() const override { return "cuda"; }
-  Status available() override;
-  Status prepare(const ModelPtr& model, const InterruptCheck& interrupted) override;
-  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
-                                          const InterruptCheck& interrupted, ScanCost& cost) override;
-  Status score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
-                   const InterruptCheck& interrupted, ScanCost& cost) override;
-  Residency residency(const Model& model) const override;
-  void release(const Model& model) override;
-
- private:
-  class UploadEnd;
 
   // A forked child has its parent's addresses but not its driver: nothing of CUDA may be called in it.
   bool in_forked_child() const { return owner_ != 0 && owner_ != getpid(); }
-  std::shared_ptr<Entry> entry_of(uint64_t id, bool create) const;
-  Result<int64_t> budget(const Model& model);
+
+  // Opens the device at the first call. Takes no lock afterwards.
+  Status available();
+
+  // Copies what a scan needs of the model to the device. One upload at a time, so that two do not count on
+  // the same free bytes. `interrupted` may run the host's code, which may come back here.
   Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model, const InterruptCheck& interrupted);
-  Result<std::shared_ptr<ResidentModel>> resident(const ModelPtr& model, const InterruptCheck& interrupted);
+
+  // Frees the model, or, in a forked child, leaves it alone.
+  void drop(std::shared_ptr<ResidentModel> resident);
+
+  // Remembers an error that means that the device is lost.
   void note_error(const Error& error);
+
+  // REQUIRES: available() was ok once.
+  Device& device() { return *device_; }
+
+  SearcherInfo info(const ResidentModel* resident) const;
+
+ private:
+  Status open();
+  void fail(const Error& error);
+  Result<int64_t> budget(const Model& model);
 
   const DeviceFactory open_device_;
   const MemoryLimit memory_limit_;
-
-  // Guards everything below; never held while the device or the caller's code works.
-  mutable std::mutex mutex_;
-  bool opened_ = false;
-  std::atomic<pid_t> owner_{0};
-  std::unique_ptr<Device> device_;
+  std::atomic<pid_t> owner_{0};      // the process that opened the device
+  std::atomic<bool> works_{false};   // it is open, and not lost
+  std::atomic<bool> failed_{false};  // unavailable_ is set, and stays as it is
+  Turnstile uploads_;
+  std::mutex open_mutex_;           // held while the device is opened
+  mutable ForkSafeMutex mutex_;     // guards everything below; never held while the device or the host works
+  std::unique_ptr<Device> device_;  // set once
   std::optional<Error> unavailable_;
-  mutable std::map<uint64_t, std::shared_ptr<Entry>> entries_;
-  // The thread that uploads: one at a time, so that two do not count on the same free bytes.
-  std::optional<std::thread::id> uploader_;
-  std::condition_variable upload_ended_;
+  std::set<const ResidentModel*> resident_;  // all that live
 };
 
-// Lets the next upload begin, whatever ends this one.
-class DeviceBackend::UploadEnd {
- public:
-  UploadEnd(DeviceBackend& backend, Entry& entry) : backend_(backend), entry_(entry) {}
-  ~UploadEnd() {
-    const std::lock_guard lock(backend_.mutex_);
-    entry_.uploading = false;
-    backend_.uploader_.reset();
-    backend_.upload_ended_.notify_all();
-  }
-  UploadEnd(const UploadEnd&) = delete;
-  UploadEnd& operator=(const UploadEnd&) = delete;
-
- private:
-  DeviceBackend& backend_;
-  Entry& entry_;
-};
-
-Status DeviceBackend::available() {
+Status SharedDevice::available() {
   if (in_forked_child())
     return {ErrorCode::kUnavailable,
             "CUDA was started before this process was forked and does not work in the child"};
-  const std::lock_guard lock(mutex_);
-  if (!opened_) {
-    opened_ = true;
-    owner_ = getpid();
-    auto device = open_device_();
-    if (device.ok())
-      device_ = std::move(device).value();
-    else
-      unavailable_ = device.error();
-  }
-  return unavailable_ ? Status(*unavailable_) : Status();
+  if (works_.load(std::memory_order_acquire)) return {};
+  return failed_.load(std::memory_order_acquire) ? Status(*unavailable_) : open();
 }
 
-void DeviceBackend::note_error(const Error& error) {
+// The driver may be slow, but only the first caller and those who come meanwhile wait for it.
+Status SharedDevice::open() {
+  const std::lock_guard opening(open_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (unavailable_) return *unavailable_;
+    if (device_) return {};
+  }
+  owner_ = getpid();
+  auto device = open_device_();
+  const std::lock_guard lock(mutex_);
+  if (!device.ok()) {
+    fail(device.error());
+    return device.error();
+  }
+  device_ = std::move(device).value();
+  works_.store(true, std::memory_order_release);
+  return {};
+}
+
+void SharedDevice::note_error(const Error& error) {
   if (error.code != ErrorCode::kUnavailable) return;
   const std::lock_guard lock(mutex_);
-  if (!unavailable_) unavailable_ = error;
+  fail(error);
 }
 
-std::shared_ptr<Entry> DeviceBackend::entry_of(uint64_t id, bool create) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(id);
-  if (found != entries_.end()) return found->second;
-  if (!create) return nullptr;
-  return entries_[id] = std::make_shared<Entry>();
+// REQUIRES: mutex_ is held.
+void SharedDevice::fail(const Error& error) {
+  if (!unavailable_) unavailable_ = error;
+  failed_.store(true, std::memory_order_release);
+  works_.store(false, std::memory_order_release);
 }
 
 // What an upload of this model may take now.
-Result<int64_t> DeviceBackend::budget(const Model& model) {
+Result<int64_t> SharedDevice::budget(const Model& model) {
   GLOVE_ASSIGN_OR_RETURN(const int64_t limit, memory_limit_());
   GLOVE_ASSIGN_OR_RETURN(const int64_t free, device_->free_bytes());
   int64_t allowed = std::max<int64_t>(0, free - scratch_reserve(model.words()));
   if (limit > 0) {
     int64_t used = 0;
     const std::lock_guard lock(mutex_);
-    for (const auto& [id, entry] : entries_)
-      if (entry->resident) used += entry->resident->device_bytes();
+    for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
     allowed = std::min(allowed, limit - used);
   }
   return allowed;
 }
 
-Result<std::shared_ptr<ResidentModel>> DeviceBackend::upload(const ModelPtr& model,
-                                                             const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget(*model));
-  return ResidentModel::upload(*device_, model, allowed, interrupted);
-}
-
-Status DeviceBackend::prepare(const ModelPtr& model, const InterruptCheck& interrupted) {
-  return resident(model, interrupted).status();
-}
-
-// The model on the device; uploads it if it is not there, and waits while another thread uploads one.
-// `interrupted` may run the host's code, which may come back here.
-Result<std::shared_ptr<ResidentModel>> DeviceBackend::resident(const ModelPtr& model,
-                                                               const InterruptCheck& interrupted) {
+Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& model,
+                                                            const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(available());
-  const std::shared_ptr<Entry> entry = entry_of(model->id(), true);
-  std::unique_lock lock(mutex_);
-  while (!entry->resident && uploader_) {
-    if (*uploader_ == std::this_thread::get_id())
+  switch (uploads_.enter(interrupted)) {
+    case Turnstile::Entry::kInterrupted:
+      return Error{ErrorCode::kInterrupted, "interrupted"};
+    case Turnstile::Entry::kAlreadyInside:
       return Error{
           ErrorCode::kInvalidArgument,
           "this thread is uploading a model to the device, and cannot search on it until that has ended"};
-    upload_ended_.wait_for(lock, kAskEvery);
-    if (!interrupted) continue;
-    lock.unlock();
-    if (interrupted()) return Error{ErrorCode::kInterrupted, "interrupted"};
-    lock.lock();
+    case Turnstile::Entry::kEntered:
+      break;
   }
-  if (entry->resident) return entry->resident;
-  uploader_ = std::this_thread::get_id();
-  entry->uploading = true;
-  lock.unlock();
-  const UploadEnd end(*this, *entry);
-  auto uploaded = upload(model, interrupted);
-  lock.lock();
-  if (uploaded.ok()) {
-    entry->resident = uploaded.value();
-    entry->failure.reset();
-  } else if (uploaded.error().code != ErrorCode::kInterrupted) {
-    entry->failure = uploaded.error();
+  const TurnstileExit exit(uploads_);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget(*model));
+  auto resident = ResidentModel::upload(*device_, model, allowed, interrupted);
+  if (!resident.ok()) {
+    note_error(resident.error());
+    return resident;
   }
-  lock.unlock();
-  if (!uploaded.ok()) note_error(uploaded.error());
-  return uploaded;
+  const std::lock_guard lock(mutex_);
+  resident_.insert(resident.value().get());
+  return resident;
 }
 
-Result<std::vector<Candidates>> DeviceBackend::propose(const ModelPtr& model, std::span<const Query> queries,
-                                                       int64_t k, const InterruptCheck& interrupted,
-                                                       ScanCost& cost) {
-  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model, interrupted));
-  // Excluded words are dropped by the engine, so that many more rows are asked for.
-  size_t excluded = 0;
-  for (const Query& query : queries) excluded = std::max(excluded, query.excluded.size());
-  const int64_t wanted = std::min(model->words(), k + static_cast<int64_t>(excluded));
-  auto proposed = device_->propose(on_device->view(), queries, wanted, interrupted, cost);
-  if (!proposed.ok())
-    note_error(proposed.error());
-  else
-    on_device->upload_rest();
-  return proposed;
+void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
+  if (in_forked_child()) {
+    static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));  // its memory is the parent's
+    return;
+  }
+  const ResidentModel* const gone = resident.get();
+  resident.reset();
+  const std::lock_guard lock(mutex_);
+  resident_.erase(gone);
+}
+
+SearcherInfo SharedDevice::info(const ResidentModel* resident) const {
+  SearcherInfo info;
+  info.state = "not loaded";
+  if (in_forked_child()) return info;
+  const std::lock_guard lock(mutex_);
+  if (device_) info.device = device_->info().name;
+  if (unavailable_ && device_) {
+    info.state = "failed: " + unavailable_->message;
+  } else if (resident != nullptr) {
+    info.state = "resident";
+    info.device_bytes = resident->device_bytes();
+  }
+  return info;
 }
 
 // D for every row, on the host: for models whose vectors did not fit on the device.
@@ -226,52 +203,84 @@ Status score_on_host(const Model& model, const Query& query, std::span<double> d
   return stop ? Status(ErrorCode::kInterrupted, "the search was interrupted") : Status();
 }
 
-Status DeviceBackend::score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
-                                const InterruptCheck& interrupted, ScanCost& cost) {
-  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<ResidentModel> on_device, resident(model, interrupted));
-  const DeviceModel view = on_device->view();
-  if (view.vectors == nullptr) {
-    on_device->upload_rest();
+class DeviceSearcher final : public Searcher {
+ public:
+  DeviceSearcher(std::shared_ptr<SharedDevice> device, std::shared_ptr<ResidentModel> resident)
+      : device_(std::move(device)), resident_(std::move(resident)) {}
+  ~DeviceSearcher() override { device_->drop(std::move(resident_)); }
+  DeviceSearcher(const DeviceSearcher&) = delete;
+  DeviceSearcher& operator=(const DeviceSearcher&) = delete;
+
+  Status search(std::span<SearchRequest> requests) override;
+  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
+                   ScanCost& cost) override;
+  SearcherInfo info() const override { return device_->info(resident_.get()); }
+
+ private:
+  const std::shared_ptr<SharedDevice> device_;
+  std::shared_ptr<ResidentModel> resident_;
+};
+
+Status DeviceSearcher::search(std::span<SearchRequest> requests) {
+  GLOVE_RETURN_IF_ERROR(device_->available());
+  const Model& model = *resident_->model();
+  // Excluded words are dropped here, so that many more rows are asked for.
+  int64_t wanted = 0;
+  for (const SearchRequest& request : requests)
+    wanted = std::max(wanted, request.k + static_cast<int64_t>(request.query->excluded.size()));
+  const SharedInterrupt shared(requests);
+  const DeviceModel view = resident_->view();
+  if (Status status =
+          device_->device().propose(view, requests, std::min(model.words(), wanted), shared.check());
+      !status.ok()) {
+    device_->note_error(status.error());
+    return status;
+  }
+  for (SearchRequest& request : requests) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(shared.check()));
     const auto start = Clock::now();
-    GLOVE_RETURN_IF_ERROR(score_on_host(*model, query, dots, interrupted));
-    cost.rows_scanned += model->words();
+    if (view.vectors == nullptr) rescore(model, *request.query, request.rows);
+    keep_best(*request.query, request.k, request.rows);
+    request.cost.rescore_us += microseconds_since(start);
+  }
+  resident_->upload_rest();
+  return {};
+}
+
+Status DeviceSearcher::score_all(const Query& query, std::span<double> dots,
+                                 const InterruptCheck& interrupted, ScanCost& cost) {
+  GLOVE_RETURN_IF_ERROR(device_->available());
+  const Model& model = *resident_->model();
+  const DeviceModel view = resident_->view();
+  if (view.vectors == nullptr) {
+    resident_->upload_rest();
+    const auto start = Clock::now();
+    GLOVE_RETURN_IF_ERROR(score_on_host(model, query, dots, interrupted));
+    cost.rows_scanned += model.words();
     cost.rescore_us += microseconds_since(start);
     return {};
   }
-  Status status = device_->score_all(view, query, dots, interrupted, cost);
-  if (!status.ok()) note_error(status.error());
+  Status status = device_->device().score_all(view, query, dots, interrupted, cost);
+  if (!status.ok()) device_->note_error(status.error());
   return status;
 }
 
-Residency DeviceBackend::residency(const Model& model) const {
-  Residency residency;
-  residency.state = "not loaded";
-  if (in_forked_child()) return residency;
-  const std::shared_ptr<Entry> entry = entry_of(model.id(), false);
-  const std::lock_guard lock(mutex_);
-  if (device_) residency.device = device_->info().name;
-  if (unavailable_ && device_) {
-    residency.state = "failed: " + unavailable_->message;
-  } else if (entry && entry->uploading) {
-    residency.state = "uploading";
-  } else if (entry && entry->resident) {
-    residency.state = "resident";
-    residency.device_bytes = entry->resident->device_bytes();
-  } else if (entry && entry->failure) {
-    residency.state = "failed: " + entry->failure->message;
-  }
-  return residency;
-}
+class DeviceBackend final : public Backend {
+ public:
+  DeviceBackend(DeviceFactory open_device, MemoryLimit memory_limit)
+      : device_(std::make_shared<SharedDevice>(std::move(open_device), std::move(memory_limit))) {}
 
-void DeviceBackend::release(const Model& model) {
-  if (in_forked_child()) return;
-  std::shared_ptr<Entry> gone;
-  const std::lock_guard lock(mutex_);
-  if (const auto found = entries_.find(model.id()); found != entries_.end()) {
-    gone = std::move(found->second);
-    entries_.erase(found);
+  std::string_view name() const override { return "cuda"; }
+  Status available() override { return device_->available(); }
+  Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck& interrupted) override {
+    GLOVE_ASSIGN_OR_RETURN(auto resident, device_->upload(model, interrupted));
+    return std::shared_ptr<Searcher>(std::make_shared<DeviceSearcher>(device_, std::move(resident)));
   }
-}
+  SearcherInfo info() const override { return device_->info(nullptr); }
+
+ private:
+  const std::shared_ptr<SharedDevice> device_;
+};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Objects that are expensive to make, lent to one thread at a time and kept for the next.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -11,9 +12,15 @@
 namespace glove::gpu {
 
 // T has a default constructor and `Status create()`. Thread-safe. Grows to the largest number lent at once.
+// One object is lent and given back without a lock, so that a single thread meets none.
 template <class T>
 class Pool {
  public:
+  Pool() = default;
+  ~Pool() { delete spare_.load(); }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
   // Gives the object back when it goes. REQUIRES: the pool outlives it.
   class Loan {
    public:
@@ -31,6 +38,8 @@ class Pool {
   };
 
   Result<Loan> take() {
+    if (T* const spare = spare_.exchange(nullptr, std::memory_order_acq_rel))
+      return Loan(this, std::unique_ptr<T>(spare));
     {
       const std::lock_guard lock(mutex_);
       if (!idle_.empty()) {
@@ -46,11 +55,17 @@ class Pool {
 
  private:
   void give_back(std::unique_ptr<T> object) {
+    T* none = nullptr;
+    if (spare_.compare_exchange_strong(none, object.get(), std::memory_order_acq_rel)) {
+      static_cast<void>(object.release());
+      return;
+    }
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(object));
   }
 
-  std::mutex mutex_;
+  std::atomic<T*> spare_ = nullptr;
+  std::mutex mutex_;  // guards idle_
   std::vector<std::unique_ptr<T>> idle_;
 };
 

@@ -162,25 +162,24 @@ Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape&
 }
 
 // Copies the answer and puts back what the next launch expects, also if there is no memory for the copy.
-Candidates SingleSearch::take_answer(int64_t rows, bool with_similarities) {
+void SingleSearch::take_answer(int64_t rows, bool with_similarities, std::vector<Neighbor>& to) {
   struct Clear {
     SingleSearch& search;
     int64_t rows;
     ~Clear() { search.clear_answer(rows); }
   } const clear{*this, rows};
-  Candidates result;
-  result.ids.assign(ids(), ids() + rows);
-  if (with_similarities) result.similarities.assign(similarities(), similarities() + rows);
-  return result;
+  to.clear();
+  to.reserve(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < rows; ++i)
+    to.push_back({ids()[i], with_similarities ? similarities()[i] : kNoSimilarity});
 }
 
-Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& shape, const Query& query,
-                                     int64_t wanted, bool reversed, const InterruptCheck& interrupted,
-                                     ScanCost& cost) {
+Status SingleSearch::run(const DeviceModel& model, const ScanShape& shape, int64_t wanted, bool reversed,
+                         const InterruptCheck& interrupted, SearchRequest& request) {
   const auto start = Clock::now();
   GLOVE_RETURN_IF_ERROR(reserve(model, shape, std::max(kFirstCapacity, 4 * wanted)));
   SingleScan scan;
-  GLOVE_RETURN_IF_ERROR(pack(model, query, scan));
+  GLOVE_RETURN_IF_ERROR(pack(model, *request.query, scan));
   scan.wanted = static_cast<int32_t>(wanted);
   scan.count_every_row = count_every_row(model.words, wanted) ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
@@ -190,19 +189,20 @@ Result<Candidates> SingleSearch::run(const DeviceModel& model, const ScanShape& 
     GLOVE_RETURN_IF_ERROR(reserve(model, shape, int64_t{count} + kFirstCapacity));
     GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, ranked && count <= kMostRanked, interrupted));
   }
-  Candidates result = take_answer(answer_rows(scan, count), model.vectors != nullptr);
+  take_answer(answer_rows(scan, count), model.vectors != nullptr, request.rows);
 
   const uint64_t times = done_.as<ScanDone>()->times;
   const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;
   const double rescore_us = static_cast<double>(times & 0xffff) * kTimeUnit * 1e-3;
   const double wall_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  ScanCost& cost = request.cost;
   cost.select_us += select_us;
   cost.rescore_us += rescore_us;
   cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // packing and launching included
   cost.candidates += int64_t{count};
   cost.rows_scanned += model.words;
   cost.bytes_scanned += bytes_read(model);
-  return result;
+  return {};
 }
 
 }  // namespace glove::gpu

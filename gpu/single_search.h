@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "gpu/cuda_memory.h"
 #include "gpu/device.h"
@@ -15,9 +16,9 @@ class SingleSearch {
  public:
   Status create();
 
-  // Device::propose for one query. `reversed`: which end of the model to scan first.
-  Result<Candidates> run(const DeviceModel& model, const ScanShape& shape, const Query& query, int64_t wanted,
-                         bool reversed, const InterruptCheck& interrupted, ScanCost& cost);
+  // Device::propose for one request. `reversed`: which end of the model to scan first.
+  Status run(const DeviceModel& model, const ScanShape& shape, int64_t wanted, bool reversed,
+             const InterruptCheck& interrupted, SearchRequest& request);
 
   // Bytes that a scan of this model reads.
   static int64_t bytes_read(const DeviceModel& model);
@@ -27,7 +28,7 @@ class SingleSearch {
   Status pack(const DeviceModel& model, const Query& query, SingleScan& scan);
   double* similarities() const { return answer_.as<double>(); }
   int32_t* ids() const { return answer_.as<int32_t>(capacity_ * 8); }
-  Candidates take_answer(int64_t rows, bool with_similarities);
+  void take_answer(int64_t rows, bool with_similarities, std::vector<Neighbor>& to);
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScan& scan, uint32_t candidates);
   bool arrived(const SingleScan& scan);

@@ -1,5 +1,6 @@
 #include "search/answer_cache.h"
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 #include <iterator>
@@ -47,8 +48,7 @@ bool AnswerCache::Key::operator==(const Key& other) const {
 }
 
 AnswerCache::Answer AnswerCache::find(const Key& key) {
-  const std::lock_guard lock(mutex_);
-  forget_if_stale();
+  forget_what_is_stale();
   const auto entry = find_entry(key);
   if (entry == entries_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, entry);
@@ -60,8 +60,7 @@ AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
   const size_t bytes = kEntryBytes + key.backend.size() + bytes_of(key.query.vector).size() +
                        bytes_of(key.query.excluded).size() + bytes_of(*answer).size();
   if (bytes > max_bytes_ / 4) return answer;
-  const std::lock_guard lock(mutex_);
-  forget_if_stale();
+  forget_what_is_stale();
   if (find_entry(key) != entries_.end()) return answer;
   try {
     entries_.push_front({std::move(key), answer, bytes});
@@ -79,20 +78,31 @@ AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
   return answer;
 }
 
-size_t AnswerCache::bytes() const {
-  const std::lock_guard lock(mutex_);
-  return bytes_;
+template <class Stale>
+void AnswerCache::forget_if(Stale&& stale) {
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (stale(entry->key)) erase(entry);
+    entry = next;
+  }
 }
 
-void AnswerCache::forget_if_stale() {
-  const uint64_t catalog = engine_.catalog().generation();
-  const uint64_t settings = engine_.settings().generation();
-  if (catalog == catalog_generation_ && settings == settings_generation_) return;
-  by_hash_.clear();
-  entries_.clear();
-  bytes_ = 0;
-  catalog_generation_ = catalog;
-  settings_generation_ = settings;
+void AnswerCache::forget_what_is_stale() {
+  if (const uint64_t generation = engine_.catalog().generation(); generation != catalog_generation_) {
+    const CatalogSnapshotPtr models = engine_.catalog().snapshot();
+    forget_if([&](const Key& key) {
+      return std::ranges::none_of(
+          models->entries(), [&](const CatalogEntry& entry) { return entry.model->id() == key.model_id; });
+    });
+    catalog_generation_ = generation;
+  }
+  // What a bad value in the environment means is decided where a backend is chosen.
+  const Result<Backend*> setting = engine_.settings().backend();
+  const Backend* const automatic = setting.ok() ? setting.value() : nullptr;
+  if (automatic != automatic_backend_) {
+    forget_if([](const Key& key) { return key.backend.empty() || key.backend == "auto"; });
+    automatic_backend_ = automatic;
+  }
 }
 
 AnswerCache::Entries::iterator AnswerCache::find_entry(const Key& key) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,10 +14,11 @@
 
 namespace glove {
 
+class Backend;
 class Engine;
 
-// Answers of nearest(); the least recently used makes room. Everything is forgotten when a model is loaded or
-// unloaded or a setting changes. Thread-safe.
+// Answers of nearest(); the least recently used makes room. The answers of a model are forgotten once it is
+// unloaded or replaced, those of 'auto' once the setting "backend" changes. One thread at a time.
 class AnswerCache {
  public:
   using Answer = std::shared_ptr<const std::vector<Neighbor>>;
@@ -50,7 +50,7 @@ class AnswerCache {
   // Keeps the answer, unless memory is short, and gives it back.
   Answer insert(Key key, std::vector<Neighbor> rows);
 
-  size_t bytes() const;
+  size_t bytes() const { return bytes_; }
 
  private:
   struct Entry {
@@ -60,18 +60,19 @@ class AnswerCache {
   };
   using Entries = std::list<Entry>;  // most recently used first
 
-  void forget_if_stale();
+  void forget_what_is_stale();
+  template <class Stale>
+  void forget_if(Stale&& stale);
   Entries::iterator find_entry(const Key& key);
   void erase(Entries::iterator entry);
 
   Engine& engine_;
   const size_t max_bytes_;
-  mutable std::mutex mutex_;
   Entries entries_;
   std::unordered_multimap<uint64_t, Entries::iterator> by_hash_;
   size_t bytes_ = 0;
   uint64_t catalog_generation_ = 0;
-  uint64_t settings_generation_ = 0;
+  const Backend* automatic_backend_ = nullptr;  // of the setting "backend"
 };
 
 }  // namespace glove

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -29,91 +28,110 @@ std::string name_of_path(std::string_view path) {
   return std::string(name);
 }
 
+std::string quoted(std::string_view name) {
+  return "'" + std::string(name) + "'";
+}
+
 }  // namespace
 
-// Both REQUIRE: mutex_ is held.
-const Catalog::Entry* Catalog::lookup(std::optional<std::string_view> name) const {
-  for (const Entry& candidate : entries_)
-    if (name ? candidate.name == *name : candidate.is_default) return &candidate;
+const CatalogEntry* CatalogSnapshot::find(std::optional<std::string_view> name) const {
+  for (const CatalogEntry& entry : entries_)
+    if (name ? entry.name == *name : entry.is_default) return &entry;
   return nullptr;
 }
 
-// What to say about the models there are.
-std::string Catalog::choices() const {
+std::string CatalogSnapshot::choices() const {
   if (entries_.empty())
     return "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE";
   std::string names;
-  for (const Entry& candidate : entries_) names += (names.empty() ? "'" : ", '") + candidate.name + "'";
+  for (const CatalogEntry& entry : entries_) names += (names.empty() ? "" : ", ") + quoted(entry.name);
   return "the loaded models are: " + names;
+}
+
+Error CatalogSnapshot::missing(std::optional<std::string_view> name) const {
+  return {ErrorCode::kNotFound, name ? "there is no model " + quoted(*name) + "; " + choices() : choices()};
+}
+
+CatalogSnapshotPtr CatalogSnapshot::with(const std::string& name, ModelSearchersPtr searchers,
+                                         uint64_t generation) const {
+  auto changed = std::make_shared<CatalogSnapshot>(entries_, generation);
+  std::vector<CatalogEntry>& entries = changed->entries_;
+  auto entry =
+      std::find_if(entries.begin(), entries.end(), [&](const CatalogEntry& e) { return e.name == name; });
+  const bool becomes_default = entries.empty() || name == "main";
+  if (entry == entries.end()) entry = entries.insert(entry, {name, false, nullptr, nullptr});
+  entry->model = searchers->model();
+  entry->searchers = std::move(searchers);
+  if (becomes_default)
+    for (CatalogEntry& each : entries) each.is_default = &each == &*entry;
+  return changed;
+}
+
+CatalogSnapshotPtr CatalogSnapshot::without(std::string_view name, uint64_t generation) const {
+  auto changed = std::make_shared<CatalogSnapshot>(entries_, generation);
+  std::vector<CatalogEntry>& entries = changed->entries_;
+  std::erase_if(entries, [&](const CatalogEntry& entry) { return entry.name == name; });
+  if (!entries.empty() && changed->find({}) == nullptr) entries.front().is_default = true;
+  return changed;
+}
+
+Catalog::Catalog(Engine& engine)
+    : engine_(engine),
+      current_(std::make_shared<CatalogSnapshot>(std::vector<CatalogEntry>(), generation())) {}
+
+CatalogSnapshotPtr Catalog::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+Result<CatalogEntry> Catalog::load_entry(const std::string& path, const std::string& name,
+                                         const OpenOptions& options) {
+  const std::string chosen = name.empty() ? name_of_path(path) : name;
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model(path, options));
+  return add(chosen, std::move(model));
 }
 
 Result<std::string> Catalog::load(const std::string& path, const std::string& name,
                                   const OpenOptions& options) {
-  const std::string chosen = name.empty() ? name_of_path(path) : name;
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model(path, options));
-  add(chosen, std::move(model));
-  return chosen;
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, load_entry(path, name, options));
+  return std::move(entry.name);
 }
 
-void Catalog::add(const std::string& name, ModelPtr model) {
-  auto searchers = std::make_shared<ModelSearchers>(engine_, model);
-  ModelSearchersPtr replaced;
-  {
-    const std::lock_guard lock(mutex_);
-    const bool becomes_default = entries_.empty() || name == "main";
-    auto entry =
-        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
-    if (entry == entries_.end()) {
-      entries_.push_back({name, false, model, searchers});  // may throw, so it comes before any other change
-      entry = std::prev(entries_.end());
-    } else {
-      entry->model = model;
-      replaced = std::exchange(entry->searchers, searchers);
-    }
-    if (becomes_default) {
-      for (Entry& other : entries_) other.is_default = false;
-      entry->is_default = true;
-    }
-    ++generation_;
-  }
-  if (replaced) replaced->retire();
+CatalogEntry Catalog::add(const std::string& name, ModelPtr model) {
+  auto searchers = std::make_shared<ModelSearchers>(engine_, std::move(model));
+  CatalogSnapshotPtr before;  // what it alone holds is freed when no lock is held
+  const std::lock_guard lock(mutex_);
+  before = current_;
+  current_ = before->with(name, std::move(searchers), before->generation() + 1);
+  generation_.store(current_->generation(), std::memory_order_release);
+  return *current_->find(name);
 }
 
 Status Catalog::unload(std::string_view name) {
-  ModelSearchersPtr dropped;
-  {
-    const std::lock_guard lock(mutex_);
-    const Entry* entry = lookup(name);
-    if (!entry)
-      return Status(ErrorCode::kNotFound,
-                    "there is no model '" + std::string(name) + "' to unload; " + choices());
-    dropped = entry->searchers;
-    const bool was_default = entry->is_default;
-    entries_.erase(entries_.begin() + (entry - entries_.data()));
-    if (was_default && !entries_.empty()) entries_.front().is_default = true;
-    ++generation_;
-  }
-  dropped->retire();
+  CatalogSnapshotPtr before;  // what it alone holds is freed when no lock is held
+  const std::lock_guard lock(mutex_);
+  if (current_->find(name) == nullptr)
+    return Status(ErrorCode::kNotFound,
+                  "there is no model " + quoted(name) + " to unload; " + current_->choices());
+  before = current_;
+  current_ = before->without(name, before->generation() + 1);
+  generation_.store(current_->generation(), std::memory_order_release);
   return {};
 }
 
-Result<Catalog::Entry> Catalog::find_entry(std::optional<std::string_view> name,
-                                           const InterruptCheck& interrupted) {
-  for (bool environment_tried = false;;) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const Entry* const entry = lookup(name)) return *entry;
-      if (environment_tried || !entries_.empty())
-        return Error{ErrorCode::kNotFound,
-                     name ? "there is no model '" + std::string(*name) + "'; " + choices() : choices()};
-    }
+Result<CatalogEntry> Catalog::find_entry(std::optional<std::string_view> name,
+                                         const InterruptCheck& interrupted) {
+  CatalogSnapshotPtr models = snapshot();
+  if (models->entries().empty()) {
     GLOVE_RETURN_IF_ERROR(load_from_environment(interrupted));
-    environment_tried = true;
+    models = snapshot();
   }
+  if (const CatalogEntry* const entry = models->find(name)) return *entry;
+  return models->missing(name);
 }
 
 Result<ModelPtr> Catalog::find(std::optional<std::string_view> name, const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(Entry entry, find_entry(name, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, find_entry(name, interrupted));
   GLOVE_RETURN_IF_ERROR(entry.model->health());
   return std::move(entry.model);
 }
@@ -147,11 +165,6 @@ Status Catalog::load_from_environment(const InterruptCheck& interrupted) {
   ending.opened = loaded.ok();
   if (loaded.ok()) return {};
   return Status(loaded.error().code, "$GLOVE_MODEL: " + loaded.error().message);
-}
-
-std::vector<Catalog::Entry> Catalog::list() const {
-  const std::lock_guard lock(mutex_);
-  return entries_;
 }
 
 }  // namespace glove

@@ -1,96 +1,66 @@
 #include "search/model_searchers.h"
 
-#include <utility>
-
 #include "search/engine.h"
 
 namespace glove {
 
-ModelSearchers::Failure ModelSearchers::failure(std::string reason) const {
-  return {std::move(reason), engine_.settings().generation(), engine_.catalog().generation()};
-}
-
-std::optional<std::string> ModelSearchers::remembered_failure(std::string_view backend) {
-  const Failure now = failure("");
+Result<Searcher*> ModelSearchers::open(size_t backend, const InterruptCheck& interrupted) {
+  Slot& slot = slots_[backend];
+  if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
+  switch (slot.opening.enter(interrupted)) {
+    case Turnstile::Entry::kInterrupted:
+      return Error{ErrorCode::kInterrupted, "interrupted"};
+    case Turnstile::Entry::kAlreadyInside:
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "this thread is opening the model on the backend, and cannot search it until that has ended"};
+    case Turnstile::Entry::kEntered:
+      break;
+  }
+  const TurnstileExit exit(slot.opening);
+  if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
+  auto opened = engine_.backends().all()[backend]->open(model_, interrupted);
   const std::lock_guard lock(mutex_);
-  const auto found = failures_.find(backend);
-  if (found == failures_.end()) return std::nullopt;
-  if (found->second.settings_generation == now.settings_generation &&
-      found->second.catalog_generation == now.catalog_generation)
-    return found->second.reason;
-  failures_.erase(found);
-  return std::nullopt;
-}
-
-// prepare and use, and the model's release if it was unloaded meanwhile.
-Status ModelSearchers::use_prepared(Backend& backend, const InterruptCheck& interrupted,
-                                    const std::function<Status(Backend&)>& use) {
-  Status status = backend.prepare(model_, interrupted);
-  if (status.ok()) status = use(backend);
-  if (retired_) backend.release(*model_);
-  return status;
-}
-
-Status ModelSearchers::use_named(Backend& backend, const InterruptCheck& interrupted,
-                                 const std::function<Status(Backend&)>& use) {
-  const std::string name = "backend '" + std::string(backend.name()) + "'";
-  if (Status status = backend.available(); !status.ok())
-    return Status(status.error().code, name + " is not available: " + status.error().message);
-  Status status = use_prepared(backend, interrupted, use);
-  if (status.ok() || status.error().code == ErrorCode::kInterrupted) return status;
-  return Status(status.error().code, name + ": " + status.error().message);
-}
-
-Status ModelSearchers::use_first_that_works(const InterruptCheck& interrupted,
-                                            const std::function<Status(Backend&)>& use) {
-  std::string reasons;
-  ErrorCode code = ErrorCode::kUnavailable;
-  for (const auto& backend : engine_.backends().all()) {
-    const std::string name(backend->name());
-    std::string reason;
-    if (const auto remembered = remembered_failure(name)) {
-      reason = *remembered;
-    } else if (const Status available = backend->available(); !available.ok()) {
-      reason = available.error().message;
-      // Without a device every search would say the same.
-      engine_.log().write_once(name, "backend '" + name + "' is not available: " + reason);
-    } else {
-      Status status = use_prepared(*backend, interrupted, use);
-      if (status.ok() || status.error().code == ErrorCode::kInterrupted ||
-          status.error().code == ErrorCode::kInvalidArgument)
-        return status;
-      code = status.error().code;
-      reason = status.error().message;
-      {
-        const std::lock_guard lock(mutex_);
-        failures_.insert_or_assign(name, failure(reason));
-      }
-      engine_.log().write("backend '" + name + "' cannot search the model " + model_->path() + ": " + reason);
-    }
-    reasons += (reasons.empty() ? "" : "; ") + name + ": " + reason;
+  if (!opened.ok()) {
+    if (opened.error().code != ErrorCode::kInterrupted) slot.open_error = opened.error();
+    return opened.error();
   }
-  if (reasons.empty()) reasons = "none is registered";
-  return Status(code, "no backend can search the model " + model_->path() + " (" + reasons + ")");
+  slot.open_error.reset();
+  slot.owner = std::move(opened).value();
+  slot.searcher.store(slot.owner.get(), std::memory_order_release);
+  return slot.owner.get();
 }
 
-Status ModelSearchers::with_backend(std::string_view requested, const InterruptCheck& interrupted,
-                                    const std::function<Status(Backend&)>& use) {
-  Backend* backend = nullptr;
-  if (requested.empty() || requested == "auto") {
-    GLOVE_ASSIGN_OR_RETURN(backend, engine_.settings().backend());
-    if (backend == nullptr) return use_first_that_works(interrupted, use);
-  } else {
-    backend = engine_.backends().find(requested);
+SearcherInfo ModelSearchers::info(size_t backend) const {
+  const Slot& slot = slots_[backend];
+  if (const Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open->info();
+  SearcherInfo info = engine_.backends().all()[backend]->info();
+  if (info.state != "not loaded") return info;
+  if (slot.opening.occupied()) {
+    info.state = "uploading";
+    return info;
   }
-  if (backend == nullptr)
-    return Status(ErrorCode::kInvalidArgument, "there is no backend '" + std::string(requested) +
-                                                   "'; the backends are: " + engine_.backends().choices());
-  return use_named(*backend, interrupted, use);
+  const std::lock_guard lock(mutex_);
+  if (slot.open_error) info.state = "failed: " + slot.open_error->message;
+  return info;
 }
 
-void ModelSearchers::retire() {
-  retired_ = true;
-  for (const auto& backend : engine_.backends().all()) backend->release(*model_);
+void ModelSearchers::remember_failure(size_t backend, std::string reason) {
+  Failure failure{std::move(reason), engine_.settings().generation(), engine_.catalog().generation()};
+  const std::lock_guard lock(mutex_);
+  slots_[backend].failure = std::move(failure);
+  slots_[backend].has_failed.store(true, std::memory_order_release);
+}
+
+std::optional<std::string> ModelSearchers::remembered_failure(size_t backend) const {
+  const Slot& slot = slots_[backend];
+  if (!slot.has_failed.load(std::memory_order_acquire)) return std::nullopt;
+  const uint64_t settings = engine_.settings().generation();
+  const uint64_t catalog = engine_.catalog().generation();
+  const std::lock_guard lock(mutex_);
+  if (slot.failure->settings_generation != settings || slot.failure->catalog_generation != catalog)
+    return std::nullopt;
+  return slot.failure->reason;
 }
 
 }  // namespace glove

@@ -1,26 +1,26 @@
-// A loaded model and the backends that search it: the rules of 'auto', and what is remembered of backends
-// that failed.
+// A loaded model and its searchers: one for each backend that it was opened on.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <functional>
-#include <map>
+#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/fork_safe_mutex.h"
 #include "base/status.h"
+#include "base/turnstile.h"
 #include "model/model.h"
-#include "search/backend.h"
+#include "search/backends.h"
 
 namespace glove {
 
 class Engine;
 
-// Thread-safe. The engine outlives it.
+// Owns the searchers, which are freed with it. Thread-safe. The engine outlives it.
 class ModelSearchers {
  public:
   ModelSearchers(Engine& engine, ModelPtr model) : engine_(engine), model_(std::move(model)) {}
@@ -30,45 +30,42 @@ class ModelSearchers {
   Engine& engine() const { return engine_; }
   const ModelPtr& model() const { return model_; }
 
-  // Runs `use` with a backend that is available and has prepared the model; `interrupted` stops the
-  // preparing.
-  //   requested = a registered name: that one, or an error with its reason.
-  //   requested = "auto" (or empty): the backend that the setting 'backend' names; if that is 'auto' too, the
-  //     first registered one that is available, can hold the model and whose `use` succeeds.
-  // Under 'auto' a failure of prepare or use is logged once and remembered, so that the backend is not tried
-  // again until a setting changes or a model is loaded or unloaded. A backend that is not available is asked
-  // again each time, and its reason logged once per engine. An interrupt and an invalid argument are the
-  // caller's, not the backend's, and are returned as they are.
-  Status with_backend(std::string_view requested, const InterruptCheck& interrupted,
-                      const std::function<Status(Backend&)>& use);
+  // The searcher of the backend at this position of Backends::all(); opens it unless it is open, and then one
+  // thread opens while the others wait, each heeding its own `interrupted`. Takes no lock once it is open.
+  // The searcher lives as long as this object, at least.
+  Result<Searcher*> open(size_t backend, const InterruptCheck& interrupted);
+
+  // Where the model stands with this backend.
+  SearcherInfo info(size_t backend) const;
+
+  // Remembers that a backend failed, so that 'auto' passes it over until a setting changes or a model is
+  // loaded or unloaded.
+  void remember_failure(size_t backend, std::string reason);
 
   // Why 'auto' passes this backend over; nullopt if it does not.
-  std::optional<std::string> remembered_failure(std::string_view backend);
-
-  // To be called when the catalogue drops the model: frees it on every backend, now, and once more after each
-  // search that still uses it.
-  void retire();
+  std::optional<std::string> remembered_failure(size_t backend) const;
 
  private:
-  // A failure counts only while nothing has changed that could mend it.
   struct Failure {
     std::string reason;
     uint64_t settings_generation;
     uint64_t catalog_generation;
   };
 
-  Failure failure(std::string reason) const;
-  Status use_prepared(Backend& backend, const InterruptCheck& interrupted,
-                      const std::function<Status(Backend&)>& use);
-  Status use_named(Backend& backend, const InterruptCheck& interrupted,
-                   const std::function<Status(Backend&)>& use);
-  Status use_first_that_works(const InterruptCheck& interrupted, const std::function<Status(Backend&)>& use);
+  struct Slot {
+    std::atomic<Searcher*> searcher = nullptr;  // what `owner` holds
+    std::atomic<bool> has_failed = false;       // whether there is a failure to look at
+    Turnstile opening;
+    // Guarded by mutex_.
+    std::shared_ptr<Searcher> owner;
+    std::optional<Error> open_error;  // of the last attempt
+    std::optional<Failure> failure;
+  };
 
   Engine& engine_;
   const ModelPtr model_;
-  std::atomic<bool> retired_ = false;
-  ForkSafeMutex mutex_;                                   // guards failures_
-  std::map<std::string, Failure, std::less<>> failures_;  // by backend
+  mutable ForkSafeMutex mutex_;
+  std::array<Slot, Backends::kMost> slots_;  // in the order of Backends::all()
 };
 
 using ModelSearchersPtr = std::shared_ptr<ModelSearchers>;

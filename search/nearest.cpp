@@ -7,6 +7,7 @@
 #include "base/float_environment.h"
 #include "base/timer.h"
 #include "model/exact_dot.h"
+#include "search/searcher_choice.h"
 
 namespace glove {
 namespace {
@@ -33,13 +34,6 @@ void append_row(const Query& query, int32_t id, double dot, double norm_squared,
   if (!std::isnan(similarity)) rows.push_back({id, similarity});
 }
 
-// D(q, x) of every row by one backend.
-Status score_every_row(Backend& backend, const ModelPtr& model, const Query& query,
-                       const SearchOptions& options, std::vector<double>& dots, ScanCost& cost) {
-  dots.resize(static_cast<size_t>(model->words()));
-  return backend.score_all(model, query, dots, options.interrupted, cost);
-}
-
 // Every admissible row with its similarity, by rising id.
 Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& query,
                                               std::span<const double> dots,
@@ -59,67 +53,49 @@ Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& q
   return rows;
 }
 
-// The candidates with their similarities, which the backend has computed or which are computed here.
-std::vector<Neighbor> scored(const Model& model, const Query& query, const Candidates& candidates) {
-  std::vector<Neighbor> rows;
-  rows.reserve(candidates.ids.size());
-  for (size_t i = 0; i < candidates.ids.size(); ++i) {
-    const int32_t id = candidates.ids[i];
-    if (is_excluded(query, id)) continue;
-    if (!candidates.similarities.empty()) {
-      if (candidates.similarities[i] > kNoSimilarity) rows.push_back({id, candidates.similarities[i]});
-    } else if (model.norm_squared(id) > 0) {
-      const double dot = exact_dot(query.vector.data(), model.vector(id), model.dims());
-      append_row(query, id, dot, model.norm_squared(id), rows);
-    }
-  }
-  return rows;
-}
-
-// A backend's candidates -> the first k rows. What comes ranked is only read through.
-std::vector<Neighbor> best_of(const Model& model, const Query& query, const Candidates& candidates,
-                              int64_t k) {
-  std::vector<Neighbor> rows = scored(model, query, candidates);
-  const auto kept = static_cast<ptrdiff_t>(std::min<int64_t>(k, static_cast<int64_t>(rows.size())));
-  if (!std::is_sorted(rows.begin(), rows.end(), ranks_before)) {
-    if (static_cast<size_t>(kept) < rows.size())
-      std::nth_element(rows.begin(), rows.begin() + kept, rows.end(), ranks_before);
-    std::sort(rows.begin(), rows.begin() + kept, ranks_before);
-  }
-  rows.resize(static_cast<size_t>(kept));
-  return rows;
-}
-
 using Answers = std::vector<std::vector<Neighbor>>;
 
+// Every row of one query's relation, by rising id: a pass of D over all rows.
+Result<std::vector<Neighbor>> score_every_row(Searcher& searcher, const Model& model, const Query& query,
+                                              const SearchOptions& options, ScanCost& cost) {
+  std::vector<double> dots(static_cast<size_t>(model.words()));
+  GLOVE_RETURN_IF_ERROR(searcher.score_all(query, dots, options.interrupted, cost));
+  const Timer timer;
+  GLOVE_ASSIGN_OR_RETURN(auto rows, admissible_rows(model, query, dots, options.interrupted));
+  cost.candidates += static_cast<int64_t>(rows.size());
+  cost.select_us += timer.microseconds();
+  return rows;
+}
+
 // By certified scans, a block of queries at a time.
-Status nearest_by_scan(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
+Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64_t k,
                        const SearchOptions& options, ScanCost& cost, Answers& answers) {
   while (!queries.empty()) {
     const auto block = queries.first(std::min(queries.size(), kQueriesABlock));
     queries = queries.subspan(block.size());
-    GLOVE_ASSIGN_OR_RETURN(const std::vector<Candidates> proposed,
-                           backend.propose(model, block, k, options.interrupted, cost));
-    const Timer timer;
+    std::vector<SearchRequest> requests(block.size());
     for (size_t i = 0; i < block.size(); ++i) {
-      GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
-      answers.push_back(best_of(*model, block[i], proposed[i], k));
+      requests[i].query = &block[i];
+      requests[i].k = k;
+      requests[i].interrupted = &options.interrupted;
     }
-    cost.rescore_us += timer.microseconds();
+    GLOVE_RETURN_IF_ERROR(searcher.search(requests));
+    for (SearchRequest& request : requests) {
+      GLOVE_RETURN_IF_ERROR(request.status);
+      cost.add(request.cost);
+      answers.push_back(std::move(request.rows));
+    }
   }
   return {};
 }
 
 // By a pass of D over all rows for each query.
-Status nearest_by_full_pass(Backend& backend, const ModelPtr& model, std::span<const Query> queries,
-                            int64_t k, const SearchOptions& options, ScanCost& cost, Answers& answers) {
-  std::vector<double> dots;
+Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<const Query> queries, int64_t k,
+                            const SearchOptions& options, ScanCost& cost, Answers& answers) {
   for (const Query& query : queries) {
-    GLOVE_RETURN_IF_ERROR(score_every_row(backend, model, query, options, dots, cost));
+    GLOVE_ASSIGN_OR_RETURN(auto scored, score_every_row(searcher, model, query, options, cost));
     const Timer timer;
-    GLOVE_ASSIGN_OR_RETURN(auto scored, admissible_rows(*model, query, dots, options.interrupted));
     OrderedRows rows(std::move(scored));
-    cost.candidates += rows.size();
     GLOVE_RETURN_IF_ERROR(rows.sort_first(k, options.interrupted));
     answers.push_back(std::move(rows).take_first(k));
     cost.select_us += timer.microseconds();
@@ -127,20 +103,24 @@ Status nearest_by_full_pass(Backend& backend, const ModelPtr& model, std::span<c
   return {};
 }
 
-// Runs `search` on the backend that the options choose and describes it in the report.
+// Runs search(searcher, cost) on the searchers that the options allow until one succeeds, and describes it in
+// the report.
+template <class Search>
 Status run_search(ModelSearchers& searchers, const SearchOptions& options, SearchReport& report,
-                  const std::function<Status(Backend&, ScanCost&)>& search) {
-  ScopedFloatEnvironment float_environment;
+                  Search&& search) {
+  const ScopedFloatEnvironment float_environment;
   const Timer timer;
-  const Model& model = *searchers.model();
-  Status status = searchers.with_backend(options.backend, options.interrupted, [&](Backend& backend) {
+  SearcherChoice choice(searchers, options.backend, options.interrupted);
+  Status status;
+  do {
+    GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, choice.next());
     report.cost = ScanCost();
-    report.backend = backend.name();
-    report.device = backend.residency(model).device;
-    return search(backend, report.cost);
-  });
+    report.backend = choice.backend();
+    report.device = searcher->info().device;
+    status = search(*searcher, report.cost);
+  } while (!choice.settled_by(status));
   // Rows read from a file that was cut or overwritten meanwhile are not believed.
-  if (status.ok()) status = model.health();
+  if (status.ok()) status = searchers.model()->health();
   report.total_us = timer.microseconds();
   return status;
 }
@@ -150,20 +130,20 @@ Status run_search(ModelSearchers& searchers, const SearchOptions& options, Searc
 Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, std::span<const Query> queries,
                                                    int64_t k, const SearchOptions& options,
                                                    SearchReport& report) {
-  const ModelPtr& model = searchers.model();
-  k = std::min(k, model->words());
+  const Model& model = *searchers.model();
+  k = std::min(k, model.words());
   report.queries = static_cast<int64_t>(queries.size());
   report.k = std::max<int64_t>(k, 0);
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
-  const bool full_pass = wants_full_pass(*model, k);
-  const auto search = [&](Backend& backend, ScanCost& cost) {
+  const Status status = run_search(searchers, options, report, [&](Searcher& searcher, ScanCost& cost) {
     answers.clear();
     answers.reserve(queries.size());
-    return full_pass ? nearest_by_full_pass(backend, model, queries, k, options, cost, answers)
-                     : nearest_by_scan(backend, model, queries, k, options, cost, answers);
-  };
-  GLOVE_RETURN_IF_ERROR(run_search(searchers, options, report, search));
+    return wants_full_pass(model, k)
+               ? nearest_by_full_pass(searcher, model, queries, k, options, cost, answers)
+               : nearest_by_scan(searcher, queries, k, options, cost, answers);
+  });
+  if (!status.ok()) return status.error();
   return answers;
 }
 
@@ -184,48 +164,41 @@ Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query
 
 Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, const SearchOptions& options,
                              SearchReport& report) {
-  const ModelPtr& model = searchers.model();
+  const Model& model = *searchers.model();
   report.queries = 1;
-  report.k = model->words();
+  report.k = model.words();
   std::vector<Neighbor> rows;
-  const auto search = [&](Backend& backend, ScanCost& cost) -> Status {
-    std::vector<double> dots;
-    GLOVE_RETURN_IF_ERROR(score_every_row(backend, model, query, options, dots, cost));
-    const Timer timer;
-    GLOVE_ASSIGN_OR_RETURN(rows, admissible_rows(*model, query, dots, options.interrupted));
-    cost.candidates = static_cast<int64_t>(rows.size());
-    cost.select_us += timer.microseconds();
-    return {};
-  };
-  GLOVE_RETURN_IF_ERROR(run_search(searchers, options, report, search));
+  const Status status =
+      run_search(searchers, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
+        GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
+        return {};
+      });
+  if (!status.ok()) return status.error();
   return OrderedRows(std::move(rows));
 }
 
 Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Neighbor& row,
                         const SearchOptions& options, SearchReport& report) {
-  const ModelPtr& model = searchers.model();
+  const Model& model = *searchers.model();
   report.queries = 1;
-  report.k = model->words();
+  report.k = model.words();
   int64_t rank = 0;
-  const auto search = [&](Backend& backend, ScanCost& cost) -> Status {
-    std::vector<Neighbor> rows;
-    if (!wants_full_pass(*model, kProbedRanks)) {
-      Answers nearest_rows;
-      GLOVE_RETURN_IF_ERROR(
-          nearest_by_scan(backend, model, {&query, 1}, kProbedRanks, options, cost, nearest_rows));
-      rows = std::move(nearest_rows.front());
-    }
-    if (rows.empty() || ranks_before(rows.back(), row)) {
-      std::vector<double> dots;
-      GLOVE_RETURN_IF_ERROR(score_every_row(backend, model, query, options, dots, cost));
-      GLOVE_ASSIGN_OR_RETURN(rows, admissible_rows(*model, query, dots, options.interrupted));
-      cost.candidates += static_cast<int64_t>(rows.size());
-    }
-    rank =
-        1 + std::count_if(rows.begin(), rows.end(), [&](const Neighbor& r) { return ranks_before(r, row); });
-    return {};
-  };
-  GLOVE_RETURN_IF_ERROR(run_search(searchers, options, report, search));
+  const Status status =
+      run_search(searchers, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
+        std::vector<Neighbor> rows;
+        if (!wants_full_pass(model, kProbedRanks)) {
+          Answers answers;
+          GLOVE_RETURN_IF_ERROR(nearest_by_scan(searcher, {&query, 1}, kProbedRanks, options, cost, answers));
+          rows = std::move(answers.front());
+        }
+        if (rows.empty() || ranks_before(rows.back(), row)) {
+          GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
+        }
+        const auto before = [&row](const Neighbor& other) { return ranks_before(other, row); };
+        rank = 1 + std::count_if(rows.begin(), rows.end(), before);
+        return {};
+      });
+  if (!status.ok()) return status.error();
   return rank;
 }
 

@@ -15,12 +15,7 @@ void add_cost(SearchReport& total, const SearchReport& piece) {
   total.queries = piece.queries;
   total.k = piece.k;
   total.total_us += piece.total_us;
-  total.cost.rows_scanned += piece.cost.rows_scanned;
-  total.cost.bytes_scanned += piece.cost.bytes_scanned;
-  total.cost.candidates += piece.cost.candidates;
-  total.cost.scan_us += piece.cost.scan_us;
-  total.cost.select_us += piece.cost.select_us;
-  total.cost.rescore_us += piece.cost.rescore_us;
+  total.cost.add(piece.cost);
 }
 
 }  // namespace

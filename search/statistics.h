@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/fork_safe_mutex.h"
-#include "search/backend.h"
+#include "search/searcher.h"
 
 namespace glove {
 

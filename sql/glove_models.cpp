@@ -19,38 +19,42 @@ namespace {
 // The backend that answers under 'auto', and why each one before it does not.
 struct Choice {
   Backend* backend = nullptr;
+  SearcherInfo info;
   std::string passed_over;  // "cuda: <reason>", several with "; " between; empty if none
 };
 
 // Of the backends that can serve, the first that holds the model, else the first.
-Choice choose_backend(ModelSearchers& searchers) {
-  const Model& model = *searchers.model();
+Choice choose_backend(const ModelSearchers& searchers) {
   Choice choice;
-  for (const auto& backend : searchers.engine().backends().all()) {
-    std::optional<std::string> reason = searchers.remembered_failure(backend->name());
-    if (const Status available = backend->available(); !reason && !available.ok())
+  const auto backends = searchers.engine().backends().all();
+  for (size_t i = 0; i < backends.size(); ++i) {
+    std::optional<std::string> reason = searchers.remembered_failure(i);
+    if (const Status available = backends[i]->available(); !reason && !available.ok())
       reason = available.error().message;
     if (reason) {
       choice.passed_over +=
-          (choice.passed_over.empty() ? "" : "; ") + std::string(backend->name()) + ": " + *reason;
+          (choice.passed_over.empty() ? "" : "; ") + std::string(backends[i]->name()) + ": " + *reason;
       continue;
     }
-    const bool holds = backend->residency(model).state != "not loaded";
-    if (choice.backend == nullptr || holds) choice.backend = backend.get();
+    SearcherInfo info = searchers.info(i);
+    const bool holds = info.state != "not loaded";
+    if (choice.backend == nullptr || holds) {
+      choice.backend = backends[i].get();
+      choice.info = std::move(info);
+    }
     if (holds) break;
   }
   return choice;
 }
 
-SnapshotRow row_of(const Catalog::Entry& entry) {
+SnapshotRow row_of(const CatalogEntry& entry) {
   const Model& model = *entry.model;
   SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
                      model.dims(), model.source().file_bytes};
   const Choice choice = choose_backend(*entry.searchers);
   if (choice.backend != nullptr) {
-    const Residency residency = choice.backend->residency(model);
-    row.insert(row.end(), {std::string(choice.backend->name()), residency.device, residency.device_bytes,
-                           residency.state});
+    row.insert(row.end(), {std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
+                           choice.info.state});
   } else {
     row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
   }
@@ -60,7 +64,7 @@ SnapshotRow row_of(const Catalog::Entry& entry) {
 
 Result<std::vector<SnapshotRow>> rows(Engine& engine) {
   std::vector<SnapshotRow> result;
-  for (const Catalog::Entry& entry : engine.catalog().list()) result.push_back(row_of(entry));
+  for (const CatalogEntry& entry : engine.catalog().list()) result.push_back(row_of(entry));
   return result;
 }
 

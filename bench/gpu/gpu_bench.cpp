@@ -336,7 +336,7 @@ int main(int argc, char** argv) {
   put("generate_s", us_since(start) * 1e-6);
   const std::vector<Query> queries = unit_queries(random, *model, 1024);
   start = Clock::now();
-  if (const Status status = backend_named("cuda").prepare(model, {}); !status.ok()) {
+  if (const Status status = searchers_of(model).open(0, {}).status(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.error().message.c_str());
     return 1;
   }
@@ -346,7 +346,7 @@ int main(int argc, char** argv) {
   rows_by("cuda", model, {queries[0]}, 10);
   put("first_answer_ms", us_since(start) * 1e-3);
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
-  put("device", residency_of(model).device);
+  put("device", info_of(model).device);
 
   const std::vector<Query> singles(queries.begin(), queries.begin() + static_cast<ptrdiff_t>(count));
   for (const int64_t k : {1, 10, 100, 1000, 5000}) time_single(model, singles, k);

@@ -32,7 +32,8 @@ TEST(CpuDispatch, TheEnvironmentForcesEachTarget) {
     EXPECT_EQ(cpu_target_of(*backend), target);
     std::mt19937_64 random = make_random(1);
     const ModelPtr model = make_model(gaussian(3, 4, random));
-    const std::string device = backend->residency(*model).device;
+    const std::string device = backend->open(model, {}).value()->info().device;
+    EXPECT_EQ(backend->info().device, device);
     EXPECT_NE(device.find(", " + std::string(target)), std::string::npos) << device;
   }
 }
@@ -49,12 +50,8 @@ TEST(CpuDispatch, AnUnknownTargetIsAnErrorThatListsTheTargets) {
   std::mt19937_64 random = make_random(2);
   const Matrix matrix = gaussian(3, 4, random);
   const ModelPtr model = make_model(matrix);
-  const Query query = row_query(matrix, 0);
-  ScanCost cost;
-  std::vector<double> dots(3);
-  EXPECT_FALSE(backend->prepare(model, {}).ok());
-  EXPECT_FALSE(backend->propose(model, {&query, 1}, 1, {}, cost).ok());
-  EXPECT_FALSE(backend->score_all(model, query, dots, {}, cost).ok());
+  EXPECT_FALSE(backend->open(model, {}).ok());
+  EXPECT_NE(backend->info().state.find("'pentium'"), std::string::npos);
 }
 
 // 1,000 random words, the first 50 rows, every target, 1, 2 and 7 threads: one and the same bits.
@@ -110,7 +107,7 @@ TEST(CpuBackend, ScoresEveryRowExactly) {
       std::vector<double> dots(1234);
       ScanCost cost;
       const ScopedFloatEnvironment environment;
-      ASSERT_TRUE(variant.backend->score_all(model, query, dots, {}, cost).ok());
+      ASSERT_TRUE(variant.backend->open(model, {}).value()->score_all(query, dots, {}, cost).ok());
       for (int64_t i = 0; i < matrix.rows; ++i)
         ASSERT_EQ(dots[static_cast<size_t>(i)], reference_dot(matrix.row(17), matrix.row(i), dims)) << i;
     }
@@ -123,9 +120,11 @@ TEST(CpuBackend, CountsWhatItCosts) {
   const ModelPtr model = make_model(matrix);
   const std::vector<Query> queries = {row_query(matrix, 0), row_query(matrix, 1)};
   const ScopedFloatEnvironment environment;
-  ScanCost cost;
   const auto backend = make_cpu_backend();
-  ASSERT_TRUE(backend->propose(model, queries, 5, {}, cost).ok());
+  std::vector<SearchRequest> requests;
+  ASSERT_TRUE(search(*backend, model, queries, 5, {}, requests).ok());
+  ScanCost cost;
+  for (const SearchRequest& request : requests) cost.add(request.cost);
   EXPECT_EQ(cost.rows_scanned, 2000);
   EXPECT_EQ(cost.bytes_scanned, 1024 * 20 + 1000 * 8);
   EXPECT_GE(cost.candidates, 10);
@@ -140,9 +139,9 @@ TEST(CpuBackend, AnInterruptStopsTheScan) {
   const ScopedFloatEnvironment environment;
   for (const Variant& variant : all_variants({1, 2})) {
     SCOPED_TRACE(variant.name);
-    ScanCost cost;
-    const auto result = variant.backend->propose(
-        model, queries, 5, [] { return true; }, cost);
+    std::vector<SearchRequest> requests;
+    const Status result = search(
+        *variant.backend, model, queries, 5, [] { return true; }, requests);
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, ErrorCode::kInterrupted);
   }

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <memory>
 #include <ostream>
-#include <set>
 
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
@@ -123,29 +122,26 @@ std::vector<Row> reference_rows(const Matrix& matrix, const Query& query, int64_
 std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& model,
                                            std::span<const Query> queries, int64_t k) {
   const ScopedFloatEnvironment environment;
-  ScanCost cost;
-  auto proposed = backend.propose(model, queries, k, {}, cost);
-  if (!proposed.ok()) {
-    ADD_FAILURE() << proposed.error().message;
+  std::vector<SearchRequest> requests;
+  const Status status = search(backend, model, queries, k, {}, requests);
+  if (!status.ok()) {
+    ADD_FAILURE() << status.error().message;
     return {};
   }
   std::vector<std::vector<Row>> results;
-  for (size_t q = 0; q < queries.size(); ++q) {
-    const Candidates& candidates = proposed.value()[q];
-    EXPECT_EQ(candidates.ids.size(), candidates.similarities.size());
-    EXPECT_EQ(std::set<int32_t>(candidates.ids.begin(), candidates.ids.end()).size(), candidates.ids.size());
-    std::vector<Row> rows;
-    for (size_t i = 0; i < candidates.ids.size(); ++i) {
-      if (candidates.similarities[i] > kNoSimilarity)
-        rows.push_back({candidates.ids[i], candidates.similarities[i]});
-    }
-    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-      return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
-    });
-    rows.resize(std::min(static_cast<size_t>(k), rows.size()));
-    results.push_back(std::move(rows));
+  for (const SearchRequest& request : requests) {
+    EXPECT_TRUE(request.status.ok());
+    std::vector<Row>& rows = results.emplace_back();
+    for (const Neighbor& row : request.rows) rows.push_back({row.id, row.similarity});
   }
   return results;
+}
+
+Status search(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
+              const InterruptCheck& interrupted, std::vector<SearchRequest>& requests) {
+  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<Searcher> searcher, backend.open(model, interrupted));
+  for (const Query& query : queries) requests.push_back({&query, k, &interrupted, {}, {}, {}});
+  return searcher->search(requests);
 }
 
 std::vector<Variant> all_variants(const std::vector<int>& threads) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cpu/cpu_backend.h"
 #include "model/model.h"
 #include "search/backend.h"
-#include "cpu/cpu_backend.h"
 
 namespace glove::test {
 
@@ -60,10 +60,13 @@ std::ostream& operator<<(std::ostream& out, const Row& row);
 double reference_dot(const float* a, const float* b, int64_t dims);
 std::vector<Row> reference_rows(const Matrix& matrix, const Query& query, int64_t k);
 
-// What a backend's candidates give after sorting and cutting. Fails the test on any error, on an
-// id that occurs twice, and on dots that are not D.
+// A backend's rows. Fails the test on any error.
 std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& model,
                                            std::span<const Query> queries, int64_t k);
+
+// Opens the model on the backend and asks for the k best rows of each query.
+Status search(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
+              const InterruptCheck& interrupted, std::vector<SearchRequest>& requests);
 
 // One backend for each target of this machine and each of `threads`.
 struct Variant {

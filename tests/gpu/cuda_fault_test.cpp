@@ -25,7 +25,7 @@ void expect_refused(const ModelPtr& model, const Query& query, const std::string
   ASSERT_TRUE(automatic.ok()) << automatic.error().message;
   EXPECT_EQ(report.backend, "cpu");
   EXPECT_EQ(difference(automatic.value()[0], rows_by("cpu", model, {query}, 10)[0]), "");
-  EXPECT_EQ(residency_of(model).state.substr(0, 7), "failed:");
+  EXPECT_EQ(info_of(model).state.substr(0, 7), "failed:");
 }
 
 TEST_F(CudaFaults, ALimitThatIsTooSmall) {
@@ -43,7 +43,7 @@ TEST_F(CudaFaults, ALimitThatHoldsTheCodesOnly) {
   const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 40);
   ASSERT_TRUE(engine().settings().set("gpu_memory", "20M").ok());  // codes 10.8 MB, vectors 40.8 MB
   for (const int64_t k : {1, 10, 1000}) expect_equal_rows(model, queries, k);
-  EXPECT_LT(residency_of(model).device_bytes, 20 << 20);
+  EXPECT_LT(info_of(model).device_bytes, 20 << 20);
   expect_equal_rows(model, {queries[0]}, model->words());  // every row, scored on the host
   ASSERT_TRUE(engine().settings().set("gpu_memory", "0").ok());
   forget(model);

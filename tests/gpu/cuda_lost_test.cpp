@@ -24,7 +24,7 @@ TEST_F(CudaLost, TheCpuAnswersAndTheReasonIsNamed) {
   const Status available = backend_named("cuda").available();
   ASSERT_FALSE(available.ok());
   EXPECT_EQ(available.error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(residency_of(model).state, "failed: " + available.error().message);
+  EXPECT_EQ(info_of(model).state, "failed: " + available.error().message);
   forget(model);
 }
 

@@ -108,12 +108,13 @@ TEST_F(CudaRows, WithBoundsInDeviceMemory) {
     for (const int64_t k : {1, 10, 100, 1000, 5000}) {
       const auto wanted = rows_by("cpu", model, {query_of(vector)}, k)[0];
       for (const bool reversed : {false, true}) {
-        ScanCost cost;
-        const auto found =
-            search.run(resident.value()->view(), shape, query_of(vector), k, reversed, {}, cost);
-        ASSERT_TRUE(found.ok()) << found.error().message;
-        std::set<int32_t> ids(found.value().ids.begin(), found.value().ids.end());
-        EXPECT_EQ(ids.size(), found.value().ids.size());
+        const Query query = query_of(vector);
+        SearchRequest found{&query, k, nullptr, {}, {}, {}};
+        const Status status = search.run(resident.value()->view(), shape, k, reversed, {}, found);
+        ASSERT_TRUE(status.ok()) << status.error().message;
+        std::set<int32_t> ids;
+        for (const Neighbor& row : found.rows) ids.insert(row.id);
+        EXPECT_EQ(ids.size(), found.rows.size());
         for (const Neighbor& row : wanted)
           ASSERT_TRUE(ids.contains(row.id)) << "k " << k << ", GLOVE_TEST_SEED=" << test_seed();
         EXPECT_LT(ids.size(), static_cast<size_t>(8 * k + 100));  // and not simply every row
@@ -172,9 +173,9 @@ TEST_F(CudaRows, ReportsWhatItDid) {
   EXPECT_GE(report.cost.candidates, 10);
   EXPECT_EQ(report.cost.rows_scanned, 50000);
   EXPECT_GE(report.cost.bytes_scanned, 50000 * 108);
-  EXPECT_EQ(residency_of(model).state, "resident");
+  EXPECT_EQ(info_of(model).state, "resident");
   forget(model);
-  EXPECT_EQ(residency_of(model).state, "not loaded");
+  EXPECT_EQ(info_of(model).state, "not loaded");
 }
 
 // Two thousand queries one by one and two thousand in batches, of a model file that the caller chooses.

@@ -48,13 +48,14 @@ ModelSearchers& searchers_of(const ModelPtr& model) {
 }
 
 void forget(const ModelPtr& model) {
-  searchers_of(model).retire();
+  ModelSearchersPtr gone;  // freed when no lock is held
   const std::lock_guard lock(kept().mutex);
+  gone = std::move(kept().by_model[model->id()]);
   kept().by_model.erase(model->id());
 }
 
-Residency residency_of(const ModelPtr& model) {
-  return backend_named("cuda").residency(*model);
+SearcherInfo info_of(const ModelPtr& model) {
+  return searchers_of(model).info(0);
 }
 
 uint64_t test_seed() {

@@ -28,7 +28,7 @@ ModelSearchers& searchers_of(const ModelPtr& model);
 void forget(const ModelPtr& model);
 
 // Where the model stands with "cuda".
-Residency residency_of(const ModelPtr& model);
+SearcherInfo info_of(const ModelPtr& model);
 
 // The seed of this run: $GLOVE_TEST_SEED, or a fresh one.
 uint64_t test_seed();

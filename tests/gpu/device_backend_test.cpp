@@ -7,12 +7,15 @@
 
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <thread>
 
 #include "base/float_environment.h"
 #include "cpu/cpu_backend.h"
 #include "gpu/plan.h"
 #include "model/exact_dot.h"
+#include "search/engine.h"
 #include "tests/gpu/fake_device.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
@@ -23,14 +26,48 @@ namespace {
 
 class DeviceBackendTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Backend> make() {
-    return gpu::make_device_backend(
+  // A fresh engine whose only backend is on a fresh device.
+  void make() {
+    {
+      const std::lock_guard lock(mutex_);
+      searchers_.clear();
+    }
+    engine_ = std::make_unique<Engine>();
+    engine_->backends().add(gpu::make_device_backend(
         [this]() -> Result<std::unique_ptr<gpu::Device>> {
           ++opened_;
           if (!open_error_.empty()) return Error{ErrorCode::kUnavailable, open_error_};
           return std::unique_ptr<gpu::Device>(std::make_unique<FakeDevice>(knobs_));
         },
-        [this]() -> Result<int64_t> { return limit_.load(); });
+        [this]() -> Result<int64_t> { return limit_.load(); }));
+  }
+  Backend& backend() { return *engine_->backends().all()[0]; }
+
+  // The model's searchers, kept as the catalogue keeps them, until forget().
+  ModelSearchersPtr searchers(const ModelPtr& model) {
+    const std::lock_guard lock(mutex_);
+    ModelSearchersPtr& kept = searchers_[model->id()];
+    if (kept == nullptr) kept = std::make_shared<ModelSearchers>(*engine_, model);
+    return kept;
+  }
+  void forget(const ModelPtr& model) {
+    ModelSearchersPtr gone;  // freed when no lock is held
+    const std::lock_guard lock(mutex_);
+    gone = std::move(searchers_[model->id()]);
+    searchers_.erase(model->id());
+  }
+  Status open(const ModelPtr& model, const InterruptCheck& interrupted = {}) {
+    return searchers(model)->open(0, interrupted).status();
+  }
+  SearcherInfo info(const ModelPtr& model) { return searchers(model)->info(0); }
+
+  // One request.
+  Status search(const ModelPtr& model, const Query& query, int64_t k,
+                const InterruptCheck& interrupted = {}) {
+    const ModelSearchersPtr kept = searchers(model);
+    GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, kept->open(0, {}));
+    SearchRequest request{&query, k, &interrupted, {}, {}, {}};
+    return searcher->search({&request, 1});
   }
 
   ModelPtr model(int64_t words = 1000, int64_t dims = 30, Rows kind = Rows::kMixed) {
@@ -44,31 +81,21 @@ class DeviceBackendTest : public ::testing::Test {
     return query;
   }
 
-  // The k best of what the backend proposes, and the reference, agree.
-  void expect_right(Backend& backend, const ModelPtr& model, int64_t k = 10) {
+  // The searcher's rows are the reference's.
+  void expect_right(const ModelPtr& model, int64_t k = 10) {
     std::vector<Query> queries;
     for (int i = 0; i < 3; ++i) queries.push_back(query(*model));
     queries[1].excluded = {0, 7, 9};
-    ScanCost cost;
-    const auto proposed = backend.propose(model, queries, k, {}, cost);
-    ASSERT_TRUE(proposed.ok()) << proposed.error().message;
+    std::vector<SearchRequest> requests;
+    for (const Query& each : queries) requests.push_back({&each, k, nullptr, {}, {}, {}});
+    const auto searcher = searchers(model)->open(0, {});
+    ASSERT_TRUE(searcher.ok()) << searcher.error().message;
+    const Status status = searcher.value()->search(requests);
+    ASSERT_TRUE(status.ok()) << status.error().message;
     for (size_t i = 0; i < queries.size(); ++i) {
       const auto wanted = reference_relation(*model, queries[i]);
-      std::vector<Neighbor> rows;
-      const Candidates& candidates = proposed.value()[i];
-      for (size_t c = 0; c < candidates.ids.size(); ++c) {
-        const int32_t id = candidates.ids[c];
-        const auto& excluded = queries[i].excluded;
-        if (std::find(excluded.begin(), excluded.end(), id) != excluded.end()) continue;
-        const double dot = exact_dot(queries[i].vector.data(), model->vector(id), model->dims());
-        rows.push_back({id, candidates.similarities.empty()
-                                ? cosine_from_dots(dot, queries[i].norm_squared, model->norm_squared(id))
-                                : candidates.similarities[c]});
-      }
-      std::sort(rows.begin(), rows.end(), ranks_before);
       const auto kept = std::min(static_cast<size_t>(k), wanted.size());
-      ASSERT_GE(rows.size(), kept);
-      EXPECT_EQ(difference(std::span(rows).first(kept), std::span(wanted).first(kept)), "");
+      EXPECT_EQ(difference(requests[i].rows, std::span(wanted).first(kept)), "");
     }
   }
 
@@ -79,25 +106,28 @@ class DeviceBackendTest : public ::testing::Test {
   std::atomic<int64_t> limit_{0};
   std::atomic<int> opened_{0};
   std::string open_error_;
+  std::mutex mutex_;  // guards searchers_
+  std::unique_ptr<Engine> engine_;
+  std::map<uint64_t, ModelSearchersPtr> searchers_;
 };
 
 TEST_F(DeviceBackendTest, UploadsEveryByteWhateverTheSize) {
-  const auto backend = make();
+  make();
   for (const int64_t words : {1, 31, 32, 33, 500, 2049}) {
     const ModelPtr m = model(words, 1 + static_cast<int64_t>(random_() % 40), Rows::kGaussian);
-    ASSERT_TRUE(backend->prepare(m, {}).ok());
-    expect_right(*backend, m, 5);
-    backend->release(*m);
+    ASSERT_TRUE(open(m).ok());
+    expect_right(m, 5);
+    forget(m);
     EXPECT_EQ(knobs_.allocated, 0);
   }
 }
 
 TEST_F(DeviceBackendTest, EveryKindOfModel) {
-  const auto backend = make();
+  make();
   for (const Rows kind : kAllRows) {
     const ModelPtr m = model(400, 20, kind);
-    ASSERT_TRUE(backend->prepare(m, {}).ok());
-    for (const int64_t k : {1, 10, 400}) expect_right(*backend, m, k);
+    ASSERT_TRUE(open(m).ok());
+    for (const int64_t k : {1, 10, 400}) expect_right(m, k);
   }
 }
 
@@ -123,15 +153,15 @@ TEST_F(DeviceBackendTest, ReadsAFileRatherThanItsMap) {
   std::FILE* opened = std::fopen(path.c_str(), "rb");
   source.descriptor = fileno(opened);
   const auto from_file = std::make_shared<Model>(arrays, source, heap);
-  const auto backend = make();
-  ASSERT_TRUE(backend->prepare(from_file, {}).ok());
-  expect_right(*backend, from_file);
+  make();
+  ASSERT_TRUE(open(from_file).ok());
+  expect_right(from_file);
 
   // Cut the file: the error says where it ends, and nothing stays on the device.
   const auto cut = std::make_shared<Model>(arrays, source, heap);
-  backend->release(*from_file);
+  forget(from_file);
   ASSERT_EQ(truncate(path.c_str(), source.codes.offset + 100), 0);
-  const Status status = backend->prepare(cut, {});
+  const Status status = open(cut);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kIo);
   EXPECT_NE(status.error().message.find(path), std::string::npos) << status.error().message;
@@ -142,186 +172,179 @@ TEST_F(DeviceBackendTest, ReadsAFileRatherThanItsMap) {
 
 TEST_F(DeviceBackendTest, NoDevice) {
   open_error_ = "there is no NVIDIA driver on this machine";
-  const auto backend = make();
+  make();
   for (int i = 0; i < 3; ++i) {
-    const Status status = backend->available();
+    const Status status = backend().available();
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::kUnavailable);
     EXPECT_EQ(status.error().message, open_error_);
   }
   EXPECT_EQ(opened_, 1);
-  EXPECT_FALSE(backend->prepare(model(), {}).ok());
-  EXPECT_EQ(backend->residency(*model()).state, "not loaded");
+  EXPECT_FALSE(open(model()).ok());
+  EXPECT_EQ(info(model()).state, "not loaded");
 }
 
 TEST_F(DeviceBackendTest, ALimitTooSmallNamesTheNumbersAndALargerOneHelps) {
-  const auto backend = make();
+  make();
   const ModelPtr m = model(5000, 40);
   limit_ = 10000;
-  const Status refused = backend->prepare(m, {});
+  const Status refused = open(m);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kOutOfMemory);
   EXPECT_NE(refused.error().message.find("1 MB"), std::string::npos) << refused.error().message;
-  EXPECT_EQ(backend->residency(*m).state, "failed: " + refused.error().message);
+  EXPECT_EQ(info(m).state, "failed: " + refused.error().message);
   EXPECT_EQ(knobs_.allocated, 0);
   limit_ = 0;
-  ASSERT_TRUE(backend->prepare(m, {}).ok());
-  EXPECT_EQ(backend->residency(*m).state, "resident");
-  expect_right(*backend, m);
+  ASSERT_TRUE(open(m).ok());
+  EXPECT_EQ(info(m).state, "resident");
+  expect_right(m);
 }
 
 TEST_F(DeviceBackendTest, VectorsStayOnTheHostIfTheyDoNotFit) {
-  const auto backend = make();
+  make();
   const ModelPtr m = model(5000, 40, Rows::kGaussian);
   const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
   limit_ = plan.scan_bytes() + 1000;
-  ASSERT_TRUE(backend->prepare(m, {}).ok());
-  EXPECT_EQ(backend->residency(*m).device_bytes, plan.scan_bytes());
-  expect_right(*backend, m);
+  ASSERT_TRUE(open(m).ok());
+  EXPECT_EQ(info(m).device_bytes, plan.scan_bytes());
+  expect_right(m);
   std::vector<double> dots(5000);
   ScanCost cost;
   const Query q = query(*m);
-  ASSERT_TRUE(backend->score_all(m, q, dots, {}, cost).ok());
+  Searcher& searcher = *searchers(m)->open(0, {}).value();
+  ASSERT_TRUE(searcher.score_all(q, dots, {}, cost).ok());
   for (int64_t row = 0; row < 5000; ++row)
     ASSERT_EQ(dots[static_cast<size_t>(row)], exact_dot(q.vector.data(), m->vector(row), 40));
-  EXPECT_FALSE(backend
-                   ->score_all(
-                       m, q, dots, [] { return true; }, cost)
+  EXPECT_FALSE(searcher
+                   .score_all(
+                       q, dots, [] { return true; }, cost)
                    .ok());
 }
 
 TEST_F(DeviceBackendTest, TheLimitCountsAllModels) {
-  const auto backend = make();
+  make();
   const ModelPtr first = model(5000, 40);
   const ModelPtr second = model(5000, 40);
   const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
   limit_ = plan.scan_bytes() * 3 / 2;
-  ASSERT_TRUE(backend->prepare(first, {}).ok());
-  EXPECT_FALSE(backend->prepare(second, {}).ok());
-  backend->release(*first);
-  EXPECT_TRUE(backend->prepare(second, {}).ok());
+  ASSERT_TRUE(open(first).ok());
+  EXPECT_FALSE(open(second).ok());
+  forget(first);
+  EXPECT_TRUE(open(second).ok());
 }
 
 TEST_F(DeviceBackendTest, AFullDevice) {
-  const auto backend = make();
+  make();
   knobs_.total_bytes = 1000;
-  const Status status = backend->prepare(model(), {});
+  const Status status = open(model());
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemory);
-  EXPECT_TRUE(backend->available().ok());  // full, not lost
+  EXPECT_TRUE(backend().available().ok());  // full, not lost
 }
 
 TEST_F(DeviceBackendTest, NoPinnedMemory) {
-  const auto backend = make();
+  make();
   knobs_.ring_missing = true;
-  EXPECT_EQ(backend->prepare(model(), {}).error().code, ErrorCode::kOutOfMemory);
+  EXPECT_EQ(open(model()).error().code, ErrorCode::kOutOfMemory);
   EXPECT_EQ(knobs_.allocated, 0);
 }
 
 TEST_F(DeviceBackendTest, AFailedCopyLeavesNothingBehind) {
   for (const int works : {0, 1, 5}) {
-    const auto backend = make();
+    make();
     knobs_.fail_copies_after = works;
     const ModelPtr m = model(5000, 40);
-    EXPECT_FALSE(backend->prepare(m, {}).ok());
+    EXPECT_FALSE(open(m).ok());
     EXPECT_EQ(knobs_.allocated, 0);
-    EXPECT_FALSE(backend->available().ok());  // a copy that fails means a lost device
+    EXPECT_FALSE(backend().available().ok());  // a copy that fails means a lost device
     knobs_.fail_copies_after = -1;
   }
 }
 
 TEST_F(DeviceBackendTest, AnInterruptStopsAnUpload) {
-  const auto backend = make();
+  make();
   const ModelPtr m = model(5000, 40);
   int asked = 0;
-  EXPECT_EQ(backend->prepare(m, [&] { return ++asked == 3; }).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(open(m, [&] { return ++asked == 3; }).error().code, ErrorCode::kInterrupted);
   EXPECT_EQ(knobs_.allocated, 0);
-  EXPECT_EQ(backend->residency(*m).state, "not loaded");
-  ASSERT_TRUE(backend->prepare(m, {}).ok());
-  expect_right(*backend, m);
+  EXPECT_EQ(info(m).state, "not loaded");
+  ASSERT_TRUE(open(m).ok());
+  expect_right(m);
 }
 
 // The check may run the host's code, a progress handler, which may search itself.
 TEST_F(DeviceBackendTest, AnInterruptCheckMayComeBack) {
-  const auto backend = make();
+  make();
   const ModelPtr first = model(5000, 40);
   const ModelPtr second = model(100, 10);
   int refused = 0;
-  ASSERT_TRUE(backend
-                  ->prepare(first,
-                            [&] {
-                              for (const ModelPtr& m : {first, second})
-                                refused +=
-                                    backend->prepare(m, {}).error().code == ErrorCode::kInvalidArgument;
-                              return false;
-                            })
-                  .ok());
+  ASSERT_TRUE(open(first, [&] {
+                for (const ModelPtr& m : {first, second})
+                  refused += open(m).error().code == ErrorCode::kInvalidArgument;
+                return false;
+              }).ok());
   EXPECT_GT(refused, 2);
-  ASSERT_TRUE(backend->prepare(second, {}).ok());
-  expect_right(*backend, first);
-  expect_right(*backend, second);
+  ASSERT_TRUE(open(second).ok());
+  expect_right(first);
+  expect_right(second);
 }
 
 TEST_F(DeviceBackendTest, OneThatWaitsForAnotherUploadCanBeInterrupted) {
-  const auto backend = make();
+  make();
   const ModelPtr first = model(5000, 40);
   const ModelPtr second = model(100, 10);
   std::atomic<bool> uploading{false};
   std::atomic<bool> go_on{false};
   std::thread slow([&] {
-    EXPECT_TRUE(backend
-                    ->prepare(first,
-                              [&] {
-                                uploading = true;
-                                while (!go_on) std::this_thread::yield();
-                                return false;
-                              })
-                    .ok());
+    EXPECT_TRUE(open(first, [&] {
+                  uploading = true;
+                  while (!go_on) std::this_thread::yield();
+                  return false;
+                }).ok());
   });
   while (!uploading) std::this_thread::yield();
-  EXPECT_EQ(backend->residency(*first).state, "uploading");
+  EXPECT_EQ(info(first).state, "uploading");
   for (const ModelPtr& m : {first, second}) {
     int asked = 0;
-    EXPECT_EQ(backend->prepare(m, [&] { return ++asked == 3; }).error().code, ErrorCode::kInterrupted);
+    EXPECT_EQ(open(m, [&] { return ++asked == 3; }).error().code, ErrorCode::kInterrupted);
   }
   go_on = true;
   slow.join();
-  ASSERT_TRUE(backend->prepare(second, {}).ok());
-  expect_right(*backend, first);
+  ASSERT_TRUE(open(second).ok());
+  expect_right(first);
 }
 
 TEST_F(DeviceBackendTest, TheLimitHoldsForUploadsAtOnce) {
   const gpu::MemoryPlan plan = gpu::plan_memory(500, 20);
   const std::vector<ModelPtr> models = {model(500, 20), model(500, 20), model(500, 20)};
-  const auto backend = make();
+  make();
   limit_ = plan.scan_bytes() * 3 / 2;
   for (int round = 0; round < 100; ++round) {
     std::atomic<int> fitted{0};
     std::vector<std::thread> threads;
-    for (const ModelPtr& m : models) threads.emplace_back([&] { fitted += backend->prepare(m, {}).ok(); });
+    for (const ModelPtr& m : models) threads.emplace_back([&] { fitted += open(m).ok(); });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(fitted, 1);
-    for (const ModelPtr& m : models) backend->release(*m);
+    for (const ModelPtr& m : models) forget(m);
   }
 }
 
 TEST_F(DeviceBackendTest, ALostDeviceStaysLost) {
-  const auto backend = make();
+  make();
   const ModelPtr m = model();
-  ASSERT_TRUE(backend->prepare(m, {}).ok());
+  ASSERT_TRUE(open(m).ok());
   knobs_.lost = true;
   const Query q = query(*m);
-  ScanCost cost;
-  EXPECT_EQ(backend->propose(m, std::span(&q, 1), 5, {}, cost).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(search(m, q, 5).error().code, ErrorCode::kUnavailable);
   knobs_.lost = false;
-  EXPECT_EQ(backend->available().error().message, "fake: lost");
-  EXPECT_EQ(backend->residency(*m).state, "failed: fake: lost");
-  EXPECT_FALSE(backend->propose(m, std::span(&q, 1), 5, {}, cost).ok());
-  backend->release(*m);
+  EXPECT_EQ(backend().available().error().message, "fake: lost");
+  EXPECT_EQ(info(m).state, "failed: fake: lost");
+  EXPECT_FALSE(search(m, q, 5).ok());
+  forget(m);
 }
 
 TEST_F(DeviceBackendTest, ManyThreadsUploadOnceAndSearchTogether) {
-  const auto backend = make();
+  make();
   const ModelPtr m = model(3000, 20, Rows::kGaussian);
   std::vector<std::thread> threads;
   std::atomic<int> failures{0};
@@ -332,48 +355,44 @@ TEST_F(DeviceBackendTest, ManyThreadsUploadOnceAndSearchTogether) {
       q.vector.assign(m->vector(3), m->vector(3) + 20);
       q.norm_squared = m->norm_squared(3);
       for (int i = 0; i < 20; ++i) {
-        ScanCost cost;
-        if (!backend->prepare(m, {}).ok() || !backend->propose(m, std::span(&q, 1), 5, {}, cost).ok())
-          ++failures;
-        if (i % 7 == 6) backend->release(*m);
-        static_cast<void>(backend->residency(*m));
+        if (!search(m, q, 5).ok()) ++failures;
+        if (i % 7 == 6) forget(m);
+        static_cast<void>(info(m));
       }
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(failures, 0);
-  backend->release(*m);
+  forget(m);
   EXPECT_EQ(knobs_.allocated, 0);
 }
 
 TEST_F(DeviceBackendTest, AForkedChildIsRefused) {
-  const auto backend = make();
+  make();
   const ModelPtr m = model();
-  ASSERT_TRUE(backend->prepare(m, {}).ok());
+  ASSERT_TRUE(open(m).ok());
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const Status status = backend->available();
-    backend->release(*m);
+    const Status status = backend().available();
+    forget(m);
     _exit(!status.ok() && status.error().code == ErrorCode::kUnavailable ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  EXPECT_TRUE(backend->available().ok());
+  EXPECT_TRUE(backend().available().ok());
 }
 
 TEST_F(DeviceBackendTest, AnInterruptStopsASearch) {
-  const auto backend = make();
+  make();
   const ModelPtr m = model();
-  ASSERT_TRUE(backend->prepare(m, {}).ok());
+  ASSERT_TRUE(open(m).ok());
   const Query q = query(*m);
-  ScanCost cost;
-  const auto stopped = backend->propose(
-      m, std::span(&q, 1), 5, [] { return true; }, cost);
+  const Status stopped = search(m, q, 5, [] { return true; });
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
-  EXPECT_TRUE(backend->available().ok());
-  expect_right(*backend, m);
+  EXPECT_TRUE(backend().available().ok());
+  expect_right(m);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ Bounds bounds_of(const gpu::DeviceModel& model, int64_t row, const std::vector<i
   return {estimate - error, estimate + error};
 }
 
-Candidates search(const gpu::DeviceModel& model, const Query& query, int64_t wanted) {
+std::vector<Neighbor> search(const gpu::DeviceModel& model, const Query& query, int64_t wanted) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
   std::vector<int8_t> planes(quantized.codes.size() * 2);
   gpu::pack_planes(quantized.codes, planes.data());
@@ -89,14 +89,14 @@ Candidates search(const gpu::DeviceModel& model, const Query& query, int64_t wan
   int64_t above = 0;
   while (bin > 0 && above < wanted) above += counts[static_cast<size_t>(--bin)];
   const uint16_t threshold = gpu::threshold_code(above < wanted ? gpu::bin_floor(0) : gpu::bin_floor(bin));
-  Candidates candidates;
+  std::vector<Neighbor> candidates;
   for (int64_t row = 0; row < model.words; ++row) {
     if (gpu::upper_code(rows[static_cast<size_t>(row)].upper) < threshold) continue;
-    candidates.ids.push_back(static_cast<int32_t>(row));
+    candidates.push_back({static_cast<int32_t>(row), kNoSimilarity});
     if (model.vectors != nullptr)
-      candidates.similarities.push_back(
+      candidates.back().similarity =
           cosine_from_dots(exact_dot(query.vector.data(), model.vectors + row * model.dims, model.dims),
-                           query.norm_squared, model.norms_squared[row]));
+                           query.norm_squared, model.norms_squared[row]);
   }
   return candidates;
 }
@@ -131,18 +131,16 @@ void FakeDevice::give_back_ring(std::unique_ptr<gpu::CopyRing> ring) {
   EXPECT_FALSE(static_cast<FakeRing&>(*ring).busy()) << "a ring was given back with a copy on its way";
 }
 
-Result<std::vector<Candidates>> FakeDevice::propose(const gpu::DeviceModel& model,
-                                                    std::span<const Query> queries, int64_t wanted,
-                                                    const InterruptCheck& interrupted, ScanCost& cost) {
-  if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
-  std::vector<Candidates> answers;
-  for (const Query& query : queries) {
-    if (interrupted && interrupted()) return Error{ErrorCode::kInterrupted, "interrupted"};
-    answers.push_back(search(model, query, wanted));
-    cost.rows_scanned += model.words;
+Status FakeDevice::propose(const gpu::DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+                           const InterruptCheck& interrupted) {
+  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
+  for (SearchRequest& request : requests) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    request.rows = search(model, *request.query, wanted);
+    request.cost.rows_scanned += model.words;
     ++knobs_.searches;
   }
-  return answers;
+  return {};
 }
 
 Status FakeDevice::score_all(const gpu::DeviceModel& model, const Query& query, std::span<double> dots,

@@ -34,9 +34,8 @@ class FakeDevice : public gpu::Device {
   void deallocate(std::byte* data) override;
   Result<std::unique_ptr<gpu::CopyRing>> take_ring() override;
   void give_back_ring(std::unique_ptr<gpu::CopyRing> ring) override;
-  Result<std::vector<Candidates>> propose(const gpu::DeviceModel& model, std::span<const Query> queries,
-                                          int64_t wanted, const InterruptCheck& interrupted,
-                                          ScanCost& cost) override;
+  Status propose(const gpu::DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+                 const InterruptCheck& interrupted) override;
   Status score_all(const gpu::DeviceModel& model, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
 

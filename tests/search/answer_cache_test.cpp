@@ -61,30 +61,41 @@ TEST_F(AnswerCacheTest, ForgetsTheLeastRecentlyUsed) {
   EXPECT_EQ(cache.find(key(500)), nullptr) << "too large to keep";
 }
 
-TEST_F(AnswerCacheTest, LoadsUnloadsAndSettingsEmptyIt) {
+TEST_F(AnswerCacheTest, ForgetsWhatIsNoLongerTrue) {
   AnswerCache cache(test_.engine);
   const auto fill = [&] {
     cache.insert(key(1), rows(5));
-    EXPECT_NE(cache.find(key(1)), nullptr);
+    cache.insert(key(1, 5, "cpu"), rows(5));
   };
-  const TemporaryModel file("cache.txt", {"a 1 2"});
+  Catalog& catalog = test_.engine.catalog();
+  catalog.add("own", model_);
   fill();
-  ASSERT_TRUE(test_.engine.catalog().load(file.path(), "cached", {}).ok());
+  const TemporaryModel file("cache.txt", {"a 1 2"});
+  ASSERT_TRUE(catalog.load(file.path(), "other", {}).ok());
+  EXPECT_NE(cache.find(key(1)), nullptr) << "another model changes nothing";
+  ASSERT_TRUE(catalog.unload("other").ok());
+  EXPECT_NE(cache.find(key(1)), nullptr);
+  ASSERT_TRUE(catalog.load(file.path(), "own", {}).ok());
   EXPECT_EQ(cache.find(key(1)), nullptr);
   EXPECT_EQ(cache.bytes(), 0u);
-  fill();
-  ASSERT_TRUE(test_.engine.catalog().unload("cached").ok());
-  EXPECT_EQ(cache.find(key(1)), nullptr);
+  catalog.add("own", model_);
   fill();
   ASSERT_TRUE(test_.engine.settings().set("threads", "0").ok());
-  EXPECT_EQ(cache.find(key(1)), nullptr);
+  EXPECT_NE(cache.find(key(1)), nullptr) << "no row depends on it";
+  ASSERT_TRUE(test_.engine.settings().set("backend", "plain").ok());
+  EXPECT_EQ(cache.find(key(1)), nullptr) << "the plain backend may fail where another did not";
+  EXPECT_NE(cache.find(key(1, 5, "cpu")), nullptr);
+  ASSERT_TRUE(catalog.unload("own").ok());
+  EXPECT_EQ(cache.find(key(1, 5, "cpu")), nullptr);
+  EXPECT_EQ(cache.bytes(), 0u);
 }
 
+// Each connection has a cache of its own; they share the engine.
 TEST_F(AnswerCacheTest, ManyThreads) {
-  AnswerCache cache(test_.engine, 5000);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
+      AnswerCache cache(test_.engine, 5000);
       for (int i = 0; i < 2000; ++i) {
         const auto size = static_cast<size_t>(i % 7);
         const auto asked = key(static_cast<float>(size));
@@ -93,10 +104,10 @@ TEST_F(AnswerCacheTest, ManyThreads) {
           EXPECT_EQ(answer->size(), size);
         }
         if (!answer || t == 0) cache.insert(asked, rows(size));
+        EXPECT_LE(cache.bytes(), 5000u);
       }
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(cache.bytes(), 5000u);
 }
 
 }  // namespace

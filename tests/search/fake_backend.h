@@ -3,81 +3,95 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <string>
+#include <utility>
 
 #include "model/exact_dot.h"
 #include "search/backend.h"
+#include "search/candidates.h"
 
 namespace glove::testing {
 
-// Proposes every row, without similarities, and scores with exact_dot.
+// Computes the similarity of every row, and keeps the best.
+class PlainSearcher : public Searcher {
+ public:
+  explicit PlainSearcher(ModelPtr model) : model_(std::move(model)) {}
+
+  Status search(std::span<SearchRequest> requests) override {
+    for (SearchRequest& request : requests) {
+      if (request.interrupted != nullptr) GLOVE_RETURN_IF_ERROR(check_interrupt(*request.interrupted));
+      request.rows.clear();
+      for (int64_t id = model_->words() - 1; id >= 0; --id)
+        request.rows.push_back({static_cast<int32_t>(id), kNoSimilarity});
+      rescore(*model_, *request.query, request.rows);
+      keep_best(*request.query, request.k, request.rows);
+      request.cost.rows_scanned += model_->words();
+      request.cost.candidates += model_->words();
+    }
+    return {};
+  }
+
+  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
+                   ScanCost& cost) override {
+    for (int64_t i = 0; i < model_->words(); ++i) {
+      GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+      dots[static_cast<size_t>(i)] = exact_dot(query.vector.data(), model_->vector(i), model_->dims());
+    }
+    cost.rows_scanned += model_->words();
+    return {};
+  }
+
+  SearcherInfo info() const override { return {"mapped", "test", 0}; }
+
+ private:
+  const ModelPtr model_;
+};
+
 class PlainBackend : public Backend {
  public:
   std::string_view name() const override { return "plain"; }
   Status available() override { return {}; }
-  Status prepare(const ModelPtr&, const InterruptCheck&) override { return {}; }
-
-  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t,
-                                          const InterruptCheck& interrupted, ScanCost& cost) override {
-    if (interrupted && interrupted()) return Error{ErrorCode::kInterrupted, "interrupted"};
-    Candidates all;
-    all.ids.resize(static_cast<size_t>(model->words()));
-    std::iota(all.ids.rbegin(), all.ids.rend(), 0);
-    cost.rows_scanned += model->words();
-    cost.candidates += model->words() * static_cast<int64_t>(queries.size());
-    return std::vector<Candidates>(queries.size(), all);
+  Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck&) override {
+    return std::shared_ptr<Searcher>(std::make_shared<PlainSearcher>(model));
   }
+  SearcherInfo info() const override { return {"mapped", "test", 0}; }
+};
 
-  Status score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
-                   const InterruptCheck& interrupted, ScanCost& cost) override {
-    for (int64_t i = 0; i < model->words(); ++i) {
-      if (interrupted && interrupted()) return Status(ErrorCode::kInterrupted, "interrupted");
-      dots[static_cast<size_t>(i)] = exact_dot(query.vector.data(), model->vector(i), model->dims());
+// Sorts every row, for every other request in order and backwards for the rest, as a device that ranks may.
+class RankingSearcher final : public PlainSearcher {
+ public:
+  explicit RankingSearcher(const ModelPtr& model) : PlainSearcher(model), model_(model) {}
+
+  Status search(std::span<SearchRequest> requests) override {
+    bool backwards = false;
+    for (SearchRequest& request : requests) {
+      request.rows.clear();
+      for (int32_t id = 0; id < model_->words(); ++id) request.rows.push_back({id, kNoSimilarity});
+      rescore(*model_, *request.query, request.rows);
+      std::erase_if(request.rows, [](const Neighbor& row) { return std::isnan(row.similarity); });
+      std::sort(request.rows.begin(), request.rows.end(), ranks_before);
+      const size_t most = static_cast<size_t>(request.k) + request.query->excluded.size();
+      request.rows.resize(std::min(request.rows.size(), most));
+      if (backwards) std::reverse(request.rows.begin(), request.rows.end());
+      backwards = !backwards;
+      request.cost.candidates += static_cast<int64_t>(request.rows.size());
+      keep_best(*request.query, request.k, request.rows);
     }
-    cost.rows_scanned += model->words();
     return {};
   }
 
-  Residency residency(const Model&) const override { return {"mapped", "test", 0}; }
-  void release(const Model&) override {}
+ private:
+  const ModelPtr model_;
 };
 
-// Proposes the best rows with their similarities, in order for every other query and backwards for the rest,
-// as a device that ranks may.
 class RankingBackend final : public PlainBackend {
  public:
   std::string_view name() const override { return "ranking"; }
-
-  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
-                                          const InterruptCheck&, ScanCost& cost) override {
-    std::vector<Candidates> answers;
-    for (const Query& query : queries) {
-      std::vector<Neighbor> rows;
-      for (int32_t id = 0; id < model->words(); ++id) rows.push_back({id, similarity(*model, query, id)});
-      std::sort(rows.begin(), rows.end(), ranks_before);
-      rows.resize(std::min(rows.size(), static_cast<size_t>(k) + query.excluded.size()));
-      if (answers.size() % 2 == 1) std::reverse(rows.begin(), rows.end());
-      Candidates& answer = answers.emplace_back();
-      for (const Neighbor& row : rows) {
-        answer.ids.push_back(row.id);
-        answer.similarities.push_back(row.similarity);
-      }
-      cost.candidates += static_cast<int64_t>(rows.size());
-    }
-    return answers;
-  }
-
- private:
-  static double similarity(const Model& model, const Query& query, int32_t id) {
-    if (!(model.norm_squared(id) > 0)) return kNoSimilarity;
-    const double dot = exact_dot(query.vector.data(), model.vector(id), model.dims());
-    const double cosine = cosine_from_dots(dot, query.norm_squared, model.norm_squared(id));
-    return std::isnan(cosine) ? kNoSimilarity : cosine;
+  Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck&) override {
+    return std::shared_ptr<Searcher>(std::make_shared<RankingSearcher>(model));
   }
 };
 
@@ -85,14 +99,43 @@ class RankingBackend final : public PlainBackend {
 struct Script {
   std::mutex mutex;
   Status available = Status(ErrorCode::kUnavailable, "it was switched off");
-  Status prepare;
+  Status open;
   Status search;
-  int prepared = 0;
+  int opened = 0;  // attempts
   int searched = 0;
-  int released = 0;
+  int closed = 0;  // searchers that are gone
 };
 
-class ScriptedBackend final : public PlainBackend {
+class ScriptedSearcher final : public PlainSearcher {
+ public:
+  ScriptedSearcher(ModelPtr model, Script& script) : PlainSearcher(std::move(model)), script_(script) {}
+  ~ScriptedSearcher() override {
+    const std::lock_guard lock(script_.mutex);
+    ++script_.closed;
+  }
+
+  Status search(std::span<SearchRequest> requests) override {
+    GLOVE_RETURN_IF_ERROR(count_search());
+    return PlainSearcher::search(requests);
+  }
+
+  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
+                   ScanCost& cost) override {
+    GLOVE_RETURN_IF_ERROR(count_search());
+    return PlainSearcher::score_all(query, dots, interrupted, cost);
+  }
+
+ private:
+  Status count_search() {
+    const std::lock_guard lock(script_.mutex);
+    ++script_.searched;
+    return script_.search;
+  }
+
+  Script& script_;
+};
+
+class ScriptedBackend final : public Backend {
  public:
   explicit ScriptedBackend(Script& script) : script_(script) {}
 
@@ -103,36 +146,17 @@ class ScriptedBackend final : public PlainBackend {
     return script_.available;
   }
 
-  Status prepare(const ModelPtr&, const InterruptCheck&) override {
+  Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck& interrupted) override {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     const std::lock_guard lock(script_.mutex);
-    ++script_.prepared;
-    return script_.prepare;
+    ++script_.opened;
+    GLOVE_RETURN_IF_ERROR(script_.open);
+    return std::shared_ptr<Searcher>(std::make_shared<ScriptedSearcher>(model, script_));
   }
 
-  Result<std::vector<Candidates>> propose(const ModelPtr& model, std::span<const Query> queries, int64_t k,
-                                          const InterruptCheck& interrupted, ScanCost& cost) override {
-    GLOVE_RETURN_IF_ERROR(count_search());
-    return PlainBackend::propose(model, queries, k, interrupted, cost);
-  }
-
-  Status score_all(const ModelPtr& model, const Query& query, std::span<double> dots,
-                   const InterruptCheck& interrupted, ScanCost& cost) override {
-    GLOVE_RETURN_IF_ERROR(count_search());
-    return PlainBackend::score_all(model, query, dots, interrupted, cost);
-  }
-
-  void release(const Model&) override {
-    const std::lock_guard lock(script_.mutex);
-    ++script_.released;
-  }
+  SearcherInfo info() const override { return {"not loaded", "test", 0}; }
 
  private:
-  Status count_search() {
-    const std::lock_guard lock(script_.mutex);
-    ++script_.searched;
-    return script_.search;
-  }
-
   Script& script_;
 };
 

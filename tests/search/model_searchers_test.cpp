@@ -2,6 +2,12 @@
 #include "search/model_searchers.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
 
 #include "search/nearest.h"
 #include "tests/search/random_model.h"
@@ -14,6 +20,10 @@ namespace {
 using namespace glove::testing;
 
 std::vector<std::string> logged;
+
+// Positions of the backends.
+constexpr size_t kScripted = 0;
+constexpr size_t kCpu = 1;
 
 class BackendChoice : public ::testing::Test {
  protected:
@@ -57,18 +67,18 @@ TEST_F(BackendChoice, AnAbsentDeviceIsLoggedOncePerEngine) {
 }
 
 TEST_F(BackendChoice, AFailureIsLoggedOnceAndRemembered) {
-  script_.prepare = Status(ErrorCode::kOutOfMemory, "the model needs 3 GB");
+  script_.open = Status(ErrorCode::kOutOfMemory, "the model needs 3 GB");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(search("auto"), "cpu");
-  EXPECT_EQ(script_.prepared, 1);
+  EXPECT_EQ(script_.opened, 1);
   EXPECT_EQ(
       logged,
       (std::vector<std::string>{"backend 'scripted' cannot search the model test: the model needs 3 GB"}));
-  EXPECT_EQ(searchers_->remembered_failure("scripted"), "the model needs 3 GB");
-  EXPECT_EQ(searchers_->remembered_failure("cpu"), std::nullopt);
+  EXPECT_EQ(searchers_->remembered_failure(kScripted), "the model needs 3 GB");
+  EXPECT_EQ(searchers_->remembered_failure(kCpu), std::nullopt);
   const ModelPtr other = random_model(random_, 10, 4, Rows::kGaussian);
-  EXPECT_EQ(test_.searchers(other)->remembered_failure("scripted"), std::nullopt);
+  EXPECT_EQ(test_.searchers(other)->remembered_failure(kScripted), std::nullopt);
 
-  script_.prepare = {};
+  script_.open = {};
   EXPECT_EQ(search("auto"), "cpu") << "still remembered";
   EXPECT_EQ(search("scripted"), "scripted") << "a named one is always tried";
   ASSERT_TRUE(engine_.settings().set("gpu_memory", "0").ok());
@@ -85,18 +95,17 @@ TEST_F(BackendChoice, ALoadMayMendAFailure) {
   ASSERT_TRUE(engine_.catalog().load(file.path(), "mend", {}).ok());
   script_.search = {};
   EXPECT_EQ(search("auto"), "scripted");
-  script_.released = 0;
   ASSERT_TRUE(engine_.catalog().unload("mend").ok());
-  EXPECT_EQ(script_.released, 1);
+  EXPECT_EQ(script_.closed, 0) << "the other model is still open";
 }
 
 TEST_F(BackendChoice, ANamedOneFailsWithItsReason) {
   script_.available = Status(ErrorCode::kUnavailable, "no driver");
   EXPECT_EQ(search("scripted"), "backend 'scripted' is not available: no driver");
   script_.available = {};
-  script_.prepare = Status(ErrorCode::kOutOfMemory, "the model needs 3 GB");
+  script_.open = Status(ErrorCode::kOutOfMemory, "the model needs 3 GB");
   EXPECT_EQ(search("scripted"), "backend 'scripted': the model needs 3 GB");
-  script_.prepare = {};
+  script_.open = {};
   script_.search = Status(ErrorCode::kUnavailable, "the device was lost");
   EXPECT_EQ(search("scripted"), "backend 'scripted': the device was lost");
   EXPECT_EQ(search("gpu"),
@@ -120,18 +129,129 @@ TEST_F(BackendChoice, AnInterruptIsNoFailure) {
   EXPECT_EQ(search("auto"), "scripted");
 }
 
-TEST_F(BackendChoice, AModelUnloadedWhileInUseIsReleasedAgain) {
+TEST_F(BackendChoice, AModelUnloadedWhileInUseIsFreedByItsLastUser) {
   const TemporaryModel file("used.txt", {"a 1 2", "b 2 1"});
   ASSERT_TRUE(engine_.catalog().load(file.path(), "used", {}).ok());
   searchers_ = engine_.catalog().find_entry("used").value().searchers;
   model_ = searchers_->model();
   query_ = *query_for_word(*model_, "a");
   EXPECT_EQ(search("auto"), "scripted");
-  EXPECT_EQ(script_.released, 0);
-  ASSERT_TRUE(engine_.catalog().unload("used").ok());
-  EXPECT_EQ(script_.released, 1);
   EXPECT_EQ(search("auto"), "scripted");
-  EXPECT_EQ(script_.released, 2);
+  EXPECT_EQ(script_.opened, 1);
+  ASSERT_TRUE(engine_.catalog().unload("used").ok());
+  EXPECT_EQ(script_.closed, 0);
+  EXPECT_EQ(search("auto"), "scripted") << "a search that goes on keeps its searcher";
+  EXPECT_EQ(script_.opened, 1);
+  searchers_.reset();
+  EXPECT_EQ(script_.closed, 1);
+}
+
+TEST_F(BackendChoice, UnloadingAModelThatNobodyUsesFreesIt) {
+  const TemporaryModel file("idle.txt", {"a 1 2", "b 2 1"});
+  for (const bool replaced : {false, true}) {
+    ASSERT_TRUE(engine_.catalog().load(file.path(), "idle", {}).ok());
+    const ModelPtr model = engine_.catalog().find("idle").value();
+    ASSERT_TRUE(engine_.catalog().find_entry("idle").value().searchers->open(kScripted, {}).ok());
+    script_.closed = 0;
+    if (replaced)
+      ASSERT_TRUE(engine_.catalog().load(file.path(), "idle", {}).ok());
+    else
+      ASSERT_TRUE(engine_.catalog().unload("idle").ok());
+    EXPECT_EQ(script_.closed, 1);
+  }
+}
+
+// Opens slowly: until it is told to go on.
+class SlowBackend final : public PlainBackend {
+ public:
+  std::string_view name() const override { return "slow"; }
+  Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck& interrupted) override {
+    ++opening;
+    while (!go_on) {
+      GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+      std::this_thread::yield();
+    }
+    return PlainBackend::open(model, interrupted);
+  }
+  std::atomic<int> opening = 0;
+  std::atomic<bool> go_on = false;
+};
+
+class Opening : public ::testing::Test {
+ protected:
+  Opening() {
+    auto backend = std::make_unique<SlowBackend>();
+    slow_ = backend.get();
+    engine_.backends().add(std::move(backend));
+  }
+
+  Engine engine_;
+  SlowBackend* slow_;
+  std::mt19937_64 random_{1};
+  ModelSearchers searchers_{engine_, random_model(random_, 100, 4, Rows::kGaussian)};
+};
+
+TEST_F(Opening, ManyThreadsShareOneSearcher) {
+  std::array<Searcher*, 6> found{};
+  std::vector<std::thread> threads;
+  for (Searcher*& searcher : found) threads.emplace_back([&] { searcher = searchers_.open(0, {}).value(); });
+  while (slow_->opening == 0) std::this_thread::yield();
+  slow_->go_on = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(slow_->opening, 1);
+  for (const Searcher* const searcher : found) EXPECT_EQ(searcher, found[0]);
+}
+
+TEST_F(Opening, AWaitingThreadHeedsItsOwnInterrupt) {
+  std::thread opener([&] { EXPECT_TRUE(searchers_.open(0, {}).ok()); });
+  while (slow_->opening == 0) std::this_thread::yield();
+  int asked = 0;
+  EXPECT_EQ(searchers_.open(0, [&] { return ++asked == 3; }).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(asked, 3);
+  slow_->go_on = true;
+  opener.join();
+  EXPECT_EQ(slow_->opening, 1);
+}
+
+TEST_F(Opening, AnInterruptedOpenerLeavesItToTheNext) {
+  std::atomic<bool> stop = false;
+  std::thread opener([&] {
+    EXPECT_EQ(searchers_.open(0, [&] { return stop.load(); }).error().code, ErrorCode::kInterrupted);
+  });
+  while (slow_->opening == 0) std::this_thread::yield();
+  std::thread next([&] { EXPECT_TRUE(searchers_.open(0, {}).ok()); });
+  stop = true;
+  opener.join();
+  slow_->go_on = true;
+  next.join();
+  EXPECT_EQ(slow_->opening, 2);
+}
+
+TEST_F(Opening, TheHostsCodeMayComeBack) {
+  const auto come_back = [&] {
+    EXPECT_EQ(searchers_.open(0, {}).error().code, ErrorCode::kInvalidArgument);
+    slow_->go_on = true;
+    return false;
+  };
+  EXPECT_TRUE(searchers_.open(0, come_back).ok());
+}
+
+// The child has none of the parent's threads: what one of them was opening is opened anew.
+TEST_F(Opening, AForkedChildDoesNotWaitForAThreadThatItDoesNotHave) {
+  std::thread opener([&] { EXPECT_TRUE(searchers_.open(0, {}).ok()); });
+  while (slow_->opening == 0) std::this_thread::yield();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);  // a child that hangs dies
+    slow_->go_on = true;
+    _exit(searchers_.open(0, {}).ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  slow_->go_on = true;
+  opener.join();
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "search/candidates.h"
+
+#include <algorithm>
+
+#include "model/exact_dot.h"
+
+namespace glove {
+
+void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows) {
+  for (Neighbor& row : rows) {
+    const double norm_squared = model.norm_squared(row.id);
+    row.similarity =
+        norm_squared > 0
+            ? cosine_from_dots(exact_dot(query.vector.data(), model.vector(row.id), model.dims()),
+                               query.norm_squared, norm_squared)
+            : kNoSimilarity;
+  }
+}
+
+void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows) {
+  // A damaged model file, which nobody has read yet, may hold NaN: such a row is left out, because no order
+  // could place it.
+  std::erase_if(rows, [&query](const Neighbor& row) {
+    return !(row.similarity > kNoSimilarity) ||
+           std::binary_search(query.excluded.begin(), query.excluded.end(), row.id);
+  });
+  const auto kept = static_cast<ptrdiff_t>(std::min<int64_t>(k, static_cast<int64_t>(rows.size())));
+  if (!std::is_sorted(rows.begin(), rows.end(), ranks_before)) {
+    if (static_cast<size_t>(kept) < rows.size())
+      std::nth_element(rows.begin(), rows.begin() + kept, rows.end(), ranks_before);
+    std::sort(rows.begin(), rows.begin() + kept, ranks_before);
+  }
+  rows.resize(static_cast<size_t>(kept));
+}
+
+}  // namespace glove

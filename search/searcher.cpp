@@ -1,0 +1,49 @@
+#include "search/searcher.h"
+
+#include <algorithm>
+
+namespace glove {
+
+void ScanCost::add(const ScanCost& other) {
+  rows_scanned += other.rows_scanned;
+  bytes_scanned += other.bytes_scanned;
+  candidates += other.candidates;
+  scan_us += other.scan_us;
+  select_us += other.select_us;
+  rescore_us += other.rescore_us;
+}
+
+void charge(std::span<SearchRequest> requests, const ScanCost& shared) {
+  const auto count = static_cast<int64_t>(requests.size());
+  // The shares of a whole number add up to it.
+  const auto share = [count](int64_t total, int64_t i) {
+    return total / count + (i < total % count ? 1 : 0);
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    const auto parts = static_cast<double>(count);
+    requests[static_cast<size_t>(i)].cost.add({share(shared.rows_scanned, i), share(shared.bytes_scanned, i),
+                                               share(shared.candidates, i), shared.scan_us / parts,
+                                               shared.select_us / parts, shared.rescore_us / parts});
+  }
+}
+
+SharedInterrupt::SharedInterrupt(std::span<SearchRequest> requests) : requests_(requests) {
+  const InterruptCheck* first = requests.empty() ? nullptr : requests.front().interrupted;
+  const bool all_the_same =
+      std::all_of(requests.begin(), requests.end(),
+                  [first](const SearchRequest& request) { return request.interrupted == first; });
+  if (!all_the_same) own_ = [this] { return poll(); };
+  check_ = all_the_same && first != nullptr ? first : &own_;
+}
+
+bool SharedInterrupt::poll() {
+  bool all = true;
+  for (SearchRequest& request : requests_) {
+    if (request.status.ok() && request.interrupted != nullptr)
+      request.status = check_interrupt(*request.interrupted);
+    all = all && !request.status.ok();
+  }
+  return all;
+}
+
+}  // namespace glove

@@ -1,0 +1,101 @@
+#include "search/searcher_choice.h"
+
+#include <memory>
+#include <span>
+
+#include "search/engine.h"
+
+namespace glove {
+namespace {
+
+// Errors that another backend would give as well.
+bool is_the_callers(const Error& error) {
+  return error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kInvalidArgument;
+}
+
+}  // namespace
+
+std::string_view SearcherChoice::backend() const {
+  return searchers_.engine().backends().all()[backend_]->name();
+}
+
+// Finds out which backend to begin with.
+Status SearcherChoice::choose_backend() {
+  Engine& engine = searchers_.engine();
+  const Backend* named = nullptr;
+  if (requested_.empty() || requested_ == "auto") {
+    GLOVE_ASSIGN_OR_RETURN(named, engine.settings().backend());
+    automatic_ = named == nullptr;
+  } else {
+    named = engine.backends().find(requested_);
+    if (named == nullptr)
+      return Status(ErrorCode::kInvalidArgument, "there is no backend '" + std::string(requested_) +
+                                                     "'; the backends are: " + engine.backends().choices());
+  }
+  if (named != nullptr)
+    while (engine.backends().all()[backend_].get() != named) ++backend_;
+  chosen_ = true;
+  return {};
+}
+
+Result<Searcher*> SearcherChoice::next() {
+  if (!chosen_) GLOVE_RETURN_IF_ERROR(choose_backend());
+  if (automatic_) return next_that_opens();
+  if (const Status status = searchers_.engine().backends().all()[backend_]->available(); !status.ok())
+    return Error{status.error().code,
+                 "backend '" + std::string(backend()) + "' is not available: " + status.error().message};
+  auto opened = searchers_.open(backend_, interrupted_);
+  return opened.ok() ? std::move(opened) : named_error(opened.error());
+}
+
+Result<Searcher*> SearcherChoice::next_that_opens() {
+  const auto backends = searchers_.engine().backends().all();
+  for (; backend_ < backends.size(); ++backend_) {
+    if (const auto remembered = searchers_.remembered_failure(backend_)) {
+      pass_over(*remembered);
+    } else if (const Status available = backends[backend_]->available(); !available.ok()) {
+      pass_over(available.error().message);
+      // Without a device every search would say the same.
+      const std::string name(backend());
+      searchers_.engine().log().write_once(
+          name, "backend '" + name + "' is not available: " + available.error().message);
+    } else {
+      auto opened = searchers_.open(backend_, interrupted_);
+      if (opened.ok()) return opened;
+      Status status = opened.error();
+      if (settled_by(status)) return opened;
+      --backend_;  // settled_by() went on
+    }
+  }
+  if (reasons_.empty()) reasons_ = "none is registered";
+  return Error{code_,
+               "no backend can search the model " + searchers_.model()->path() + " (" + reasons_ + ")"};
+}
+
+bool SearcherChoice::settled_by(Status& status) {
+  if (status.ok()) return true;
+  if (!automatic_) {
+    status = named_error(status.error());
+    return true;
+  }
+  if (is_the_callers(status.error())) return true;
+  const std::string reason = status.error().message;
+  code_ = status.error().code;
+  searchers_.remember_failure(backend_, reason);
+  searchers_.engine().log().write("backend '" + std::string(backend()) + "' cannot search the model " +
+                                  searchers_.model()->path() + ": " + reason);
+  pass_over(reason);
+  ++backend_;
+  return false;
+}
+
+Error SearcherChoice::named_error(const Error& error) const {
+  if (error.code == ErrorCode::kInterrupted) return error;
+  return {error.code, "backend '" + std::string(backend()) + "': " + error.message};
+}
+
+void SearcherChoice::pass_over(const std::string& reason) {
+  reasons_ += (reasons_.empty() ? "" : "; ") + std::string(backend()) + ": " + reason;
+}
+
+}  // namespace glove
