@@ -82,14 +82,25 @@ void destroy_operand(void* operand) {
   delete static_cast<Operand*>(operand);
 }
 
+// The model of a constant word, which is the default model for the whole statement; nullptr if there is none.
+ModelPtr kept_model(sqlite3_context* context) {
+  for (const int argument : {0, 1}) {
+    const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, argument));
+    if (kept != nullptr && kept->model != nullptr) return kept->model;
+  }
+  return nullptr;
+}
+
 Status cos_sim(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0]) || is_null(arguments[1])) return Status();  // the result is NULL by default
 
   const bool names_model = arguments.size() > 2 && !is_null(arguments[2]);
   ModelPtr model;
-  if (names_model || !is_blob(arguments[0]) || !is_blob(arguments[1])) {
-    GLOVE_ASSIGN_OR_RETURN(model, model_argument(engine_of(context), sqlite3_context_db_handle(context),
-                                                 arguments, 2, "cos_sim"));
+  if (!names_model && (!is_blob(arguments[0]) || !is_blob(arguments[1]))) model = kept_model(context);
+  if (model != nullptr) {
+    GLOVE_RETURN_IF_ERROR(model->health());
+  } else if (names_model || !is_blob(arguments[0]) || !is_blob(arguments[1])) {
+    GLOVE_ASSIGN_OR_RETURN(model, model_argument(context, arguments, 2, "cos_sim"));
   }
 
   std::array<std::unique_ptr<Operand>, 2> fresh;
@@ -97,8 +108,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
   for (size_t i = 0; i < 2; ++i) {
     const bool blob = is_blob(arguments[i]);
     const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, static_cast<int>(i)));
-    // A kept word is stale once its name means another model (loaded, unloaded, or another
-    // row's model argument).
+    // A kept word is stale once another row's model argument means another model.
     if (kept != nullptr && (blob || kept->model == model)) {
       operands[i] = kept;
       continue;

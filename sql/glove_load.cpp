@@ -43,14 +43,14 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
   options.progress = [&poller](int64_t, int64_t) { return !poller.interrupted(); };
   GLOVE_ASSIGN_OR_RETURN(
       const std::string loaded,
-      engine_of(context).catalog().load(std::string(path), std::string(name.value_or("")), options));
+      connection_of(context).load(std::string(path), std::string(name.value_or("")), options));
   return_text(context, loaded);
   return Status();
 }
 
 Status glove_unload(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, "glove_unload", "name"));
-  GLOVE_RETURN_IF_ERROR(engine_of(context).catalog().unload(name));
+  GLOVE_RETURN_IF_ERROR(connection_of(context).unload(name));
   return_text(context, name);
   return Status();
 }

@@ -177,7 +177,7 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   const LoadInProgress load(db);
   GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
-  engine_of(context).catalog().add(std::string(name), std::move(model));
+  connection_of(context).add(std::string(name), std::move(model));
   return_text(context, name);
   return Status();
 }

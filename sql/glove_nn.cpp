@@ -37,12 +37,13 @@ struct Table : sqlite3_vtab {
 
   sqlite3* db;
   Engine& engine;
+  std::shared_ptr<Connection> connection = Connection::of(db, engine);
   nn::Pushdowns pushdowns;
   AnswerCache cache;  // of this connection's joins
 };
 
 struct Cursor : sqlite3_vtab_cursor {
-  explicit Cursor(Table* owner) : sqlite3_vtab_cursor{}, table(owner) {}
+  explicit Cursor(Table* owner) : sqlite3_vtab_cursor{}, table(owner), pin(owner->connection) {}
 
   // Runs body() while the engine may ask whether to stop.
   template <class Body>
@@ -56,6 +57,7 @@ struct Cursor : sqlite3_vtab_cursor {
   }
 
   Table* table;
+  Connection::Pin pin;
   InterruptPoller* active_poller = nullptr;
   std::optional<nn::Request> request;
   size_t next_setting = 0;           // of the request
@@ -117,9 +119,9 @@ Status open_search(Cursor& cursor) {
     return cursor.active_poller != nullptr && cursor.active_poller->interrupted();
   };
   const bool cached = (cursor.table->pushdowns & nn::kCache) != 0;
-  GLOVE_ASSIGN_OR_RETURN(
-      cursor.search, nn::Search::open(cursor.table->engine, request, cursor.next_setting, std::move(options),
-                                      cached ? &cursor.table->cache : nullptr));
+  GLOVE_ASSIGN_OR_RETURN(cursor.search,
+                         nn::Search::open(cursor.pin, request, cursor.next_setting, std::move(options),
+                                          cached ? &cursor.table->cache : nullptr));
   ++cursor.next_setting;
   return {};
 }

@@ -63,11 +63,11 @@ Search::Search(Search&&) noexcept = default;
 Search& Search::operator=(Search&&) noexcept = default;
 Search::~Search() = default;
 
-Result<Search> Search::open(Engine& engine, const Request& request, size_t setting, SearchOptions options,
-                            AnswerCache* cache) {
+Result<Search> Search::open(Connection::Pin& pin, const Request& request, size_t setting,
+                            SearchOptions options, AnswerCache* cache) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, engine.catalog().find_entry(name, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, pin.find(name));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
   return Search(request, std::move(inputs), std::move(entry), std::move(options), cache);
 }

@@ -27,8 +27,8 @@ class Search {
  public:
   // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` serves where
   // the setting names none. REQUIRES: request.query_count() > 0.
-  static Result<Search> open(Engine& engine, const Request& request, size_t setting, SearchOptions options,
-                             AnswerCache* cache);
+  static Result<Search> open(Connection::Pin& pin, const Request& request, size_t setting,
+                             SearchOptions options, AnswerCache* cache);
 
   ~Search();
   Search(Search&&) noexcept;

@@ -31,12 +31,15 @@ namespace {
 
 struct Table : sqlite3_vtab {
   sqlite3* db;
-  Engine* engine;
+  std::shared_ptr<Connection> connection;
 };
 
 // Positions [position, end) of the visited rows; what a position means depends on `path`. An id is -1
 // where a damaged model file holds no valid one.
 struct Cursor : sqlite3_vtab_cursor {
+  explicit Cursor(const Table& table) : sqlite3_vtab_cursor{}, pin(table.connection) {}
+
+  Connection::Pin pin;
   ModelPtr model;
   std::optional<std::string> model_name;  // as given
   WordsPath path = kAllById;
@@ -216,8 +219,7 @@ Status take_model(Cursor& cursor, FilterArguments& arguments) {
                   "glove_words: with this many conditions a NULL model cannot mean the default; name the "
                   "model, or leave the condition out");
   const Arguments values(&name, name == nullptr ? 0 : 1);
-  const Table& table = *static_cast<Table*>(cursor.pVtab);
-  GLOVE_ASSIGN_OR_RETURN(cursor.model, model_argument(*table.engine, table.db, values, 0, "glove_words"));
+  GLOVE_ASSIGN_OR_RETURN(cursor.model, model_argument(cursor.pin, values, 0, "glove_words"));
   if (name != nullptr && !is_null(name)) cursor.model_name = std::string(text_of(name));
   return Status();
 }
@@ -284,11 +286,14 @@ Status return_column(sqlite3_context* context, const Cursor& cursor, int column)
 
 int connect(sqlite3* db, void* engine, int, const char* const*, sqlite3_vtab** table, char**) {
   if (const int code = sqlite3_declare_vtab(db, kWordsDeclaration); code != SQLITE_OK) return code;
-  auto* made = new (std::nothrow) Table{};
-  if (made == nullptr) return SQLITE_NOMEM;
-  made->db = db;
-  made->engine = static_cast<Engine*>(engine);
-  *table = made;
+  try {
+    auto made = std::make_unique<Table>();
+    made->db = db;
+    made->connection = Connection::of(db, *static_cast<Engine*>(engine));
+    *table = made.release();
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  }
   return SQLITE_OK;
 }
 
@@ -301,9 +306,11 @@ int best_index(sqlite3_vtab* table, sqlite3_index_info* info) {
   return plan_words(info, static_cast<Table*>(table)->db);
 }
 
-int open(sqlite3_vtab*, sqlite3_vtab_cursor** cursor) {
-  *cursor = new (std::nothrow) Cursor{};
-  return *cursor == nullptr ? SQLITE_NOMEM : SQLITE_OK;
+int open(sqlite3_vtab* table, sqlite3_vtab_cursor** cursor) {
+  return guard(table, [&] {
+    *cursor = new Cursor(*static_cast<Table*>(table));
+    return Status();
+  });
 }
 
 int close(sqlite3_vtab_cursor* cursor) {
