@@ -15,8 +15,14 @@ void release_connection(void* client_data) {
   delete static_cast<ConnectionPtr*>(client_data);
 }
 
+// The model that a constant names.
+struct KeptModel {
+  ModelPtr model;
+  uint64_t own_changes;  // Connection::own_changes() when it was found
+};
+
 void release_model(void* kept) {
-  delete static_cast<ModelPtr*>(kept);
+  delete static_cast<KeptModel*>(kept);
 }
 
 // A model as its users want it: whole.
@@ -79,13 +85,15 @@ Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, s
   GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
   if (!name) return healthy(connection_of(context).find(name));
   const int argument = static_cast<int>(index);
-  if (const auto* kept = static_cast<const ModelPtr*>(sqlite3_get_auxdata(context, argument))) {
-    ModelPtr model = *kept;
+  Connection& connection = connection_of(context);
+  const auto* kept = static_cast<const KeptModel*>(sqlite3_get_auxdata(context, argument));
+  if (kept != nullptr && kept->own_changes == connection.own_changes()) {
+    ModelPtr model = kept->model;
     GLOVE_RETURN_IF_ERROR(model->health());
     return model;
   }
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, healthy(connection_of(context).find(name)));
-  sqlite3_set_auxdata(context, argument, new ModelPtr(model), release_model);
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, healthy(connection.find(name)));
+  sqlite3_set_auxdata(context, argument, new KeptModel{model, connection.own_changes()}, release_model);
   return model;
 }
 

@@ -49,8 +49,8 @@ Result<std::optional<std::string_view>> model_name_argument(Arguments arguments,
                                                             std::string_view function);
 
 // The model that argv[index] names; the default model when it is absent or NULL. A model that a constant
-// names stays the same for the whole statement. Where it has to be opened first, an interrupt of the
-// connection stops that.
+// names stays the same for the whole statement, unless the connection itself changes the models. Where it has
+// to be opened first, an interrupt of the connection stops that.
 Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
                                 std::string_view function);
 

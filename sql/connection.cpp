@@ -73,17 +73,20 @@ Result<CatalogEntry> Connection::find(std::optional<std::string_view> name) {
 Result<std::string> Connection::load(const std::string& path, const std::string& name,
                                      const OpenOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, engine_.catalog().load_entry(path, name, options));
+  ++own_changes_;
   if (pinned_ != nullptr) pinned_ = pinned_->with(entry.name, entry.searchers, pinned_->generation());
   return std::move(entry.name);
 }
 
 void Connection::add(const std::string& name, ModelPtr model) {
   CatalogEntry entry = engine_.catalog().add(name, std::move(model));
+  ++own_changes_;
   if (pinned_ != nullptr) pinned_ = pinned_->with(name, std::move(entry.searchers), pinned_->generation());
 }
 
 Status Connection::unload(std::string_view name) {
   GLOVE_RETURN_IF_ERROR(engine_.catalog().unload(name));
+  ++own_changes_;
   if (pinned_ != nullptr) pinned_ = pinned_->without(name, pinned_->generation());
   return {};
 }

@@ -42,6 +42,9 @@ class Connection {
   void add(const std::string& name, ModelPtr model);
   Status unload(std::string_view name);
 
+  // How often this connection has changed the models: what was kept before is stale.
+  uint64_t own_changes() const { return own_changes_; }
+
   // Held by each open cursor.
   class Pin {
    public:
@@ -66,6 +69,7 @@ class Connection {
   sqlite3* const db_;
   Engine& engine_;
   int pins_ = 0;
+  uint64_t own_changes_ = 0;
   CatalogSnapshotPtr pinned_;                    // not null while there are pins
   std::weak_ptr<const CatalogSnapshot> latest_;  // the catalogue's at this generation; keeps no model alive
   uint64_t latest_generation_ = 0;

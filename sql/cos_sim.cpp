@@ -27,6 +27,7 @@ namespace {
 // constant (sqlite3_set_auxdata).
 struct Operand {
   ModelPtr model;                 // whose row a word's vector is; null for a BLOB
+  uint64_t own_changes = 0;       // Connection::own_changes() when the model was found
   std::vector<float> blob;        // a BLOB's components
   std::span<const float> vector;  // empty for a word that the model lacks, and for x''
   double norm_squared = 0;        // 0: unknown word or zero vector, so the cosine is NULL
@@ -82,11 +83,14 @@ void destroy_operand(void* operand) {
   delete static_cast<Operand*>(operand);
 }
 
-// The model of a constant word, which is the default model for the whole statement; nullptr if there is none.
+// The model of a constant word, which is the default model for the whole statement unless the connection
+// itself changes it; nullptr if there is none.
 ModelPtr kept_model(sqlite3_context* context) {
   for (const int argument : {0, 1}) {
     const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, argument));
-    if (kept != nullptr && kept->model != nullptr) return kept->model;
+    if (kept != nullptr && kept->model != nullptr &&
+        kept->own_changes == connection_of(context).own_changes())
+      return kept->model;
   }
   return nullptr;
 }
@@ -117,6 +121,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
       GLOVE_ASSIGN_OR_RETURN(fresh[i], operand_of_blob(arguments[i], i == 0 ? "first" : "second"));
     } else {
       fresh[i] = operand_of_word(arguments[i], model);
+      fresh[i]->own_changes = connection_of(context).own_changes();
     }
     operands[i] = fresh[i].get();
   }
