@@ -69,7 +69,7 @@ struct Tile {
   const int8_t* codes;
   const float* scales;     // [kTileRows]
   const float* residuals;  // [kTileRows]
-  int32_t first_row;
+  int32_t first_id;
 };
 
 // Offers the rows among kFloatLanes whose upper bound reaches the threshold. QueryBound's estimate() and
@@ -89,7 +89,7 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const Quantize
   HWY_ALIGN float error[kFloatLanes];
   hn::Store(estimates, kFloats, estimate);
   hn::Store(errors, kFloats, error);
-  collector.offer_rows(tile.first_row + row, estimate, error, kFloatLanes);
+  collector.offer_rows(tile.first_id + row, estimate, error, kFloatLanes);
 }
 
 // The sums of kQueries queries with kVectors vectors of rows, [query][vector]. Indices are constants
@@ -181,25 +181,26 @@ void scan_queries(const Tile& tile, int64_t groups, std::span<const QuantizedQue
   }
 }
 
-void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
           std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors) {
+  const int64_t groups = component_groups(part.dims);
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t first_row = tile * kTileRows;
-    const int8_t* codes = rows.codes + tile * rows.groups * kTileStride;
-    if (first_row + kTileRows <= rows.rows) {
-      scan_queries(
-          {codes, rows.scales + first_row, rows.residuals + first_row, static_cast<int32_t>(first_row)},
-          rows.groups, queries, packed, collectors);
+    const auto first_id = static_cast<int32_t>(part.first_row + first_row);
+    const int8_t* codes = level.codes.data() + tile * groups * kTileStride;
+    const float* from_scales = level.scales.data() + first_row;
+    const float* from_residuals = level.residuals.data() + first_row;
+    if (first_row + kTileRows <= part.rows) {
+      scan_queries({codes, from_scales, from_residuals, first_id}, groups, queries, packed, collectors);
       continue;
     }
     // The last tile: rows past the end get what zero rows have, and are dropped like those.
     float scales[kTileRows] = {};
     float residuals[kTileRows];
     std::fill_n(residuals, kTileRows, std::numeric_limits<float>::infinity());
-    std::copy(rows.scales + first_row, rows.scales + rows.rows, scales);
-    std::copy(rows.residuals + first_row, rows.residuals + rows.rows, residuals);
-    scan_queries({codes, scales, residuals, static_cast<int32_t>(first_row)}, rows.groups, queries, packed,
-                 collectors);
+    std::copy_n(from_scales, part.rows - first_row, scales);
+    std::copy_n(from_residuals, part.rows - first_row, residuals);
+    scan_queries({codes, scales, residuals, first_id}, groups, queries, packed, collectors);
   }
 }
 
