@@ -95,7 +95,7 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const Quantize
 // The sums of kQueries queries with kVectors vectors of rows, [query][vector]. Indices are constants
 // everywhere, so that the compiler keeps all of them in registers.
 template <int kVectors, int kQueries>
-struct Block {
+struct SumBlock {
   static constexpr int kSums = kVectors * kQueries;
   using Indices = std::make_index_sequence<kSums>;
   using VectorIndices = std::make_index_sequence<kVectors>;
@@ -148,21 +148,21 @@ struct Block {
 template <int kVectors, int kQueries>
 HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* packed,
                             const QuantizedQuery* queries, Collector* collectors) {
-  using Sums = Block<kVectors, kQueries>;
+  using Group = SumBlock<kVectors, kQueries>;
   for (int first = 0; first < kVectorsPerTile; first += kVectors) {
-    Dot::SumVector sums[Sums::kSums];
-    Sums::start(sums, queries, typename Sums::Indices());
-    const int8_t* row_codes = tile.codes + first * Sums::kVectorBytes;
+    Dot::SumVector sums[Group::kSums];
+    Group::start(sums, queries, typename Group::Indices());
+    const int8_t* row_codes = tile.codes + first * Group::kVectorBytes;
     const int8_t* query_codes = packed;
     for (int64_t group = 0; group < groups; ++group) {
       Dot::CodeVector codes[kVectors];
-      Sums::load(codes, row_codes, typename Sums::VectorIndices());
+      Group::load(codes, row_codes, typename Group::VectorIndices());
 
-      Sums::add(sums, codes, query_codes, typename Sums::Indices());
+      Group::add(sums, codes, query_codes, typename Group::Indices());
       row_codes += kTileStride;
       query_codes += kQueries * sizeof(Dot::QueryUnit);
     }
-    Sums::filter_all(sums, tile, first, queries, collectors, typename Sums::Indices());
+    Group::filter_all(sums, tile, first, queries, collectors, typename Group::Indices());
   }
 }
 
@@ -249,7 +249,8 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 #include "cpu/cluster_kernels-inl.h"
 #include "cpu/moment_kernels-inl.h"
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,  exact_dots,
+                                 &GLOVE_KERNELS_FEW, &kCluster,          &kMoment};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)
