@@ -137,7 +137,8 @@ int info(const Arguments& arguments) {
   if (!result.ok()) return fail(result.error());
   const glove::Model& model = *result.value();
   int64_t zero_rows = 0;
-  for (const double norm_squared : model.arrays().norms_squared) zero_rows += norm_squared == 0.0 ? 1 : 0;
+  for (const glove::ModelPart& part : model.parts())
+    zero_rows += std::count(part.norms_squared.begin(), part.norms_squared.end(), 0.0);
   fmt::print("format      {}\n", model.source().format);
   fmt::print("words       {}\n", model.words());
   fmt::print("dimensions  {}\n", model.dims());

@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/kernels.h"
+#include "cpu/processor_name.h"
 #include "cpu/row_access.h"
 #include "cpu/scan.h"
 #include "search/settings.h"

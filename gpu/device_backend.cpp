@@ -15,6 +15,7 @@
 #include "base/fork_safe_mutex.h"
 #include "base/parallel.h"
 #include "base/turnstile.h"
+#include "gpu/part_search.h"
 #include "gpu/residency.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
@@ -225,13 +226,12 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   GLOVE_RETURN_IF_ERROR(device_->available());
   const Model& model = *resident_->model();
   // Excluded words are dropped here, so that many more rows are asked for.
-  int64_t wanted = 0;
+  int64_t top_rows = 0;
   for (const SearchRequest& request : requests)
-    wanted = std::max(wanted, request.k + static_cast<int64_t>(request.query->excluded.size()));
+    top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));
   const SharedInterrupt shared(requests);
-  const DeviceModel view = resident_->view();
-  if (Status status =
-          device_->device().propose(view, requests, std::min(model.words(), wanted), shared.check());
+  const std::span<const DevicePart> parts = resident_->parts();
+  if (Status status = propose_in_parts(device_->device(), parts, requests, top_rows, shared.check());
       !status.ok()) {
     device_->note_error(status.error());
     return status;
@@ -239,7 +239,7 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(shared.check()));
     const auto start = Clock::now();
-    if (view.vectors == nullptr) rescore(model, *request.query, request.rows);
+    if (parts.front().vectors == nullptr) rescore(model, *request.query, request.rows);
     keep_best(*request.query, request.k, request.rows);
     request.cost.rescore_us += microseconds_since(start);
   }
@@ -251,8 +251,8 @@ Status DeviceSearcher::score_all(const Query& query, std::span<double> dots,
                                  const InterruptCheck& interrupted, ScanCost& cost) {
   GLOVE_RETURN_IF_ERROR(device_->available());
   const Model& model = *resident_->model();
-  const DeviceModel view = resident_->view();
-  if (view.vectors == nullptr) {
+  const std::span<const DevicePart> parts = resident_->parts();
+  if (parts.front().vectors == nullptr) {
     resident_->upload_rest();
     const auto start = Clock::now();
     GLOVE_RETURN_IF_ERROR(score_on_host(model, query, dots, interrupted));
@@ -260,7 +260,7 @@ Status DeviceSearcher::score_all(const Query& query, std::span<double> dots,
     cost.rescore_us += microseconds_since(start);
     return {};
   }
-  Status status = device_->device().score_all(view, query, dots, interrupted, cost);
+  Status status = score_all_parts(device_->device(), parts, query, dots, interrupted, cost);
   if (!status.ok()) device_->note_error(status.error());
   return status;
 }

@@ -36,35 +36,35 @@ class ModelFileReader {
   Result<ModelPtr> read(int threads) {
     GLOVE_RETURN_IF_ERROR(read_shape());
     GLOVE_RETURN_IF_ERROR(check_types());
-    take(kVectors, arrays_.vectors, source_.vectors);
-    const bool has_norms = take(kNormsSquared, arrays_.norms_squared, source_.norms_squared);
+    take(kVectors, part_.vectors);
+    const bool has_norms = take(kNormsSquared, part_.norms_squared);
     // Codes, scales and residuals belong together: all of the file's, or all computed.
     const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals);
+    CodeLevel& level = part_.levels.emplace_back();
     if (has_codes) {
-      take(kCodes, arrays_.codes, source_.codes);
-      take(kScales, arrays_.scales, source_.scales);
-      take(kResiduals, arrays_.residuals, source_.residuals);
+      take(kCodes, level.codes);
+      take(kScales, level.scales);
+      take(kResiduals, level.residuals);
     }
     std::span<const char> word_bytes;
     std::span<const int64_t> word_offsets;
     std::span<const int32_t> sorted_ids;
-    FileExtent unused;
-    take(kWordBytes, word_bytes, unused);
-    take(kWordOffsets, word_offsets, unused);
-    const bool has_order = take(kSortedIds, sorted_ids, unused);
+    take(kWordBytes, word_bytes);
+    take(kWordOffsets, word_offsets);
+    const bool has_order = take(kSortedIds, sorted_ids);
 
     if (!has_norms || !has_codes) GLOVE_RETURN_IF_ERROR(derive(has_norms, has_codes, threads));
     if (!has_order) {
       owner_->sorted_ids = sorted_word_ids(word_bytes, word_offsets, threads);
       sorted_ids = owner_->sorted_ids;
     }
-    arrays_.vocabulary = Vocabulary(word_bytes, word_offsets, sorted_ids);
-    source_.path = path_;
-    source_.format = "glove-model";
-    source_.map = owner_->map;
-    source_.file_bytes = static_cast<int64_t>(owner_->map->bytes().size());
-    source_.descriptor = owner_->map->file().descriptor();
-    return ModelPtr(std::make_shared<const Model>(arrays_, std::move(source_), owner_));
+    Model::Source source;
+    source.path = path_;
+    source.format = "glove-model";
+    source.maps = {owner_->map};
+    source.file_bytes = static_cast<int64_t>(owner_->map->bytes().size());
+    return ModelPtr(std::make_shared<const Model>(
+        std::vector{part_}, Vocabulary(word_bytes, word_offsets, sorted_ids), std::move(source), owner_));
   }
 
  private:
@@ -74,19 +74,19 @@ class ModelFileReader {
     const Tensor& vectors = *header_.find(kVectors);
     if (vectors.dtype != "F32" || vectors.shape.size() != 2)
       return corrupt("the tensor 'vectors' must be a matrix of F32");
-    arrays_.words = vectors.shape[0];
-    arrays_.dims = vectors.shape[1];
-    if (arrays_.words < 1 || arrays_.words > kMaxRows || arrays_.dims < 1 || arrays_.dims > kMaxDims)
-      return corrupt("the tensor 'vectors' is " + std::to_string(arrays_.words) + " x " +
-                     std::to_string(arrays_.dims) + "; a model has 1 to " + std::to_string(kMaxRows) +
+    part_.rows = vectors.shape[0];
+    part_.dims = vectors.shape[1];
+    if (part_.rows < 1 || part_.rows > kMaxRows || part_.dims < 1 || part_.dims > kMaxDims)
+      return corrupt("the tensor 'vectors' is " + std::to_string(part_.rows) + " x " +
+                     std::to_string(part_.dims) + "; a model has 1 to " + std::to_string(kMaxRows) +
                      " words of 1 to " + std::to_string(kMaxDims) + " dimensions");
     return {};
   }
 
   // Each known tensor that is there has the type, the shape and the alignment that its use needs.
   Status check_types() const {
-    const int64_t n = arrays_.words;
-    const int64_t d = arrays_.dims;
+    const int64_t n = part_.rows;
+    const int64_t d = part_.dims;
     const auto bytes = header_.find(kWordBytes)->bytes;
     const struct {
       std::string_view name, dtype;
@@ -118,33 +118,29 @@ class ModelFileReader {
   // Computes what the file lacks.
   Status derive(bool has_norms, bool has_codes, int threads) {
     DerivedArrays& derived = owner_->derived;
-    GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, arrays_.vectors, arrays_.dims, threads));
+    GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, part_.vectors, part_.dims, threads));
     GLOVE_RETURN_IF_ERROR(derived.finish());
-    if (!has_norms) arrays_.norms_squared = derived.norms_squared();
-    if (has_codes) return {};
-    arrays_.codes = owner_->codes.view<int8_t>();
-    arrays_.scales = derived.scales();
-    arrays_.residuals = derived.residuals();
+    if (!has_norms) part_.norms_squared = derived.norms_squared();
+    if (!has_codes)
+      part_.levels.front() = {8, owner_->codes.view<int8_t>(), derived.scales(), derived.residuals()};
     return {};
   }
 
   // The view of a tensor whose type check_types() has checked; false if it is not there.
   template <class T>
-  bool take(std::string_view name, std::span<const T>& view, FileExtent& extent) const {
+  bool take(std::string_view name, std::span<const T>& view) const {
     const Tensor* const tensor = header_.find(name);
     if (tensor == nullptr) return false;
     const auto bytes =
         owner_->map->bytes().subspan(static_cast<size_t>(tensor->offset), static_cast<size_t>(tensor->bytes));
     view = {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
-    extent = {tensor->offset, tensor->bytes};
     return true;
   }
 
   std::string path_;
   const SafetensorsHeader& header_;
   std::shared_ptr<MappedArrays> owner_;
-  ModelArrays arrays_;
-  Model::Source source_;
+  ModelPart part_;
 };
 
 // The version and the checksum of the header, before anything it says is believed.

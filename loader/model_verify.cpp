@@ -25,13 +25,13 @@ class Verifier {
 
   Status run() {
     GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header,
-                           read_safetensors_header(model_.path(), model_.source().map->file()));
+                           read_safetensors_header(model_.path(), model_.source().maps.front()->file()));
     for (const auto& [name, tensor] : header.tensors)
       GLOVE_RETURN_IF_ERROR(
           check_checksum(name, tensor, header.metadata_value(std::string(kTensorChecksumPrefix) + name)));
     GLOVE_RETURN_IF_ERROR(check_words());
     GLOVE_RETURN_IF_ERROR(check_order());
-    for (int64_t row = 0; row < model_.words(); ++row) {
+    for (int64_t row = 0; row < part_.rows; ++row) {
       GLOVE_RETURN_IF_ERROR(check_progress(row));
       GLOVE_RETURN_IF_ERROR(check_row(row));
     }
@@ -61,7 +61,7 @@ class Verifier {
   // A tensor without a checksum is one that this version does not know, or was written by another program.
   Status check_checksum(const std::string& name, const Tensor& tensor, std::string_view stored) {
     uint32_t crc = 0;
-    const auto bytes = model_.source().map->bytes();
+    const auto bytes = model_.source().maps.front()->bytes();
     for (int64_t done = 0; done < tensor.bytes; done += kPieceBytes) {
       const auto piece = static_cast<size_t>(std::min(kPieceBytes, tensor.bytes - done));
       const char* const from = bytes.data() + tensor.offset + done;
@@ -105,16 +105,15 @@ class Verifier {
   // The norm must be D(x, x) to the bit. Codes may be of any quantiser that keeps its promise, so the
   // residual is checked against them and not against what this version would have chosen.
   Status check_row(int64_t row) const {
-    const ModelArrays& arrays = model_.arrays();
     const auto i = static_cast<size_t>(row);
-    const float* const x = model_.vector(row);
-    const double norm_squared = exact_dot(x, x, arrays.dims);
+    const float* const x = part_.vector(row);
+    const double norm_squared = exact_dot(x, x, part_.dims);
     if (!std::isfinite(norm_squared))
       return corrupt_row(kVectors, row, "has a component that is NaN or infinite");
-    if (std::bit_cast<uint64_t>(norm_squared) != std::bit_cast<uint64_t>(arrays.norms_squared[i]))
+    if (std::bit_cast<uint64_t>(norm_squared) != std::bit_cast<uint64_t>(part_.norms_squared[i]))
       return corrupt_row(kNormsSquared, row, "is not the vector's squared norm");
-    const float scale = arrays.scales[i];
-    const float residual = arrays.residuals[i];
+    const float scale = level_.scales[i];
+    const float residual = level_.residuals[i];
     if (norm_squared == 0.0) {
       if (scale != 0.0f) return corrupt_row(kScales, row, "is not 0, but the vector is zero");
       if (!(std::isinf(residual) && residual > 0))
@@ -124,8 +123,8 @@ class Verifier {
     if (!(scale > 0.0f) || !std::isfinite(scale))
       return corrupt_row(kScales, row, "is not a positive number");
     double distance_squared = 0;
-    for (int64_t j = 0; j < arrays.dims; ++j) {
-      const int code = arrays.codes[static_cast<size_t>(code_index(row, j, arrays.dims))];
+    for (int64_t j = 0; j < part_.dims; ++j) {
+      const int code = level_.codes[static_cast<size_t>(code_index(row, j, part_.dims))];
       if (code == -128) return corrupt_row(kCodes, row, "holds -128");
       const double error =
           static_cast<double>(x[j]) / std::sqrt(norm_squared) - static_cast<double>(scale) * code;
@@ -137,18 +136,19 @@ class Verifier {
   }
 
   Status check_padding() const {
-    const ModelArrays& arrays = model_.arrays();
-    const int64_t padded_dims = component_groups(arrays.dims) * kTileComponents;
-    for (int64_t row = 0; row < tile_count(arrays.words) * kTileRows; ++row) {
+    const int64_t padded_dims = component_groups(part_.dims) * kTileComponents;
+    for (int64_t row = 0; row < tile_count(part_.rows) * kTileRows; ++row) {
       GLOVE_RETURN_IF_ERROR(check_progress(row));
-      for (int64_t j = row < arrays.words ? arrays.dims : 0; j < padded_dims; ++j)
-        if (arrays.codes[static_cast<size_t>(code_index(row, j, arrays.dims))] != 0)
+      for (int64_t j = row < part_.rows ? part_.dims : 0; j < padded_dims; ++j)
+        if (level_.codes[static_cast<size_t>(code_index(row, j, part_.dims))] != 0)
           return corrupt_row(kCodes, row, "has padding that is not zero");
     }
     return {};
   }
 
   const Model& model_;
+  const ModelPart& part_ = model_.parts().front();  // a file has one, of one level
+  const CodeLevel& level_ = part_.levels.front();
   const std::function<bool(int64_t, int64_t)>& progress_;
   int64_t bytes_done_ = 0;
 };

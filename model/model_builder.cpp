@@ -115,17 +115,15 @@ Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads) {
     return Error{ErrorCode::kInvalidArgument, source_ + ": there is no row to make a model of"};
   GLOVE_RETURN_IF_ERROR(rows.finish());
   built->sorted_ids = rows.words().sorted_ids(threads);
-  ModelArrays arrays;
-  arrays.words = rows.rows();
-  arrays.dims = rows.dims();
-  arrays.vectors = built->vectors.view<float>();
-  arrays.norms_squared = rows.derived().norms_squared();
-  arrays.codes = built->codes.view<int8_t>();
-  arrays.scales = rows.derived().scales();
-  arrays.residuals = rows.derived().residuals();
-  arrays.vocabulary =
-      Vocabulary(rows.words().bytes(), rows.words().offsets(), built->sorted_ids, built->key_type);
-  return ModelPtr(std::make_shared<const Model>(arrays, std::move(source), built));
+  ModelPart part;
+  part.rows = rows.rows();
+  part.dims = rows.dims();
+  part.vectors = built->vectors.view<float>();
+  part.norms_squared = rows.derived().norms_squared();
+  part.levels = {{8, built->codes.view<int8_t>(), rows.derived().scales(), rows.derived().residuals()}};
+  const Vocabulary vocabulary(rows.words().bytes(), rows.words().offsets(), built->sorted_ids,
+                              built->key_type);
+  return ModelPtr(std::make_shared<const Model>(std::vector{part}, vocabulary, std::move(source), built));
 }
 
 }  // namespace glove
