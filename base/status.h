@@ -1,4 +1,4 @@
-// Errors as values. Every function of loader/, search/ and gpu/ that can fail
+// Errors as values. Every function below sql/ that can fail
 // returns a Status or a Result<T>; only sql/boundary.h turns them into SQLite
 // codes. Nothing below sql/ throws on purpose: the one exception that may pass
 // is std::bad_alloc, which the boundary maps to SQLITE_NOMEM.

@@ -1,11 +1,11 @@
 #include "cpu/scan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <functional>
 
 #include "base/thread_pool.h"
+#include "base/timer.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
 
@@ -22,24 +22,6 @@ constexpr int64_t kBatchLowerBounds = 4 << 20;
 constexpr int64_t kExactBlock = 64;
 // Fewer rows than this are scored sooner than another thread wakes up.
 constexpr int64_t kRowsWorthThreads = 1024;
-
-class Stopwatch {
- public:
-  // Microseconds since the last call, or since the start.
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const double us = std::chrono::duration<double, std::micro>(now - start_).count();
-    start_ = now;
-    return us;
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-Error interrupted_error() {
-  return {ErrorCode::kInterrupted, "interrupted"};
-}
 
 ScanRows rows_of(const Model& model) {
   const ModelArrays& arrays = model.arrays();
@@ -183,7 +165,7 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   const SharedInterrupt shared(requests);
   const InterruptCheck& interrupted = shared.check();
   ScanCost cost;
-  Stopwatch watch;
+  Timer timer;
   BatchScan scan(context, requests);
   if (!scan.run(interrupted)) return interrupted_error();
   const auto count = static_cast<int64_t>(requests.size());
@@ -191,7 +173,7 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   cost.rows_scanned = arrays.words * count;
   cost.bytes_scanned =
       static_cast<int64_t>(arrays.codes.size() + arrays.scales.size_bytes() + arrays.residuals.size_bytes());
-  cost.scan_us = watch.lap();
+  cost.scan_us = timer.lap();
   int64_t rows_wanted = 0;
   for (const SearchRequest& request : requests) rows_wanted += std::min(request.k, arrays.words);
   const auto select = [&](int, int64_t i) {
@@ -201,13 +183,13 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   if (!ThreadPool::instance().run(threads, count, select, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests)
     request.cost.candidates += static_cast<int64_t>(request.rows.size());
-  cost.select_us = watch.lap();
+  cost.select_us = timer.lap();
   if (!rescore(context, requests, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     keep_best(*request.query, request.k, request.rows);
   }
-  cost.rescore_us = watch.lap();
+  cost.rescore_us = timer.lap();
   charge(requests, cost);
   return {};
 }
@@ -229,7 +211,7 @@ Status search(const ScanContext& context, std::span<SearchRequest> requests) {
 
 Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
                  const InterruptCheck& interrupted, ScanCost& cost) {
-  Stopwatch watch;
+  Timer timer;
   const std::vector<double> wide = widen(query.vector);
   const int64_t dims = context.model.dims();
   const auto count = static_cast<int64_t>(dots.size());
@@ -248,7 +230,7 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
   if (!ThreadPool::instance().run(context.threads, (count + step - 1) / step, work, interrupted))
     return interrupted_error();
   cost.rows_scanned += count;
-  cost.rescore_us += watch.lap();
+  cost.rescore_us += timer.lap();
   return {};
 }
 

@@ -243,7 +243,7 @@ Status CudaDevice::score_all(const DeviceModel& model, const Query& query, std::
     if (cudaEventElapsedTime(&milliseconds, search->events[0].get(), search->events[1].get()) == cudaSuccess)
       cost.rescore_us += milliseconds * 1e3;
     std::copy_n(search->staging.as<double>(), rows, dots.begin() + first);
-    if (interrupted && interrupted()) return {ErrorCode::kInterrupted, "interrupted"};
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }
   cost.rows_scanned += model.words;
   cost.bytes_scanned += model.words * model.dims * 4;

@@ -10,9 +10,8 @@
 #include <limits>
 #include <mutex>
 #include <set>
-#include <system_error>
+#include <thread>
 
-#include "base/blocked_signals.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -65,7 +64,7 @@ ResidentModel::~ResidentModel() {
 
 void ResidentModel::wait() {
   const std::lock_guard lock(join_mutex_);
-  if (behind_.joinable()) behind_.join();
+  behind_.join();
 }
 
 // At exit, before the handlers that CUDA registered when it started.
@@ -98,13 +97,8 @@ void ResidentModel::upload_rest() {
     static const bool registered = std::atexit(stop_all) == 0;
     const std::lock_guard lock(behind().mutex);
     if (!registered || behind().exiting) return;
-    try {
-      const BlockedSignals blocked;
-      behind().models.insert(this);
-      behind_ = std::thread([this] { upload_exact_arrays(); });
-    } catch (const std::system_error&) {
-      exact_bytes_ = 0;
-    }
+    behind().models.insert(this);
+    if (!behind_.start("glove-upload", [this] { upload_exact_arrays(); })) exact_bytes_ = 0;
   });
 }
 

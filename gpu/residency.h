@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/io_thread.h"
 #include "base/status.h"
 #include "gpu/device.h"
 #include "gpu/plan.h"
@@ -62,7 +62,7 @@ class ResidentModel {
   std::once_flag rest_;
   std::mutex join_mutex_;  // held while behind_ is joined
   std::atomic<bool> exact_ready_{false};
-  std::thread behind_;
+  IoThread behind_;
 };
 
 }  // namespace glove::gpu

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "base/cores.h"
+#include "base/cancel.h"
 #include "base/status.h"
-#include "loader/open.h"
+#include "loader/progress.h"
 #include "loader/row_reader.h"
 #include "model/row_transform.h"
 
@@ -19,8 +19,9 @@ using RowConsumer = std::function<Result<bool>(const RowBlock& rows, const Deriv
 struct PipelineOptions {
   int threads = 0;  // the caller's among them; 0 = usable_cores()
   RowTransform transform;
-  ProgressCallback progress;
-  int64_t file_bytes = 0;  // the total for `progress`
+  ProgressCallback progress;   // called after each block; may be empty
+  int64_t file_bytes = 0;      // the total for `progress`
+  InterruptCheck interrupted;  // may be empty
 };
 
 // `source` begins the messages about rows. The first error in file order is returned; the rows before it
