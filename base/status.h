@@ -28,6 +28,7 @@ struct Error {
   std::string message;
 };
 
+// Success, or an Error.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success
@@ -45,6 +46,7 @@ class [[nodiscard]] Status {
   std::optional<Error> error_;
 };
 
+// A value, or the Error that kept the function from returning one.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -25,6 +25,7 @@ struct ConvertOptions {
   InterruptCheck interrupted;
 };
 
+// What a conversion has done.
 struct ConvertReport {
   std::string format;  // of the input: a Format::name
   int64_t rows = 0;

@@ -16,6 +16,7 @@ namespace glove {
 // Takes the next block of rows; false to stop reading. Called on the caller's thread.
 using RowConsumer = std::function<Result<bool>(const RowBlock& rows, const DerivedRows& derived)>;
 
+// How the rows of one file are read.
 struct PipelineOptions {
   int threads = 0;  // the caller's among them; 0 = usable_cores()
   RowTransform transform;

@@ -460,7 +460,6 @@ TEST_F(BadInput, AReaderStopsWhenItIsInterrupted) {
   OpenOptions options;
   options.interrupted = [] { return true; };
   EXPECT_EQ(open_model(path, options).error().code, ErrorCode::kInterrupted);
-
   const std::string model = directory_.path("model");
   ASSERT_TRUE(convert(path, model, {}).ok());
   options.verify = true;
