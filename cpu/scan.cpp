@@ -121,12 +121,12 @@ std::vector<double> widen(std::span<const float> vector) {
 }
 
 // Up to kExactBlock rows of one request.
-struct RowBlock {
+struct ExactBlock {
   size_t request;
   size_t first;
 };
 
-void rescore_block(const ScanContext& context, const RowBlock& block, const double* wide,
+void rescore_block(const ScanContext& context, const ExactBlock& block, const double* wide,
                    SearchRequest& request) {
   const auto rows = std::span(request.rows).subspan(block.first);
   const auto count = std::min<size_t>(kExactBlock, rows.size());
@@ -144,7 +144,7 @@ void rescore_block(const ScanContext& context, const RowBlock& block, const doub
 // Fills in the similarities of every request's rows. False if it was interrupted.
 bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
              const InterruptCheck& interrupted) {
-  std::vector<RowBlock> blocks;
+  std::vector<ExactBlock> blocks;
   std::vector<std::vector<double>> wide;
   int64_t rows_in_all = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -154,7 +154,7 @@ bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
     rows_in_all += static_cast<int64_t>(requests[i].rows.size());
   }
   const auto work = [&](int, int64_t chunk) {
-    const RowBlock& block = blocks[static_cast<size_t>(chunk)];
+    const ExactBlock& block = blocks[static_cast<size_t>(chunk)];
     rescore_block(context, block, wide[block.request].data(), requests[block.request]);
   };
   const int threads = rows_in_all < kRowsWorthThreads ? 1 : context.threads;

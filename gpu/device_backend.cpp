@@ -133,7 +133,7 @@ Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& mode
     case Turnstile::Entry::kEntered:
       break;
   }
-  const TurnstileExit exit(uploads_);
+  const TurnstileExit leaving(uploads_);
   GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget(*model));
   auto resident = ResidentModel::upload(*device_, model, allowed, interrupted);
   if (!resident.ok()) {

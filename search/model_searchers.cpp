@@ -17,7 +17,7 @@ Result<Searcher*> ModelSearchers::open(size_t backend, const InterruptCheck& int
     case Turnstile::Entry::kEntered:
       break;
   }
-  const TurnstileExit exit(slot.opening);
+  const TurnstileExit leaving(slot.opening);
   if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
   auto opened = engine_.backends().all()[backend]->open(model_, interrupted);
   const std::lock_guard lock(mutex_);

@@ -256,6 +256,7 @@ TO_MEND = (
     "gpu/warp/reduce.cuh warp_sum has no comment",
     "model/byte_sink.h bytes_of has no comment",
     "model/model.h ModelPtr has no comment",
+    "search/catalog.h CatalogSnapshotPtr has no comment",
     "search/model_searchers.h ModelSearchersPtr has no comment",
     "sql/arguments.h is_null has no comment",
     "sql/arguments.h is_blob has no comment",
