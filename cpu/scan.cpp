@@ -1,12 +1,12 @@
 #include "cpu/scan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <functional>
 
 #include "base/thread_pool.h"
 #include "cpu/part_chunks.h"
+#include "base/timer.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
 
@@ -23,24 +23,6 @@ constexpr int64_t kBatchLowerBounds = 4 << 20;
 constexpr int64_t kExactBlock = 64;
 // Fewer rows than this are scored sooner than another thread wakes up.
 constexpr int64_t kRowsWorthThreads = 1024;
-
-class Stopwatch {
- public:
-  // Microseconds since the last call, or since the start.
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const double us = std::chrono::duration<double, std::micro>(now - start_).count();
-    start_ = now;
-    return us;
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-Error interrupted_error() {
-  return {ErrorCode::kInterrupted, "interrupted"};
-}
 
 int64_t tiles_per_chunk(const ScanKernel& kernel, int64_t groups, int64_t queries) {
   const int64_t tile_bytes = groups * kTileRows * kTileComponents;
@@ -188,13 +170,13 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   const SharedInterrupt shared(requests);
   const InterruptCheck& interrupted = shared.check();
   ScanCost cost;
-  Stopwatch watch;
+  Timer timer;
   BatchScan scan(context, requests);
   if (!scan.run(interrupted)) return interrupted_error();
   const auto count = static_cast<int64_t>(requests.size());
   cost.rows_scanned = context.model.words() * count;
   cost.bytes_scanned = scanned_bytes(context.model);
-  cost.scan_us = watch.lap();
+  cost.scan_us = timer.lap();
   int64_t rows_wanted = 0;
   for (const SearchRequest& request : requests) rows_wanted += std::min(request.k, context.model.words());
   const auto select = [&](int, int64_t i) {
@@ -204,13 +186,13 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   if (!ThreadPool::instance().run(threads, count, select, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests)
     request.cost.candidates += static_cast<int64_t>(request.rows.size());
-  cost.select_us = watch.lap();
+  cost.select_us = timer.lap();
   if (!rescore(context, requests, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     keep_best(*request.query, request.k, request.rows);
   }
-  cost.rescore_us = watch.lap();
+  cost.rescore_us = timer.lap();
   charge(requests, cost);
   return {};
 }
@@ -232,7 +214,7 @@ Status search(const ScanContext& context, std::span<SearchRequest> requests) {
 
 Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
                  const InterruptCheck& interrupted, ScanCost& cost) {
-  Stopwatch watch;
+  Timer timer;
   const std::vector<double> wide = widen(query.vector);
   const int64_t dims = context.model.dims();
   const int64_t step =
@@ -251,7 +233,7 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
   if (!ThreadPool::instance().run(context.threads, chunks.count(), work, interrupted))
     return interrupted_error();
   cost.rows_scanned += context.model.words();
-  cost.rescore_us += watch.lap();
+  cost.rescore_us += timer.lap();
   return {};
 }
 

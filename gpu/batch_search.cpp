@@ -1,23 +1,22 @@
 #include "gpu/batch_search.h"
-#include "base/cores.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <thread>
 
-#include "base/float_environment.h"
-#include "base/parallel.h"
+#include "base/cores.h"
+#include "base/thread_pool.h"
+#include "base/timer.h"
 #include "gpu/query_codes.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
+constexpr double kUsBeforeInterrupts = 5000;  // most rounds have ended by then
+constexpr double kUsOfSpinning = 20000;
+constexpr int64_t kPackedAtOnce = 32;      // queries; much longer than handing out a chunk takes
 constexpr int64_t kUnscoredAnswer = 2048;  // rows of an answer when the vectors are not on the device
 
 // Cuts one allocation into arrays.
@@ -84,47 +83,37 @@ Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
                          std::span<const SearchRequest> requests) {
   std::memset(staging_.data(), 0, static_cast<size_t>(layout.copied));
   auto* parameters = staging_.as<BatchQuery>(layout.parameters);
-  std::atomic<bool> out_of_memory{false};
-  const auto pack_some = [&](int64_t first, int64_t last) {
-    const ScopedFloatEnvironment float_environment;
-    try {
-      for (int64_t i = first; i < last; ++i) {
-        const Query& query = *requests[static_cast<size_t>(i)].query;
-        const QuantizedQuery quantized = quantize_for_batch(query);
-        pack_fragments(quantized.codes, i, part.dims, staging_.as<int8_t>(layout.fragments));
-        std::memcpy(staging_.as<float>(layout.vectors) + i * part.dims, query.vector.data(),
-                    static_cast<size_t>(part.dims) * 4);
-        parameters[i] = {quantized.bound, query.norm_squared};
-      }
-    } catch (const std::bad_alloc&) {
-      out_of_memory = true;
+  const auto pack_some = [&](int, int64_t chunk) {
+    const int64_t last = std::min(layout.queries, (chunk + 1) * kPackedAtOnce);
+    for (int64_t i = chunk * kPackedAtOnce; i < last; ++i) {
+      const Query& query = *requests[static_cast<size_t>(i)].query;
+      const QuantizedQuery quantized = quantize_for_batch(query);
+      pack_fragments(quantized.codes, i, part.dims, staging_.as<int8_t>(layout.fragments));
+      std::memcpy(staging_.as<float>(layout.vectors) + i * part.dims, query.vector.data(),
+                  static_cast<size_t>(part.dims) * 4);
+      parameters[i] = {quantized.bound, query.norm_squared};
     }
   };
-  // A thread costs what about fifty queries do.
   const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 128, 1, 8));
-  run_in_parallel(std::min(threads, usable_cores()), layout.queries, pack_some);
-  if (out_of_memory) return {ErrorCode::kOutOfMemory, "out of memory"};
+  ThreadPool::instance().run(std::min(threads, usable_cores()),
+                             (layout.queries + kPackedAtOnce - 1) / kPackedAtOnce, pack_some);
   for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};
   return {};
 }
 
 // Polls, so that an interrupt is seen; sleeps between polls of a long round.
 Status BatchSearch::wait(const InterruptCheck& interrupted) {
-  const auto start = Clock::now();
-  auto check_at = start + std::chrono::milliseconds(5);
-  bool stop = false;
+  const Timer timer;
+  InterruptPoll poll(interrupted);
   while (true) {
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state == cudaSuccess) break;
     if (state != cudaErrorNotReady) return cuda_failure(state, "scanning a batch");
-    if (Clock::now() >= check_at) {
-      check_at = Clock::now() + std::chrono::milliseconds(5);
-      if (interrupted && interrupted()) stop = true;
-      if (Clock::now() - start > std::chrono::milliseconds(20))
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
+    const double waited_us = timer.microseconds();
+    if (waited_us > kUsBeforeInterrupts) static_cast<void>(poll.stop());  // seen when the round has ended
+    if (waited_us > kUsOfSpinning) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  return stop ? Status(ErrorCode::kInterrupted, "interrupted") : Status();
+  return poll.stopped() ? Status(interrupted_error()) : Status();
 }
 
 // Fills scan_ for this round.
@@ -177,7 +166,7 @@ Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
 Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
                           std::span<SearchRequest> requests, int64_t top_rows,
                           const InterruptCheck& interrupted) {
-  const auto start = Clock::now();
+  const Timer timer;
   const Layout layout(part, plan, static_cast<int64_t>(requests.size()), top_rows);
   GLOVE_RETURN_IF_ERROR(reserve(layout));
   GLOVE_RETURN_IF_ERROR(pack(part, layout, requests));
@@ -187,7 +176,7 @@ Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const
 
   const double select_us = microseconds_between(events_[0], events_[1]);
   const double rescore_us = microseconds_between(events_[2], events_[3]);
-  const double wall_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  const double wall_us = timer.microseconds();
   ScanCost cost;
   cost.select_us = select_us;
   cost.rescore_us = rescore_us;

@@ -243,7 +243,7 @@ Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::sp
     if (cudaEventElapsedTime(&milliseconds, search->events[0].get(), search->events[1].get()) == cudaSuccess)
       cost.rescore_us += milliseconds * 1e3;
     std::copy_n(search->staging.as<double>(), rows, dots.begin() + first);
-    if (interrupted && interrupted()) return {ErrorCode::kInterrupted, "interrupted"};
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }
   cost.rows_scanned += part.rows;
   cost.bytes_scanned += part.rows * part.dims * 4;

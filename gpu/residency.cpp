@@ -10,10 +10,9 @@
 #include <limits>
 #include <mutex>
 #include <set>
-#include <system_error>
+#include <thread>
 #include <utility>
 
-#include "base/blocked_signals.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -93,7 +92,7 @@ ResidentModel::~ResidentModel() {
 
 void ResidentModel::wait() {
   const std::lock_guard lock(join_mutex_);
-  if (background_upload_.joinable()) background_upload_.join();
+  background_upload_.join();
 }
 
 // At exit, before the handlers that CUDA registered when it started.
@@ -130,13 +129,8 @@ void ResidentModel::upload_rest() {
     static const bool registered = std::atexit(stop_all) == 0;
     const std::lock_guard lock(background_uploads().mutex);
     if (!registered || background_uploads().exiting) return;
-    try {
-      const BlockedSignals blocked;
-      background_uploads().models.insert(this);
-      background_upload_ = std::thread([this] { upload_exact_arrays(); });
-    } catch (const std::system_error&) {
-      exact_bytes_ = 0;
-    }
+    background_uploads().models.insert(this);
+    if (!background_upload_.start("glove-upload", [this] { upload_exact_arrays(); })) exact_bytes_ = 0;
   });
 }
 

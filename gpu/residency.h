@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
+#include "base/io_thread.h"
 #include "base/status.h"
 #include "gpu/device.h"
 #include "gpu/plan.h"
@@ -65,7 +65,7 @@ class ResidentModel {
   std::once_flag rest_;
   std::mutex join_mutex_;  // held while background_upload_ is joined
   std::atomic<bool> exact_ready_{false};
-  std::thread background_upload_;
+  IoThread background_upload_;
 };
 
 }  // namespace glove::gpu

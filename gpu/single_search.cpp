@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#include "base/timer.h"
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
 #include "model/quantize.h"
@@ -15,15 +15,13 @@
 namespace glove::gpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int64_t kFirstCapacity = 8192;
 constexpr int64_t kAnswerBytes = 12;  // of a row: its similarity and its number
 constexpr int64_t kRankedFrom = 64;  // fewer rows than this the host sorts before a second barrier is through
 // The device compares every candidate with every other, so the host sorts more than these.
 constexpr int64_t kRankedTo = 16384;
 constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows may be more than top_rows by far
-constexpr auto kCheckEvery = std::chrono::milliseconds(2);  // for interrupts and lost devices
+constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devices
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -113,11 +111,11 @@ bool SingleSearch::arrived(const SingleScanParams& scan) {
 // Spins: the answer comes sooner than a sleeping thread wakes up.
 Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& interrupted) {
   rows_seen_ = 0;
-  auto check_at = Clock::now() + kCheckEvery;
+  Timer since_check;
   while (!arrived(scan)) {
     pause_briefly();
-    if (Clock::now() < check_at) continue;
-    check_at = Clock::now() + kCheckEvery;
+    if (since_check.microseconds() < kUsBetweenChecks) continue;
+    since_check.lap();
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state != cudaSuccess && state != cudaErrorNotReady) return cuda_failure(state, "scanning");
     if (state == cudaSuccess) {  // then everything is there
@@ -126,7 +124,7 @@ Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& in
     }
     if (interrupted && interrupted()) {
       GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream_.get()), "scanning"));
-      return {ErrorCode::kInterrupted, "interrupted"};
+      return interrupted_error();
     }
   }
   return {};
@@ -171,7 +169,7 @@ void SingleSearch::take_answer(int64_t rows, bool with_similarities, std::vector
 
 Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, int64_t top_rows, bool reversed,
                          const InterruptCheck& interrupted, SearchRequest& request) {
-  const auto start = Clock::now();
+  const Timer timer;
   GLOVE_RETURN_IF_ERROR(reserve(part, shape, std::max(kFirstCapacity, 4 * top_rows)));
   SingleScanParams scan;
   GLOVE_RETURN_IF_ERROR(pack(part, *request.query, scan));
@@ -189,7 +187,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, int64_t
   const uint64_t times = done_.as<ScanDone>()->times;
   const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;
   const double rescore_us = static_cast<double>(times & 0xffff) * kTimeUnit * 1e-3;
-  const double wall_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  const double wall_us = timer.microseconds();
   ScanCost& cost = request.cost;
   cost.select_us += select_us;
   cost.rescore_us += rescore_us;

@@ -33,7 +33,7 @@ class ModelFileReader {
   ModelFileReader(std::string path, const SafetensorsHeader& header, std::shared_ptr<MappedArrays> owner)
       : path_(std::move(path)), header_(header), owner_(std::move(owner)) {}
 
-  Result<ModelPtr> read(int threads) {
+  Result<ModelPtr> read(int threads, const InterruptCheck& interrupted) {
     GLOVE_RETURN_IF_ERROR(read_shape());
     GLOVE_RETURN_IF_ERROR(check_types());
     take(kVectors, part_.vectors);
@@ -53,9 +53,10 @@ class ModelFileReader {
     take(kWordOffsets, word_offsets);
     const bool has_order = take(kSortedIds, sorted_ids);
 
-    if (!has_norms || !has_codes) GLOVE_RETURN_IF_ERROR(derive(has_norms, has_codes, threads));
+    if (!has_norms || !has_codes) GLOVE_RETURN_IF_ERROR(derive(has_norms, has_codes, threads, interrupted));
     if (!has_order) {
-      owner_->sorted_ids = sorted_word_ids(word_bytes, word_offsets, threads);
+      GLOVE_ASSIGN_OR_RETURN(owner_->sorted_ids,
+                             sorted_word_ids(word_bytes, word_offsets, threads, interrupted));
       sorted_ids = owner_->sorted_ids;
     }
     Model::Source source;
@@ -116,9 +117,9 @@ class ModelFileReader {
   }
 
   // Computes what the file lacks.
-  Status derive(bool has_norms, bool has_codes, int threads) {
+  Status derive(bool has_norms, bool has_codes, int threads, const InterruptCheck& interrupted) {
     DerivedArrays& derived = owner_->derived;
-    GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, part_.vectors, part_.dims, threads));
+    GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, part_.vectors, part_.dims, threads, interrupted));
     GLOVE_RETURN_IF_ERROR(derived.finish());
     if (!has_norms) part_.norms_squared = derived.norms_squared();
     if (!has_codes)
@@ -169,7 +170,8 @@ bool is_model_file(const SafetensorsHeader& header) {
   return header.find(kVectors) && header.find(kWordBytes) && header.find(kWordOffsets);
 }
 
-Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads) {
+Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads,
+                                 const InterruptCheck& interrupted) {
   std::string raw;
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file, &raw));
   if (!is_model_file(header))
@@ -184,7 +186,7 @@ Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const 
     if (last == nullptr || tensor.offset + tensor.bytes > last->offset + last->bytes) last = &tensor;
   if (static_cast<int64_t>(owner->map->bytes().size()) < last->offset + last->bytes)
     return Error{ErrorCode::kIo, path + ": the file became shorter while it was opened"};
-  return ModelFileReader(path, header, std::move(owner)).read(threads);
+  return ModelFileReader(path, header, std::move(owner)).read(threads, interrupted);
 }
 
 }  // namespace glove

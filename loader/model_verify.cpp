@@ -20,8 +20,8 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Model& model, const std::function<bool(int64_t, int64_t)>& progress)
-      : model_(model), progress_(progress) {}
+  Verifier(const Model& model, const ProgressCallback& progress, const InterruptCheck& interrupted)
+      : model_(model), progress_(progress), interrupted_(interrupted) {}
 
   Status run() {
     GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header,
@@ -32,7 +32,7 @@ class Verifier {
     GLOVE_RETURN_IF_ERROR(check_words());
     GLOVE_RETURN_IF_ERROR(check_order());
     for (int64_t row = 0; row < part_.rows; ++row) {
-      GLOVE_RETURN_IF_ERROR(check_progress(row));
+      GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       GLOVE_RETURN_IF_ERROR(check_row(row));
     }
     GLOVE_RETURN_IF_ERROR(check_padding());
@@ -40,22 +40,18 @@ class Verifier {
   }
 
  private:
-  static constexpr int64_t kPieceBytes = int64_t{1} << 24;
+  static constexpr int64_t kPieceBytes = int64_t{1} << 23;
+  static constexpr int64_t kRowsBetweenChecks = 64;
+
+  Status check_interrupt(int64_t row) const {
+    return row % kRowsBetweenChecks == 0 ? glove::check_interrupt(interrupted_) : Status();
+  }
 
   Error corrupt(std::string_view tensor, const std::string& what) const {
     return {ErrorCode::kCorrupt, model_.path() + ": the tensor '" + escaped(tensor) + "' " + what};
   }
   Error corrupt_row(std::string_view tensor, int64_t row, const std::string& what) const {
     return corrupt(tensor, "at row " + std::to_string(row + 1) + " " + what);
-  }
-
-  // Asked between any two `steps` of a kind, it asks the caller now and then.
-  Status check_progress(int64_t steps) const {
-    constexpr int64_t kStepsBetweenQuestions = 256;
-    if (steps % kStepsBetweenQuestions != 0 || !progress_ ||
-        progress_(bytes_done_, model_.source().file_bytes))
-      return {};
-    return {ErrorCode::kInterrupted, model_.path() + ": verifying was interrupted"};
   }
 
   // A tensor without a checksum is one that this version does not know, or was written by another program.
@@ -67,7 +63,8 @@ class Verifier {
       const char* const from = bytes.data() + tensor.offset + done;
       crc = crc32_continue(crc, {from, piece});
       bytes_done_ += static_cast<int64_t>(piece);
-      GLOVE_RETURN_IF_ERROR(check_progress(0));
+      if (progress_) progress_(bytes_done_, model_.source().file_bytes);
+      GLOVE_RETURN_IF_ERROR(glove::check_interrupt(interrupted_));
     }
     if (!stored.empty() && stored != checksum_text(crc))
       return corrupt(name, "is damaged: its checksum is " + checksum_text(crc) + ", not " + escaped(stored));
@@ -79,7 +76,7 @@ class Verifier {
     const auto offsets = words.word_offsets();
     if (offsets.front() != 0) return corrupt(kWordOffsets, "does not begin with 0");
     for (int64_t row = 0; row < model_.words(); ++row) {
-      GLOVE_RETURN_IF_ERROR(check_progress(row));
+      GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       const int64_t length = offsets[static_cast<size_t>(row) + 1] - offsets[static_cast<size_t>(row)];
       if (length < 1 || length > kMaxWordBytes)
         return corrupt_row(kWordOffsets, row, "gives the word an impossible length");
@@ -92,7 +89,7 @@ class Verifier {
   Status check_order() const {
     const Vocabulary& words = model_.vocabulary();
     for (int64_t i = 0; i < words.size(); ++i) {
-      GLOVE_RETURN_IF_ERROR(check_progress(i));
+      GLOVE_RETURN_IF_ERROR(check_interrupt(i));
       const int32_t id = words.sorted_id(i);
       if (id < 0) return corrupt(kSortedIds, "has an impossible id at position " + std::to_string(i));
       if (i > 0 && words.word(words.sorted_id(i - 1)) >= words.word(id))
@@ -138,7 +135,7 @@ class Verifier {
   Status check_padding() const {
     const int64_t padded_dims = component_groups(part_.dims) * kTileComponents;
     for (int64_t row = 0; row < tile_count(part_.rows) * kTileRows; ++row) {
-      GLOVE_RETURN_IF_ERROR(check_progress(row));
+      GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       for (int64_t j = row < part_.rows ? part_.dims : 0; j < padded_dims; ++j)
         if (level_.codes[static_cast<size_t>(code_index(row, j, part_.dims))] != 0)
           return corrupt_row(kCodes, row, "has padding that is not zero");
@@ -149,15 +146,17 @@ class Verifier {
   const Model& model_;
   const ModelPart& part_ = model_.parts().front();  // a file has one, of one level
   const CodeLevel& level_ = part_.levels.front();
-  const std::function<bool(int64_t, int64_t)>& progress_;
+  const ProgressCallback& progress_;
+  const InterruptCheck& interrupted_;
   int64_t bytes_done_ = 0;
 };
 
 }  // namespace
 
-Status verify_model_file(const Model& model, const std::function<bool(int64_t, int64_t)>& progress) {
+Status verify_model_file(const Model& model, const ProgressCallback& progress,
+                         const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  return Verifier(model, progress).run();
+  return Verifier(model, progress, interrupted).run();
 }
 
 }  // namespace glove

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancel.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
 #include "sql/arguments.h"
@@ -38,7 +39,7 @@ Error load_error(const std::string& rest) {
 // What the connection says about a code that is neither SQLITE_ROW nor SQLITE_DONE.
 Error connection_error(sqlite3* db, int code) {
   if (code == SQLITE_NOMEM) throw std::bad_alloc();
-  if (code == SQLITE_INTERRUPT) return Error{ErrorCode::kInterrupted, "interrupted"};
+  if (code == SQLITE_INTERRUPT) return interrupted_error();
   return load_error(std::string("the SELECT failed: ") + sqlite3_errmsg(db));
 }
 

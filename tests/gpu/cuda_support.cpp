@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/cores.h"
 #include "base/float_environment.h"
 #include "cpu/cpu_backend.h"
 #include "gpu/cuda_backend.h"
@@ -156,7 +157,7 @@ ModelPtr large_model(uint64_t seed, int64_t words, int64_t dims) {
   arrays->residuals.resize(n);
   arrays->word_offsets.resize(n + 1);
   arrays->sorted_ids.resize(n);
-  const int64_t threads = std::max(1u, std::thread::hardware_concurrency());
+  const int64_t threads = usable_cores();
   const int64_t share = (words / threads / kTileRows + 1) * kTileRows;
   std::vector<std::thread> workers;
   for (int64_t first = 0; first < words; first += share)
