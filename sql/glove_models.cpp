@@ -11,10 +11,13 @@
 
 #include "search/engine.h"
 #include "sql/register.h"
-#include "sql/snapshot_table.h"
+#include "sql/vtab/snapshot.h"
 
 namespace glove::sql {
 namespace {
+
+using vtab::SnapshotRow;
+using vtab::SnapshotValue;
 
 // The backend that answers under 'auto', and why each one before it does not.
 struct Choice {
@@ -62,25 +65,26 @@ SnapshotRow row_of(const CatalogEntry& entry) {
   return row;
 }
 
-Result<std::vector<SnapshotRow>> rows(Engine& engine) {
-  std::vector<SnapshotRow> result;
-  for (const CatalogEntry& entry : engine.catalog().list()) result.push_back(row_of(entry));
-  return result;
-}
+struct GloveModels {
+  static constexpr const char* kName = "glove_models";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_models(name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER,"
+      " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
+      " passed_over TEXT)";
 
-constexpr SnapshotTable kGloveModels = {
-    "glove_models",
-    "CREATE TABLE glove_models(name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER,"
-    " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
-    " passed_over TEXT)",
-    rows};
+  static Result<std::vector<SnapshotRow>> rows(Engine& engine) {
+    std::vector<SnapshotRow> result;
+    for (const CatalogEntry& entry : engine.catalog().list()) result.push_back(row_of(entry));
+    return result;
+  }
+};
 
 }  // namespace
 
 int register_glove_models(sqlite3* db, Engine& engine) {
   // Not INNOCUOUS: it shows paths and devices of the process, so a schema that one does not trust must
   // not read it. Not DIRECTONLY: it opens and changes nothing.
-  return register_snapshot_table(db, engine, kGloveModels);
+  return vtab::register_table<vtab::Snapshot<GloveModels>>(db, engine);
 }
 
 }  // namespace glove::sql

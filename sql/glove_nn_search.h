@@ -23,29 +23,32 @@ struct Row {
 class RankedRows;
 
 // Carries out one setting of a Request, with as little work as it allows. One thread at a time.
-class Search {
+class NeighborScan {
  public:
   // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` serves where
   // the setting names none. REQUIRES: request.query_count() > 0.
-  static Result<Search> open(Engine& engine, const Request& request, size_t setting, SearchOptions options,
+  static Result<NeighborScan> open(Engine& engine, const Request& request, size_t setting, SearchOptions options,
                              AnswerCache* cache);
 
-  ~Search();
-  Search(Search&&) noexcept;
-  Search& operator=(Search&&) noexcept;
+  ~NeighborScan();
+  NeighborScan(NeighborScan&&) noexcept;
+  NeighborScan& operator=(NeighborScan&&) noexcept;
 
   // Moves to the first, then to the next row; false past the last one.
   Result<bool> next();
 
   // The same where the next row is computed already, without work that can fail; false says nothing but that
   // next() must tell.
-  bool next_at_hand() noexcept;
+  bool next_buffered() noexcept;
 
-  // Of the current row. REQUIRES: the last next(), or next_at_hand() after it, gave true.
+  // Of the current row. REQUIRES: the last next(), or next_buffered() after it, gave true.
   const Neighbor& neighbor() const { return row_.neighbor; }
   Result<int64_t> rank();
   // The rank where it is known without work, else 0.
   int64_t known_rank() const { return row_.rank; }
+
+  // How many queries the scan has begun; it changes when the inputs do.
+  size_t query_count() const { return next_query_; }
 
   // The inputs of the current row: in a batch, with its value in place.
   const Inputs& inputs() const { return inputs_; }
@@ -59,7 +62,7 @@ class Search {
     kListed,   // the first rows at once, of many queries together
     kRanked,   // in growing pieces
   };
-  Search(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
+  NeighborScan(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
          AnswerCache* cache);
   void look_words_up();
   Strategy choose_strategy() const;
@@ -88,7 +91,7 @@ class Search {
   Bounds bounds_;                            // the request's, and k
   std::optional<std::vector<int32_t>> ids_;  // of the request's words, ascending
   Strategy strategy_ = Strategy::kNothing;
-  int64_t wanted_;          // rows that a first piece should have, or 0
+  int64_t row_hint_;          // rows that a first piece should have, or 0
   size_t next_query_ = 0;   // of the request
   size_t block_start_ = 0;  // block_[i] answers query block_start_ + i
   std::vector<AnswerCache::Answer> block_;

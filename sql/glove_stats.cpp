@@ -10,10 +10,13 @@
 
 #include "search/engine.h"
 #include "sql/register.h"
-#include "sql/snapshot_table.h"
+#include "sql/vtab/snapshot.h"
 
 namespace glove::sql {
 namespace {
+
+using vtab::SnapshotRow;
+using vtab::SnapshotValue;
 
 SnapshotRow row_of(const SearchReport& report) {
   const ScanCost& cost = report.cost;
@@ -24,25 +27,26 @@ SnapshotRow row_of(const SearchReport& report) {
           cost.scan_us, cost.select_us,    cost.rescore_us,    report.total_us, words_per_ms};
 }
 
-Result<std::vector<SnapshotRow>> rows(Engine& engine) {
-  std::vector<SnapshotRow> result;
-  for (const SearchReport& report : engine.statistics().recent()) result.push_back(row_of(report));
-  return result;
-}
+struct GloveStats {
+  static constexpr const char* kName = "glove_stats";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_stats(model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER,"
+      " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
+      " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL)";
 
-constexpr SnapshotTable kGloveStats = {
-    "glove_stats",
-    "CREATE TABLE glove_stats(model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER,"
-    " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
-    " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL)",
-    rows};
+  static Result<std::vector<SnapshotRow>> rows(Engine& engine) {
+    std::vector<SnapshotRow> result;
+    for (const SearchReport& report : engine.statistics().recent()) result.push_back(row_of(report));
+    return result;
+  }
+};
 
 }  // namespace
 
 int register_glove_stats(sqlite3* db, Engine& engine) {
   // Not INNOCUOUS: it tells what others of the process searched for, so a schema that one does not trust
   // must not read it. Not DIRECTONLY: it changes nothing.
-  return register_snapshot_table(db, engine, kGloveStats);
+  return vtab::register_table<vtab::Snapshot<GloveStats>>(db, engine);
 }
 
 }  // namespace glove::sql
