@@ -2,12 +2,10 @@
 //
 //   SELECT name, words, dims, backend, state FROM glove_models;   -- glove | 341479 | 100 | cpu | mapped
 //
-// `backend` is the one that 'auto' would ask first for this model; device, device_bytes and state are
-// that backend's; passed_over says why the backends before it do not serve. Looking at this table loads
-// nothing, not even $GLOVE_MODEL.
+// `backend` is the one that 'auto' would ask first for this model; device, device_bytes and state are that
+// backend's; passed_over says why the backends before it do not serve. Reading this table loads nothing.
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "search/engine.h"
 #include "sql/register.h"
@@ -15,9 +13,6 @@
 
 namespace glove::sql {
 namespace {
-
-using vtab::SnapshotRow;
-using vtab::SnapshotValue;
 
 // The backend that answers under 'auto', and why each one before it does not.
 struct Choice {
@@ -35,8 +30,8 @@ Choice choose_backend(const ModelSearchers& searchers) {
     if (const Status available = backends[i]->available(); !reason && !available.ok())
       reason = available.error().message;
     if (reason) {
-      choice.passed_over +=
-          (choice.passed_over.empty() ? "" : "; ") + std::string(backends[i]->name()) + ": " + *reason;
+      choice.passed_over += (choice.passed_over.empty() ? "" : "; ");
+      choice.passed_over += std::string(backends[i]->name()) + ": " + *reason;
       continue;
     }
     SearcherInfo info = searchers.info(i);
@@ -50,10 +45,10 @@ Choice choose_backend(const ModelSearchers& searchers) {
   return choice;
 }
 
-SnapshotRow row_of(const CatalogEntry& entry) {
+vtab::SnapshotRow row_of(const CatalogEntry& entry) {
   const Model& model = *entry.model;
-  SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
-                     model.dims(), model.source().file_bytes};
+  vtab::SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
+                           model.dims(), model.source().file_bytes};
   const Choice choice = choose_backend(*entry.searchers);
   if (choice.backend != nullptr) {
     row.insert(row.end(), {std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
@@ -61,7 +56,8 @@ SnapshotRow row_of(const CatalogEntry& entry) {
   } else {
     row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
   }
-  row.push_back(choice.passed_over.empty() ? SnapshotValue(nullptr) : SnapshotValue(choice.passed_over));
+  row.push_back(nullptr);
+  if (!choice.passed_over.empty()) row.back() = choice.passed_over;
   return row;
 }
 
@@ -72,8 +68,8 @@ struct GloveModels {
       " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
       " passed_over TEXT)";
 
-  static Result<std::vector<SnapshotRow>> rows(Engine& engine) {
-    std::vector<SnapshotRow> result;
+  static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
+    std::vector<vtab::SnapshotRow> result;
     for (const CatalogEntry& entry : engine.catalog().list()) result.push_back(row_of(entry));
     return result;
   }
@@ -82,8 +78,7 @@ struct GloveModels {
 }  // namespace
 
 int register_glove_models(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS: it shows paths and devices of the process, so a schema that one does not trust must
-  // not read it. Not DIRECTONLY: it opens and changes nothing.
+  // Not INNOCUOUS: an untrusted schema must not see paths and devices. Not DIRECTONLY: it changes nothing.
   return vtab::register_table<vtab::Snapshot<GloveModels>>(db, engine);
 }
 

@@ -11,7 +11,7 @@
 // The hidden columns are inputs: given by argument, =, IS or IN. Everything else is a condition on
 // rows; what is known of it saves work and never changes a row (glove_nn_plan.h). The parts: the planner
 // (glove_nn_planner.cpp), the arguments (glove_nn_inputs.h), the rows (glove_nn_search.h), and
-// here the module that SQLite calls.
+// here the table and its cursors (sql/vtab/table.h).
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -49,10 +49,11 @@ void return_input(sqlite3_context* context, const nn::Inputs& inputs, int column
 Error missing_input(const nn::Inputs& inputs, int column) {
   if (inputs.state(column) == nn::Given::kNo)
     return {ErrorCode::kInvalidArgument, vtab::not_given(nn::kInputColumns, column)};
-  return {ErrorCode::kInvalidArgument,
-          "glove_nn: the input " + nn::kInputColumns.name(column) +
-              " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
-              "other conditions SQLite compares it itself: leave it out there"};
+  return {
+      ErrorCode::kInvalidArgument,
+      "glove_nn: the input " + nn::kInputColumns.name(column) +
+          " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
+          "other conditions SQLite compares it itself: leave it out there"};
 }
 
 class NeighborCursor;
@@ -109,9 +110,9 @@ class NeighborCursor {
     branch_ = plan_text;
     table_.numbers_.begin_scan(branch_);
     if (plan == nn::Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
-    GLOVE_ASSIGN_OR_RETURN(
-        request_, nn::Request::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db,
-                                    table_.connection_.engine.backends()));
+    GLOVE_ASSIGN_OR_RETURN(request_,
+                           nn::Request::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db,
+                                             table_.connection_.engine.backends()));
     next_setting_ = 0;
     GLOVE_RETURN_IF_ERROR(open_search());
     return next();
@@ -156,8 +157,8 @@ class NeighborCursor {
     return {};
   }
 
-  // Identifies the inputs and the neighbor, so that a row found by two branches of an OR is one row, and rows of
-  // different inputs are two.
+  // Identifies the inputs and the neighbor, so that a row found by two branches of an OR is one row, and rows
+  // of different inputs are two.
   Result<int64_t> rowid() {
     if (number_ < 0 || numbered_query_ != search_->query_count()) {
       number_ = table_.numbers_.number_of(search_->inputs().key(), branch_);
@@ -179,8 +180,9 @@ class NeighborCursor {
     SearchOptions options;
     options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
     const bool cached = (table_.pushdowns_.value() & nn::kCache) != 0;
-    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.connection_.engine, *request_, next_setting_, std::move(options),
-                                                     cached ? &table_.cache_ : nullptr));
+    GLOVE_ASSIGN_OR_RETURN(search_,
+                           nn::NeighborScan::open(table_.connection_.engine, *request_, next_setting_,
+                                                  std::move(options), cached ? &table_.cache_ : nullptr));
     ++next_setting_;
     return {};
   }
@@ -189,7 +191,7 @@ class NeighborCursor {
   InterruptPoller* active_poller_ = nullptr;
   const void* branch_ = nullptr;  // of table_.numbers_
   std::optional<nn::Request> request_;
-  size_t next_setting_ = 0;           // of the request
+  size_t next_setting_ = 0;                 // of the request
   std::optional<nn::NeighborScan> search_;  // of the setting before; refers to the request
   bool at_end_ = true;
   int64_t number_ = -1;  // of the inputs of query numbered_query_; -1: not asked for yet
@@ -199,8 +201,9 @@ class NeighborCursor {
 }  // namespace
 
 int register_glove_nn(sqlite3* db, Engine& engine) {
-  // No security flag: what it returns depends on the models that the process has loaded and not on its arguments
-  // alone, so it is not innocuous; and it changes nothing, so views and triggers of a trusted schema may use it.
+  // No security flag: what it returns depends on the models that the process has loaded and not on its
+  // arguments alone, so it is not innocuous; and it changes nothing, so views and triggers of a trusted
+  // schema may use it.
   return vtab::register_table<GloveNn>(db, engine);
 }
 

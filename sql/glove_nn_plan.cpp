@@ -7,10 +7,8 @@ namespace glove::sql::nn {
 const std::array<const char*, kColumns> kColumnNames = {"neighbor", "similarity", "rank",  "word",
                                                         "expr",     "k",          "model", "backend"};
 
-const vtab::InputColumns kInputColumns = {
-    "glove_nn", kFirstInput, std::span(kColumnNames).subspan(kFirstInput),
-    "SELECT ... FROM glove_nn WHERE word = 'king' AND k = 2 UNION ALL SELECT ... FROM glove_nn WHERE word = "
-    "'king' AND k = 5"};
+const vtab::InputColumns kInputColumns = {"glove_nn", kFirstInput,
+                                          std::span(kColumnNames).subspan(kFirstInput), "word = 'king'"};
 
 namespace {
 

@@ -86,7 +86,8 @@ class Planner {
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
       if (op == SQLITE_INDEX_CONSTRAINT_MATCH)
-        return "glove_nn has no MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + woman' "
+        return "glove_nn has no MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + "
+               "woman' "
                "AND k = 10";
       const bool range = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
                          op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;

@@ -63,8 +63,8 @@ NeighborScan::NeighborScan(NeighborScan&&) noexcept = default;
 NeighborScan& NeighborScan::operator=(NeighborScan&&) noexcept = default;
 NeighborScan::~NeighborScan() = default;
 
-Result<NeighborScan> NeighborScan::open(Engine& engine, const Request& request, size_t setting, SearchOptions options,
-                            AnswerCache* cache) {
+Result<NeighborScan> NeighborScan::open(Engine& engine, const Request& request, size_t setting,
+                                        SearchOptions options, AnswerCache* cache) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
   GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, engine.catalog().find_entry(name, options.interrupted));
@@ -73,7 +73,7 @@ Result<NeighborScan> NeighborScan::open(Engine& engine, const Request& request, 
 }
 
 NeighborScan::NeighborScan(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
-               AnswerCache* cache)
+                           AnswerCache* cache)
     : request_(&request),
       inputs_(std::move(inputs)),
       entry_(std::move(entry)),
@@ -108,7 +108,9 @@ NeighborScan::Strategy NeighborScan::choose_strategy() const {
   const bool ranks_matter = bounds_.rank_bounded() || bounds_.first_rank > 1 ||
                             (request_->reads_rank() && ids_ && ids_->size() > 1);
   if (ids_ && !ranks_matter) return Strategy::kWords;
-  const int64_t most = request_->is_batch() ? kMostListedInBatch : row_hint_ > 0 ? kMostUnwanted : kMostListed;
+  const int64_t most = request_->is_batch() ? kMostListedInBatch
+                       : row_hint_ > 0      ? kMostUnwanted
+                                            : kMostListed;
   return bounds_.rank_bounded() && limit() <= most ? Strategy::kListed : Strategy::kRanked;
 }
 

@@ -27,8 +27,8 @@ class NeighborScan {
  public:
   // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` serves where
   // the setting names none. REQUIRES: request.query_count() > 0.
-  static Result<NeighborScan> open(Engine& engine, const Request& request, size_t setting, SearchOptions options,
-                             AnswerCache* cache);
+  static Result<NeighborScan> open(Engine& engine, const Request& request, size_t setting,
+                                   SearchOptions options, AnswerCache* cache);
 
   ~NeighborScan();
   NeighborScan(NeighborScan&&) noexcept;
@@ -63,7 +63,7 @@ class NeighborScan {
     kRanked,   // in growing pieces
   };
   NeighborScan(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
-         AnswerCache* cache);
+               AnswerCache* cache);
   void look_words_up();
   Strategy choose_strategy() const;
 
@@ -91,7 +91,7 @@ class NeighborScan {
   Bounds bounds_;                            // the request's, and k
   std::optional<std::vector<int32_t>> ids_;  // of the request's words, ascending
   Strategy strategy_ = Strategy::kNothing;
-  int64_t row_hint_;          // rows that a first piece should have, or 0
+  int64_t row_hint_;        // rows that a first piece should have, or 0
   size_t next_query_ = 0;   // of the request
   size_t block_start_ = 0;  // block_[i] answers query block_start_ + i
   std::vector<AnswerCache::Answer> block_;

@@ -15,12 +15,9 @@
 namespace glove::sql {
 namespace {
 
-using vtab::SnapshotRow;
-using vtab::SnapshotValue;
-
-SnapshotRow row_of(const SearchReport& report) {
+vtab::SnapshotRow row_of(const SearchReport& report) {
   const ScanCost& cost = report.cost;
-  SnapshotValue words_per_ms = nullptr;
+  vtab::SnapshotValue words_per_ms = nullptr;
   if (report.total_us > 0) words_per_ms = static_cast<double>(cost.rows_scanned) * 1000 / report.total_us;
   return {report.model, report.backend,    report.device,      report.kind,     report.queries,
           report.k,     cost.rows_scanned, cost.bytes_scanned, cost.candidates, report.resolve_us,
@@ -34,8 +31,8 @@ struct GloveStats {
       " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
       " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL)";
 
-  static Result<std::vector<SnapshotRow>> rows(Engine& engine) {
-    std::vector<SnapshotRow> result;
+  static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
+    std::vector<vtab::SnapshotRow> result;
     for (const SearchReport& report : engine.statistics().recent()) result.push_back(row_of(report));
     return result;
   }

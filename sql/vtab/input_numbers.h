@@ -1,5 +1,5 @@
-// Numbers for the inputs of scans, so that a rowid identifies the inputs and the row: SQLite merges the branches of an OR
-// by rowid.
+// Numbers for the inputs of scans, so that a rowid identifies the inputs and the row: SQLite merges the
+// branches of an OR by rowid.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@ namespace glove::sql::vtab {
 // Gives different inputs different numbers, and equal inputs the same number while that can matter. One per
 // connection and table. One thread at a time.
 //
-// SQLite merges the rows that the branches of an OR find in one round of the loop in which the OR stands, and each
-// branch is a scan of its own. So the inputs that a branch numbered are kept until the same branch begins its next
-// scan, which is in a later round; SQLite holds a rowid for each of their rows for as long. Beyond those, the
-// kMostIdle inputs used last are kept. A number is never given to other inputs while a cursor is open.
+// SQLite merges the rows that the branches of an OR find in one round of the loop in which the OR stands, and
+// each branch is a scan of its own. So the inputs that a branch numbered are kept until the same branch
+// begins its next scan, which is in a later round; SQLite holds a rowid for each of their rows for as long.
+// Beyond those, the kMostIdle inputs used last are kept. A number is never given to other inputs while a
+// cursor is open.
 class InputNumbers {
  public:
   static constexpr size_t kMostIdle = 4096;

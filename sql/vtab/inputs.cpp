@@ -7,8 +7,9 @@
 namespace glove::sql::vtab {
 namespace {
 
-// Costs of plans that raise an error: more than any number of scans. The cheapest is what may be a branch of an OR; a
-// statement whose branches all give their inputs must be planned branch by branch, not refused as a whole.
+// Costs of plans that raise an error: more than any number of scans. The cheapest is what may be a branch of
+// an OR; a statement whose branches all give their inputs must be planned branch by branch, not refused as a
+// whole.
 constexpr double kBranchCost = 1e20;
 constexpr double kLikelyWholeCost = 1e25;
 constexpr double kRefusedCost = 1e99;
@@ -16,9 +17,9 @@ constexpr double kRefusedCost = 1e99;
 constexpr int64_t kManyRows = int64_t{1} << 40;
 constexpr int kRaise = -1;  // the idxNum of plan_inputs' error plans
 
-// Whether the statement has conditions beside those that we see. The branch of an OR comes alone and usually has
-// none, while a plan for all of the statement that contains the OR does not see the OR itself. (iTermOffset counts the
-// conditions from 0; only costs depend on it.)
+// Whether the statement has conditions beside those that we see. The branch of an OR comes alone and usually
+// has none, while a plan for all of the statement that contains the OR does not see the OR itself.
+// (iTermOffset counts the conditions from 0; only costs depend on it.)
 bool sees_all_conditions(const sqlite3_index_info& info) {
   int last = -1;
   for (int i = 0; i < info.nConstraint; ++i) last = std::max(last, info.aConstraint[i].iTermOffset);
@@ -44,7 +45,8 @@ Status refuse_at(sqlite3_index_info* info, int plan, const std::string& error, d
 
 std::string cannot_have(const InputColumns& inputs, int column) {
   return std::string(inputs.table) + " cannot have its input " + inputs.name(column) +
-         ": SQLite found no order of the tables in which its value is known before the rows are asked for. Give it "
+         ": SQLite found no order of the tables in which its value is known before the rows are asked for. "
+         "Give it "
          "by argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause";
 }
 
@@ -59,7 +61,8 @@ InputSet asked_inputs(const sqlite3_index_info& info, const InputColumns& inputs
   InputSet asked = 0;
   for (int i = 0; i < info.nConstraint; ++i) {
     const auto& constraint = info.aConstraint[i];
-    if (inputs.contains(constraint.iColumn) && gives_input(constraint.op)) asked |= bit_of(constraint.iColumn);
+    if (inputs.contains(constraint.iColumn) && gives_input(constraint.op))
+      asked |= bit_of(constraint.iColumn);
   }
   return asked;
 }
@@ -71,10 +74,13 @@ InputSet unseen_inputs(const sqlite3_index_info& info, const InputColumns& input
 
 std::string not_given(const InputColumns& inputs, int column) {
   const std::string name = inputs.name(column);
+  const std::string select = std::string("SELECT ... FROM ") + inputs.table + " WHERE " + inputs.condition;
   return std::string(inputs.table) + ": the input " + name +
          " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
-         "condition of its own, in an outer join in its ON clause. If one branch of an OR gives " +
-         name + ", every branch must; otherwise write " + inputs.union_example;
+         "condition of its own, in an outer join in its ON clause. If one branch of an OR gives it, every "
+         "branch "
+         "must; otherwise write " +
+         select + " UNION ALL " + select + " AND " + name + " = ...";
 }
 
 Status set_plan_text(sqlite3_index_info* info, const std::string& text) {
@@ -88,7 +94,8 @@ Status refuse(sqlite3_index_info* info, int plan, const std::string& error) {
   return refuse_at(info, plan, error, kRefusedCost);
 }
 
-Status refuse_unseen(sqlite3_index_info* info, const InputColumns& inputs, int plan, const std::string& error) {
+Status refuse_unseen(sqlite3_index_info* info, const InputColumns& inputs, int plan,
+                     const std::string& error) {
   use_one_input(info, inputs);
   return refuse_at(info, plan, error, sees_all_conditions(*info) ? kBranchCost : kLikelyWholeCost);
 }
@@ -113,10 +120,11 @@ Status plan_inputs(sqlite3_index_info* info, const InputColumns& inputs, InputSe
   for (int column = inputs.first; inputs.contains(column); ++column) {
     if ((unseen & bit_of(column)) != 0) return refuse_unseen(info, inputs, kRaise, not_given(inputs, column));
     if ((required & ~given & bit_of(column)) != 0)
-      return refuse(info, kRaise,
-                    std::string(inputs.table) + " needs its input " + inputs.name(column) +
-                        "; give it by argument, =, IS or IN, as a condition of its own, in an outer join in its ON "
-                        "clause");
+      return refuse(
+          info, kRaise,
+          std::string(inputs.table) + " needs its input " + inputs.name(column) +
+              "; give it by argument, =, IS or IN, as a condition of its own, in an outer join in its ON "
+              "clause");
   }
   info->idxNum = static_cast<int>(given >> inputs.first);
   info->estimatedCost = cost;

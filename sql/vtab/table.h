@@ -26,10 +26,10 @@
 //   bool next_buffered() noexcept;      // moves to the next row; false: nothing happened, next() must do it
 //   bool column_buffered(sqlite3_context* context, int column) noexcept;   // false: column() must do it
 //
-// A table with inputs takes its plan and their values from sql/vtab/inputs.h; a small table that is computed at
-// once is a Snapshot (sql/vtab/snapshot.h). Every table is read-only and eponymous today: it exists without
-// CREATE VIRTUAL TABLE. make_module() is where a writable table would add xCreate, xUpdate and the callbacks of
-// transactions, each guarded in the same way.
+// A table with inputs takes its plan and their values from sql/vtab/inputs.h; a small table that is computed
+// at once is a Snapshot (sql/vtab/snapshot.h). Every table is read-only and eponymous today: it exists
+// without CREATE VIRTUAL TABLE. make_module() is where a writable table would add xCreate, xUpdate and the
+// callbacks of transactions, each guarded in the same way.
 #pragma once
 
 #include <concepts>
@@ -66,12 +66,14 @@ struct CursorObject : sqlite3_vtab_cursor {
 
 template <class Cursor>
 concept HasBufferedRows = requires(Cursor& cursor) {
-  { cursor.next_buffered() } noexcept -> std::same_as<bool>;
+  { cursor.next_buffered() }
+  noexcept->std::same_as<bool>;
 };
 
 template <class Cursor>
 concept HasBufferedColumns = requires(Cursor& cursor, sqlite3_context* context, int column) {
-  { cursor.column_buffered(context, column) } noexcept -> std::same_as<bool>;
+  { cursor.column_buffered(context, column) }
+  noexcept->std::same_as<bool>;
 };
 
 // SQLite's callbacks for one Table.
