@@ -69,7 +69,7 @@ class GloveNn {
   explicit GloveNn(const vtab::Connection& connection)
       : connection_(connection),
         pushdowns_(nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"))),
-        cache_(connection.engine) {}
+        caches_(connection.engine) {}
 
   Status plan(sqlite3_index_info* info) {
     if (!pushdowns_.ok()) return pushdowns_.error();
@@ -80,10 +80,24 @@ class GloveNn {
 
  private:
   friend NeighborCursor;
+
+  // REQUIRES: plan() returned a plan.
+  nn::ScanContext scan_context() {
+    const bool cached = (pushdowns_.value() & nn::kCache) != 0;
+    return {&connection_.engine, cached ? &caches_ : nullptr, &hinted_at_expr_};
+  }
+
+  void open_cursor() noexcept { numbers_.open(); }
+  void close_cursor() noexcept {
+    numbers_.close();
+    if (numbers_.cursors() == 0) hinted_at_expr_ = false;
+  }
+
   vtab::Connection connection_;
   Result<nn::Pushdowns> pushdowns_;
-  AnswerCache cache_;  // of this connection's joins
+  nn::Caches caches_;
   vtab::InputNumbers numbers_;
+  bool hinted_at_expr_ = false;
 };
 
 class NeighborCursor {
@@ -99,8 +113,8 @@ class NeighborCursor {
   }
 
  public:
-  explicit NeighborCursor(GloveNn& table) : table_(table) { table_.numbers_.open(); }
-  ~NeighborCursor() { table_.numbers_.close(); }
+  explicit NeighborCursor(GloveNn& table) : table_(table) { table_.open_cursor(); }
+  ~NeighborCursor() { table_.close_cursor(); }
   NeighborCursor(const NeighborCursor&) = delete;
   NeighborCursor& operator=(const NeighborCursor&) = delete;
 
@@ -179,10 +193,8 @@ class NeighborCursor {
     if (at_end_) return {};
     SearchOptions options;
     options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
-    const bool cached = (table_.pushdowns_.value() & nn::kCache) != 0;
-    GLOVE_ASSIGN_OR_RETURN(search_,
-                           nn::NeighborScan::open(table_.connection_.engine, *request_, next_setting_,
-                                                  std::move(options), cached ? &table_.cache_ : nullptr));
+    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.scan_context(), *request_, next_setting_,
+                                                           std::move(options)));
     ++next_setting_;
     return {};
   }

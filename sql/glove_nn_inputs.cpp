@@ -319,6 +319,12 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
   return query_for_expression(model_to_ask, expr.bytes);
 }
 
+bool Inputs::word_reads_as_expression() const {
+  if (!has(kWord) || has(kExpr) || word.find(' ') == std::string::npos) return false;
+  const Result<std::vector<Term>> terms = parse_expression(word);
+  return terms.ok() && terms.value().size() > 1;
+}
+
 Inputs Request::inputs_of(size_t setting) const {
   Inputs inputs;
   inputs.given = given_;

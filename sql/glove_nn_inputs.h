@@ -48,6 +48,8 @@ struct Inputs {
   std::string key() const;
   // The vector to search for. An error for an unparsable or contradictory query.
   Result<MaybeQuery> resolve(const Model& model) const;
+  // True if the query is a word alone and that reads as an expression, such as 'king - man + woman'.
+  bool word_reads_as_expression() const;
 };
 
 // What the rows must satisfy, as far as it saves work. SQLite checks each condition again.

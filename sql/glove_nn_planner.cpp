@@ -109,6 +109,13 @@ class Planner {
              "FROM items i CROSS JOIN glove_nn n ON n." +
              name + " = i." + name;
     }
+    if (!input(kWord) && !input(kExpr) && info_->nConstraint == 0 &&
+        (unseen_ & (vtab::bit_of(kWord) | vtab::bit_of(kExpr))) != 0)
+      return "glove_nn has no query: SQLite passes no condition on, neither an argument nor one in ON or "
+             "WHERE. SQLite "
+             "3.40 does so on the right of a RIGHT JOIN, and every version for word LIKE '...' or an OR that "
+             "leaves the "
+             "query open; in a join, ask in a subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON ...";
     if (!input(kWord) && !input(kExpr))
       return "glove_nn has no query: nothing that SQLite can use here gives word or expr. Give one by "
              "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause, with "

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/timer.h"
+#include "search/expression.h"
 
 namespace glove::sql::nn {
 
@@ -63,22 +64,22 @@ NeighborScan::NeighborScan(NeighborScan&&) noexcept = default;
 NeighborScan& NeighborScan::operator=(NeighborScan&&) noexcept = default;
 NeighborScan::~NeighborScan() = default;
 
-Result<NeighborScan> NeighborScan::open(Engine& engine, const Request& request, size_t setting,
-                                        SearchOptions options, AnswerCache* cache) {
+Result<NeighborScan> NeighborScan::open(const ScanContext& context, const Request& request, size_t setting,
+                                        SearchOptions options) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, engine.catalog().find_entry(name, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, context.engine->catalog().find_entry(name, options.interrupted));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
-  return NeighborScan(request, std::move(inputs), std::move(entry), std::move(options), cache);
+  return NeighborScan(context, request, std::move(inputs), std::move(entry), std::move(options));
 }
 
-NeighborScan::NeighborScan(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
-                           AnswerCache* cache)
+NeighborScan::NeighborScan(const ScanContext& context, const Request& request, Inputs inputs,
+                           Catalog::Entry entry, SearchOptions options)
     : request_(&request),
       inputs_(std::move(inputs)),
       entry_(std::move(entry)),
       options_(std::move(options)),
-      cache_(cache),
+      context_(context),
       bounds_(request.bounds()),
       row_hint_(request.row_hint()) {
   if (inputs_.has(kK)) {
@@ -186,6 +187,7 @@ Result<bool> NeighborScan::open_next_query() {
   request_->set_query(next_query_, inputs_);
   words_left_ = ids_ ? ids_->size() : 0;
   query_.reset();
+  ranks_.reset();
   ranked_.reset();
   GLOVE_RETURN_IF_ERROR(open_query());
   ++next_query_;
@@ -202,20 +204,13 @@ Status NeighborScan::open_query() {
     return {};
   }
   const Timer timer;
-  GLOVE_ASSIGN_OR_RETURN(query_, inputs_.resolve(model()));
+  GLOVE_ASSIGN_OR_RETURN(query_, resolve(inputs_));
   if (!query_) return {};
   const double resolve_us = timer.microseconds();
-  if (strategy_ == Strategy::kWords) {
-    GLOVE_ASSIGN_OR_RETURN(auto rows, score_words(model(), *query_, *ids_, options_.interrupted));
-    std::sort(rows.begin(), rows.end(), ranks_before);
-    answer_ = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
-    set_piece(*answer_, true);
-    SearchReport report = labels("words", resolve_us);
-    report.queries = 1;
-    report.total_us = timer.microseconds() - resolve_us;
-    statistics().record(std::move(report));
-    return {};
+  if (strategy_ == Strategy::kRanked && ids_) {
+    GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
   }
+  if (strategy_ == Strategy::kWords || ranks_ != nullptr) return score_neighbors(resolve_us);
   const int64_t last = bounds_.rank_bounded() ? limit() : -1;
   Ranking ranking(entry_.searchers, *query_, options_, std::max(row_hint_, first_rank - 1), last);
   ranked_ =
@@ -224,14 +219,56 @@ Status NeighborScan::open_query() {
   return {};
 }
 
+// A query whose word is an expression has no rows, and no error either: a join over dirty data must go
+// through.
+Result<MaybeQuery> NeighborScan::resolve(const Inputs& inputs) {
+  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(model()));
+  if (query || *context_.hinted_at_expr || !inputs.word_reads_as_expression()) return query;
+  *context_.hinted_at_expr = true;
+  context_.engine->log().write(
+      "glove_nn: the model has no word " + quote_expression(inputs.word) +
+      ", which reads as an expression; write WHERE expr = " + quote_expression(inputs.word));
+  return query;
+}
+
+// The rows of the words asked for, without a search.
+Status NeighborScan::score_neighbors(double resolve_us) {
+  const Timer timer;
+  next_rank_ = 0;
+  GLOVE_ASSIGN_OR_RETURN(auto rows, score_words(model(), *query_, *ids_, options_.interrupted));
+  if (ranks_ != nullptr)
+    std::erase_if(rows, [this](const Neighbor& row) {
+      const int64_t rank = (*ranks_)[static_cast<size_t>(row.id)];
+      return rank < bounds_.first_rank || rank > bounds_.last_rank;
+    });
+  std::sort(rows.begin(), rows.end(), ranks_before);
+  answer_ = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
+  set_piece(*answer_, true);
+  SearchReport report = labels("words", resolve_us);
+  report.queries = 1;
+  report.total_us = timer.microseconds();
+  statistics().record(std::move(report));
+  return {};
+}
+
+// nullptr where no ranks are kept.
+Result<RankCache::Ranks> NeighborScan::find_ranks() {
+  if (context_.caches == nullptr) return RankCache::Ranks();
+  SearchReport report = labels("ranks", 0);
+  GLOVE_ASSIGN_OR_RETURN(RankCache::Ranks ranks,
+                         context_.caches->ranks.find(*entry_.searchers, *query_, options_, report));
+  if (report.queries > 0) statistics().record(std::move(report));
+  return ranks;
+}
+
 Result<Answer> NeighborScan::answer_of_query() {
   const Timer timer;
-  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs_.resolve(model()));
+  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, resolve(inputs_));
   if (!query) return std::make_shared<const std::vector<Neighbor>>();
   const double resolve_us = timer.microseconds();
   AnswerCache::Key key(model(), std::move(*query), limit(), options_.backend);
-  if (cache_ != nullptr)
-    if (Answer known = cache_->find(key)) {
+  if (context_.caches != nullptr)
+    if (Answer known = context_.caches->answers.find(key)) {
       GLOVE_RETURN_IF_ERROR(model().health());
       return known;
     }
@@ -239,8 +276,9 @@ Result<Answer> NeighborScan::answer_of_query() {
   GLOVE_ASSIGN_OR_RETURN(auto answers,
                          nearest(*entry_.searchers, std::span(&key.query, 1), key.k, options_, report));
   statistics().record(std::move(report));
-  if (cache_ == nullptr) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
-  return cache_->insert(std::move(key), std::move(answers.front()));
+  if (context_.caches == nullptr)
+    return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
+  return context_.caches->answers.insert(std::move(key), std::move(answers.front()));
 }
 
 // The batch's answers come in blocks, so that memory does not grow with its size.
@@ -265,7 +303,7 @@ Status NeighborScan::fill_block() {
   Inputs inputs = inputs_;
   for (size_t i = 0; i < block_.size(); ++i) {
     request_->set_query(block_start_ + i, inputs);
-    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(model()));
+    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, resolve(inputs));
     if (!query) continue;
     queries.push_back(std::move(*query));
     positions.push_back(i);
@@ -280,11 +318,17 @@ Status NeighborScan::fill_block() {
 }
 
 Result<int64_t> NeighborScan::rank() {
-  if (row_.rank == 0) {
-    SearchReport report = labels("rank", 0);
-    GLOVE_ASSIGN_OR_RETURN(row_.rank, rank_of(*entry_.searchers, *query_, row_.neighbor, options_, report));
-    statistics().record(std::move(report));
+  if (row_.rank > 0) return row_.rank;
+  if (ranks_ == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
   }
+  if (ranks_ != nullptr) {
+    row_.rank = (*ranks_)[static_cast<size_t>(row_.neighbor.id)];
+    return row_.rank;
+  }
+  SearchReport report = labels("rank", 0);
+  GLOVE_ASSIGN_OR_RETURN(row_.rank, rank_of(*entry_.searchers, *query_, row_.neighbor, options_, report));
+  statistics().record(std::move(report));
   return row_.rank;
 }
 

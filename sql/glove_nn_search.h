@@ -10,6 +10,7 @@
 
 #include "search/answer_cache.h"
 #include "search/engine.h"
+#include "search/rank_cache.h"
 #include "search/ranking.h"
 #include "sql/glove_nn_inputs.h"
 
@@ -22,13 +23,27 @@ struct Row {
 
 class RankedRows;
 
+// What a connection keeps of its scans for those that follow.
+struct Caches {
+  explicit Caches(Engine& engine) : answers(engine) {}
+  AnswerCache answers;
+  RankCache ranks;
+};
+
+// What the scans of a connection share. All of it outlives them.
+struct ScanContext {
+  Engine* engine;
+  Caches* caches;        // nullptr: nothing is kept
+  bool* hinted_at_expr;  // set once the statement's log has the hint about `expr`
+};
+
 // Carries out one setting of a Request, with as little work as it allows. One thread at a time.
 class NeighborScan {
  public:
-  // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` serves where
-  // the setting names none. REQUIRES: request.query_count() > 0.
-  static Result<NeighborScan> open(Engine& engine, const Request& request, size_t setting,
-                                   SearchOptions options, AnswerCache* cache);
+  // Finds the model. `caches` may be null; they and `request` outlive the search. `options.backend` serves
+  // where the setting names none. REQUIRES: request.query_count() > 0.
+  static Result<NeighborScan> open(const ScanContext& context, const Request& request, size_t setting,
+                                   SearchOptions options);
 
   ~NeighborScan();
   NeighborScan(NeighborScan&&) noexcept;
@@ -62,13 +77,16 @@ class NeighborScan {
     kListed,   // the first rows at once, of many queries together
     kRanked,   // in growing pieces
   };
-  NeighborScan(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
-               AnswerCache* cache);
+  NeighborScan(const ScanContext& context, const Request& request, Inputs inputs, Catalog::Entry entry,
+               SearchOptions options);
   void look_words_up();
   Strategy choose_strategy() const;
 
   Result<bool> open_next_query();
   Status open_query();
+  Status score_neighbors(double resolve_us);
+  Result<RankCache::Ranks> find_ranks();
+  Result<MaybeQuery> resolve(const Inputs& inputs);
   void set_piece(std::span<const Neighbor> piece, bool last);
   [[gnu::always_inline]] void prefetch_places(size_t begin, size_t end) const;
   [[gnu::always_inline]] void prefetch_bytes(size_t begin, size_t end) const;
@@ -87,7 +105,7 @@ class NeighborScan {
   Inputs inputs_;
   Catalog::Entry entry_;
   SearchOptions options_;
-  AnswerCache* cache_;
+  ScanContext context_;
   Bounds bounds_;                            // the request's, and k
   std::optional<std::vector<int32_t>> ids_;  // of the request's words, ascending
   Strategy strategy_ = Strategy::kNothing;
@@ -98,6 +116,7 @@ class NeighborScan {
 
   // The current query, best row first.
   std::optional<Query> query_;          // where one was needed
+  RankCache::Ranks ranks_;              // of its rows, where they are kept
   AnswerCache::Answer answer_;          // kWords, kListed: all rows
   std::unique_ptr<RankedRows> ranked_;  // kRanked: gives them in pieces
   std::span<const Neighbor> piece_;     // of either: the rows at hand that come next

@@ -28,6 +28,7 @@ class InputNumbers {
   // A cursor of the table opens and closes. Without any, everything is forgotten.
   void open() noexcept { ++cursors_; }
   void close() noexcept;
+  size_t cursors() const noexcept { return cursors_; }
 
   // A scan begins. `branch` tells the scans of a statement apart: the address of the plan's text, of which
   // SQLite keeps one copy per scan that the statement is made of.
