@@ -128,7 +128,7 @@ class NeighborCursor {
                            nn::Request::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db,
                                              table_.connection_.engine.backends()));
     next_setting_ = 0;
-    GLOVE_RETURN_IF_ERROR(open_search());
+    GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
     return next();
   }
 
@@ -138,7 +138,7 @@ class NeighborCursor {
       if (more) break;
       // What xColumn read of a file that was cut or overwritten meanwhile is not believed.
       GLOVE_RETURN_IF_ERROR(search_->model().health());
-      GLOVE_RETURN_IF_ERROR(open_search());
+      GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
     }
     return {};
   }

@@ -24,6 +24,8 @@ struct Condition {
 // sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
 constexpr int kInLimit = 32;
 
+constexpr vtab::InputSet kQueryInputs = vtab::bit_of(kWord) | vtab::bit_of(kExpr);
+
 class Planner {
  public:
   Planner(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db, const Catalog& catalog)
@@ -97,6 +99,12 @@ class Planner {
     return {};
   }
 
+  bool sees_query_columns() const {
+    for (int i = 0; i < info_->nConstraint; ++i)
+      if (const int column = constraint(i).iColumn; column == kWord || column == kExpr) return true;
+    return false;
+  }
+
   // Why no search can be made from the conditions that this plan may use; empty if one can.
   std::string input_error() {
     for (int column = kFirstInput; column < kColumns; ++column) {
@@ -109,14 +117,15 @@ class Planner {
              "FROM items i CROSS JOIN glove_nn n ON n." +
              name + " = i." + name;
     }
-    if (!input(kWord) && !input(kExpr) && info_->nConstraint == 0 &&
-        (unseen_ & (vtab::bit_of(kWord) | vtab::bit_of(kExpr))) != 0)
-      return "glove_nn has no query: SQLite passes no condition on, neither an argument nor one in ON or "
-             "WHERE. SQLite "
-             "3.40 does so on the right of a RIGHT JOIN, and every version for word LIKE '...' or an OR that "
-             "leaves the "
-             "query open; in a join, ask in a subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON ...";
-    if (!input(kWord) && !input(kExpr))
+    const bool has_query = input(kWord) || input(kExpr);
+    if (!has_query && !sees_query_columns() && (unseen_ & kQueryInputs) != 0)
+      return "glove_nn has no query: nothing that SQLite can use here gives word or expr, though the "
+             "statement names it. "
+             "It must be a condition of its own with =, IS or IN, not within an OR; and in a RIGHT or FULL "
+             "JOIN an "
+             "argument, before SQLite 3.53 in a subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON "
+             "...";
+    if (!has_query)
       return "glove_nn has no query: nothing that SQLite can use here gives word or expr. Give one by "
              "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause, with "
              "glove_nn after the table that the value comes from, for example WHERE word = 'king' AND k = 10";
