@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sql/interrupt.h"
+#include "sql/model_pin.h"
 
 namespace glove::sql {
 
@@ -49,7 +50,30 @@ Result<ModelPtr> model_argument(Engine& engine, sqlite3* db, Arguments arguments
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> name,
                          optional_text(arguments, index, function, "model"));
   InterruptPoller poller(db);
-  return engine.catalog().find(name, [&poller] { return poller.interrupted(); });
+  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  const ModelViewPtr view = ModelPin::current_view(db);
+  if (view == nullptr) return engine.catalog().find(name, interrupted);
+  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, view->find_entry(name, interrupted));
+  GLOVE_RETURN_IF_ERROR(entry.model->health());
+  return std::move(entry.model);
+}
+
+Result<ModelPtr> model_of_call(sqlite3_context* context, Arguments arguments, size_t index,
+                               std::string_view function) {
+  const auto argument = static_cast<int>(index);
+  const bool may_be_constant = index < arguments.size();
+  if (may_be_constant)
+    if (const auto* kept = static_cast<const ModelPtr*>(sqlite3_get_auxdata(context, argument))) {
+      GLOVE_RETURN_IF_ERROR((*kept)->health());
+      return *kept;
+    }
+  GLOVE_ASSIGN_OR_RETURN(
+      ModelPtr model,
+      model_argument(engine_of(context), sqlite3_context_db_handle(context), arguments, index, function));
+  if (may_be_constant)
+    sqlite3_set_auxdata(context, argument, new ModelPtr(model),
+                        [](void* kept) { delete static_cast<ModelPtr*>(kept); });
+  return model;
 }
 
 // SQLite copies a text with its NUL only if it is told no length. Where it has to add the NUL itself, when

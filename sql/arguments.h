@@ -47,6 +47,11 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
 Result<ModelPtr> model_argument(Engine& engine, sqlite3* db, Arguments arguments, size_t index,
                                 std::string_view function);
 
+// The same for a function's argument. Where it is a constant of the statement, all its rows have the model of
+// the first.
+Result<ModelPtr> model_of_call(sqlite3_context* context, Arguments arguments, size_t index,
+                               std::string_view function);
+
 // Makes the text the function's result, copied.
 void return_text(sqlite3_context* context, std::string_view text);
 

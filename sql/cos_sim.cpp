@@ -88,8 +88,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
   const bool names_model = arguments.size() > 2 && !is_null(arguments[2]);
   ModelPtr model;
   if (names_model || !is_blob(arguments[0]) || !is_blob(arguments[1])) {
-    GLOVE_ASSIGN_OR_RETURN(model, model_argument(engine_of(context), sqlite3_context_db_handle(context),
-                                                 arguments, 2, "cos_sim"));
+    GLOVE_ASSIGN_OR_RETURN(model, model_of_call(context, arguments, 2, "cos_sim"));
   }
 
   std::array<std::unique_ptr<Operand>, 2> fresh;

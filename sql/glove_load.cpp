@@ -19,6 +19,7 @@
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
 #include "sql/load_options.h"
+#include "sql/model_pin.h"
 #include "sql/register.h"
 
 namespace glove::sql {
@@ -44,6 +45,7 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(
       const std::string loaded,
       engine_of(context).catalog().load(std::string(path), std::string(name.value_or("")), options));
+  ModelPin::renew(sqlite3_context_db_handle(context));
   return_text(context, loaded);
   return Status();
 }
@@ -51,6 +53,7 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
 Status glove_unload(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, "glove_unload", "name"));
   GLOVE_RETURN_IF_ERROR(engine_of(context).catalog().unload(name));
+  ModelPin::renew(sqlite3_context_db_handle(context));
   return_text(context, name);
   return Status();
 }

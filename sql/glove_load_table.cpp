@@ -21,6 +21,7 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/load_options.h"
+#include "sql/model_pin.h"
 #include "sql/register.h"
 
 namespace glove::sql {
@@ -178,6 +179,7 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
   engine_of(context).catalog().add(std::string(name), std::move(model));
+  ModelPin::renew(sqlite3_context_db_handle(context));
   return_text(context, name);
   return Status();
 }

@@ -82,9 +82,9 @@ class GloveNn {
   friend NeighborCursor;
 
   // REQUIRES: plan() returned a plan.
-  nn::ScanContext scan_context() {
+  nn::ScanContext scan_context(ModelView& models) {
     const bool cached = (pushdowns_.value() & nn::kCache) != 0;
-    return {&connection_.engine, cached ? &caches_ : nullptr, &hinted_at_expr_};
+    return {&connection_.engine, &models, cached ? &caches_ : nullptr, &hinted_at_expr_};
   }
 
   void open_cursor() noexcept { numbers_.open(); }
@@ -113,7 +113,10 @@ class NeighborCursor {
   }
 
  public:
-  explicit NeighborCursor(GloveNn& table) : table_(table) { table_.open_cursor(); }
+  explicit NeighborCursor(GloveNn& table)
+      : table_(table), models_(ModelPin::current_view(table.connection_.db)) {
+    table_.open_cursor();
+  }
   ~NeighborCursor() { table_.close_cursor(); }
   NeighborCursor(const NeighborCursor&) = delete;
   NeighborCursor& operator=(const NeighborCursor&) = delete;
@@ -193,13 +196,14 @@ class NeighborCursor {
     if (at_end_) return {};
     SearchOptions options;
     options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
-    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.scan_context(), *request_, next_setting_,
-                                                           std::move(options)));
+    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.scan_context(*models_), *request_,
+                                                           next_setting_, std::move(options)));
     ++next_setting_;
     return {};
   }
 
   GloveNn& table_;
+  ModelViewPtr models_;
   InterruptPoller* active_poller_ = nullptr;
   const void* branch_ = nullptr;  // of table_.numbers_
   std::optional<nn::Request> request_;

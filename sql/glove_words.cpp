@@ -22,6 +22,7 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/glove_words_plan.h"
+#include "sql/interrupt.h"
 #include "sql/register.h"
 #include "sql/sqlite_features.h"
 #include "sql/text_encoding.h"
@@ -268,7 +269,7 @@ class WordCursor {
                                           std::to_string(scan_.position)};
   }
 
-  Engine& engine_;
+  ModelViewPtr models_;
   WordScan scan_;
 };
 
@@ -280,8 +281,14 @@ Status WordCursor::take_model(FilterArguments& arguments) {
                   "glove_words: with this many conditions a NULL model cannot mean the default; name the "
                   "model, or leave the condition out");
   const Arguments values(&name, name == nullptr ? 0 : 1);
-  GLOVE_ASSIGN_OR_RETURN(scan_.model, model_argument(engine_, scan_.db, values, 0, "glove_words"));
-  if (name != nullptr && !is_null(name)) scan_.model_name = std::string(text_of(name));
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> given,
+                         optional_text(values, 0, "glove_words", "model"));
+  InterruptPoller poller(scan_.db);
+  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry,
+                         models_->find_entry(given, [&poller] { return poller.interrupted(); }));
+  GLOVE_RETURN_IF_ERROR(entry.model->health());
+  scan_.model = std::move(entry.model);
+  if (given) scan_.model_name = std::string(*given);
   return Status();
 }
 
@@ -329,7 +336,7 @@ class GloveWords {
   vtab::Connection connection_;
 };
 
-WordCursor::WordCursor(GloveWords& table) : engine_(table.connection().engine) {
+WordCursor::WordCursor(GloveWords& table) : models_(ModelPin::current_view(table.connection().db)) {
   scan_.db = table.connection().db;
 }
 

@@ -41,26 +41,46 @@
 #include "search/engine.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/model_pin.h"
 
 namespace glove::sql::vtab {
 
-// What a table belongs to. Both outlive it.
+// What a table belongs to. All of it outlives the table.
 struct Connection {
   sqlite3* db;
   Engine& engine;
+  // Where a cursor finds the models: the adapter opens it for the life of the cursor, which takes the view
+  // from ModelPin::current_view() when it is made.
+  std::shared_ptr<ModelPin> models;
 };
 
 namespace detail {
 
 template <class Table>
 struct TableObject : sqlite3_vtab {
-  explicit TableObject(const Connection& connection) : sqlite3_vtab{}, table(connection) {}
+  explicit TableObject(const Connection& connection)
+      : sqlite3_vtab{}, models(connection.models), table(connection) {}
+  std::shared_ptr<ModelPin> models;
   Table table;
+};
+
+// Pins the models that the connection sees.
+class PinHold {
+ public:
+  explicit PinHold(ModelPin& models) : models_(models) { models_.open_cursor(); }
+  ~PinHold() { models_.close_cursor(); }
+  PinHold(const PinHold&) = delete;
+  PinHold& operator=(const PinHold&) = delete;
+
+ private:
+  ModelPin& models_;
 };
 
 template <class Table>
 struct CursorObject : sqlite3_vtab_cursor {
-  explicit CursorObject(Table& table) : sqlite3_vtab_cursor{}, cursor(table) {}
+  explicit CursorObject(TableObject<Table>& object)
+      : sqlite3_vtab_cursor{}, pin(*object.models), cursor(object.table) {}
+  PinHold pin;
   typename Table::Cursor cursor;
 };
 
@@ -92,7 +112,8 @@ class Callbacks {
   static int connect(sqlite3* db, void* engine, int, const char* const*, sqlite3_vtab** table,
                      char**) noexcept {
     try {
-      auto object = std::make_unique<Object>(Connection{db, *static_cast<Engine*>(engine)});
+      auto& of_process = *static_cast<Engine*>(engine);
+      auto object = std::make_unique<Object>(Connection{db, of_process, ModelPin::of(db, of_process)});
       if (const int code = sqlite3_declare_vtab(db, Table::kSchema); code != SQLITE_OK) return code;
       *table = object.release();
       return SQLITE_OK;
@@ -112,7 +133,7 @@ class Callbacks {
 
   static int open(sqlite3_vtab* base, sqlite3_vtab_cursor** cursor) noexcept {
     return guard(base, [&] {
-      *cursor = new CursorObject<Table>(table_of(base));
+      *cursor = new CursorObject<Table>(*static_cast<Object*>(base));
       return Status();
     });
   }
