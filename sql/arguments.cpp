@@ -53,7 +53,7 @@ Result<ModelPtr> model_argument(Engine& engine, sqlite3* db, Arguments arguments
   const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
   const ModelViewPtr view = ModelPin::current_view(db);
   if (view == nullptr) return engine.catalog().find(name, interrupted);
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, view->find_entry(name, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, view->find_entry(name, interrupted));
   GLOVE_RETURN_IF_ERROR(entry.model->health());
   return std::move(entry.model);
 }

@@ -68,13 +68,13 @@ Result<NeighborScan> NeighborScan::open(const ScanContext& context, const Reques
                                         SearchOptions options) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, context.models->find_entry(name, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, context.models->find_entry(name, options.interrupted));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
   return NeighborScan(context, request, std::move(inputs), std::move(entry), std::move(options));
 }
 
 NeighborScan::NeighborScan(const ScanContext& context, const Request& request, Inputs inputs,
-                           Catalog::Entry entry, SearchOptions options)
+                           CatalogEntry entry, SearchOptions options)
     : request_(&request),
       inputs_(std::move(inputs)),
       entry_(std::move(entry)),

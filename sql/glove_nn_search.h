@@ -79,7 +79,7 @@ class NeighborScan {
     kListed,   // the first rows at once, of many queries together
     kRanked,   // in growing pieces
   };
-  NeighborScan(const ScanContext& context, const Request& request, Inputs inputs, Catalog::Entry entry,
+  NeighborScan(const ScanContext& context, const Request& request, Inputs inputs, CatalogEntry entry,
                SearchOptions options);
   void look_words_up();
   Strategy choose_strategy() const;
@@ -105,7 +105,7 @@ class NeighborScan {
 
   const Request* request_;
   Inputs inputs_;
-  Catalog::Entry entry_;
+  CatalogEntry entry_;
   SearchOptions options_;
   ScanContext context_;
   Bounds bounds_;                            // the request's, and k

@@ -284,7 +284,7 @@ Status WordCursor::take_model(FilterArguments& arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> given,
                          optional_text(values, 0, "glove_words", "model"));
   InterruptPoller poller(scan_.db);
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry,
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry,
                          models_->find_entry(given, [&poller] { return poller.interrupted(); }));
   GLOVE_RETURN_IF_ERROR(entry.model->health());
   scan_.model = std::move(entry.model);

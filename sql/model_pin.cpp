@@ -27,11 +27,11 @@ Pins& pins() {
 
 }  // namespace
 
-Result<Catalog::Entry> ModelView::find_entry(std::optional<std::string_view> name,
+Result<CatalogEntry> ModelView::find_entry(std::optional<std::string_view> name,
                                              const InterruptCheck& interrupted) {
-  for (const Catalog::Entry& entry : entries_)
+  for (const CatalogEntry& entry : entries_)
     if (name ? entry.name == *name : entry.is_default) return entry;
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry found, catalog_.find_entry(name, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry found, catalog_.find_entry(name, interrupted));
   entries_.push_back(found);
   return found;
 }

@@ -19,11 +19,11 @@ class ModelView {
   explicit ModelView(Engine& engine) : catalog_(engine.catalog()), entries_(catalog_.list()) {}
 
   // As Catalog::find_entry().
-  Result<Catalog::Entry> find_entry(std::optional<std::string_view> name, const InterruptCheck& interrupted);
+  Result<CatalogEntry> find_entry(std::optional<std::string_view> name, const InterruptCheck& interrupted);
 
  private:
   Catalog& catalog_;
-  std::vector<Catalog::Entry> entries_;
+  std::vector<CatalogEntry> entries_;
 };
 using ModelViewPtr = std::shared_ptr<ModelView>;
 
