@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "search/backends.h"
+#include "search/cache_budget.h"
 #include "search/catalog.h"
 #include "search/settings.h"
 #include "search/statistics.h"
@@ -22,12 +23,14 @@ class Engine {
   Settings& settings() { return settings_; }
   Statistics& statistics() { return statistics_; }
   Catalog& catalog() { return catalog_; }
+  CacheBudget& cache_budget() { return cache_budget_; }
 
  private:
   Log log_;
   Backends backends_;
   Settings settings_;
   Statistics statistics_;
+  CacheBudget cache_budget_;
   Catalog catalog_;  // last: its models use the others
 };
 

@@ -68,7 +68,7 @@ Result<NeighborScan> NeighborScan::open(const ScanContext& context, const Reques
                                         SearchOptions options) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, context.models->find_entry(name, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, context.models->find(name));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
   return NeighborScan(context, request, std::move(inputs), std::move(entry), std::move(options));
 }

@@ -12,8 +12,8 @@
 #include "search/engine.h"
 #include "search/rank_cache.h"
 #include "search/ranking.h"
+#include "sql/connection.h"
 #include "sql/glove_nn_inputs.h"
-#include "sql/model_pin.h"
 
 namespace glove::sql::nn {
 
@@ -34,7 +34,7 @@ struct Caches {
 // What the scans of a connection share. All of it outlives them.
 struct ScanContext {
   Engine* engine;
-  ModelView* models;
+  Connection::Pin* models;
   Caches* caches;        // nullptr: nothing is kept
   bool* hinted_at_expr;  // set once the statement's log has the hint about `expr`
 };
