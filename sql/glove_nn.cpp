@@ -82,7 +82,7 @@ class GloveNn {
   friend NeighborCursor;
 
   // REQUIRES: plan() returned a plan.
-  nn::ScanContext scan_context(Connection::Pin& models) {
+  nn::TableContext table_context(Connection::Pin& models) {
     const bool cached = (pushdowns_.value() & nn::kCache) != 0;
     return {&connection_.engine(), &models, cached ? &caches_ : nullptr, &hinted_at_expr_};
   }
@@ -195,7 +195,7 @@ class NeighborCursor {
     if (at_end_) return {};
     SearchOptions options;
     options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
-    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.scan_context(models_), *request_,
+    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.table_context(models_), *request_,
                                                            next_setting_, std::move(options)));
     ++next_setting_;
     return {};

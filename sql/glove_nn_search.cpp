@@ -64,7 +64,7 @@ NeighborScan::NeighborScan(NeighborScan&&) noexcept = default;
 NeighborScan& NeighborScan::operator=(NeighborScan&&) noexcept = default;
 NeighborScan::~NeighborScan() = default;
 
-Result<NeighborScan> NeighborScan::open(const ScanContext& context, const Request& request, size_t setting,
+Result<NeighborScan> NeighborScan::open(const TableContext& context, const Request& request, size_t setting,
                                         SearchOptions options) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
@@ -73,7 +73,7 @@ Result<NeighborScan> NeighborScan::open(const ScanContext& context, const Reques
   return NeighborScan(context, request, std::move(inputs), std::move(entry), std::move(options));
 }
 
-NeighborScan::NeighborScan(const ScanContext& context, const Request& request, Inputs inputs,
+NeighborScan::NeighborScan(const TableContext& context, const Request& request, Inputs inputs,
                            CatalogEntry entry, SearchOptions options)
     : request_(&request),
       inputs_(std::move(inputs)),

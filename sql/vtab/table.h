@@ -49,6 +49,7 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 
 namespace detail {
 
+// What SQLite knows as the table: made by xConnect, freed by xDisconnect.
 template <class Table>
 struct TableObject : sqlite3_vtab {
   explicit TableObject(ConnectionPtr of) : sqlite3_vtab{}, connection(std::move(of)), table(*connection) {}
@@ -56,6 +57,7 @@ struct TableObject : sqlite3_vtab {
   Table table;
 };
 
+// What SQLite knows as a cursor: made by xOpen, freed by xClose. Pins the models in between.
 template <class Table>
 struct CursorObject : sqlite3_vtab_cursor {
   explicit CursorObject(TableObject<Table>& object)
