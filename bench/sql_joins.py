@@ -1,4 +1,5 @@
-"""What glove_nn costs in SQL: a batch against one search a row, an interrupt, and one search from SQL's side.
+"""What glove_nn costs in SQL: a batch against one search per row, ranks in joins against materialised rankings, an
+interrupt, and one search from SQL's side.
 
     sql_joins.py EXTENSION MODEL [WORDS]
 
@@ -53,6 +54,30 @@ def batch_against_single(extension, model, count):
     return batch
 
 
+def against_materialised(db, what, joined, materialised):
+    """A join that asks for ranks row by row beside the same over materialised searches. They must be within 3 times."""
+    rounds = [(timed(lambda: db.execute(joined).fetchall()), timed(lambda: db.execute(materialised).fetchall()))
+              for _ in range(3)]
+    ours = statistics.median(a[0] for a, _ in rounds)
+    theirs = statistics.median(b[0] for _, b in rounds)
+    same = all(a[1] == b[1] for a, b in rounds)
+    print(f"{what}: {ours:.0f} ms, materialised {theirs:.0f} ms, ratio {ours / theirs:.2f}, "
+          f"rows {'the same' if same else 'DIFFERENT'}")
+
+
+def ranks_in_joins(db):
+    fused = ("SELECT n1.neighbor FROM {} n1 JOIN {} n2 ON n1.neighbor = n2.neighbor "
+             "ORDER BY 1.0 / (60 + n1.rank) + 1.0 / (60 + n2.rank), 1")
+    against_materialised(
+        db, "two rankings fused by rank", fused.format("glove_nn('king')", "glove_nn('queen')"),
+        "WITH a AS MATERIALIZED (SELECT * FROM glove_nn('king')), b AS MATERIALIZED (SELECT * FROM glove_nn('queen')) "
+        + fused.format("a", "b"))
+    db.execute("CREATE TEMP TABLE tagged AS SELECT word AS tag FROM glove_words WHERE id % 33 = 0 LIMIT 600")
+    ranked = "SELECT a.tag, n.rank FROM tagged a LEFT JOIN {} n ON n.neighbor = a.tag"
+    against_materialised(db, "the ranks of 600 rows", ranked.format("glove_nn('music')"),
+                         "WITH m AS MATERIALIZED (SELECT * FROM glove_nn('music')) " + ranked.format("m"))
+
+
 def interrupt(db):
     """How long a statement runs on after sqlite3_interrupt()."""
     delays = []
@@ -85,6 +110,7 @@ def main():
     extension, model = sys.argv[1], sys.argv[2]
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
     db = batch_against_single(extension, model, count)
+    ranks_in_joins(db)
     interrupt(db)
     one_search(db)
 

@@ -1,6 +1,7 @@
 // The border between C++ and SQLite: the only place where errors become SQLite codes and where
 // exceptions stop. Every callback that SQLite gets from us is one of these guards around a body that
-// returns a Status.
+// returns a Status, but for the noexcept ones of sql/vtab/table.h: they free what SQLite hands back, or
+// answer from memory for a row that is there already.
 #pragma once
 
 #include <exception>

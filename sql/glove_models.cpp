@@ -2,16 +2,14 @@
 //
 //   SELECT name, words, dims, backend, state FROM glove_models;   -- glove | 341479 | 100 | cpu | mapped
 //
-// `backend` is the one that 'auto' would ask first for this model; device, device_bytes and state are
-// that backend's; passed_over says why the backends before it do not serve. Looking at this table loads
-// nothing, not even $GLOVE_MODEL.
+// `backend` is the one that 'auto' would ask first for this model; device, device_bytes and state are that
+// backend's; passed_over says why the backends before it do not serve. Reading this table loads nothing.
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "search/engine.h"
 #include "sql/register.h"
-#include "sql/snapshot_table.h"
+#include "sql/vtab/snapshot.h"
 
 namespace glove::sql {
 namespace {
@@ -32,8 +30,8 @@ Choice choose_backend(const ModelSearchers& searchers) {
     if (const Status available = backends[i]->available(); !reason && !available.ok())
       reason = available.error().message;
     if (reason) {
-      choice.passed_over +=
-          (choice.passed_over.empty() ? "" : "; ") + std::string(backends[i]->name()) + ": " + *reason;
+      choice.passed_over += (choice.passed_over.empty() ? "" : "; ");
+      choice.passed_over += std::string(backends[i]->name()) + ": " + *reason;
       continue;
     }
     SearcherInfo info = searchers.info(i);
@@ -47,10 +45,10 @@ Choice choose_backend(const ModelSearchers& searchers) {
   return choice;
 }
 
-SnapshotRow row_of(const CatalogEntry& entry) {
+vtab::SnapshotRow row_of(const CatalogEntry& entry) {
   const Model& model = *entry.model;
-  SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
-                     model.dims(), model.source().file_bytes};
+  vtab::SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
+                           model.dims(), model.source().file_bytes};
   const Choice choice = choose_backend(*entry.searchers);
   if (choice.backend != nullptr) {
     row.insert(row.end(), {std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
@@ -58,29 +56,30 @@ SnapshotRow row_of(const CatalogEntry& entry) {
   } else {
     row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
   }
-  row.push_back(choice.passed_over.empty() ? SnapshotValue(nullptr) : SnapshotValue(choice.passed_over));
+  row.push_back(nullptr);
+  if (!choice.passed_over.empty()) row.back() = choice.passed_over;
   return row;
 }
 
-Result<std::vector<SnapshotRow>> rows(Engine& engine) {
-  std::vector<SnapshotRow> result;
-  for (const CatalogEntry& entry : engine.catalog().list()) result.push_back(row_of(entry));
-  return result;
-}
+struct GloveModels {
+  static constexpr const char* kName = "glove_models";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_models(name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER,"
+      " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
+      " passed_over TEXT)";
 
-constexpr SnapshotTable kGloveModels = {
-    "glove_models",
-    "CREATE TABLE glove_models(name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER,"
-    " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
-    " passed_over TEXT)",
-    rows};
+  static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
+    std::vector<vtab::SnapshotRow> result;
+    for (const CatalogEntry& entry : engine.catalog().list()) result.push_back(row_of(entry));
+    return result;
+  }
+};
 
 }  // namespace
 
 int register_glove_models(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS: it shows paths and devices of the process, so a schema that one does not trust must
-  // not read it. Not DIRECTONLY: it opens and changes nothing.
-  return register_snapshot_table(db, engine, kGloveModels);
+  // Not INNOCUOUS: an untrusted schema must not see paths and devices. Not DIRECTONLY: it changes nothing.
+  return vtab::register_table<vtab::Snapshot<GloveModels>>(db, engine);
 }
 
 }  // namespace glove::sql

@@ -11,156 +11,21 @@
 // The hidden columns are inputs: given by argument, =, IS or IN. Everything else is a condition on
 // rows; what is known of it saves work and never changes a row (glove_nn_plan.h). The parts: the planner
 // (glove_nn_planner.cpp), the arguments (glove_nn_inputs.h), the rows (glove_nn_search.h), and
-// here the module that SQLite calls.
+// here the table and its cursors (sql/vtab/table.h).
 #include <cstdlib>
 #include <memory>
 #include <optional>
 
 #include "sql/arguments.h"
-#include "sql/boundary.h"
 #include "sql/glove_nn_plan.h"
 #include "sql/glove_nn_search.h"
 #include "sql/interrupt.h"
 #include "sql/register.h"
+#include "sql/vtab/input_numbers.h"
+#include "sql/vtab/table.h"
 
 namespace glove::sql {
 namespace {
-
-// Declared types, so that SQLite hands word = 5 and word IN ('05') over as the text they are.
-constexpr const char* kDeclaration =
-    "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
-    "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
-
-struct Table : sqlite3_vtab {
-  Table(sqlite3* database, Engine& of_process, nn::Pushdowns enabled)
-      : sqlite3_vtab{}, db(database), engine(of_process), pushdowns(enabled), cache(of_process) {}
-
-  sqlite3* db;
-  Engine& engine;
-  std::shared_ptr<Connection> connection = Connection::of(db, engine);
-  nn::Pushdowns pushdowns;
-  AnswerCache cache;  // of this connection's joins
-};
-
-struct Cursor : sqlite3_vtab_cursor {
-  explicit Cursor(Table* owner) : sqlite3_vtab_cursor{}, table(owner), pin(owner->connection) {}
-
-  // Runs body() while the engine may ask whether to stop.
-  template <class Body>
-  auto interruptible(Body&& body) {
-    InterruptPoller poller(table->db);
-    struct Scope {
-      InterruptPoller*& slot;
-      ~Scope() { slot = nullptr; }
-    } scope{active_poller = &poller};
-    return body();
-  }
-
-  Table* table;
-  Connection::Pin pin;
-  InterruptPoller* active_poller = nullptr;
-  std::optional<nn::Request> request;
-  size_t next_setting = 0;           // of the request
-  std::optional<nn::Search> search;  // of the setting before; refers to the request
-  bool at_end = true;
-};
-
-Cursor* as_cursor(sqlite3_vtab_cursor* cursor) {
-  return static_cast<Cursor*>(cursor);
-}
-
-int connect(sqlite3* db, void* engine, int, const char* const*, sqlite3_vtab** table, char** error) {
-  try {
-    const Result<nn::Pushdowns> pushdowns = nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"));
-    if (!pushdowns.ok()) {
-      *error = sqlite_message(pushdowns.error().message);
-      return SQLITE_ERROR;
-    }
-    if (const int code = sqlite3_declare_vtab(db, kDeclaration); code != SQLITE_OK) return code;
-    *table = new Table(db, *static_cast<Engine*>(engine), pushdowns.value());
-    return SQLITE_OK;
-  } catch (...) {
-    return SQLITE_NOMEM;
-  }
-}
-
-int disconnect(sqlite3_vtab* table) {
-  delete static_cast<Table*>(table);
-  return SQLITE_OK;
-}
-
-int best_index(sqlite3_vtab* table, sqlite3_index_info* info) {
-  return guard(table, [&] {
-    const Table& ours = *static_cast<Table*>(table);
-    return nn::best_index(info, ours.pushdowns, ours.db, ours.engine.catalog());
-  });
-}
-
-int open(sqlite3_vtab* table, sqlite3_vtab_cursor** cursor) {
-  return guard(table, [&] {
-    *cursor = new Cursor(static_cast<Table*>(table));
-    return Status();
-  });
-}
-
-int close(sqlite3_vtab_cursor* cursor) {
-  delete as_cursor(cursor);
-  return SQLITE_OK;
-}
-
-// Goes on with the next setting of the request; at_end after the last.
-Status open_search(Cursor& cursor) {
-  const nn::Request& request = *cursor.request;
-  cursor.search.reset();
-  cursor.at_end = request.query_count() == 0 || cursor.next_setting == request.setting_count();
-  if (cursor.at_end) return {};
-  SearchOptions options;
-  options.interrupted = [&cursor] {
-    return cursor.active_poller != nullptr && cursor.active_poller->interrupted();
-  };
-  const bool cached = (cursor.table->pushdowns & nn::kCache) != 0;
-  GLOVE_ASSIGN_OR_RETURN(cursor.search,
-                         nn::Search::open(cursor.pin, request, cursor.next_setting, std::move(options),
-                                          cached ? &cursor.table->cache : nullptr));
-  ++cursor.next_setting;
-  return {};
-}
-
-Status advance(Cursor& cursor) {
-  while (!cursor.at_end) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, cursor.interruptible([&] { return cursor.search->next(); }));
-    if (more) break;
-    // What xColumn read of a file that was cut or overwritten meanwhile is not believed.
-    GLOVE_RETURN_IF_ERROR(cursor.search->model().health());
-    GLOVE_RETURN_IF_ERROR(open_search(cursor));
-  }
-  return {};
-}
-
-int filter(sqlite3_vtab_cursor* base, int idx_num, const char* idx_str, int argc, sqlite3_value** argv) {
-  return guard(base->pVtab, [&]() -> Status {
-    Cursor& cursor = *as_cursor(base);
-    cursor.at_end = true;
-    cursor.search.reset();
-    if (idx_num == nn::Plan::kError) return {ErrorCode::kInvalidArgument, idx_str};
-    GLOVE_ASSIGN_OR_RETURN(
-        cursor.request,
-        nn::Request::read(nn::Plan::decode(idx_num, idx_str), Arguments(argv, static_cast<size_t>(argc)),
-                          cursor.table->db, cursor.table->engine.backends()));
-    cursor.next_setting = 0;
-    GLOVE_RETURN_IF_ERROR(open_search(cursor));
-    return advance(cursor);
-  });
-}
-
-int next(sqlite3_vtab_cursor* base) {
-  if (as_cursor(base)->search->next_at_hand()) return SQLITE_OK;
-  return guard(base->pVtab, [&] { return advance(*as_cursor(base)); });
-}
-
-int eof(sqlite3_vtab_cursor* base) {
-  return as_cursor(base)->at_end;
-}
 
 void return_expr(sqlite3_context* context, const nn::ExprValue& expr) {
   if (expr.blob) {
@@ -182,80 +47,179 @@ void return_input(sqlite3_context* context, const nn::Inputs& inputs, int column
 // An input that was not given has no value in this plan, not even NULL; so SQLite cannot check `expr = NULL`
 // and lose the rows, where it could not leave the check out (the planner says when).
 Error missing_input(const nn::Inputs& inputs, int column) {
-  const std::string name =
-      std::string("glove_nn: the input ") + nn::kColumnNames[static_cast<size_t>(column)];
-  if (inputs.state(column) == nn::Given::kNull)
-    return {
-        ErrorCode::kInvalidArgument,
-        name +
-            " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
-            "other conditions SQLite compares it itself: leave it out there"};
+  if (inputs.state(column) == nn::Given::kNo)
+    return {ErrorCode::kInvalidArgument, vtab::not_given(nn::kInputColumns, column)};
   return {
       ErrorCode::kInvalidArgument,
-      name +
-          " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
-          "condition of its own, in an outer join in its ON clause"};
+      "glove_nn: the input " + nn::kInputColumns.name(column) +
+          " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
+          "other conditions SQLite compares it itself: leave it out there"};
 }
 
-// What a row has at hand costs a join nothing but this: no guard, since nothing here can fail on our side.
-bool return_at_once(sqlite3_context* context, const nn::Search& search, int index) {
-  if (index == nn::kNeighbor) {
-    return_word(context, search.model().vocabulary(), search.neighbor().id);
-  } else if (index == nn::kSimilarity) {
-    sqlite3_result_double(context, search.neighbor().similarity);
-  } else if (index == nn::kRank && search.known_rank() > 0) {
-    sqlite3_result_int64(context, search.known_rank());
-  } else if (index >= nn::kFirstInput && search.inputs().has(index)) {
-    return_input(context, search.inputs(), index);
-  } else {
-    return false;
+class NeighborCursor;
+
+class GloveNn {
+ public:
+  static constexpr const char* kName = "glove_nn";
+  // Declared types, so that SQLite hands word = 5 and word IN ('05') over as the text they are.
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
+      "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
+
+  explicit GloveNn(Connection& connection)
+      : connection_(connection),
+        pushdowns_(nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"))),
+        caches_(connection.engine()) {}
+
+  Status plan(sqlite3_index_info* info) {
+    if (!pushdowns_.ok()) return pushdowns_.error();
+    return nn::best_index(info, pushdowns_.value(), connection_.db(), connection_.engine().catalog());
   }
-  return true;
-}
 
-int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int index) {
-  if (return_at_once(context, *as_cursor(base)->search, index)) return SQLITE_OK;
-  return guard(context, [&]() -> Status {
-    Cursor& cursor = *as_cursor(base);
-    nn::Search& search = *cursor.search;
-    if (index != nn::kRank) return missing_input(search.inputs(), index);
-    GLOVE_ASSIGN_OR_RETURN(const int64_t rank, cursor.interruptible([&] { return search.rank(); }));
+  using Cursor = NeighborCursor;
+
+ private:
+  friend NeighborCursor;
+
+  // REQUIRES: plan() returned a plan.
+  nn::TableContext table_context(Connection::Pin& models) {
+    const bool cached = (pushdowns_.value() & nn::kCache) != 0;
+    return {&connection_.engine(), &models, cached ? &caches_ : nullptr, &hinted_at_expr_};
+  }
+
+  void open_cursor() noexcept { numbers_.open(); }
+  void close_cursor() noexcept {
+    numbers_.close();
+    if (numbers_.cursors() == 0) hinted_at_expr_ = false;
+  }
+
+  Connection& connection_;
+  Result<nn::Pushdowns> pushdowns_;
+  nn::Caches caches_;
+  vtab::InputNumbers numbers_;
+  bool hinted_at_expr_ = false;
+};
+
+class NeighborCursor {
+  // Runs body() while the engine may ask whether to stop.
+  template <class Body>
+  auto interruptible(Body&& body) {
+    InterruptPoller poller(table_.connection_.db());
+    struct Scope {
+      InterruptPoller*& slot;
+      ~Scope() { slot = nullptr; }
+    } scope{active_poller_ = &poller};
+    return body();
+  }
+
+ public:
+  NeighborCursor(GloveNn& table, Connection::Pin& models) : table_(table), models_(models) {
+    table_.open_cursor();
+  }
+  ~NeighborCursor() { table_.close_cursor(); }
+  NeighborCursor(const NeighborCursor&) = delete;
+  NeighborCursor& operator=(const NeighborCursor&) = delete;
+
+  Status start(int plan, const char* plan_text, Arguments values) {
+    at_end_ = true;
+    search_.reset();
+    branch_ = plan_text;
+    table_.numbers_.begin_scan(branch_);
+    if (plan == nn::Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
+    GLOVE_ASSIGN_OR_RETURN(
+        request_, nn::Request::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db(),
+                                    table_.connection_.engine().backends()));
+    next_setting_ = 0;
+    GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
+    return next();
+  }
+
+  Status next() {
+    while (!at_end_) {
+      GLOVE_ASSIGN_OR_RETURN(const bool more, interruptible([&] { return search_->next(); }));
+      if (more) break;
+      // What xColumn read of a file that was cut or overwritten meanwhile is not believed.
+      GLOVE_RETURN_IF_ERROR(search_->model().health());
+      GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
+    }
+    return {};
+  }
+
+  bool next_buffered() noexcept { return search_->next_buffered(); }
+
+  bool at_end() const noexcept { return at_end_; }
+
+  // Everything but a rank that nobody knows yet, and the error of an input that was not given.
+  bool column_buffered(sqlite3_context* context, int index) noexcept {
+    const nn::NeighborScan& search = *search_;
+    if (index == nn::kNeighbor) {
+      return_word(context, search.model().vocabulary(), search.neighbor().id);
+    } else if (index == nn::kSimilarity) {
+      sqlite3_result_double(context, search.neighbor().similarity);
+    } else if (index == nn::kRank && search.known_rank() > 0) {
+      sqlite3_result_int64(context, search.known_rank());
+    } else if (index >= nn::kFirstInput && search.inputs().has(index)) {
+      return_input(context, search.inputs(), index);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  Status column(sqlite3_context* context, int index) {
+    if (index != nn::kRank) return missing_input(search_->inputs(), index);
+    GLOVE_ASSIGN_OR_RETURN(const int64_t rank, interruptible([&] { return search_->rank(); }));
     sqlite3_result_int64(context, rank);
     return {};
-  });
-}
+  }
 
-// Names the inputs and the word, so that a row found by two branches of an OR is one row, and rows of
-// different inputs are two.
-int rowid(sqlite3_vtab_cursor* base, sqlite3_int64* rowid) {
-  const nn::Search& search = *as_cursor(base)->search;
-  *rowid = (static_cast<sqlite3_int64>(search.inputs().fingerprint()) << 31) | search.neighbor().id;
-  return SQLITE_OK;
-}
+  // Identifies the inputs and the neighbor, so that a row found by two branches of an OR is one row, and rows
+  // of different inputs are two.
+  Result<int64_t> rowid() {
+    if (number_ < 0 || numbered_query_ != search_->query_count()) {
+      number_ = table_.numbers_.number_of(search_->inputs().key(), branch_);
+      numbered_query_ = search_->query_count();
+    }
+    if (number_ < 0)
+      return Error{ErrorCode::kInvalidArgument,
+                   "glove_nn: this statement has too many searches to number their rows; split it"};
+    return number_ << 31 | search_->neighbor().id;
+  }
 
-// No xCreate: the table is there without CREATE VIRTUAL TABLE, and cannot be created. No security flag:
-// what it gives depends on the models that the process has loaded and not on its arguments alone, so it
-// is not innocuous; and it changes nothing, so views and triggers of a trusted schema may use it.
-constexpr sqlite3_module make_module() {
-  sqlite3_module module{};
-  module.xConnect = connect;
-  module.xBestIndex = best_index;
-  module.xDisconnect = disconnect;
-  module.xOpen = open;
-  module.xClose = close;
-  module.xFilter = filter;
-  module.xNext = next;
-  module.xEof = eof;
-  module.xColumn = column;
-  module.xRowid = rowid;
-  return module;
-}
-constexpr sqlite3_module kModule = make_module();
+ private:
+  // Goes on with the next setting of the request; at the end after the last.
+  Status open_search() {
+    search_.reset();
+    number_ = -1;
+    at_end_ = request_->query_count() == 0 || next_setting_ == request_->setting_count();
+    if (at_end_) return {};
+    SearchOptions options;
+    options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
+    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.table_context(models_), *request_,
+                                                           next_setting_, std::move(options)));
+    ++next_setting_;
+    return {};
+  }
+
+  GloveNn& table_;
+  Connection::Pin& models_;
+  InterruptPoller* active_poller_ = nullptr;
+  const void* branch_ = nullptr;  // of table_.numbers_
+  std::optional<nn::Request> request_;
+  size_t next_setting_ = 0;                 // of the request
+  std::optional<nn::NeighborScan> search_;  // of the setting before; refers to the request
+  bool at_end_ = true;
+  int64_t number_ = -1;  // of the inputs of query numbered_query_; -1: not asked for yet
+  size_t numbered_query_ = 0;
+};
 
 }  // namespace
 
 int register_glove_nn(sqlite3* db, Engine& engine) {
-  return sqlite3_create_module_v2(db, "glove_nn", &kModule, &engine, nullptr);
+  // No security flag: what it returns depends on the models that the process has loaded and not on its
+  // arguments alone, so it is not innocuous; and it changes nothing, so views and triggers of a trusted
+  // schema may use it.
+  return vtab::register_table<GloveNn>(db, engine);
 }
 
 }  // namespace glove::sql

@@ -122,20 +122,6 @@ Error two_queries(const ExprValue& expr, bool has_k) {
                  " does not start with an operator; write glove_nn('king', '- man + woman')");
 }
 
-// FNV-1a, 32 bits: short inputs, and the same on every machine.
-class Fingerprint {
- public:
-  void add(std::string_view bytes) {
-    for (size_t size = bytes.size(); size > 0; size >>= 8) add_byte(static_cast<uint8_t>(size));
-    for (const char byte : bytes) add_byte(static_cast<uint8_t>(byte));
-  }
-  void add_byte(uint8_t byte) { hash_ = (hash_ ^ byte) * 16777619U; }
-  uint32_t value() const { return hash_; }
-
- private:
-  uint32_t hash_ = 2166136261U;
-};
-
 }  // namespace
 
 // Reads the arguments of one xFilter, one after another.
@@ -298,7 +284,7 @@ class RequestReader {
     if (sqlite3_value_type(value) != SQLITE_INTEGER) return;
     const int64_t rows = sqlite3_value_int64(value);
     if (rows < 0 || rows > std::numeric_limits<int32_t>::max()) return;
-    if (relation == Relation::kLimit || request_.wanted_ > 0) request_.wanted_ += rows;
+    if (relation == Relation::kLimit || request_.row_hint_ > 0) request_.row_hint_ += rows;
   }
 
   Request& request_;
@@ -309,16 +295,13 @@ class RequestReader {
   std::vector<int64_t> ks_ = std::vector<int64_t>(1);
 };
 
-uint32_t Inputs::fingerprint() const {
-  Fingerprint fingerprint;
-  for (const Given state : given) fingerprint.add_byte(static_cast<uint8_t>(state));
-  fingerprint.add(word);
-  fingerprint.add_byte(expr.blob);
-  fingerprint.add(expr.bytes);
-  fingerprint.add(std::to_string(k));
-  fingerprint.add(model);
-  fingerprint.add(backend);
-  return fingerprint.value();
+std::string Inputs::key() const {
+  std::string key;
+  for (const Given state : given) key += static_cast<char>('0' + static_cast<int>(state));
+  key += expr.blob ? 'b' : 't';
+  for (const std::string* text : {&word, &expr.bytes, &model, &backend})
+    key += std::to_string(text->size()) + ':' + *text;
+  return key + std::to_string(k);
 }
 
 Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
@@ -334,6 +317,12 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
         "expr is NULL, which means not given, and there is no word; write WHERE word = 'king' AND k = 10");
   if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
   return query_for_expression(model_to_ask, expr.bytes);
+}
+
+bool Inputs::word_reads_as_expression() const {
+  if (!has(kWord) || has(kExpr) || word.find(' ') == std::string::npos) return false;
+  const Result<std::vector<Term>> terms = parse_expression(word);
+  return terms.ok() && terms.value().size() > 1;
 }
 
 Inputs Request::inputs_of(size_t setting) const {

@@ -44,10 +44,12 @@ struct Inputs {
   Given state(int column) const { return given[static_cast<size_t>(column - kFirstInput)]; }
   bool has(int column) const { return state(column) == Given::kValue; }
 
-  // Tells rows of different inputs apart; equal inputs give equal numbers in every process.
-  uint32_t fingerprint() const;
+  // The inputs spelled out: equal if and only if the inputs are.
+  std::string key() const;
   // The vector to search for. An error for an unparsable or contradictory query.
   Result<MaybeQuery> resolve(const Model& model) const;
+  // True if the query is a word alone and that reads as an expression, such as 'king - man + woman'.
+  bool word_reads_as_expression() const;
 };
 
 // What the rows must satisfy, as far as it saves work. SQLite checks each condition again.
@@ -87,7 +89,7 @@ class Request {
   const std::optional<std::vector<std::string>>& neighbors(KeyType type) const {
     return neighbors_[static_cast<size_t>(type)];
   }
-  int64_t wanted() const { return wanted_; }  // LIMIT + OFFSET, or 0
+  int64_t row_hint() const { return row_hint_; }  // LIMIT + OFFSET, or 0
   bool reads_rank() const { return reads_rank_; }
 
  private:
@@ -105,7 +107,7 @@ class Request {
   bool batch_ = false;  // word or expr came as a batch
   Bounds bounds_;
   std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType
-  int64_t wanted_ = 0;
+  int64_t row_hint_ = 0;
   bool reads_rank_ = false;
 };
 

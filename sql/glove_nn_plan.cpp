@@ -7,6 +7,9 @@ namespace glove::sql::nn {
 const std::array<const char*, kColumns> kColumnNames = {"neighbor", "similarity", "rank",  "word",
                                                         "expr",     "k",          "model", "backend"};
 
+const vtab::InputColumns kInputColumns = {"glove_nn", kFirstInput,
+                                          std::span(kColumnNames).subspan(kFirstInput), "word = 'king'"};
+
 namespace {
 
 constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {

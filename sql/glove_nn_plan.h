@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "search/catalog.h"
 #include "sql/boundary.h"
+#include "sql/vtab/inputs.h"
 
 namespace glove::sql::nn {
 
@@ -20,6 +21,7 @@ constexpr int kInputs = kColumns - kFirstInput;
 // Where several inputs are batches, every combination is asked for, in this order: the last runs fastest.
 constexpr std::array<int, kInputs> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
 extern const std::array<const char*, kColumns> kColumnNames;
+extern const vtab::InputColumns kInputColumns;
 
 // Conditions that may be turned into less work. Each can be switched off by its name in the environment
 // variable GLOVE_NN_DISABLE (a list with commas), which is read when a connection first uses the table:

@@ -1,6 +1,7 @@
 // xBestIndex of glove_nn: which conditions become arguments of xFilter (the table of plans is in
 // glove_nn_plan.h), in what order the rows come, and what a plan costs.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -23,17 +24,27 @@ struct Condition {
 // sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
 constexpr int kInLimit = 32;
 
-// More than any number of searches costs, less than the plan of an error.
-constexpr double kUnseenCondition = 1e15;
+constexpr vtab::InputSet kQueryInputs = vtab::bit_of(kWord) | vtab::bit_of(kExpr);
 
 class Planner {
  public:
   Planner(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db, const Catalog& catalog)
-      : info_(info), pushdowns_(pushdowns), db_(db), catalog_(catalog) {}
+      : info_(info),
+        pushdowns_(pushdowns),
+        db_(db),
+        catalog_(catalog),
+        asked_(vtab::asked_inputs(*info, kInputColumns)),
+        unseen_(vtab::unseen_inputs(*info, kInputColumns)) {}
 
   Status plan() {
     collect();
-    if (const std::string error = input_error(); !error.empty()) return refuse(error);
+    if (const std::string error = misuse(); !error.empty())
+      return vtab::refuse_unseen(info_, kInputColumns, Plan::kError, error);
+    if (const std::string error = input_error(); !error.empty())
+      return vtab::refuse(info_, Plan::kError, error);
+    if (unseen_ != 0)
+      return vtab::refuse_unseen(info_, kInputColumns, Plan::kError,
+                                 vtab::not_given(kInputColumns, std::countr_zero(unseen_)));
     push_inputs();
     push_neighbors();
     push_bounds();
@@ -41,7 +52,8 @@ class Planner {
     push_limit();
     plan_.reads_rank = (info_->colUsed >> kRank & 1) != 0;
     estimate();
-    return finish(plan_.number(), plan_.encode());
+    info_->idxNum = plan_.number();
+    return vtab::set_plan_text(info_, plan_.encode());
   }
 
  private:
@@ -55,30 +67,49 @@ class Planner {
     return sqlite3_vtab_in(info_, index, -1) != 0;
   }
 
+  bool asked(int column) const { return (asked_ & vtab::bit_of(column)) != 0; }
+
   void collect() {
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
-      const bool equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
-      if (op == SQLITE_INDEX_CONSTRAINT_LIMIT || op == SQLITE_INDEX_CONSTRAINT_OFFSET) continue;
-      if (column >= kFirstInput && (equality || op == SQLITE_INDEX_CONSTRAINT_ISNULL)) collect_input(i);
+      if (kInputColumns.contains(column) && vtab::gives_input(op) && usable) collect_input(i);
     }
   }
 
   // The first usable `=` of a column is its input, before any IN; SQLite checks the others itself.
   void collect_input(int index) {
-    const int column = constraint(index).iColumn;
-    std::optional<Condition>& chosen = input(column);
-    asked_[static_cast<size_t>(column - kFirstInput)] = true;
-    if (!constraint(index).usable) return;
+    std::optional<Condition>& chosen = input(constraint(index).iColumn);
     const Condition condition{index, may_be_in(index), false};
     if (!chosen || (chosen->may_be_in && !condition.may_be_in)) chosen = condition;
+  }
+
+  // What no plan of this statement could mean; empty if there is nothing.
+  std::string misuse() const {
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      if (op == SQLITE_INDEX_CONSTRAINT_MATCH)
+        return "glove_nn has no MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + "
+               "woman' "
+               "AND k = 10";
+      const bool range = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
+                         op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
+      if (column == kK && range && !asked(kK))
+        return "glove_nn: k is an input, which takes one value and no range; use k = 10 or rank <= 10";
+    }
+    return {};
+  }
+
+  bool sees_query_columns() const {
+    for (int i = 0; i < info_->nConstraint; ++i)
+      if (const int column = constraint(i).iColumn; column == kWord || column == kExpr) return true;
+    return false;
   }
 
   // Why no search can be made from the conditions that this plan may use; empty if one can.
   std::string input_error() {
     for (int column = kFirstInput; column < kColumns; ++column) {
-      if (!asked_[static_cast<size_t>(column - kFirstInput)] || input(column)) continue;
-      const std::string name = kColumnNames[static_cast<size_t>(column)];
+      if (!asked(column) || input(column)) continue;
+      const std::string name = kInputColumns.name(column);
       return "glove_nn cannot have its input " + name +
              ": SQLite found no order of the tables in which its value is known before the search. Give it "
              "by argument, = or IN, as a condition of its own, in an outer join in its ON clause, for "
@@ -86,26 +117,18 @@ class Planner {
              "FROM items i CROSS JOIN glove_nn n ON n." +
              name + " = i." + name;
     }
-    if (!input(kWord) && !input(kExpr))
+    const bool has_query = input(kWord) || input(kExpr);
+    if (!has_query && !sees_query_columns() && (unseen_ & kQueryInputs) != 0)
+      return "glove_nn has no query: nothing that SQLite can use here gives word or expr, though the "
+             "statement names it. "
+             "It must be a condition of its own with =, IS or IN, not within an OR; and in a RIGHT or FULL "
+             "JOIN an "
+             "argument, before SQLite 3.53 in a subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON "
+             "...";
+    if (!has_query)
       return "glove_nn has no query: nothing that SQLite can use here gives word or expr. Give one by "
              "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause, with "
              "glove_nn after the table that the value comes from, for example WHERE word = 'king' AND k = 10";
-    return {};
-  }
-
-  // An error here would break statements that SQLite plans in another way, and so would SQLITE_CONSTRAINT;
-  // a plan that costs more than any other is taken only when there is no other, and then says why.
-  Status refuse(const std::string& error) {
-    info_->estimatedCost = 1e99;
-    info_->estimatedRows = int64_t{1} << 40;
-    return finish(Plan::kError, error);
-  }
-
-  Status finish(int number, const std::string& text) {
-    info_->idxNum = number;
-    info_->idxStr = sqlite_message(text);
-    if (info_->idxStr == nullptr) return Error{ErrorCode::kOutOfMemory, "out of memory"};
-    info_->needToFreeIdxStr = 1;
     return {};
   }
 
@@ -260,7 +283,7 @@ class Planner {
   Size model_size() {
     const auto& chosen = input(kModel);
     sqlite3_value* named = chosen ? literal(chosen->index) : nullptr;
-    for (const Catalog::Entry& entry : catalog_.list()) {
+    for (const CatalogEntry& entry : catalog_.list()) {
       if (named == nullptr || is_null(named) ? !entry.is_default : entry.name != text_of(named)) continue;
       return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
     }
@@ -304,16 +327,6 @@ class Planner {
     return -1;
   }
 
-  // The statement uses an input that no condition we see gives, though one not given cannot be read. So it is
-  // when SQLite asks for one branch of word = 'a' OR word = 'b' without the conditions beside the OR: taken
-  // for cheap, it would put us before the table that k = t.k needs.
-  bool reads_unasked_input() const {
-    for (int column = kFirstInput; column < kColumns; ++column)
-      if ((info_->colUsed >> column & 1) != 0 && !asked_[static_cast<size_t>(column - kFirstInput)])
-        return true;
-    return false;
-  }
-
   // In units of about one row that SQLite reads: a search reads words x dims codes, a row it gives costs one.
   void estimate() {
     const Size size = model_size();
@@ -333,7 +346,7 @@ class Planner {
       cost *= 25.0 / 8;
       rows *= 25;
     }
-    info_->estimatedCost = reads_unasked_input() ? cost * kUnseenCondition : cost;
+    info_->estimatedCost = cost;
     info_->estimatedRows = static_cast<sqlite3_int64>(std::ceil(rows));
   }
 
@@ -341,8 +354,9 @@ class Planner {
   Pushdowns pushdowns_;
   sqlite3* db_;
   const Catalog& catalog_;
+  const vtab::InputSet asked_;   // some condition gives it, usable or not
+  const vtab::InputSet unseen_;  // the statement uses it, and no condition that we see gives it
   std::array<std::optional<Condition>, kInputs> inputs_;
-  std::array<bool, kInputs> asked_{};
   bool neighbor_equal_ = false;
   bool neighbor_in_ = false;
   Plan plan_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/timer.h"
+#include "search/expression.h"
 
 namespace glove::sql::nn {
 
@@ -59,28 +60,28 @@ class RankedRows {
   SearchReport labels_;
 };
 
-Search::Search(Search&&) noexcept = default;
-Search& Search::operator=(Search&&) noexcept = default;
-Search::~Search() = default;
+NeighborScan::NeighborScan(NeighborScan&&) noexcept = default;
+NeighborScan& NeighborScan::operator=(NeighborScan&&) noexcept = default;
+NeighborScan::~NeighborScan() = default;
 
-Result<Search> Search::open(Connection::Pin& pin, const Request& request, size_t setting,
-                            SearchOptions options, AnswerCache* cache) {
+Result<NeighborScan> NeighborScan::open(const TableContext& context, const Request& request, size_t setting,
+                                        SearchOptions options) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, pin.find(name));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, context.models->find(name));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
-  return Search(request, std::move(inputs), std::move(entry), std::move(options), cache);
+  return NeighborScan(context, request, std::move(inputs), std::move(entry), std::move(options));
 }
 
-Search::Search(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
-               AnswerCache* cache)
+NeighborScan::NeighborScan(const TableContext& context, const Request& request, Inputs inputs,
+                           CatalogEntry entry, SearchOptions options)
     : request_(&request),
       inputs_(std::move(inputs)),
       entry_(std::move(entry)),
       options_(std::move(options)),
-      cache_(cache),
+      context_(context),
       bounds_(request.bounds()),
-      wanted_(request.wanted()) {
+      row_hint_(request.row_hint()) {
   if (inputs_.has(kK)) {
     bounds_.last_rank = std::min(bounds_.last_rank, inputs_.k);
     bounds_.nothing = bounds_.nothing || inputs_.k == 0;
@@ -89,7 +90,7 @@ Search::Search(const Request& request, Inputs inputs, Catalog::Entry entry, Sear
   strategy_ = choose_strategy();
 }
 
-void Search::look_words_up() {
+void NeighborScan::look_words_up() {
   const Vocabulary& vocabulary = model().vocabulary();
   const auto& neighbors = request_->neighbors(vocabulary.key_type());
   if (!neighbors) return;
@@ -99,20 +100,22 @@ void Search::look_words_up() {
   std::sort(ids_->begin(), ids_->end());
 }
 
-int64_t Search::limit() const {
+int64_t NeighborScan::limit() const {
   return std::min(bounds_.last_rank, model().words());
 }
 
-Search::Strategy Search::choose_strategy() const {
+NeighborScan::Strategy NeighborScan::choose_strategy() const {
   if (bounds_.nothing || (ids_ && ids_->empty()) || bounds_.first_rank > limit()) return Strategy::kNothing;
   const bool ranks_matter = bounds_.rank_bounded() || bounds_.first_rank > 1 ||
                             (request_->reads_rank() && ids_ && ids_->size() > 1);
   if (ids_ && !ranks_matter) return Strategy::kWords;
-  const int64_t most = request_->is_batch() ? kMostListedInBatch : wanted_ > 0 ? kMostUnwanted : kMostListed;
+  const int64_t most = request_->is_batch() ? kMostListedInBatch
+                       : row_hint_ > 0      ? kMostUnwanted
+                                            : kMostListed;
   return bounds_.rank_bounded() && limit() <= most ? Strategy::kListed : Strategy::kRanked;
 }
 
-SearchReport Search::labels(std::string kind, double resolve_us) const {
+SearchReport NeighborScan::labels(std::string kind, double resolve_us) const {
   SearchReport report;
   report.model = entry_.name;
   report.kind = std::move(kind);
@@ -120,37 +123,37 @@ SearchReport Search::labels(std::string kind, double resolve_us) const {
   return report;
 }
 
-std::string Search::kind() const {
+std::string NeighborScan::kind() const {
   if (!inputs_.has(kExpr)) return "word";
   return inputs_.expr.blob ? "vector" : "expr";
 }
 
 // Where the current row stands to the bounds.
-Search::Verdict Search::judge() const {
+NeighborScan::Verdict NeighborScan::judge() const {
   if (row_.rank > bounds_.last_rank || row_.neighbor.similarity < bounds_.lowest) return Verdict::kEnd;
   if (row_.neighbor.similarity > bounds_.highest) return Verdict::kSkip;
   if (ids_ && !std::binary_search(ids_->begin(), ids_->end(), row_.neighbor.id)) return Verdict::kSkip;
   return Verdict::kTake;
 }
 
-inline void Search::prefetch_places(size_t begin, size_t end) const {
+inline void NeighborScan::prefetch_places(size_t begin, size_t end) const {
   for (size_t i = begin; i < std::min(end, piece_.size()); ++i)
     model().vocabulary().prefetch_place(piece_[i].id);
 }
 
-inline void Search::prefetch_bytes(size_t begin, size_t end) const {
+inline void NeighborScan::prefetch_bytes(size_t begin, size_t end) const {
   for (size_t i = begin; i < std::min(end, piece_.size()); ++i)
     model().vocabulary().prefetch_bytes(piece_[i].id);
 }
 
-void Search::set_piece(std::span<const Neighbor> piece, bool last) {
+void NeighborScan::set_piece(std::span<const Neighbor> piece, bool last) {
   piece_ = piece;
   last_piece_ = last;
   prefetch_places(0, kPlacesAhead);
   prefetch_bytes(0, kBytesAhead);
 }
 
-bool Search::next_at_hand() noexcept {
+bool NeighborScan::next_buffered() noexcept {
   while (!piece_.empty()) {
     prefetch_places(kPlacesAhead, kPlacesAhead + 1);
     prefetch_bytes(kBytesAhead, kBytesAhead + 1);
@@ -165,8 +168,8 @@ bool Search::next_at_hand() noexcept {
   return false;
 }
 
-Result<bool> Search::next() {
-  while (!next_at_hand()) {
+Result<bool> NeighborScan::next() {
+  while (!next_buffered()) {
     if (last_piece_) {
       GLOVE_ASSIGN_OR_RETURN(const bool opened, open_next_query());
       if (!opened) return false;
@@ -179,18 +182,19 @@ Result<bool> Search::next() {
 }
 
 // Goes on with the next query, which may have no rows: false past the last.
-Result<bool> Search::open_next_query() {
+Result<bool> NeighborScan::open_next_query() {
   if (strategy_ == Strategy::kNothing || next_query_ >= request_->query_count()) return false;
   request_->set_query(next_query_, inputs_);
   words_left_ = ids_ ? ids_->size() : 0;
   query_.reset();
+  ranks_.reset();
   ranked_.reset();
   GLOVE_RETURN_IF_ERROR(open_query());
   ++next_query_;
   return true;
 }
 
-Status Search::open_query() {
+Status NeighborScan::open_query() {
   const int64_t first_rank = bounds_.first_rank;
   next_rank_ = strategy_ == Strategy::kWords ? 0 : first_rank;
   if (strategy_ == Strategy::kListed) {
@@ -200,36 +204,71 @@ Status Search::open_query() {
     return {};
   }
   const Timer timer;
-  GLOVE_ASSIGN_OR_RETURN(query_, inputs_.resolve(model()));
+  GLOVE_ASSIGN_OR_RETURN(query_, resolve(inputs_));
   if (!query_) return {};
   const double resolve_us = timer.microseconds();
-  if (strategy_ == Strategy::kWords) {
-    GLOVE_ASSIGN_OR_RETURN(auto rows, score_words(model(), *query_, *ids_, options_.interrupted));
-    std::sort(rows.begin(), rows.end(), ranks_before);
-    answer_ = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
-    set_piece(*answer_, true);
-    SearchReport report = labels("words", resolve_us);
-    report.queries = 1;
-    report.total_us = timer.microseconds() - resolve_us;
-    statistics().record(std::move(report));
-    return {};
+  if (strategy_ == Strategy::kRanked && ids_) {
+    GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
   }
+  if (strategy_ == Strategy::kWords || ranks_ != nullptr) return score_neighbors(resolve_us);
   const int64_t last = bounds_.rank_bounded() ? limit() : -1;
-  Ranking ranking(entry_.searchers, *query_, options_, std::max(wanted_, first_rank - 1), last);
+  Ranking ranking(entry_.searchers, *query_, options_, std::max(row_hint_, first_rank - 1), last);
   ranked_ =
       std::make_unique<RankedRows>(statistics(), std::move(ranking), first_rank, labels(kind(), resolve_us));
   last_piece_ = false;
   return {};
 }
 
-Result<Answer> Search::answer_of_query() {
+// A query whose word is an expression has no rows, and no error either: a join over dirty data must go
+// through.
+Result<MaybeQuery> NeighborScan::resolve(const Inputs& inputs) {
+  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(model()));
+  if (query || *context_.hinted_at_expr || !inputs.word_reads_as_expression()) return query;
+  *context_.hinted_at_expr = true;
+  context_.engine->log().write(
+      "glove_nn: the model has no word " + quote_expression(inputs.word) +
+      ", which reads as an expression; write WHERE expr = " + quote_expression(inputs.word));
+  return query;
+}
+
+// The rows of the words asked for, without a search.
+Status NeighborScan::score_neighbors(double resolve_us) {
   const Timer timer;
-  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs_.resolve(model()));
+  next_rank_ = 0;
+  GLOVE_ASSIGN_OR_RETURN(auto rows, score_words(model(), *query_, *ids_, options_.interrupted));
+  if (ranks_ != nullptr)
+    std::erase_if(rows, [this](const Neighbor& row) {
+      const int64_t rank = (*ranks_)[static_cast<size_t>(row.id)];
+      return rank < bounds_.first_rank || rank > bounds_.last_rank;
+    });
+  std::sort(rows.begin(), rows.end(), ranks_before);
+  answer_ = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
+  set_piece(*answer_, true);
+  SearchReport report = labels("words", resolve_us);
+  report.queries = 1;
+  report.total_us = timer.microseconds();
+  statistics().record(std::move(report));
+  return {};
+}
+
+// nullptr where no ranks are kept.
+Result<RankCache::Ranks> NeighborScan::find_ranks() {
+  if (context_.caches == nullptr) return RankCache::Ranks();
+  SearchReport report = labels("ranks", 0);
+  GLOVE_ASSIGN_OR_RETURN(RankCache::Ranks ranks,
+                         context_.caches->ranks.find(*entry_.searchers, *query_, options_, report));
+  if (report.queries > 0) statistics().record(std::move(report));
+  return ranks;
+}
+
+Result<Answer> NeighborScan::answer_of_query() {
+  const Timer timer;
+  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, resolve(inputs_));
   if (!query) return std::make_shared<const std::vector<Neighbor>>();
   const double resolve_us = timer.microseconds();
   AnswerCache::Key key(model(), std::move(*query), limit(), options_.backend);
-  if (cache_ != nullptr)
-    if (Answer known = cache_->find(key)) {
+  if (context_.caches != nullptr)
+    if (Answer known = context_.caches->answers.find(key)) {
       GLOVE_RETURN_IF_ERROR(model().health());
       return known;
     }
@@ -237,33 +276,34 @@ Result<Answer> Search::answer_of_query() {
   GLOVE_ASSIGN_OR_RETURN(auto answers,
                          nearest(*entry_.searchers, std::span(&key.query, 1), key.k, options_, report));
   statistics().record(std::move(report));
-  if (cache_ == nullptr) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
-  return cache_->insert(std::move(key), std::move(answers.front()));
+  if (context_.caches == nullptr)
+    return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
+  return context_.caches->answers.insert(std::move(key), std::move(answers.front()));
 }
 
 // The batch's answers come in blocks, so that memory does not grow with its size.
-Result<Answer> Search::answer_of_block() {
+Result<Answer> NeighborScan::answer_of_block() {
   if (next_query_ >= block_start_ + block_.size()) GLOVE_RETURN_IF_ERROR(fill_block());
   return block_[next_query_ - block_start_];
 }
 
-int64_t Search::block_size() const {
+int64_t NeighborScan::block_size() const {
   int64_t queries = std::min(kMostQueriesInBlock, std::max<int64_t>(1, kMostRowsInBlock / limit()));
-  if (wanted_ > 0) queries = std::min(queries, 1 + wanted_ / limit());
+  if (row_hint_ > 0) queries = std::min(queries, 1 + row_hint_ / limit());
   return std::min(queries, static_cast<int64_t>(request_->query_count() - next_query_));
 }
 
-Status Search::fill_block() {
+Status NeighborScan::fill_block() {
   block_start_ = next_query_;
   block_.assign(static_cast<size_t>(block_size()), std::make_shared<std::vector<Neighbor>>());
-  wanted_ = 0;  // whoever asks for a second block wants more than the hint said
+  row_hint_ = 0;  // whoever asks for a second block wants more than the hint said
   const Timer timer;
   std::vector<Query> queries;
   std::vector<size_t> positions;  // queries[i] is the block's positions[i]-th
   Inputs inputs = inputs_;
   for (size_t i = 0; i < block_.size(); ++i) {
     request_->set_query(block_start_ + i, inputs);
-    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(model()));
+    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, resolve(inputs));
     if (!query) continue;
     queries.push_back(std::move(*query));
     positions.push_back(i);
@@ -277,12 +317,18 @@ Status Search::fill_block() {
   return {};
 }
 
-Result<int64_t> Search::rank() {
-  if (row_.rank == 0) {
-    SearchReport report = labels("rank", 0);
-    GLOVE_ASSIGN_OR_RETURN(row_.rank, rank_of(*entry_.searchers, *query_, row_.neighbor, options_, report));
-    statistics().record(std::move(report));
+Result<int64_t> NeighborScan::rank() {
+  if (row_.rank > 0) return row_.rank;
+  if (ranks_ == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
   }
+  if (ranks_ != nullptr) {
+    row_.rank = (*ranks_)[static_cast<size_t>(row_.neighbor.id)];
+    return row_.rank;
+  }
+  SearchReport report = labels("rank", 0);
+  GLOVE_ASSIGN_OR_RETURN(row_.rank, rank_of(*entry_.searchers, *query_, row_.neighbor, options_, report));
+  statistics().record(std::move(report));
   return row_.rank;
 }
 

@@ -10,7 +10,9 @@
 
 #include "search/answer_cache.h"
 #include "search/engine.h"
+#include "search/rank_cache.h"
 #include "search/ranking.h"
+#include "sql/connection.h"
 #include "sql/glove_nn_inputs.h"
 
 namespace glove::sql::nn {
@@ -22,30 +24,48 @@ struct Row {
 
 class RankedRows;
 
-// Carries out one setting of a Request, with as little work as it allows. One thread at a time.
-class Search {
- public:
-  // Finds the model. `cache` may be null; it and `request` outlive the search. `options.backend` serves where
-  // the setting names none. REQUIRES: request.query_count() > 0.
-  static Result<Search> open(Connection::Pin& pin, const Request& request, size_t setting,
-                             SearchOptions options, AnswerCache* cache);
+// What a connection keeps of its scans for those that follow.
+struct Caches {
+  explicit Caches(Engine& engine) : answers(engine) {}
+  AnswerCache answers;
+  RankCache ranks;
+};
 
-  ~Search();
-  Search(Search&&) noexcept;
-  Search& operator=(Search&&) noexcept;
+// What the scans of a connection share. All of it outlives them.
+struct TableContext {
+  Engine* engine;
+  Connection::Pin* models;
+  Caches* caches;        // nullptr: nothing is kept
+  bool* hinted_at_expr;  // set once the statement's log has the hint about `expr`
+};
+
+// Carries out one setting of a Request, with as little work as it allows. One thread at a time.
+class NeighborScan {
+ public:
+  // Finds the model. `caches` may be null; they and `request` outlive the search. `options.backend` serves
+  // where the setting names none. REQUIRES: request.query_count() > 0.
+  static Result<NeighborScan> open(const TableContext& context, const Request& request, size_t setting,
+                                   SearchOptions options);
+
+  ~NeighborScan();
+  NeighborScan(NeighborScan&&) noexcept;
+  NeighborScan& operator=(NeighborScan&&) noexcept;
 
   // Moves to the first, then to the next row; false past the last one.
   Result<bool> next();
 
   // The same where the next row is computed already, without work that can fail; false says nothing but that
   // next() must tell.
-  bool next_at_hand() noexcept;
+  bool next_buffered() noexcept;
 
-  // Of the current row. REQUIRES: the last next(), or next_at_hand() after it, gave true.
+  // Of the current row. REQUIRES: the last next(), or next_buffered() after it, gave true.
   const Neighbor& neighbor() const { return row_.neighbor; }
   Result<int64_t> rank();
   // The rank where it is known without work, else 0.
   int64_t known_rank() const { return row_.rank; }
+
+  // How many queries the scan has begun; it changes when the inputs do.
+  size_t query_count() const { return next_query_; }
 
   // The inputs of the current row: in a batch, with its value in place.
   const Inputs& inputs() const { return inputs_; }
@@ -59,13 +79,16 @@ class Search {
     kListed,   // the first rows at once, of many queries together
     kRanked,   // in growing pieces
   };
-  Search(const Request& request, Inputs inputs, Catalog::Entry entry, SearchOptions options,
-         AnswerCache* cache);
+  NeighborScan(const TableContext& context, const Request& request, Inputs inputs, CatalogEntry entry,
+               SearchOptions options);
   void look_words_up();
   Strategy choose_strategy() const;
 
   Result<bool> open_next_query();
   Status open_query();
+  Status score_neighbors(double resolve_us);
+  Result<RankCache::Ranks> find_ranks();
+  Result<MaybeQuery> resolve(const Inputs& inputs);
   void set_piece(std::span<const Neighbor> piece, bool last);
   [[gnu::always_inline]] void prefetch_places(size_t begin, size_t end) const;
   [[gnu::always_inline]] void prefetch_bytes(size_t begin, size_t end) const;
@@ -82,19 +105,20 @@ class Search {
 
   const Request* request_;
   Inputs inputs_;
-  Catalog::Entry entry_;
+  CatalogEntry entry_;
   SearchOptions options_;
-  AnswerCache* cache_;
+  TableContext context_;
   Bounds bounds_;                            // the request's, and k
   std::optional<std::vector<int32_t>> ids_;  // of the request's words, ascending
   Strategy strategy_ = Strategy::kNothing;
-  int64_t wanted_;          // rows that a first piece should have, or 0
+  int64_t row_hint_;        // rows that a first piece should have, or 0
   size_t next_query_ = 0;   // of the request
   size_t block_start_ = 0;  // block_[i] answers query block_start_ + i
   std::vector<AnswerCache::Answer> block_;
 
   // The current query, best row first.
   std::optional<Query> query_;          // where one was needed
+  RankCache::Ranks ranks_;              // of its rows, where they are kept
   AnswerCache::Answer answer_;          // kWords, kListed: all rows
   std::unique_ptr<RankedRows> ranked_;  // kRanked: gives them in pieces
   std::span<const Neighbor> piece_;     // of either: the rows at hand that come next

@@ -10,39 +10,40 @@
 
 #include "search/engine.h"
 #include "sql/register.h"
-#include "sql/snapshot_table.h"
+#include "sql/vtab/snapshot.h"
 
 namespace glove::sql {
 namespace {
 
-SnapshotRow row_of(const SearchReport& report) {
+vtab::SnapshotRow row_of(const SearchReport& report) {
   const ScanCost& cost = report.cost;
-  SnapshotValue words_per_ms = nullptr;
+  vtab::SnapshotValue words_per_ms = nullptr;
   if (report.total_us > 0) words_per_ms = static_cast<double>(cost.rows_scanned) * 1000 / report.total_us;
   return {report.model, report.backend,    report.device,      report.kind,     report.queries,
           report.k,     cost.rows_scanned, cost.bytes_scanned, cost.candidates, report.resolve_us,
           cost.scan_us, cost.select_us,    cost.rescore_us,    report.total_us, words_per_ms};
 }
 
-Result<std::vector<SnapshotRow>> rows(Engine& engine) {
-  std::vector<SnapshotRow> result;
-  for (const SearchReport& report : engine.statistics().recent()) result.push_back(row_of(report));
-  return result;
-}
+struct GloveStats {
+  static constexpr const char* kName = "glove_stats";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_stats(model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER,"
+      " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
+      " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL)";
 
-constexpr SnapshotTable kGloveStats = {
-    "glove_stats",
-    "CREATE TABLE glove_stats(model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER,"
-    " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
-    " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL)",
-    rows};
+  static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
+    std::vector<vtab::SnapshotRow> result;
+    for (const SearchReport& report : engine.statistics().recent()) result.push_back(row_of(report));
+    return result;
+  }
+};
 
 }  // namespace
 
 int register_glove_stats(sqlite3* db, Engine& engine) {
   // Not INNOCUOUS: it tells what others of the process searched for, so a schema that one does not trust
   // must not read it. Not DIRECTONLY: it changes nothing.
-  return register_snapshot_table(db, engine, kGloveStats);
+  return vtab::register_table<vtab::Snapshot<GloveStats>>(db, engine);
 }
 
 }  // namespace glove::sql

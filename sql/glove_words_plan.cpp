@@ -6,14 +6,16 @@
 #include "sql/text_encoding.h"
 
 namespace glove::sql {
+
+static constexpr const char* kInputNames[] = {"model"};
+const vtab::InputColumns kWordsInputs = {"glove_words", kWordsModel, kInputNames, "id = 1"};
+
 namespace {
 
 // Rows are what is counted: costs only need to rank the paths, and joins, by how many they visit.
 constexpr double kAssumedWords = 400000;
 constexpr double kLookupCost = 10;  // a binary search in the sorted words
 constexpr int kAssumedListLength = 25;
-constexpr double kUnansweredFactor = 100;
-constexpr double kErrorPlanCost = 1e99;
 constexpr int kInLimit = 32;              // sqlite3_vtab_in knows the constraints below this index only
 constexpr int kFirstUnreliableOmit = 16;  // SQLite ignores `omit` for constraints from this index on
 
@@ -66,7 +68,7 @@ Found find_constraints(sqlite3_index_info* info, bool utf8) {
   Found found;
   for (int index = 0; index < info->nConstraint; ++index) {
     const auto& constraint = info->aConstraint[index];
-    if (constraint.iColumn == kWordsModel && is_equality(constraint.op)) {
+    if (constraint.iColumn == kWordsModel && vtab::gives_input(constraint.op)) {
       if (constraint.usable)
         keep_first(found.model, index);
       else
@@ -89,13 +91,26 @@ bool order_matters(sqlite3_index_info* info) {
 }
 
 // Fills in a plan: which constraints xFilter gets, in which order.
-class Plan {
+class WordsPlanner {
  public:
-  Plan(sqlite3_index_info* info, bool utf8)
+  WordsPlanner(sqlite3_index_info* info, bool utf8)
       : info_(info), utf8_(utf8), found_(find_constraints(info, utf8)) {}
 
-  void make() {
-    if (found_.model < 0 && found_.model_unusable) return finish(kModelMissing, kErrorPlanCost, 1);
+  Status plan() {
+    if (found_.model < 0 && found_.model_unusable)
+      return vtab::refuse(
+          info_, kWordsRaise,
+          "glove_words: this query gives the model only after the words were asked for; write "
+          "model = ... as a condition of its own, in an outer join in ON");
+    if (vtab::unseen_inputs(*info_, kWordsInputs) != 0)
+      return vtab::refuse_unseen(info_, kWordsInputs, kWordsRaise,
+                                 vtab::not_given(kWordsInputs, kWordsModel));
+    choose();
+    return {};
+  }
+
+ private:
+  void choose() {
     if (pass(found_.model, kWordsHasModel)) {
       info_->aConstraintUsage[found_.model].omit = 1;
       if (found_.model >= kFirstUnreliableOmit) flags_ |= kWordsModelChecked;
@@ -112,7 +127,6 @@ class Plan {
     by_id();
   }
 
- private:
   // Hands a constraint to xFilter as its next argument.
   bool pass(int index, int flag) {
     if (index < 0) return false;
@@ -154,10 +168,7 @@ class Plan {
 
   void finish(WordsPath path, double cost, double rows) {
     info_->idxNum = flags_ | path;
-    // A plan without the model that must read it raises: any other plan, such as an OR cut into its
-    // two halves, comes first.
-    const bool reads_model = ((info_->colUsed >> kWordsModel) & 1) != 0;
-    info_->estimatedCost = found_.model < 0 && reads_model ? cost * kUnansweredFactor : cost;
+    info_->estimatedCost = cost;
     info_->estimatedRows = static_cast<sqlite3_int64>(rows);
     // Not for kOneWord: 5 equals the words '5' and '05'.
     if (path == kOneId) info_->idxFlags |= SQLITE_INDEX_SCAN_UNIQUE;
@@ -172,9 +183,8 @@ class Plan {
 
 }  // namespace
 
-int plan_words(sqlite3_index_info* info, sqlite3* db) {
-  Plan(info, order_matters(info) && stores_utf8(db)).make();
-  return SQLITE_OK;
+Status plan_words(sqlite3_index_info* info, sqlite3* db) {
+  return WordsPlanner(info, order_matters(info) && stores_utf8(db)).plan();
 }
 
 }  // namespace glove::sql

@@ -1,14 +1,13 @@
 // How a scan of glove_words is planned: what xBestIndex (plan_words) tells xFilter.
 #pragma once
 
-#include "sql/boundary.h"
+#include "sql/vtab/inputs.h"
 
 namespace glove::sql {
 
 enum WordsColumn : int { kWordsId, kWordsWord, kWordsNorm, kWordsModel, kWordsVector };
 
-constexpr const char* kWordsDeclaration =
-    "CREATE TABLE glove_words(id INTEGER, word TEXT, norm REAL, model TEXT HIDDEN, vector BLOB HIDDEN)";
+extern const vtab::InputColumns kWordsInputs;
 
 // idxNum: a path in the low four bits, and flags. The arguments of xFilter are, in this order and as far
 // as path and flags name them: the model, then the path's own.
@@ -21,12 +20,14 @@ constexpr const char* kWordsDeclaration =
 //                   value is no TEXT
 //   kByWord         the sorted words within bounds,        [lower] [upper]  word
 //                   and within the prefix of a GLOB        [pattern]
-//   kModelMissing   nothing: xFilter raises
+//
+// kWordsRaise instead: a plan that cannot be carried out; idxStr has the text of the error.
 //
 // SQLite checks every condition again but that on the model, so visiting too many rows is
 // always right, and strict bounds are visited like the others.
-enum WordsPath : int { kAllById, kOneId, kOneWord, kListedWords, kByWord, kModelMissing };
+enum WordsPath : int { kAllById, kOneId, kOneWord, kListedWords, kByWord };
 
+constexpr int kWordsRaise = -1;
 constexpr int kWordsPathMask = 0xf;
 constexpr int kWordsHasModel = 0x10;
 constexpr int kWordsHasLower = 0x20;
@@ -36,6 +37,6 @@ constexpr int kWordsUpperIsLiteral = 0x100;  // its value is TEXT written in the
 constexpr int kWordsModelChecked = 0x200;    // SQLite checks the model too, so NULL cannot mean the default
 
 // The body of xBestIndex. Where `db` stores text as UTF-8, its BINARY order is that of the sorted words.
-int plan_words(sqlite3_index_info* info, sqlite3* db);
+Status plan_words(sqlite3_index_info* info, sqlite3* db);
 
 }  // namespace glove::sql

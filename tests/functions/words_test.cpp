@@ -44,9 +44,48 @@ TEST_F(Words, TheModelIsAnInput) {
             (Rows{{"other", "0", "cat"}, {"tiny", "0", "the"}}));
 }
 
+// If one branch of an OR gives the model, every branch must: SQLite may plan the whole without it.
+TEST_F(Words, ABranchOfAnOrThatDoesNotGiveTheModelIsRefused) {
+  connection.rows("SELECT glove_load_table('other', 'SELECT ''cat'', ''[2]''')");
+  for (const char* condition :
+       {"id = 0 OR (id = 0 AND model = 'other')", "(id = 0 AND model = 'other') OR id = 0",
+        "word = 'cat' OR (word = 'cat' AND model = 'other' AND id = 0)",
+        "id = 0 AND (word = 'the' OR model = 'other')", "id = 0 OR model = 'other'"})
+    EXPECT_TRUE(connection.error(std::string("SELECT id, word FROM glove_words WHERE ") + condition)
+                    .starts_with("glove_words: the input model was not given, "))
+        << condition;
+  EXPECT_EQ(connection.rows("SELECT word FROM glove_words WHERE (id = 0 AND model = 'other') OR "
+                            "(id = 0 AND model = 'tiny') OR (id = 1 AND model = 'other') ORDER BY 1"),
+            (Rows{{"cat"}, {"the"}}));
+  EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words WHERE model IS NULL"), "8");
+}
+
+// GLOB reads U+FFFE, U+FFFF and what is no UTF-8 as U+FFFD, in the pattern and in the word.
+TEST_F(Words, CharactersThatGlobTakesForEqual) {
+  connection.rows(
+      "CREATE TEMP TABLE replaced(word TEXT); INSERT INTO replaced VALUES ('a' || char(65533) || 'x'), "
+      "('a' || char(65534) || 'x'), ('a' || char(65535) || 'x'), ('a' || char(65532) || 'x'), ('ax')");
+  connection.rows("SELECT glove_load_table('replaced', 'SELECT word, ''[1]'' FROM replaced')");
+  for (const char* pattern : {"char(65533) || '*'", "char(65534) || '*'", "char(65535) || 'x'",
+                              "char(65532) || '*'", "'[' || char(65534) || ']*'"}) {
+    const std::string where = std::string(" WHERE +word GLOB 'a' || ") + pattern + " ORDER BY word";
+    const Rows expected = connection.rows("SELECT word FROM replaced" + where);
+    EXPECT_FALSE(expected.empty()) << pattern;
+    EXPECT_EQ(
+        connection.rows(std::string("SELECT word FROM glove_words('replaced') WHERE word GLOB 'a' || ") +
+                        pattern + " ORDER BY word"),
+        expected)
+        << pattern;
+  }
+}
+
 TEST_F(Words, ErrorsSayHowToWriteIt) {
-  EXPECT_EQ(connection.error("SELECT model FROM glove_words"),
-            "glove_words: the model was not given, so it cannot be read; add model = '...'");
+  EXPECT_EQ(
+      connection.error("SELECT model FROM glove_words"),
+      "glove_words: the input model was not given, so it can be neither read nor compared; give it by "
+      "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause. If one branch of "
+      "an OR gives it, every branch must; otherwise write SELECT ... FROM glove_words WHERE id = 1 UNION ALL "
+      "SELECT ... FROM glove_words WHERE id = 1 AND model = ...");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words('nosuch')"),
             "there is no model 'nosuch'; the loaded models are: 'tiny'");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words(x'00')"),

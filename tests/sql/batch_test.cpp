@@ -1,4 +1,5 @@
 // Many queries at once, and the same query again: how many searches the backend is asked for.
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 
@@ -81,7 +82,8 @@ TEST_F(Batch, 04_WithoutKEachQueryGrowsAsItIsRead) {
   EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN ('w1', 'w2') LIMIT 10"), (Rows{{"word", "1"}}));
 }
 
-// A join that meets a word again asks nobody; a model that was loaded since may answer in another way.
+// A join that meets a word again asks nobody, also once another model was loaded; a model that replaces its own may
+// answer in another way.
 TEST_F(Batch, 05_LateralJoinsRemember) {
   const std::string sql =
       "WITH c(tag) AS (VALUES ('w1'), ('w2'), ('w1'), ('w1'), ('w2')) "
@@ -89,8 +91,10 @@ TEST_F(Batch, 05_LateralJoinsRemember) {
   EXPECT_EQ(searches(sql), (Rows{{"word", "1"}, {"word", "1"}}));
   EXPECT_EQ(searches(sql), Rows());
   db.rows("SELECT glove_load(" + sql_text(folder.write("o.txt", "a 1 2\nb 2 1\n")) + ", 'other')");
-  EXPECT_EQ(searches(sql), (Rows{{"word", "1"}, {"word", "1"}}));
+  EXPECT_EQ(searches(sql), Rows());
   db.rows("SELECT glove_unload('other')");
+  EXPECT_EQ(searches(sql), Rows());
+  db.rows("SELECT glove_load(" + sql_text(folder.path("m.txt")) + ", 'm')");
   EXPECT_EQ(searches(sql), (Rows{{"word", "1"}, {"word", "1"}}));
 }
 
@@ -107,6 +111,51 @@ TEST_F(Batch, 06_OneWordOfTheRelation) {
     EXPECT_EQ(
         db.rows("SELECT neighbor, similarity, rank FROM glove_nn('w1') WHERE neighbor = " + sql_text(row[0])),
         Rows{row});
+}
+
+// After two ranks of one query, a pass over its rows has them all.
+TEST_F(Batch, 07_RanksOfOneQueryInAJoin) {
+  const auto count_of = [this](const Rows& made, const std::string& kind) {
+    return std::count(made.begin(), made.end(), Row{kind, "1"});
+  };
+  const auto expect_searches = [&](const std::string& sql, int words, int rank, int ranks) {
+    const Rows expected = one_by_one.rows(sql);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(db.rows("SELECT * FROM (" + sql + ")"), expected) << sql;
+    Connection fresh;
+    fresh.rows("CREATE TEMP TABLE asked AS SELECT word AS tag FROM glove_words");
+    one_by_one.rows("SELECT * FROM glove_nn('w0', NULL, 777)");
+    fresh.rows(sql);
+    Rows made = searches_since(fresh, "777");
+    EXPECT_EQ(count_of(made, "words"), words) << sql;
+    EXPECT_EQ(count_of(made, "rank"), rank) << sql;
+    EXPECT_EQ(count_of(made, "ranks"), ranks) << sql;
+    if (ranks == 0) return;
+    one_by_one.rows("SELECT * FROM glove_nn('w0', NULL, 777)");
+    fresh.rows(sql);
+    made = searches_since(fresh, "777");
+    EXPECT_EQ(count_of(made, "rank") + count_of(made, "ranks"), 0) << sql;
+  };
+  expect_searches(
+      "SELECT a.tag, n.rank FROM (SELECT tag FROM asked LIMIT 60) a LEFT JOIN glove_nn('w7') n ON n.neighbor "
+      "= a.tag",
+      60, 2, 1);
+  expect_searches(
+      "SELECT a.tag, n.rank FROM (SELECT tag FROM asked LIMIT 60) a CROSS JOIN glove_nn('w7') n ON "
+      "n.neighbor = a.tag "
+      "AND n.k = 2000",
+      58, 0, 1);
+  expect_searches(
+      "SELECT n1.neighbor FROM glove_nn('w1', NULL, 50) n1 CROSS JOIN glove_nn('w2') n2 ON n1.neighbor = "
+      "n2.neighbor "
+      "ORDER BY 1.0 / (60 + n1.rank) + 1.0 / (60 + n2.rank), 1",
+      50, 2, 1);
+  // Few ranks of many queries are searched for one by one.
+  expect_searches(
+      "SELECT a.tag, n.rank FROM (SELECT tag FROM asked LIMIT 60) a CROSS JOIN glove_nn n ON n.word = a.tag "
+      "AND "
+      "n.neighbor = 'w100'",
+      60, 60, 0);
 }
 
 }  // namespace

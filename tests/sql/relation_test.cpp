@@ -158,13 +158,29 @@ TEST_F(Relation, 15_Errors) {
       "that "
       "the value comes from, for example WHERE word = 'king' AND k = 10";
   constexpr const char* kNotGiven =
-      " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
-      "condition of its "
-      "own, in an outer join in its ON clause";
+      "glove_nn: the input k was not given, so it can be neither read nor compared; give it by argument, =, "
+      "IS or "
+      "IN, as a condition of its own, in an outer join in its ON clause. If one branch of an OR gives it, "
+      "every "
+      "branch must; otherwise write SELECT ... FROM glove_nn WHERE word = 'king' UNION ALL SELECT ... FROM "
+      "glove_nn WHERE word = 'king' AND k = ...";
+  constexpr const char* kRangeOfK =
+      "glove_nn: k is an input, which takes one value and no range; use k = 10 or rank <= 10";
+  constexpr const char* kMatch =
+      "glove_nn has no MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + woman' AND "
+      "k = "
+      "10";
   const BadInput cases[] = {
       {"SELECT * FROM glove_nn", kNoQuery},
       {"SELECT * FROM glove_nn WHERE k = 3", kNoQuery},
       {"SELECT * FROM glove_nn WHERE word > 'a'", kNoQuery},
+      {"SELECT k FROM glove_nn('king')", kNotGiven},
+      {"SELECT * FROM glove_nn('king') WHERE k IS NOT 5", kNotGiven},
+      {"SELECT * FROM glove_nn('king') WHERE k < 5", kRangeOfK},
+      {"SELECT * FROM glove_nn WHERE word = 'king' AND k <= 10", kRangeOfK},
+      {"SELECT * FROM glove_nn WHERE word = 'king' AND k > ?", kRangeOfK},
+      {"SELECT * FROM glove_nn WHERE word MATCH 'king'", kMatch},
+      {"SELECT * FROM glove_nn('king') WHERE neighbor MATCH 'queen'", kMatch},
       {"SELECT * FROM glove_nn WHERE expr = NULL",
        "glove_nn: expr is NULL, which means not given, and there is no word; write WHERE word = 'king' AND k "
        "= 10"},
@@ -212,9 +228,6 @@ TEST_F(Relation, 15_Errors) {
       {"SELECT * FROM glove_nn('king', '', 'a', 'b', 'c', 'd')", "too many arguments on glove_nn() - max 5"},
   };
   for (const BadInput& bad : cases) EXPECT_EQ(db.error(bad.sql), bad.message) << bad.sql;
-  EXPECT_EQ(db.error("SELECT k FROM glove_nn('king')"), std::string("glove_nn: the input k") + kNotGiven);
-  EXPECT_EQ(db.error("SELECT * FROM glove_nn('king') WHERE k < 5"),
-            std::string("glove_nn: the input k") + kNotGiven);
   EXPECT_EQ(db.error("SELECT expr FROM glove_nn('king', NULL)"),
             "glove_nn: the input expr is NULL, which means not given, so it can be neither read nor "
             "compared; and beside "

@@ -288,5 +288,29 @@ TEST_F(Shapes, 20_ValuesWithOneTextAreOneQueryOfABatch) {
               "SELECT word, neighbor, rank FROM r WHERE word = '5' ORDER BY rank");
 }
 
+// Before 3.53 SQLite keeps arguments on the right of a RIGHT JOIN to itself; the message does not repeat
+// them.
+TEST_F(Shapes, 21_RightAndFullJoins) {
+  if (sqlite3_libversion_number() < 3039000) GTEST_SKIP() << "SQLite has RIGHT JOIN since 3.39";
+  db.rows("CREATE TEMP TABLE t(tag TEXT); INSERT INTO t VALUES ('queen'), ('far'), ('nobody')");
+  const std::pair<const char*, const char*> joins[] = {
+      {"glove_nn('king') n RIGHT JOIN t ON t.tag = n.neighbor", "k n RIGHT JOIN t ON t.tag = n.neighbor"},
+      {"(SELECT * FROM glove_nn('king')) n RIGHT JOIN t ON t.tag = n.neighbor",
+       "k n RIGHT JOIN t ON t.tag = n.neighbor"},
+      {"t RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON t.tag = n.neighbor",
+       "t RIGHT JOIN k n ON t.tag = n.neighbor"},
+      {"t FULL JOIN (SELECT * FROM glove_nn('king')) n ON t.tag = n.neighbor",
+       "t FULL JOIN k n ON t.tag = n.neighbor"}};
+  for (const auto& [ours, ordinary] : joins)
+    expect_same("SELECT t.tag, n.neighbor, n.rank FROM " + std::string(ours) + " ORDER BY 3, 1",
+                "WITH k AS (SELECT * FROM r WHERE word = 'king') SELECT t.tag, n.neighbor, n.rank FROM " +
+                    std::string(ordinary) + " ORDER BY 3, 1");
+  const std::string message =
+      db.error("SELECT * FROM t RIGHT JOIN glove_nn n ON n.word = 'king' AND n.neighbor = t.tag");
+  EXPECT_TRUE(message.starts_with("glove_nn has no query: ")) << message;
+  EXPECT_NE(message.find("RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON ..."), std::string::npos)
+      << message;
+}
+
 }  // namespace
 }  // namespace glove::testing

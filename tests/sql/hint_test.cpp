@@ -1,0 +1,66 @@
+// What glove_nn writes to SQLite's log about statements that are no errors.
+#include <mutex>
+
+#include "tests/sql/nn_test.h"
+
+namespace glove::testing {
+namespace {
+
+std::mutex log_mutex;
+std::vector<std::string> logged;
+
+void keep(void*, int code, const char* message) {
+  const std::lock_guard lock(log_mutex);
+  if (code == SQLITE_WARNING) logged.emplace_back(message);
+}
+
+// SQLite takes the log only before its first use.
+const int configured = sqlite3_config(SQLITE_CONFIG_LOG, keep, nullptr);
+
+class Hint : public NnTest {
+ protected:
+  // What running the statement wrote, which has no rows.
+  std::vector<std::string> hints(const std::string& sql) {
+    logged.clear();
+    EXPECT_EQ(db.rows(sql), Rows()) << sql;
+    return logged;
+  }
+  const std::vector<std::string> none_;
+};
+
+TEST_F(Hint, 01_AWordThatReadsAsAnExpression) {
+  ASSERT_EQ(configured, SQLITE_OK);
+  const std::vector<std::string> expected = {
+      "glove: glove_nn: the model has no word 'king - man + woman', which reads as an expression; write "
+      "WHERE expr = "
+      "'king - man + woman'"};
+  EXPECT_EQ(hints("SELECT * FROM glove_nn('king - man + woman')"), expected);
+  EXPECT_EQ(hints("SELECT * FROM glove_nn('king - man + woman', NULL, 5)"), expected);
+  EXPECT_EQ(hints("SELECT * FROM glove_nn WHERE word IN ('king - man + woman', 'nobody') AND k = 2"),
+            expected);
+  EXPECT_EQ(hints("SELECT * FROM glove_nn WHERE word = 'king ' || '- man + woman'"), expected);
+}
+
+TEST_F(Hint, 02_OncePerStatement) {
+  db.rows(
+      "CREATE TEMP TABLE t(tag TEXT); INSERT INTO t VALUES ('king - man'), ('2 * king + man'), ('king - "
+      "man')");
+  EXPECT_EQ(hints("SELECT * FROM t JOIN glove_nn n ON n.word = t.tag").size(), 1u);
+  EXPECT_EQ(hints("SELECT * FROM t JOIN glove_nn n ON n.word = t.tag AND n.k = 1").size(), 1u);
+  EXPECT_EQ(hints("SELECT * FROM glove_nn n WHERE n.word IN (SELECT tag FROM t) AND n.k = 1").size(), 1u);
+  EXPECT_EQ(
+      hints("SELECT * FROM t CROSS JOIN glove_nn n ON (n.word = t.tag AND n.rank = 1) OR (n.word = t.tag AND "
+            "n.rank = 2)")
+          .size(),
+      1u);
+}
+
+TEST_F(Hint, 03_NotForOtherWords) {
+  for (const char* word : {"nobody", "well-known", "new york", "king -", "- man", "a + ", "C + + x", ""})
+    EXPECT_EQ(hints("SELECT * FROM glove_nn(" + sql_text(word) + ")"), none_) << word;
+  EXPECT_EQ(hints("SELECT * FROM glove_nn WHERE expr = 'king + nobody'"), none_);
+  EXPECT_EQ(hints("SELECT * FROM glove_nn('king - man', '+ woman')"), none_);
+}
+
+}  // namespace
+}  // namespace glove::testing
