@@ -49,8 +49,9 @@ SnapshotRow row_of(const Catalog::Entry& entry) {
   const Choice choice = choose_backend(*entry.searchers);
   if (choice.backend != nullptr) {
     const Residency residency = choice.backend->residency(model);
+    const Status health = model.health();  // no backend serves a file that was written to
     row.insert(row.end(), {std::string(choice.backend->name()), residency.device, residency.device_bytes,
-                           residency.state});
+                           health.ok() ? residency.state : "failed: " + health.error().message});
   } else {
     row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
   }
