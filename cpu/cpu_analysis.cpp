@@ -79,7 +79,8 @@ class RowMapper {
 
 class CpuAnalysis final : public Analysis {
  public:
-  CpuAnalysis(const cpu::Kernels& kernels, int threads) : kernels_(kernels), threads_(threads) {}
+  CpuAnalysis(const cpu::Kernels& kernels, const CpuBackendOptions& options)
+      : kernels_(kernels), threads_(options.threads), settings_(options.settings) {}
 
   Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
                 const InterruptCheck& interrupted) override {
@@ -175,8 +176,8 @@ class CpuAnalysis final : public Analysis {
  private:
   int thread_count() const {
     if (threads_ > 0) return threads_;
-    const Result<std::string> setting = get_setting("threads");
-    const int threads = setting.ok() ? std::atoi(setting.value().c_str()) : 0;
+    const Result<int> setting = settings_ == nullptr ? Result<int>(0) : settings_->threads();
+    const int threads = setting.ok() ? setting.value() : 0;
     return threads > 0 ? threads : usable_cores();
   }
 
@@ -195,13 +196,14 @@ class CpuAnalysis final : public Analysis {
 
   const cpu::Kernels& kernels_;
   int threads_;
+  Settings* settings_;  // may be null
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Analysis>> make_cpu_analysis(const CpuBackendOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const cpu::Kernels* const kernels, cpu::choose_kernels(options.target));
-  return std::unique_ptr<Analysis>(std::make_unique<CpuAnalysis>(*kernels, options.threads));
+  return std::unique_ptr<Analysis>(std::make_unique<CpuAnalysis>(*kernels, options));
 }
 
 }  // namespace glove
