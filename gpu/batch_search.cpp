@@ -14,12 +14,12 @@
 namespace glove::gpu {
 namespace {
 
-constexpr double kUsBeforeInterrupts = 5000;  // most rounds have ended by then
+constexpr double kUsBeforeInterrupts = 5000;  // most rounds have finished by then
 constexpr double kUsOfSpinning = 20000;
-constexpr int64_t kPackedAtOnce = 32;      // queries; much longer than handing out a chunk takes
+constexpr int64_t kPackedAtOnce = 32;      // queries; packing them takes much longer than scheduling a chunk
 constexpr int64_t kUnscoredAnswer = 2048;  // rows of an answer when the vectors are not on the device
 
-// Cuts one allocation into arrays.
+// Divides one allocation into arrays.
 class Cutter {
  public:
   int64_t take(int64_t bytes) {
@@ -40,7 +40,8 @@ double microseconds_between(const Event& begin, const Event& end) {
 
 }  // namespace
 
-// Where everything of a round lies. The first part of the device's memory is copied from the staging memory.
+// The positions of all arrays of a round. The first part of the device memory is copied from the staging
+// memory.
 struct BatchSearch::Layout {
   int64_t queries, padded, fragments, vectors, parameters, sizes, copied;
   int64_t sample_best, thresholds, lists, device_bytes;
@@ -101,7 +102,7 @@ Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
   return {};
 }
 
-// Polls, so that an interrupt is seen; sleeps between polls of a long round.
+// Polls, so that an interrupt is noticed, and sleeps between polls of a long round.
 Status BatchSearch::wait(const InterruptCheck& interrupted) {
   const Timer timer;
   InterruptPoll poll(interrupted);
@@ -110,13 +111,14 @@ Status BatchSearch::wait(const InterruptCheck& interrupted) {
     if (state == cudaSuccess) break;
     if (state != cudaErrorNotReady) return cuda_failure(state, "scanning a batch");
     const double waited_us = timer.microseconds();
-    if (waited_us > kUsBeforeInterrupts) static_cast<void>(poll.stop());  // seen when the round has ended
+    // acted on when the round has finished
+    if (waited_us > kUsBeforeInterrupts) static_cast<void>(poll.stop());
     if (waited_us > kUsOfSpinning) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return poll.stopped() ? Status(interrupted_error()) : Status();
 }
 
-// Fills scan_ for this round.
+// Fills scan_ in for this round.
 void BatchSearch::describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan,
                            int64_t top_rows) {
   scan_.part = part;
@@ -141,7 +143,7 @@ void BatchSearch::describe(const DevicePart& part, const Layout& layout, const B
   scan_.answer_similarities = answer_.as<double>(layout.answer_similarities);
 }
 
-// Everything of a round, one behind the other in the stream.
+// Enqueues all steps of a round on the stream, one after another.
 Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
   const cudaStream_t stream = stream_.get();
   const auto record = [&](int i) { return cuda_status(cudaEventRecord(events_[i].get(), stream), "timing"); };
@@ -180,7 +182,7 @@ Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const
   ScanCost cost;
   cost.select_us = select_us;
   cost.rescore_us = rescore_us;
-  cost.scan_us = std::max(0.0, wall_us - select_us - rescore_us);  // packing, copying and launching included
+  cost.scan_us = std::max(0.0, wall_us - select_us - rescore_us);  // including packing, copying and launching
   cost.rows_scanned = part.rows * layout.queries;
   const int64_t row_bytes = component_groups(part.dims) * kTileComponents + 8;
   cost.bytes_scanned = (scan_.tiles + plan.sample_tiles) * kTileRows * row_bytes;

@@ -1,4 +1,4 @@
-// Many queries on a CUDA device: packing, four launches a round, and reading the answers.
+// Many queries on a CUDA device: packs them, runs four launches per round, and reads the answers.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace glove::gpu {
 
-// A stream and its scratch memory. Lent to one thread at a time. Allocates only when a batch is larger than
-// any before.
+// A stream and its scratch memory, lent to one thread at a time. Allocates only when a batch is larger than
+// every earlier one.
 class BatchSearch {
  public:
   Status create();
 
-  // Device::propose; appends to `again` the positions of the requests whose list overflowed and whose rows
-  // are therefore missing. REQUIRES: plan = plan_batch(...) of this model and worthwhile.
+  // Device::propose. Appends to `again` the positions of the requests whose list overflowed, so that their
+  // rows are missing. REQUIRES: plan == plan_batch(...) for this model, and it is worthwhile.
   Status run(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
              std::span<SearchRequest> requests, int64_t top_rows, const InterruptCheck& interrupted,
              std::vector<size_t>& again);

@@ -1,5 +1,5 @@
-// Bounds (model/bound.h) in few bits: bins of lower bounds and codes of upper bounds, the same on the host
-// and on the device.
+// Bounds (model/bound.h) in a few bits: bins for lower bounds and codes for upper bounds, identical on the
+// host and on the device.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace glove::gpu {
 constexpr int kBins = 4096;
 constexpr float kBinsPerUnit = 2048.0f;
 
-// The smallest lower bound that counts in `bin`: bin 0 takes everything below the second bin.
+// Returns the smallest lower bound that is counted in `bin`. Bin 0 takes everything below the second bin.
 GLOVE_HOST_DEVICE inline float bin_floor(int bin) {
   return bin <= 0 ? -__builtin_inff() : static_cast<float>(bin) / kBinsPerUnit - 1.0f;
 }
 
-// bin_floor(bin_of(x)) <= x for every float x but NaN, and bin_of is monotone.
+// bin_floor(bin_of(x)) <= x for every float x except NaN, and bin_of is monotone.
 GLOVE_HOST_DEVICE inline int bin_of(float lower_bound) {
   if (!(lower_bound > -1.0f)) return 0;
   if (lower_bound >= 1.0f) return kBins - 1;
@@ -26,8 +26,9 @@ GLOVE_HOST_DEVICE inline int bin_of(float lower_bound) {
   return bin_floor(bin) <= lower_bound ? bin : bin - 1;
 }
 
-// Upper bounds are kept in 16 bits, in steps of 2^-14: monotone, so that a row whose bound reaches the
-// threshold has a code that reaches the threshold's. Code 0 is no candidate whatever the threshold.
+// Upper bounds are stored in 16 bits, in steps of 2^-14. The code is monotone, so a row whose bound reaches
+// the threshold has a code that reaches the threshold's code. Code 0 is never a candidate, whatever the
+// threshold.
 GLOVE_HOST_DEVICE inline uint16_t upper_code(float upper_bound) {
   if (!(upper_bound > -__builtin_inff())) return 0;
   const float steps = (upper_bound + 1.0f) * 16384.0f;
@@ -35,8 +36,8 @@ GLOVE_HOST_DEVICE inline uint16_t upper_code(float upper_bound) {
   return steps < 65533.0f ? static_cast<uint16_t>(static_cast<int>(steps) + 1) : 65534;
 }
 
-// What upper_code() of a row must reach; a threshold of -infinity lets every row pass but those that never
-// do.
+// Returns the code that a row's upper_code() must reach. A threshold of -infinity admits every row except
+// those with code 0.
 GLOVE_HOST_DEVICE inline uint16_t threshold_code(float threshold) {
   const uint16_t code = upper_code(threshold);
   return code > 0 ? code : 1;

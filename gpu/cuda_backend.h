@@ -1,5 +1,5 @@
-// The CUDA backend: a model lives in a GPU's memory from its first query on, and an exact
-// answer costs one certified scan of its int8 codes there.
+// The CUDA backend. A model stays in the GPU's memory from its first query on, and an exact answer costs one
+// certified scan of the int8 codes there.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@ namespace glove {
 
 class Settings;
 
-// The backend "cuda" on the first device that the driver shows (CUDA_VISIBLE_DEVICES chooses).
-// Never null and never slow: the driver is asked at the first use, and available() says what
-// is missing. Obeys the setting "gpu_memory"; the settings outlive the backend.
+// Returns the backend "cuda" on the first device that the driver reports (CUDA_VISIBLE_DEVICES selects it).
+// Never returns null and never takes long: the driver is initialised at the first use, and available() says
+// what is missing. Obeys the setting "gpu_memory". The settings must outlive the backend.
 std::unique_ptr<Backend> make_cuda_backend(Settings& settings);
 
 }  // namespace glove

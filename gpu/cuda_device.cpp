@@ -20,11 +20,11 @@
 namespace glove::gpu {
 namespace {
 
-// A copy costs the bus 2 us beside its bytes; and all of a ring should fit the cores' caches, where copies
-// find what threads have just filled.
+// Every copy adds 2 us to the transfer time of its bytes, so blocks must be large. A whole ring should still
+// fit in the cores' caches, so that copies find there what threads have just written.
 constexpr int64_t kRingBlock = int64_t{8} << 20;
 constexpr int kRingSlots = 4;
-constexpr int64_t kScorePiece = int64_t{1} << 22;  // rows whose dots come back at a time
+constexpr int64_t kScorePiece = int64_t{1} << 22;  // rows whose dot products are returned at a time
 
 class CudaRing : public CopyRing {
  public:
@@ -62,7 +62,7 @@ class CudaRing : public CopyRing {
   Event copied_[kRingSlots];
 };
 
-// What score_all needs of the device.
+// The device resources that score_all needs.
 struct ScoreSearch {
   Stream stream;
   Event events[2];
@@ -104,7 +104,7 @@ class CudaDevice : public Device {
   std::atomic<uint32_t> scans_{0};
 
   std::mutex mutex_;
-  std::map<int64_t, ScanShape> scan_shapes_;  // by dims; entries stay as they are
+  std::map<int64_t, ScanShape> scan_shapes_;  // by dims; entries never change
   // The entry that was used last, which is found without the mutex.
   std::atomic<const std::pair<const int64_t, ScanShape>*> last_shape_ = nullptr;
   std::vector<std::unique_ptr<CopyRing>> idle_rings_;
@@ -160,7 +160,7 @@ void CudaDevice::give_back_ring(std::unique_ptr<CopyRing> ring) {
   const std::lock_guard lock(mutex_);
   try {
     idle_rings_.push_back(std::move(ring));
-  } catch (const std::bad_alloc&) {  // then the next upload makes one
+  } catch (const std::bad_alloc&) {  // the next upload creates one
   }
 }
 
@@ -174,7 +174,7 @@ Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
   }
   ScanShape shape;
   const cudaError_t error = single_scan_shape(0, dims, &shape);
-  if (error == cudaErrorInvalidConfiguration) {  // of this model alone: the others go on here
+  if (error == cudaErrorInvalidConfiguration) {  // concerns this model only; the others continue here
     static_cast<void>(cudaGetLastError());
     return Error{ErrorCode::kOutOfMemory, "a query of " + std::to_string(dims) +
                                               " dimensions does not fit the shared memory of " + info_.name};
@@ -188,7 +188,7 @@ Status CudaDevice::propose_one(const DevicePart& part, SearchRequest& request, i
                                const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(const ScanShape shape, scan_shape(part.dims));
   GLOVE_ASSIGN_OR_RETURN(auto search, single_searches_.take());
-  // Every other scan starts where the one before ended, with what is in the cache.
+  // Every other scan starts where the previous one ended, because those rows are still in the cache.
   const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
   return search->run(part, shape, top_rows, reversed, interrupted, request);
 }
@@ -250,7 +250,8 @@ Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::sp
   return {};
 }
 
-// Whether this build has machine code, or code that the driver can compile, for the device.
+// Returns an error unless this build contains machine code, or code that the driver can compile, for the
+// device.
 Status check_code_for(const DeviceInfo& info) {
   ScanShape shape;
   const cudaError_t error = single_scan_shape(0, 4, &shape);
@@ -263,7 +264,7 @@ Status check_code_for(const DeviceInfo& info) {
   return cuda_status(error, "preparing the scan");
 }
 
-// Why there is no device, in words that say what to do.
+// Returns why there is no device, in words that say what to do.
 Error no_device(cudaError_t error) {
   static_cast<void>(cudaGetLastError());
   if (error == cudaErrorInsufficientDriver) {

@@ -1,4 +1,4 @@
-// A GPU behind the Device interface, through the CUDA runtime.
+// Implements the Device interface with the CUDA runtime.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace glove::gpu {
 
-// The first device that the driver shows. kUnavailable says what is missing: the driver, one that is new
-// enough, a device, or code for its architecture.
+// Opens the first device that the driver reports. kUnavailable says what is missing: the driver, a driver
+// that is new enough, a device, or machine code for its architecture.
 Result<std::unique_ptr<Device>> open_cuda_device();
 
 }  // namespace glove::gpu

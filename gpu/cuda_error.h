@@ -9,8 +9,8 @@
 
 namespace glove::gpu {
 
-// What failed, as kOutOfMemory or, for everything else, kUnavailable: after most other errors a context is
-// lost. Clears the thread's last error, so that the host application does not meet it.
+// Returns what failed, as kOutOfMemory or, for every other error, kUnavailable: most other errors destroy the
+// context. Clears the thread's last error, so that the host application does not see it.
 inline Error cuda_failure(cudaError_t error, const char* what) {
   static_cast<void>(cudaGetLastError());
   const ErrorCode code =
@@ -18,11 +18,12 @@ inline Error cuda_failure(cudaError_t error, const char* what) {
   return Error{code, std::string("CUDA: ") + what + ": " + cudaGetErrorString(error)};
 }
 
+// Success, or cuda_failure(error, what).
 inline Status cuda_status(cudaError_t error, const char* what) {
   return error == cudaSuccess ? Status() : Status(cuda_failure(error, what));
 }
 
-// Makes a device current for the calling thread and puts the host application's choice back.
+// Makes a device current for the calling thread and restores the host application's choice on destruction.
 class ScopedDevice {
  public:
   explicit ScopedDevice(int device) {

@@ -1,5 +1,5 @@
-// Owners of memory and streams of the CUDA runtime, which grow and never shrink. Move nowhere. The caller has
-// the device current.
+// Owners of streams, events and memory of the CUDA runtime. Memory grows and never shrinks. Neither copyable
+// nor movable. REQUIRES: the caller has made the device current.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,6 +12,7 @@
 
 namespace glove::gpu {
 
+// A stream that does not synchronise with the default stream.
 class Stream {
  public:
   Stream() = default;
@@ -29,6 +30,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+// An event, for ordering streams and for timing.
 class Event {
  public:
   Event() = default;
@@ -46,6 +48,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+// Device memory.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -53,7 +56,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   ~DeviceMemory() { static_cast<void>(cudaFree(data_)); }
 
-  // At least `bytes`; what was there is lost when it grows.
+  // Ensures a capacity of at least `bytes`. The content is lost when the memory grows.
   Status reserve(int64_t bytes) {
     if (bytes <= bytes_) return {};
     static_cast<void>(cudaFree(data_));
@@ -75,7 +78,7 @@ class DeviceMemory {
   int64_t bytes_ = 0;
 };
 
-// Host memory that copies read at full speed and that kernels see at the same address.
+// Pinned host memory: copies read it at full speed, and kernels see it at the same address.
 class PinnedMemory {
  public:
   PinnedMemory() = default;

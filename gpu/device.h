@@ -1,5 +1,6 @@
-// What the backend needs of a GPU. CudaDevice (gpu/cuda_device.h) is the real one; tests have one
-// made of host memory, so that everything on this side of the interface is tested without a GPU.
+// The operations that the backend needs from a GPU. CudaDevice (gpu/cuda_device.cpp) implements them with
+// CUDA. Tests use an implementation in host memory, so that everything above this interface is tested without
+// a GPU.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 namespace glove::gpu {
 
+// What a device reports about itself.
 struct DeviceInfo {
   std::string name;          // "NVIDIA H200"
   int compute_capability{};  // 90 = 9.0
@@ -25,7 +27,7 @@ struct DeviceInfo {
 
 class Device;
 
-// Device memory that frees itself. Move-only. The device outlives it.
+// Owns device memory and frees it. Move-only. The device must outlive it.
 class DeviceBlock {
  public:
   DeviceBlock() = default;
@@ -51,9 +53,9 @@ class DeviceBlock {
   int64_t bytes_ = 0;
 };
 
-// Staging memory in blocks of one size, and the stream that copies them to the device. slots() and block()
-// may be called from any thread, and any thread may fill a block that no copy reads; copy() and wait() from
-// one thread at a time.
+// Staging memory in blocks of equal size, and the stream that copies them to the device. slots() and block()
+// may be called from any thread, and any thread may fill a block that is not being copied. copy() and wait()
+// may be called by one thread at a time.
 class CopyRing {
  public:
   virtual ~CopyRing() = default;
@@ -61,16 +63,16 @@ class CopyRing {
   virtual int slots() const = 0;  // 2 or more
   virtual std::span<std::byte> block(int slot) = 0;
 
-  // Starts copying the first `bytes` of a block. Copies run one after the other. If it fails, nothing of the
-  // block is on its way.
+  // Starts copying the first `bytes` bytes of a block. Copies run one after another. If it fails, no part of
+  // the block is being copied.
   virtual Status copy(int slot, std::byte* device_address, int64_t bytes) = 0;
 
-  // Waits until the block's last copy is done, if there was one.
+  // Waits until the block's last copy has finished, if there was one.
   virtual Status wait(int slot) = 0;
 };
 
-// Every member may be called from any thread. A function that fails with kUnavailable means that the
-// device is lost: nothing will work on it again.
+// Every member may be called from any thread. kUnavailable means that the device is lost and that every later
+// call will fail.
 class Device {
  public:
   virtual ~Device() = default;
@@ -78,20 +80,20 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual Result<int64_t> free_bytes() = 0;
 
-  // kOutOfMemory if the device has not that much.
+  // Returns kOutOfMemory if the device does not have that much memory left.
   virtual Result<DeviceBlock> allocate(int64_t bytes) = 0;
   virtual void deallocate(std::byte* data) = 0;
 
-  // A ring, from now until it is given back. Rings are made once and reused.
+  // Lends a ring until give_back_ring(). Rings are created once and reused.
   virtual Result<std::unique_ptr<CopyRing>> take_ring() = 0;
   virtual void give_back_ring(std::unique_ptr<CopyRing> ring) = 0;
 
-  // Puts into each request's rows, in any order, a certain superset of the part's best `top_rows` rows that
-  // are not zero, ties by id included. Excluded words are not looked at, so top_rows is k and as many more as
-  // a request excludes. Ids count from the part's first row. Similarities are exact if part.vectors is there,
-  // else left out; a zero row or a damaged file's NaN has kNoSimilarity or NaN.
-  // Charges the requests for scan, select and rescore times and candidates. `interrupted` is that of all
-  // requests.
+  // Fills each request's rows, in any order, with a superset of the part's best `top_rows` nonzero rows,
+  // including rows that tie with the last of them. Excluded words are not filtered out, so top_rows must be k
+  // plus the number of words that a request excludes. Ids count from the part's first row. Similarities are
+  // exact if part.vectors is set and are otherwise left unset; a zero row has kNoSimilarity, and a row with
+  // NaN from a damaged file may have NaN. Adds the scan, select and rescore times and the candidates to the
+  // requests' costs. `interrupted` speaks for all requests.
   virtual Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                          const InterruptCheck& interrupted) = 0;
 

@@ -27,23 +27,23 @@ class SharedDevice {
   SharedDevice(DeviceFactory open_device, MemoryLimit memory_limit)
       : open_device_(std::move(open_device)), memory_limit_(std::move(memory_limit)) {}
 
-  // A forked child has its parent's addresses but not its driver: nothing of CUDA may be called in it.
+  // A forked child has its parent's addresses but not its driver, so it must not call CUDA.
   bool in_forked_child() const { return owner_ != 0 && owner_ != getpid(); }
 
   // Opens the device at the first call. Takes no lock afterwards.
   Status available();
 
-  // Copies what a scan needs of the model to the device. One upload at a time, so that two do not count on
-  // the same free bytes. `interrupted` may run the host's code, which may come back here.
+  // Copies what a scan needs of the model to the device. One upload runs at a time, so that two do not count
+  // on the same free bytes. `interrupted` may run the host's code, which may call back into this class.
   Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model, const InterruptCheck& interrupted);
 
-  // Frees the model, or, in a forked child, leaves it alone.
+  // Frees the model. In a forked child it leaks the model instead.
   void drop(std::shared_ptr<ResidentModel> resident);
 
-  // Remembers an error that means that the device is lost.
+  // Remembers the error if it means that the device is lost.
   void note_error(const Error& error);
 
-  // REQUIRES: available() was ok once.
+  // REQUIRES: available() has returned ok.
   Device& device() { return *device_; }
 
   SearcherInfo info(const ResidentModel* resident) const;
@@ -55,15 +55,15 @@ class SharedDevice {
 
   const DeviceFactory open_device_;
   const MemoryLimit memory_limit_;
-  std::atomic<pid_t> owner_{0};      // the process that opened the device
-  std::atomic<bool> works_{false};   // it is open, and not lost
-  std::atomic<bool> failed_{false};  // unavailable_ is set, and stays as it is
+  std::atomic<pid_t> owner_{0};      // the process that opened the device; 0 until then
+  std::atomic<bool> works_{false};   // the device is open and not lost
+  std::atomic<bool> failed_{false};  // unavailable_ is set and will not change
   Turnstile uploads_;
-  std::mutex open_mutex_;           // held while the device is opened
-  mutable ForkSafeMutex mutex_;     // guards everything below; never held while the device or the host works
+  std::mutex open_mutex_;        // held while the device is opened
+  mutable ForkSafeMutex mutex_;  // guards everything below; never held during calls of the device or the host
   std::unique_ptr<Device> device_;  // set once
   std::optional<Error> unavailable_;
-  std::set<const ResidentModel*> resident_;  // all that live
+  std::set<const ResidentModel*> resident_;  // all that are alive
 };
 
 Status SharedDevice::available() {
@@ -74,7 +74,7 @@ Status SharedDevice::available() {
   return failed_.load(std::memory_order_acquire) ? Status(*unavailable_) : open();
 }
 
-// The driver may be slow, but only the first caller and those who come meanwhile wait for it.
+// The driver may be slow, but only the first caller and concurrent ones wait for it.
 Status SharedDevice::open() {
   const std::lock_guard opening(open_mutex_);
   {
@@ -107,7 +107,7 @@ void SharedDevice::fail(const Error& error) {
   works_.store(false, std::memory_order_release);
 }
 
-// What an upload of this model may take now.
+// Returns the bytes that an upload of this model may use now.
 Result<int64_t> SharedDevice::budget(const Model& model) {
   GLOVE_ASSIGN_OR_RETURN(const int64_t limit, memory_limit_());
   GLOVE_ASSIGN_OR_RETURN(const int64_t free, device_->free_bytes());
@@ -148,7 +148,8 @@ Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& mode
 
 void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
   if (in_forked_child()) {
-    static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));  // its memory is the parent's
+    // deliberately leaked: its memory belongs to the parent
+    static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));
     return;
   }
   const ResidentModel* const gone = resident.get();
@@ -172,7 +173,7 @@ SearcherInfo SharedDevice::info(const ResidentModel* resident) const {
   return info;
 }
 
-// D for every row, on the host: for models whose vectors did not fit on the device.
+// Computes D for every row on the host, for models whose vectors did not fit on the device.
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
   constexpr int64_t kPiece = 4096;
@@ -207,7 +208,7 @@ class DeviceSearcher final : public Searcher {
 Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   GLOVE_RETURN_IF_ERROR(device_->available());
   const Model& model = *resident_->model();
-  // Excluded words are dropped here, so that many more rows are asked for.
+  // Excluded words are filtered out here, so that many more rows are requested.
   int64_t top_rows = 0;
   for (const SearchRequest& request : requests)
     top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));

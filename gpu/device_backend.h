@@ -1,5 +1,5 @@
-// A Backend on a Device: when a model is uploaded, by whom, how much of it, and what happens when that
-// fails. Everything that a GPU is not needed for.
+// A Backend on top of a Device: decides when a model is uploaded, by which thread and how much of it, and
+// handles failures. Contains everything that can be tested without a GPU.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,11 @@ namespace glove::gpu {
 // Opens the device; called once, at the first use.
 using DeviceFactory = std::function<Result<std::unique_ptr<Device>>()>;
 
-// The bytes that the backend may take of the device, 0 = what is free. Asked before every upload.
+// Returns the bytes that the backend may use on the device; 0 means all that is free. Called before every
+// upload.
 using MemoryLimit = std::function<Result<int64_t>()>;
 
-// The backend "cuda". Never null.
+// Returns the backend "cuda". Never returns null.
 std::unique_ptr<Backend> make_device_backend(DeviceFactory open_device, MemoryLimit memory_limit);
 
 }  // namespace glove::gpu

@@ -34,8 +34,8 @@ BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_ro
   if (queries < 2 || dims > kMaxBatchDims || top_rows > kMaxBatchTopRows || 4 * top_rows > tiles) return plan;
   plan.worthwhile = true;
   plan.sample_tiles = std::min(tiles, std::max({tiles / 16, 4 * top_rows, int64_t{1024}}));
-  // The sample's threshold lets about top_rows * tiles / sample rows through, and the width of the bounds
-  // several times that.
+  // The sample's threshold admits about top_rows * tiles / sample_tiles rows, and the width of the bounds
+  // admits several times as many.
   const int64_t expected = top_rows * ((tiles + plan.sample_tiles - 1) / plan.sample_tiles);
   plan.list_capacity =
       std::min(tiles * kTileRows, std::max<int64_t>(4096, (16 * expected + 1023) / 1024 * 1024));

@@ -1,4 +1,5 @@
-// Decisions that depend on sizes only: what goes to the device, and how a search is cut into launches.
+// Decisions that depend on sizes only: what is uploaded to the device, and how a search is divided into
+// launches.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +16,35 @@ struct MemoryPlan {
   int64_t norms_squared = 0;
   int64_t vectors = 0;
 
-  int64_t scan_bytes() const { return codes + scales + residuals; }  // without these there is no search
-  int64_t exact_bytes() const { return norms_squared + vectors; }    // these save the host the rescoring
+  int64_t scan_bytes() const { return codes + scales + residuals; }  // required for any search
+  int64_t exact_bytes() const { return norms_squared + vectors; }    // spare the host the rescoring
 };
 MemoryPlan plan_memory(int64_t rows, int64_t dims);
 
-// What an upload leaves free of the device for the scratch memory of searches: most of it for batches, and 2
-// bytes a row for each of four single searches, should shared memory not hold their bounds.
+// Bytes of device memory that an upload leaves free for the scratch memory of searches: most of it for
+// batches, and 2 bytes per row for each of four single searches, in case their bounds do not fit in shared
+// memory.
 constexpr int64_t scratch_reserve(int64_t rows) {
   return (int64_t{192} << 20) + 8 * rows;
 }
 
-// How thresholds are counted in a single search: by the best row of a tile, or, when k is not small against
-// the number of tiles, row by row.
+// Whether a single search counts every row to find its threshold (true), or only the best row of each tile
+// (false). Every row must be counted when k is not small compared with the number of tiles.
 bool count_every_row(int64_t rows, int64_t top_rows);
 
-// A batch: a sample of tiles gives thresholds, all tiles give lists of rows above them.
+// How to search a batch: a sample of tiles yields thresholds, and then all tiles yield lists of the rows
+// above them.
 struct BatchPlan {
-  bool worthwhile = false;  // else one search after the other
+  bool worthwhile = false;  // otherwise run single searches
   int64_t sample_tiles = 0;
   int64_t list_capacity = 0;      // rows that a query's list holds
   int64_t queries_per_round = 0;  // a multiple of 16, so that lists fit in kListBytes
 };
 constexpr int64_t kListBytes = int64_t{128} << 20;
-constexpr int64_t kMaxBatchTopRows = 256;  // the last step ranks several times as many in shared memory
+constexpr int64_t kMaxBatchTopRows = 256;  // the last step ranks several times as many rows in shared memory
 constexpr int64_t kMaxRoundQueries = 1024;
-constexpr int64_t kMaxBatchDims = 4096;  // keeps the sums of the batch scan under kBatchSumLimit
+constexpr int64_t kMaxBatchDims = 4096;  // keeps the sums of the batch scan below kBatchSumLimit
+// Plans a batch of `queries` queries for the best `top_rows` rows each.
 BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows);
 
 }  // namespace glove::gpu

@@ -1,4 +1,5 @@
-// Objects that are expensive to make, lent to one thread at a time and kept for the next.
+// A pool of objects that are expensive to create: each is lent to one thread at a time and then kept for the
+// next.
 #pragma once
 
 #include <atomic>
@@ -11,8 +12,9 @@
 
 namespace glove::gpu {
 
-// T has a default constructor and `Status create()`. Thread-safe. Grows to the largest number lent at once.
-// One object is lent and given back without a lock, so that a single thread meets none.
+// T must have a default constructor and `Status create()`. Thread-safe. Grows to the largest number of
+// objects lent at the same time. One object is lent and returned without a lock, so a single thread never
+// takes one.
 template <class T>
 class Pool {
  public:
@@ -21,7 +23,7 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Gives the object back when it goes. REQUIRES: the pool outlives it.
+  // Returns the object to the pool on destruction. REQUIRES: the pool outlives it.
   class Loan {
    public:
     Loan(Pool* pool, std::unique_ptr<T> object) : pool_(pool), object_(std::move(object)) {}

@@ -29,7 +29,7 @@ void pack_planes(std::span<const int16_t> codes, int8_t* planes) {
 
 void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments) {
   const int64_t steps = matrix_steps(dims);
-  // The query's first word of a step; the lanes of its column lie 16 bytes apart.
+  // The query's first word of a step. The lanes of its column are 16 bytes apart.
   int8_t* own = fragments + query / kPairQueries * steps * kPairStepBytes + query % kBlockQueries * 64 +
                 query % kPairQueries / kBlockQueries * 8;
   const auto groups = static_cast<int64_t>(codes.size()) / kComponentsPerGroup;

@@ -1,4 +1,4 @@
-// A quantised query (model/quantized_query.h) in the forms that the scans read: one or two int8 planes.
+// A quantised query (model/quantized_query.h) in the layouts that the scans read: one or two int8 planes.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,37 @@
 
 namespace glove::gpu {
 
-// Codes of the two-plane scan reach 127 * 128 + 63, so that code = 128 * high + low with both in an int8.
+// Codes of the two-plane scan have a magnitude of at most 127 * 128 + 63, so that code = 128 * high + low
+// with both halves in an int8.
 constexpr int32_t kTwoPlaneCode = 16319;
-// Codes of the batch scan are one plane.
+// Codes of the batch scan use one plane.
 constexpr int32_t kOnePlaneCode = 127;
-// |sum(c * Q)| of the batch scan stays below this, so that a float holds the sum exactly.
+// |sum(c * Q)| of the batch scan stays below this limit, so that a float represents the sum exactly.
 constexpr int64_t kBatchSumLimit = int64_t{1} << 22;
 
-// The codes of the batch scan: as fine as one plane and kBatchSumLimit allow.
-// REQUIRES: query.norm_squared > 0, the float environment.
+// Returns the codes for the batch scan, as fine as one plane and kBatchSumLimit allow. REQUIRES:
+// query.norm_squared > 0, and the float environment.
 QuantizedQuery quantize_for_batch(const Query& query);
 
-// The two planes as the single scan reads them: for each group of four components, four high bytes and
-// then four low bytes.
+// Writes the two planes in the layout that the single scan reads: for each group of four components, four
+// high bytes and then four low bytes.
 //   planes  [8 * component_groups(dims)]
 void pack_planes(std::span<const int16_t> codes, int8_t* planes);
 
-// Steps of 32 components that the tensor cores take for a query of `dims`.
+// Returns the number of steps of 32 components that the tensor cores take for a query of `dims` components.
 constexpr int64_t matrix_steps(int64_t dims) {
   return (dims + kStepComponents - 1) / kStepComponents;
 }
 
-// Bytes of the packed form of `queries` queries; a whole number of pairs of eight.
+// Returns the size in bytes of the packed form of `queries` queries, rounded up to whole pairs of blocks of
+// eight.
 constexpr int64_t fragment_bytes(int64_t queries, int64_t dims) {
   return (queries + kPairQueries - 1) / kPairQueries * matrix_steps(dims) * kPairStepBytes;
 }
 
 // Writes query number `query` of a batch in the order in which the lanes of a warp read the second operand of
-// mma.m16n8k32: [queries/16][steps][32 lanes][2 blocks of 8 queries][2 words of 4 codes].
-// REQUIRES: fragments is zero where nothing is written; |codes| <= 127.
+// mma.m16n8k32: [queries/16][steps][32 lanes][2 blocks of 8 queries][2 words of 4 codes]. REQUIRES: fragments
+// is zero where nothing has been written; |codes| <= 127.
 void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments);
 
 }  // namespace glove::gpu

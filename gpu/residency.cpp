@@ -18,13 +18,14 @@
 namespace glove::gpu {
 namespace {
 
-// Where the arrays of a part go in a block of device memory, one after another, each padded as planned.
+// Lays out the arrays of a part in a block of device memory, one after another, each padded as planned.
 class BlockFiller {
  public:
   explicit BlockFiller(const Model& model) : model_(model) {}
 
-  // Reserves `planned` bytes for an array and queues its bytes: from its file if it has one, for reading
-  // through the map costs a fault per page. Returns the array's offset in the block.
+  // Reserves `planned` bytes for an array and queues its bytes. They are read from the array's file if it has
+  // one, because reading through the map costs one page fault per page. Returns the array's offset in the
+  // block.
   template <class T>
   int64_t add(std::span<const T> array, int64_t planned) {
     const auto bytes = std::as_bytes(array);
@@ -95,7 +96,7 @@ void ResidentModel::wait() {
   background_upload_.join();
 }
 
-// At exit, before the handlers that CUDA registered when it started.
+// Runs at exit, before the handlers that CUDA registered when it started.
 void ResidentModel::stop_all() {
   if (background_uploads().process != getpid()) return;  // a forked child has none of these threads
   const std::lock_guard lock(background_uploads().mutex);
@@ -134,10 +135,11 @@ void ResidentModel::upload_rest() {
   });
 }
 
-// Allocates a block of device memory and copies the tasks to it. Reads while it allocates: both take long.
+// Allocates a block of device memory and copies the tasks to it. Reads while it allocates, because both take
+// long.
 Result<DeviceBlock> ResidentModel::upload_block(std::vector<CopyTask> tasks, int64_t bytes,
                                                 const InterruptCheck& interrupted) {
-  DeviceBlock block;  // outlives the upload, whatever ends it
+  DeviceBlock block;  // destroyed after the upload on every path
   GLOVE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Upload> upload,
       Upload::start(device_, std::move(tasks), upload_threads(), model_->source().path, cancelled_));
@@ -181,7 +183,8 @@ Status ResidentModel::upload_levels(const InterruptCheck& interrupted) {
   return {};
 }
 
-// What the background upload does. It leaves a moment to the host, which reads rows for the first answer.
+// The body of the background upload. Starts with a short delay, because the host is reading rows for the
+// first answer.
 void ResidentModel::upload_exact_arrays() {
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   try {
@@ -206,9 +209,9 @@ void ResidentModel::upload_exact_arrays() {
       exact_ready_.store(true, std::memory_order_release);
       return;
     }
-  } catch (const std::exception&) {  // no memory for threads or tasks
+  } catch (const std::exception&) {  // not enough memory for threads or tasks
   }
-  exact_bytes_ = 0;  // then the host goes on rescoring
+  exact_bytes_ = 0;  // the host continues to rescore
 }
 
 std::span<const DevicePart> ResidentModel::parts() const {

@@ -1,4 +1,4 @@
-// Moving a model into device memory and keeping it there.
+// Uploads a model to device memory and keeps it there.
 #pragma once
 
 #include <atomic>
@@ -17,31 +17,33 @@
 
 namespace glove::gpu {
 
-// One model in the memory of one device. Thread-safe once made.
+// One model in the memory of one device. Thread-safe once created.
 class ResidentModel {
  public:
-  // Copies codes, scales and residuals before it returns. upload_rest() brings the vectors and norms, if they
-  // fit into `budget` (bytes) as well. kOutOfMemory if the device or the budget has no room, and the message
-  // has the numbers; kInterrupted if `interrupted` said so; nothing stays behind.
+  // Copies codes, scales and residuals before it returns. If the vectors and norms fit into `budget` (bytes)
+  // as well, upload_rest() will copy them. Returns kOutOfMemory, with the numbers in the message, if the
+  // device or the budget has too little room, and kInterrupted if `interrupted` stopped it. After an error no
+  // device memory stays allocated.
   static Result<std::shared_ptr<ResidentModel>> upload(Device& device, ModelPtr model, int64_t budget,
                                                        const InterruptCheck& interrupted);
 
   // Cancels and joins the background upload, which stops at the next block boundary. REQUIRES: no search uses
-  // parts(). When the process exits, background uploads are stopped before CUDA takes its memory down.
+  // parts(). When the process exits, background uploads are stopped before CUDA releases its memory.
   ~ResidentModel();
   ResidentModel(const ResidentModel&) = delete;
   ResidentModel& operator=(const ResidentModel&) = delete;
 
-  // Copies vectors and norms, if they fit, on a thread of its own; the second call does nothing. Called after
-  // the first search, which would otherwise wait for it. A failure costs nothing but speed.
+  // Copies vectors and norms, if they fit, on a background thread. Later calls do nothing. Called after the
+  // first search, which would otherwise have to wait for it. A failure costs only speed.
   void upload_rest();
 
-  // What a search may read now: each part of the model, with its vectors once all of them are there.
+  // Returns what a search may read now: each part of the model, with its vectors once all of them are
+  // uploaded.
   std::span<const DevicePart> parts() const;
   int64_t device_bytes() const;
   const ModelPtr& model() const { return model_; }
 
-  // Waits until the background upload is done; for tests and timings.
+  // Waits until the background upload has finished. For tests and timings.
   void wait();
 
  private:
@@ -54,13 +56,13 @@ class ResidentModel {
 
   Device& device_;
   ModelPtr model_;
-  std::vector<MemoryPlan> plans_;  // of each part
+  std::vector<MemoryPlan> plans_;  // one per part
   DeviceBlock scan_block_;
   std::vector<DevicePart> scan_parts_;  // without vectors
-  // These belong to the background upload until exact_ready_.
+  // These belong to the background upload until exact_ready_ is set.
   DeviceBlock exact_block_;
   std::vector<DevicePart> exact_parts_;  // with vectors
-  std::atomic<int64_t> exact_bytes_{0};  // of exact_block_, also while it is being filled
+  std::atomic<int64_t> exact_bytes_{0};  // of exact_block_, valid while it is being filled
   std::atomic<bool> cancelled_{false};
   std::once_flag rest_;
   std::mutex join_mutex_;  // held while background_upload_ is joined

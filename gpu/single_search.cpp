@@ -16,11 +16,12 @@ namespace glove::gpu {
 namespace {
 
 constexpr int64_t kFirstCapacity = 8192;
-constexpr int64_t kAnswerBytes = 12;  // of a row: its similarity and its number
-constexpr int64_t kRankedFrom = 64;  // fewer rows than this the host sorts before a second barrier is through
-// The device compares every candidate with every other, so the host sorts more than these.
+constexpr int64_t kAnswerBytes = 12;  // per row: its similarity and its number
+// the host sorts fewer rows than this sooner than a second barrier completes
+constexpr int64_t kRankedFrom = 64;
+// The device compares every candidate with every other, so the host sorts more rows than this.
 constexpr int64_t kRankedTo = 16384;
-constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows may be more than top_rows by far
+constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows can be far more than top_rows
 constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devices
 
 void pause_briefly() {
@@ -56,7 +57,7 @@ Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int
   return {};
 }
 
-// Puts the query into the kernel's parameter, or, if it is too long for that, into device memory.
+// Copies the query to the kernel's parameter or, if it is too long for that, to device memory.
 Status SingleSearch::pack(const DevicePart& part, const Query& query, SingleScanParams& scan) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
   scan.bound = quantized.bound;
@@ -78,20 +79,20 @@ Status SingleSearch::pack(const DevicePart& part, const Query& query, SingleScan
                      "copying the query");
 }
 
-// Puts back what a launch expects in the first `rows` places.
+// Restores the first `rows` places to what a launch expects.
 void SingleSearch::clear_answer(int64_t rows) {
   std::fill_n(similarities(), rows, kNothingYet);
   std::fill_n(ids(), rows, kNoRow);
 }
 
-// How many rows a launch that found `candidates` writes to the answer.
+// Returns the number of rows that a launch that found `candidates` candidates writes to the answer.
 int64_t SingleSearch::answer_rows(const SingleScanParams& scan, uint32_t candidates) {
   if (scan.ranked_ids == nullptr) return std::min(candidates, scan.capacity);
   return candidates > scan.capacity ? 0 : std::min<int64_t>(candidates, scan.top_rows);
 }
 
-// Whether the number of candidates is there, and then every row of the answer. Goes on where it stopped the
-// last time.
+// True once the kernel has published the candidate count and every row of the answer. Resumes at
+// `rows_seen_`.
 bool SingleSearch::arrived(const SingleScanParams& scan) {
   auto* done = done_.as<ScanDone>();
   const uint64_t candidates = std::atomic_ref<uint64_t>(done->candidates).load(std::memory_order_acquire);
@@ -108,7 +109,7 @@ bool SingleSearch::arrived(const SingleScanParams& scan) {
   return true;
 }
 
-// Spins: the answer comes sooner than a sleeping thread wakes up.
+// Spins, because the answer arrives sooner than a sleeping thread wakes up.
 Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& interrupted) {
   rows_seen_ = 0;
   Timer since_check;
@@ -118,7 +119,7 @@ Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& in
     since_check.lap();
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state != cudaSuccess && state != cudaErrorNotReady) return cuda_failure(state, "scanning");
-    if (state == cudaSuccess) {  // then everything is there
+    if (state == cudaSuccess) {  // everything has arrived
       if (done_.as<ScanDone>()->candidates >> 32 == scan.sequence) return {};
       return {ErrorCode::kUnavailable, "CUDA: a scan ended without an answer"};
     }
@@ -146,7 +147,7 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
   scan.ranked_ids = ranked ? ids() : nullptr;
   scan.done = done_.as<ScanDone>();
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_single_scan(scan, shape, stream_.get()), "launching a scan"));
-  ++sequence_;  // a launch that failed has cleared no counters
+  ++sequence_;  // a failed launch has not cleared its counters
   if (Status status = wait(scan, interrupted); !status.ok()) {
     clear_answer(capacity_);
     return status.error();
@@ -154,7 +155,7 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
   return static_cast<uint32_t>(done_.as<ScanDone>()->candidates);
 }
 
-// Copies the answer and puts back what the next launch expects, also if there is no memory for the copy.
+// Copies the answer and restores what the next launch expects, even if there is no memory for the copy.
 void SingleSearch::take_answer(int64_t rows, bool with_similarities, std::vector<Neighbor>& to) {
   struct Clear {
     SingleSearch& search;
@@ -178,7 +179,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, int64_t
   scan.reversed = reversed ? 1 : 0;
   const bool ranked = part.vectors != nullptr && top_rows >= kRankedFrom && top_rows <= kRankedTo;
   GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, scan, ranked, interrupted));
-  if (count > scan.capacity) {  // never cut: once more with room for all
+  if (count > scan.capacity) {  // never truncated: run again with room for all of them
     GLOVE_RETURN_IF_ERROR(reserve(part, shape, int64_t{count} + kFirstCapacity));
     GLOVE_ASSIGN_OR_RETURN(count, launch(part, shape, scan, ranked && count <= kMostRanked, interrupted));
   }
@@ -191,7 +192,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, int64_t
   ScanCost& cost = request.cost;
   cost.select_us += select_us;
   cost.rescore_us += rescore_us;
-  cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // packing and launching included
+  cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // including packing and launching
   cost.candidates += int64_t{count};
   cost.rows_scanned += part.rows;
   cost.bytes_scanned += bytes_read(part);

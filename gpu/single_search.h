@@ -1,4 +1,4 @@
-// One query on a CUDA device: packing, one launch, and waiting for the answer in mapped memory.
+// One query on a CUDA device: packs it, launches one kernel, and waits for the answer in mapped memory.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace glove::gpu {
 
-// A stream and its scratch memory. Lent to one thread at a time; several work side by side. Allocates only
-// when a model or an answer is larger than any before.
+// A stream and its scratch memory, lent to one thread at a time; several can run concurrently. Allocates only
+// when a model or an answer is larger than every earlier one.
 class SingleSearch {
  public:
   Status create();
 
-  // Device::propose for one request. `reversed`: which end of the model to scan first.
+  // Device::propose for one request. `reversed` starts the scan at the last tile.
   Status run(const DevicePart& part, const ScanShape& shape, int64_t top_rows, bool reversed,
              const InterruptCheck& interrupted, SearchRequest& request);
 
-  // Bytes that a scan of this model reads.
+  // Returns the number of bytes that a scan of this model reads.
   static int64_t bytes_read(const DevicePart& part);
 
  private:
@@ -37,15 +37,15 @@ class SingleSearch {
                           const InterruptCheck& interrupted);
 
   Stream stream_;
-  DeviceMemory counters_;  // two ScanCounters, used in turn
+  DeviceMemory counters_;  // two ScanCounters, used alternately
   DeviceMemory row_upper_;
   DeviceMemory long_query_;
   PinnedMemory long_query_staging_;
   PinnedMemory done_;
-  DeviceMemory collected_;  // candidates that are to be ranked: similarities, then numbers of rows
-  PinnedMemory answer_;     // [capacity_] similarities, then [capacity_] numbers of rows
+  DeviceMemory collected_;  // candidates to be ranked: similarities, then row numbers
+  PinnedMemory answer_;     // [capacity_] similarities, then [capacity_] row numbers
   int64_t capacity_ = 0;
-  int64_t rows_seen_ = 0;  // of the answer that is coming in
+  int64_t rows_seen_ = 0;  // of the answer that is arriving
   uint32_t sequence_ = 0;
 };
 

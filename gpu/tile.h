@@ -1,4 +1,4 @@
-// The tiles of model/quantize.h as kernels read them: in pieces of 16 bytes, one row per lane of a warp.
+// The tiles of model/quantize.h as kernels read them: in pieces of 16 bytes, with one row per lane of a warp.
 #pragma once
 
 #include "model/quantize.h"
@@ -12,7 +12,7 @@ constexpr int kComponentsPerGroup = static_cast<int>(kTileComponents);
 constexpr int kRowsPerPiece = 16 / kComponentsPerGroup;
 constexpr int kPiecesPerGroup = kRowsPerTile / kRowsPerPiece;
 
-// What the kernels are written for; their shuffles and lane arithmetic need all of it.
+// The kernels' shuffles and lane arithmetic depend on all of these.
 static_assert(kRowsPerTile == kWarpLanes, "after a tile's products each lane holds the sum of one row");
 static_assert(kComponentsPerGroup == 4, "__dp4a and the tensor cores take four int8 components in 32 bits");
 static_assert(kPiecesPerGroup == 8, "lanes 0 to 7 read one component group, lanes 8 to 15 the next");
@@ -20,7 +20,7 @@ static_assert(kPiecesPerGroup == 8, "lanes 0 to 7 read one component group, lane
 // A step of the tensor cores multiplies 32 components.
 constexpr int kStepComponents = 32;
 constexpr int kStepGroups = kStepComponents / kComponentsPerGroup;
-// Queries lie in pairs of blocks of eight; the operand of one pair and one step is one piece per lane.
+// Queries are stored in pairs of blocks of eight. The operand of one pair and one step is one piece per lane.
 constexpr int kBlockQueries = 8;
 constexpr int kPairQueries = 2 * kBlockQueries;
 constexpr int kPairStepBytes = kWarpLanes * 16;

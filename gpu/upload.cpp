@@ -16,9 +16,10 @@ namespace glove::gpu {
 namespace {
 
 constexpr int64_t kSlicesABlock = 32;
-constexpr int64_t kFirstBlockPart = 8;  // the first block is an eighth of a whole one: the bus starts soon
+// the first block is an eighth of a whole one, so that copying starts soon
+constexpr int64_t kFirstBlockPart = 8;
 
-// For a message: where a file ends that has nothing at `position`.
+// For a message: says where a file ends that has no data at `position`.
 std::string ends_too_soon(int descriptor, int64_t position) {
   struct stat file;
   const bool known = fstat(descriptor, &file) == 0 && file.st_size < position;
@@ -29,7 +30,7 @@ std::string ends_too_soon(int descriptor, int64_t position) {
 }  // namespace
 
 int upload_threads() {
-  // A core reads 4 to 6 GB/s, and more than twelve fill the bus no better.
+  // A core reads 4 to 6 GB/s, and more than twelve do not use the bus any better.
   return std::clamp(usable_cores() - 2, 2, 12);
 }
 
@@ -63,7 +64,7 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
 
 Upload::~Upload() {
   stop();
-  if (!readers_.empty()) readers_.front().join();  // the only one that touches the others
+  if (!readers_.empty()) readers_.front().join();  // the only thread that starts others
   readers_.clear();
   static_cast<void>(wait_for_copies());
   device_.give_back_ring(std::move(ring_));
@@ -75,14 +76,14 @@ void Upload::start_threads(int threads) {
     return readers_[reader].start("glove-upload", std::move(body));
   };
   if (threads < 1) return;
-  // If none can be started, copy_to() reads alone.
+  // If no thread can be started, copy_to() reads alone.
   start(0, [this, start] {
     for (size_t i = 1; i < readers_.size() && start(i, [this] { read_ahead(); });) ++i;
     read_ahead();
   });
 }
 
-// What each reading thread does.
+// The body of each reading thread.
 void Upload::read_ahead() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -95,8 +96,8 @@ void Upload::read_ahead() {
   }
 }
 
-// Takes the next slice and fills it. REQUIRES: `lock`, which is open while bytes move; there is a next slice,
-// and its block's slot is free.
+// Takes the next slice and fills it. REQUIRES: `lock` is held (it is released while bytes are moved), there
+// is a next slice, and its block's slot is free.
 void Upload::read_slice(std::unique_lock<std::mutex>& lock) {
   const size_t index = next_block_;
   const Block block = blocks_[index];
@@ -112,7 +113,7 @@ void Upload::read_slice(std::unique_lock<std::mutex>& lock) {
   Status status;
   try {
     status = fill(block, begin, bytes, ring_->block(slot_of(index)).data() + begin);
-  } catch (const std::bad_alloc&) {  // for the text of an error
+  } catch (const std::bad_alloc&) {  // while formatting an error
     status = {ErrorCode::kOutOfMemory, "out of memory"};
   }
   lock.lock();
@@ -147,7 +148,7 @@ Status Upload::fill(const Block& block, int64_t begin, int64_t bytes, std::byte*
   return {};
 }
 
-// Waits until a block is filled, and fills it if nobody else does.
+// Waits until a block is filled, and fills it itself if no other thread does.
 Status Upload::wait_until_filled(size_t index, const InterruptCheck& interrupted) {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -166,7 +167,7 @@ Status Upload::wait_until_filled(size_t index, const InterruptCheck& interrupted
   }
 }
 
-// The first `blocks` blocks are on the device: others may take their slots.
+// Marks the first `blocks` blocks as copied, so that others may use their slots.
 void Upload::release(size_t blocks) {
   {
     const std::lock_guard lock(mutex_);
@@ -192,7 +193,7 @@ Status Upload::wait_for_copies() {
   return status;
 }
 
-// While a block is on its way the next one waits behind it, so that the bus is never idle.
+// While one block is being copied, the next one is queued, so that the bus is never idle.
 Status Upload::copy_blocks(std::byte* device_block, const InterruptCheck& interrupted) {
   for (size_t i = 0; i < blocks_.size(); ++i) {
     GLOVE_RETURN_IF_ERROR(wait_until_filled(i, interrupted));

@@ -1,4 +1,5 @@
-// Moving bytes from files or memory to a device: threads read ahead, and the caller's thread copies.
+// Moves bytes from files or memory to a device: background threads read ahead, and the caller's thread
+// copies.
 #pragma once
 
 #include <atomic>
@@ -16,44 +17,44 @@
 
 namespace glove::gpu {
 
-// Bytes that go to the device: from `memory` if it is not null, else from the open file `descriptor` at
+// Bytes to copy to the device: from `memory` if it is not null, otherwise from the open file `descriptor` at
 // `offset`.
 struct CopyTask {
   const std::byte* memory = nullptr;
   int descriptor = -1;
   int64_t offset = 0;
-  int64_t device_offset = 0;  // in the block of device memory that copy_to() gets
+  int64_t device_offset = 0;  // within the block of device memory that is passed to copy_to()
   int64_t bytes = 0;
 };
 
-// How many threads an upload reads with on this machine.
+// Returns the number of threads that an upload reads with on this machine.
 int upload_threads();
 
-// One upload. Reading begins before there is device memory to copy to, for allocating that takes about as
-// long as filling the staging memory. A block is filled in slices by whatever thread is free and copied in
-// one piece, since each copy costs the bus 2 us beside its bytes.
+// One upload. Reading begins before the destination is allocated, because the allocation takes about as long
+// as filling the staging memory. Any free thread may fill a slice of a block, but each block is copied as a
+// whole, because every copy adds 2 us to the transfer time of its bytes.
 class Upload {
  public:
-  // Starts up to `threads` threads that read; fewer, and even none, will do. `path` is for messages;
-  // `cancelled` stops the upload early with kInterrupted. The device and `cancelled` outlive the upload.
-  // Fails if there is no staging memory.
+  // Starts up to `threads` reading threads; fewer, or none, are sufficient. `path` is used in messages.
+  // `cancelled` stops the upload early with kInterrupted. The device and `cancelled` must outlive the upload.
+  // Fails if no staging memory is available.
   static Result<std::unique_ptr<Upload>> start(Device& device, std::vector<CopyTask> tasks, int threads,
                                                std::string path, const std::atomic<bool>& cancelled);
 
-  // Stops reading, and waits for the threads and for what is being copied.
+  // Stops reading, and waits for the threads and for copies in progress.
   ~Upload();
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
 
-  // Copies all tasks; everything is there when it returns ok, and no copy is on its way when it fails. A file
-  // that ends too soon is kIo. `interrupted` is asked every 2 ms or more often, with no lock held. Called
-  // once at most.
+  // Copies all tasks. On success everything is on the device; on failure no copy is in progress. Returns kIo
+  // if a file ends too soon. `interrupted` is called at least every 2 ms, with no lock held. REQUIRES: it is
+  // called at most once.
   Status copy_to(std::byte* device_block, const InterruptCheck& interrupted = {});
 
  private:
   struct Block {
     size_t task;
-    int64_t begin;  // in the task
+    int64_t begin;  // within the task
     int64_t bytes;
     int64_t slices_to_fill;
   };
@@ -78,17 +79,17 @@ class Upload {
   const std::atomic<bool>& cancelled_;
   int64_t slice_bytes_ = 0;
 
-  std::mutex mutex_;  // guards what follows; not held while bytes move
+  std::mutex mutex_;  // guards the members below; not held while bytes are moved
   std::condition_variable released_changed_;
   std::condition_variable block_filled_;
   std::vector<Block> blocks_;
   size_t next_block_ = 0;  // the next slice to read
   int64_t next_slice_ = 0;
-  size_t released_ = 0;  // blocks that have been copied, so that their slots are free
+  size_t released_ = 0;  // copied blocks, whose slots are free again
   bool stopped_ = false;
   Status error_;
 
-  std::vector<IoThread> readers_;  // the first starts the others
+  std::vector<IoThread> readers_;  // the first one starts the others
 };
 
 }  // namespace glove::gpu

@@ -5,9 +5,9 @@
 
 namespace glove::gpu {
 
-// Called once a launch by all threads of all blocks, which are all resident (cudaLaunchCooperativeKernel).
-// `arrived` is 0 before the launch. What any thread wrote before is visible to all after, through L2
-// (__ldcg).
+// Called once per launch by all threads of all blocks, which must all be resident
+// (cudaLaunchCooperativeKernel). `arrived` must be 0 before the launch. Everything that any thread wrote
+// before the barrier is visible to all threads after it, through L2 (__ldcg).
 __device__ inline void grid_barrier(uint32_t* arrived) {
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -1,4 +1,4 @@
-// The threshold that a histogram of lower bounds gives, by one block.
+// Finds the threshold from a histogram of lower bounds, with one block.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ struct ThresholdScratch {
   float threshold;
 };
 
-// The floor of the bin in which the `wanted`-th largest lower bound lies, -infinity if there are fewer.
-// Called by all threads of a block of whole warps; every thread gets the result. `counts`: [kBins] in shared
-// memory, complete before the call.
+// Returns the floor of the bin that contains the `wanted`-th largest lower bound, or -infinity if there are
+// fewer. Called by all threads of a block of whole warps; every thread gets the result. `counts` is [kBins]
+// in shared memory and must be complete before the call.
 __device__ inline float block_threshold(const uint32_t* counts, uint32_t wanted, ThresholdScratch& scratch) {
   const int threads = static_cast<int>(blockDim.x);
-  const int per_thread = ((kBins + threads - 1) / threads) | 1;  // odd: neighbours read different banks
+  // odd, so that neighbouring threads read different banks
+  const int per_thread = ((kBins + threads - 1) / threads) | 1;
   const int first = static_cast<int>(threadIdx.x) * per_thread;  // positions from the top bin down
   const int last = min(kBins, first + per_thread);
   uint32_t mine = 0;
@@ -48,16 +49,16 @@ __device__ inline float block_threshold(const uint32_t* counts, uint32_t wanted,
   return scratch.threshold;
 }
 
-// Copies a histogram that atomics of other blocks have filled to shared memory. All threads of the block;
-// ends with a barrier. Both pointers are 16-byte aligned.
+// Copies a histogram that atomics of other blocks have filled to shared memory. Called by all threads of the
+// block; ends with a barrier. Both pointers must be 16-byte aligned.
 __device__ inline void load_histogram(uint32_t* shared, const uint32_t* global) {
   for (int i = static_cast<int>(threadIdx.x); i < kBins / 4; i += static_cast<int>(blockDim.x))
     reinterpret_cast<uint4*>(shared)[i] = __ldcg(reinterpret_cast<const uint4*>(global) + i);
   __syncthreads();
 }
 
-// Adds a block's own counts to those of all blocks. All threads of the block; begins with a barrier. `shared`
-// is not used before the next barrier.
+// Adds a block's own counts to those of all blocks. Called by all threads of the block; begins with a
+// barrier. `shared` must not be changed before the next barrier.
 __device__ inline void add_histogram(uint32_t* global, const uint32_t* shared) {
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x))

@@ -2,8 +2,8 @@
 
 #include "gpu/block/threshold.cuh"
 #include "gpu/tile.h"
+#include "gpu/warp/chunk_sums.cuh"
 #include "gpu/warp/exact_dot.cuh"
-#include "gpu/warp/matrix.cuh"
 
 namespace glove::gpu {
 namespace {
@@ -13,73 +13,18 @@ constexpr int kWarps = kThreads / kWarpLanes;
 constexpr int kChunk = 32;          // queries that a warp multiplies at a time
 constexpr int kResidentSteps = 10;  // steps of a tile that fit in a warp's registers: up to 320 dimensions
 
-// Sums start at this integer, whose bits are the float 1.5 * 2^23; as long as |sum| < 2^22 the bits of the
-// result are the float 1.5 * 2^23 + sum, and no conversion is needed.
-constexpr int kSumBits = 0x4B400000;
-constexpr float kSumFloat = 12582912.0f;
-
 // QueryBound and a threshold t, solved for the sum: estimate + error >= t if sum * s + (r * slope + floor) >=
-// 0, with slope = error_slope * S and floor = (error_offset - t) * S, rounded up.
+// 0, where slope = error_slope * S and floor = (error_offset - t) * S, both rounded up.
 struct ChunkQuery {
   float slope;
   float floor;
 };
 
-// The tile's codes of one step: eight groups of components of the rows 4g .. 4g+3, g = lane / 4.
-struct TileStep {
-  uint4 front;  // group t = lane mod 4
-  uint4 back;   // group t + 4
-};
-
-__device__ TileStep load_step(const uint4* tile, int groups, int step, int lane) {
-  const uint4 zero = make_uint4(0, 0, 0, 0);
-  const int group = step * kStepGroups + (lane & 3);
-  TileStep loaded;
-  loaded.front = group < groups ? __ldg(tile + group * kPiecesPerGroup + (lane >> 2)) : zero;
-  loaded.back = group + 4 < groups ? __ldg(tile + (group + 4) * kPiecesPerGroup + (lane >> 2)) : zero;
-  return loaded;
-}
-
-// Four columns blocks of eight queries by 32 rows.
-struct Sums {
-  int value[2][4]
-           [4];  // [rows 0, 1 or 2, 3 of the lane's four][block of eight queries][matrix_multiply_add's d]
-
-  __device__ void clear() {
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-#pragma unroll
-      for (int block = 0; block < 4; ++block)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) value[half][block][i] = kSumBits;
-  }
-
-  // fragments: the step's words of two pairs of blocks, `pair_stride` uint4 apart.
-  __device__ void add(const TileStep& tile, const uint4* fragments, int pair_stride) {
-#pragma unroll
-    for (int pair = 0; pair < 2; ++pair) {
-      const uint4 words = fragments[pair * pair_stride];
-      matrix_multiply_add(value[0][2 * pair], tile.front.x, tile.front.y, tile.back.x, tile.back.y, words.x,
-                          words.y);
-      matrix_multiply_add(value[1][2 * pair], tile.front.z, tile.front.w, tile.back.z, tile.back.w, words.x,
-                          words.y);
-      matrix_multiply_add(value[0][2 * pair + 1], tile.front.x, tile.front.y, tile.back.x, tile.back.y,
-                          words.z, words.w);
-      matrix_multiply_add(value[1][2 * pair + 1], tile.front.z, tile.front.w, tile.back.z, tile.back.w,
-                          words.z, words.w);
-    }
-  }
-
-  // The sum of the lane's row `row` (0..3) and its column `column` (0, 1) of a block.
-  __device__ float get(int row, int block, int column) const {
-    return __int_as_float(value[row >> 1][block][(row & 1) * 2 + column]) - kSumFloat;
-  }
-};
-
-// Scales and residuals of the lane's four rows; zero rows and padding never pass and never lead.
+// Scales and residuals of the lane's four rows. Zero and padding rows are inadmissible: they are never
+// candidates and never counted towards a threshold.
 struct LaneRows {
   float scale[4];
-  float residual[4];  // for upper bounds: -infinity for zero rows
+  float residual[4];  // for upper bounds; -infinity for inadmissible rows
   bool admissible[4];
 
   __device__ void load(const BatchScanParams& scan, int tile, int lane) {
@@ -97,8 +42,9 @@ struct LaneRows {
   }
 };
 
-// A tile's largest lower bound for each of the chunk's queries. `order`: the tile's number in the sample.
-__device__ void keep_best(const BatchScanParams& scan, const Sums& sums, const LaneRows& rows,
+// Stores the tile's largest lower bound for each query of the chunk. `order`: the tile's number in the
+// sample.
+__device__ void keep_best(const BatchScanParams& scan, const ChunkSums& sums, const LaneRows& rows,
                           const BatchQuery* parameters, int first_query, int order, int lane) {
 #pragma unroll
   for (int block = 0; block < 4; ++block) {
@@ -121,8 +67,8 @@ __device__ void keep_best(const BatchScanParams& scan, const Sums& sums, const L
   }
 }
 
-// Appends the rows that a query's threshold does not rule out to its list.
-__device__ void append(const BatchScanParams& scan, const Sums& sums, const LaneRows& rows,
+// Appends the rows that a query's threshold does not rule out to the query's list.
+__device__ void append(const BatchScanParams& scan, const ChunkSums& sums, const LaneRows& rows,
                        const ChunkQuery* chunk, int first_query, int tile, int lane) {
   bool any = false;
 #pragma unroll
@@ -157,22 +103,11 @@ __device__ void append(const BatchScanParams& scan, const Sums& sums, const Lane
   }
 }
 
-// Blocks are dealt to query chunks of `chunk_queries`, so that blocks of different chunks read the same tiles
-// at about the same time. Shared memory: the chunk's fragments, then its parameters.
-template <bool kSample, bool kResident>
-__global__ void __launch_bounds__(kThreads, 1)
-    batch_kernel(const __grid_constant__ BatchScanParams scan, int first_tile, int last_tile,
-                 int chunk_queries, int query_chunks) {
-  extern __shared__ __align__(128) std::byte shared[];
-  const int warp = static_cast<int>(threadIdx.x) >> 5;
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int chunk_first = static_cast<int>(blockIdx.x) % query_chunks * chunk_queries;
-  const int chunk_count = min(chunk_queries, scan.padded_queries - chunk_first);
-  const int pair_stride = scan.steps * kWarpLanes;  // pieces of a pair of blocks of queries
-
-  auto* fragments = reinterpret_cast<uint4*>(shared);
-  auto* chunk = reinterpret_cast<ChunkQuery*>(shared + static_cast<int64_t>(chunk_queries) / kPairQueries *
-                                                           scan.steps * kPairStepBytes);
+// Copies the chunk's fragments and, for a scan against thresholds, its parameters to shared memory. Called by
+// all threads of the block.
+template <bool kSample>
+__device__ __forceinline__ void load_chunk(const BatchScanParams& scan, int chunk_first, int chunk_count,
+                                           int pair_stride, uint4* fragments, ChunkQuery* chunk) {
   const auto* from =
       reinterpret_cast<const uint4*>(scan.fragments) + chunk_first / kPairQueries * pair_stride;
   for (int i = static_cast<int>(threadIdx.x); i < chunk_count / kPairQueries * pair_stride; i += kThreads)
@@ -185,6 +120,25 @@ __global__ void __launch_bounds__(kThreads, 1)
       chunk[i] = {__double2float_ru(bound.error_slope * scale), __double2float_ru(room * scale)};
     }
   }
+}
+
+// Query chunks of `chunk_queries` are assigned to blocks in turn, so that blocks of different chunks read the
+// same tiles at about the same time. Shared memory holds the chunk's fragments and then its parameters.
+template <bool kSample, bool kResident>
+__global__ void __launch_bounds__(kThreads, 1)
+    batch_kernel(const __grid_constant__ BatchScanParams scan, int first_tile, int last_tile,
+                 int chunk_queries, int query_chunks) {
+  extern __shared__ __align__(128) std::byte shared[];
+  const int warp = static_cast<int>(threadIdx.x) >> 5;
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const int chunk_first = static_cast<int>(blockIdx.x) % query_chunks * chunk_queries;
+  const int chunk_count = min(chunk_queries, scan.padded_queries - chunk_first);
+  const int pair_stride = scan.steps * kWarpLanes;  // pieces per pair of blocks of queries
+
+  auto* fragments = reinterpret_cast<uint4*>(shared);
+  auto* chunk = reinterpret_cast<ChunkQuery*>(shared + static_cast<int64_t>(chunk_queries) / kPairQueries *
+                                                           scan.steps * kPairStepBytes);
+  load_chunk<kSample>(scan, chunk_first, chunk_count, pair_stride, fragments, chunk);
   __syncthreads();
 
   const int teams = static_cast<int>(gridDim.x) / query_chunks;
@@ -203,7 +157,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     LaneRows rows;
     rows.load(scan, tile, lane);
     for (int first = 0; first < chunk_count; first += kChunk) {
-      Sums sums;
+      ChunkSums sums;
       sums.clear();
       const uint4* words = fragments + first / kPairQueries * pair_stride + lane;
       if constexpr (kResident) {
@@ -222,7 +176,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-// One block a query: the threshold that its sample gives.
+// Computes the threshold from a query's sample. One block per query.
 __global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ BatchScanParams scan) {
   __shared__ uint32_t counts[kBins];
   __shared__ ThresholdScratch scratch;
@@ -238,9 +192,10 @@ __global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ 
 }
 
 constexpr int kAnswerThreads = 256;
-constexpr int kMaxSurvivors = 3072;  // rows of a list that can be ranked in the shared memory of every device
+// rows of a list that can be ranked in the shared memory of every supported device
+constexpr int kMaxSurvivors = 3072;
 
-// Shared memory of answer_kernel; `counts` is done with when `similarities` begin.
+// Shared memory of answer_kernel. `counts` is no longer used when `similarities` is first written.
 struct AnswerMemory {
   union {
     uint32_t counts[kBins];
@@ -259,7 +214,8 @@ __device__ float list_error(const BatchScanParams& scan, ListedRow listed, const
   return bound.error(__ldg(scan.part.level.residuals + listed.row));
 }
 
-// The threshold that a list gives. All threads of a block of kAnswerThreads; counts [kBins] in shared memory.
+// Returns the threshold that a list implies. Called by all threads of a block of kAnswerThreads; counts is
+// [kBins] in shared memory.
 __device__ float list_threshold(const BatchScanParams& scan, const ListedRow* list, uint32_t size,
                                 const QueryBound& bound, uint32_t* counts, ThresholdScratch& scratch) {
   for (int i = static_cast<int>(threadIdx.x); i < kBins; i += kAnswerThreads) counts[i] = 0;
@@ -270,7 +226,8 @@ __device__ float list_threshold(const BatchScanParams& scan, const ListedRow* li
   return block_threshold(counts, static_cast<uint32_t>(scan.top_rows), scratch);
 }
 
-// One block a query: a list that holds rows of some tiles gives a threshold as a sample does.
+// Tightens a query's threshold: a list with the rows of some tiles implies a threshold just as a sample does.
+// One block per query.
 __global__ void __launch_bounds__(kAnswerThreads)
     tighten_threshold_kernel(const __grid_constant__ BatchScanParams scan) {
   __shared__ uint32_t counts[kBins];
@@ -282,7 +239,8 @@ __global__ void __launch_bounds__(kAnswerThreads)
   if (threadIdx.x == 0) scan.thresholds[query] = fmaxf(threshold, scan.thresholds[query]);
 }
 
-// The rows of the list that its own best lower bounds leave, into memory.rows. Gives their number.
+// Writes the rows of the list that its own best lower bounds do not rule out to memory.rows, and returns
+// their number.
 __device__ uint32_t survivors_of(const BatchScanParams& scan, const ListedRow* list, uint32_t size,
                                  const QueryBound& bound, AnswerMemory& memory) {
   if (threadIdx.x == 0) memory.survivors = 0;
@@ -296,7 +254,7 @@ __device__ uint32_t survivors_of(const BatchScanParams& scan, const ListedRow* l
   return memory.survivors;
 }
 
-// One block a query.
+// Writes the answer from a query's list. One block per query.
 __global__ void __launch_bounds__(kAnswerThreads)
     answer_kernel(const __grid_constant__ BatchScanParams scan) {
   extern __shared__ __align__(128) std::byte shared[];

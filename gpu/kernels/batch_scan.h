@@ -1,6 +1,7 @@
-// Many queries against each tile of rows on the int8 tensor cores. Four launches in one stream: thresholds
-// from a sample of tiles, a list a query of the rows above them, the exact answer from each list. No launch
-// waits for the host, and no score is written that a threshold rules out. Host code may include this.
+// Scans many queries against each tile of rows on the int8 tensor cores, in four launches on one stream:
+// thresholds from a sample of tiles, one list per query of the rows above its threshold, and the exact answer
+// from each list. No launch waits for the host, and scores below a threshold are never written. Host code may
+// include this header.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,60 +14,64 @@
 
 namespace glove::gpu {
 
-// A row of a query's list.
+// A row in a query's list.
 struct ListedRow {
   int32_t row;
   float sum;  // sum(c * Q), an integer
 };
 
+// The parameters of one query; device memory holds an array of them.
 struct BatchQuery {
   QueryBound bound;
   double norm_squared;
 };
 
+// The arguments of the four launches of one round. Pointers are not owned.
 struct BatchScanParams {
-  DevicePart part;  // without vectors: the lists come back unscored
+  DevicePart part;  // without vectors the lists are returned unscored
   int32_t tiles;    // tile_count(part.rows)
   int32_t groups;   // component_groups(part.dims)
   int32_t steps;    // matrix_steps(part.dims)
   // The queries; device memory.
   const int8_t* fragments;       // pack_fragments
-  const float* query_vectors;    // [queries, dims], with vectors
+  const float* query_vectors;    // [queries, dims]; used only with vectors
   const BatchQuery* parameters;  // [padded_queries]
   int32_t queries;
   int32_t padded_queries;  // a multiple of 32
-  int32_t top_rows;        // of Device::propose
+  int32_t top_rows;        // as in Device::propose
   // Scratch; device memory.
   int32_t sample_tiles;
-  float* sample_best;    // [padded_queries, sample_tiles]: a tile's largest lower bound
+  float* sample_best;    // [padded_queries, sample_tiles]: the largest lower bound of each tile
   float* thresholds;     // [padded_queries]
   uint32_t* list_sizes;  // [padded_queries], zero before the launch; also counts rows that did not fit
   ListedRow* lists;      // [padded_queries, list_capacity]
   uint32_t list_capacity;
   // The answer; mapped host memory.
   uint32_t answer_capacity;
-  int32_t* answer_sizes;        // [queries]: rows, or kListOverflow
-  int32_t* answer_ids;          // [queries, answer_capacity]; ranked, with vectors
-  double* answer_similarities;  // likewise, with vectors
+  int32_t* answer_sizes;        // [queries]: the number of rows, or kListOverflow
+  int32_t* answer_ids;          // [queries, answer_capacity]; ranked if there are vectors
+  double* answer_similarities;  // [queries, answer_capacity]; set if there are vectors
 };
 constexpr int32_t kListOverflow = -1;
 
+// The properties of a device that the launches depend on.
 struct BatchShape {
   int multiprocessors = 0;
   int shared_limit = 0;
 };
+// Reads the shape of device number `device`.
 cudaError_t batch_shape(int device, BatchShape* shape);
 
-// sample_best, then thresholds.
+// Fills sample_best and then thresholds.
 cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const BatchShape& shape,
                                     cudaStream_t stream);
 // Appends the rows of tiles [first, last) to lists and list_sizes.
 cudaError_t launch_batch_lists(const BatchScanParams& scan, int32_t first, int32_t last,
                                const BatchShape& shape, cudaStream_t stream);
-// Tightens thresholds to what the lists so far allow: a threshold never falls.
+// Raises thresholds to what the lists so far allow. A threshold never falls.
 cudaError_t launch_batch_tighten(const BatchScanParams& scan, cudaStream_t stream);
-// The answer: with vectors the `top_rows` best of each list by exact similarity, ties by id; without them the
-// rows of the list that its own best lower bounds do not rule out.
+// Writes the answer. With vectors it is the `top_rows` best rows of each list by exact similarity, ties by
+// id. Without them it is the rows of the list that the list's own best lower bounds do not rule out.
 cudaError_t launch_batch_answers(const BatchScanParams& scan, cudaStream_t stream);
 
 }  // namespace glove::gpu

@@ -12,12 +12,12 @@
 namespace glove::gpu {
 namespace {
 
-constexpr int kThreads = 768;  // one block a multiprocessor
-// What a lane has in flight: 16-byte pieces of a tile's codes, and components of a row.
+constexpr int kThreads = 768;  // one block per multiprocessor
+// Loads in flight per lane: 16-byte pieces of a tile's codes, and components of a row.
 constexpr int kCodeLoads = 10;
 constexpr int kRowLoads = 20;
 constexpr int kHits = kBins;       // rows that a block refines at a time
-constexpr int kStagedRows = 3072;  // rows that a block ranks its own against at a time, where they fit
+constexpr int kStagedRows = 3072;  // rows that a block stages at a time for ranking, if they fit
 
 __device__ uint64_t global_nanoseconds() {
   uint64_t time;
@@ -30,14 +30,14 @@ __host__ __device__ int64_t shared_query_bytes(int64_t dims) {
   return (query_bytes(dims) + 127) / 128 * 128;
 }
 
-// What a row's integer sum says about its similarity.
+// The bounds of a row's similarity that its integer sum implies.
 struct RowBound {
   float lower;
   float upper;
 };
 
-// A residual of +infinity marks a zero row or padding: it raises no threshold and is no candidate. Neither is
-// a row of a damaged file with NaN here, which no order could place.
+// A residual of +infinity marks a zero or padding row: it raises no threshold and is never a candidate. The
+// same applies to a row of a damaged file with NaN here, which cannot be ordered.
 __device__ RowBound row_bound(int sum, float scale, float residual, const QueryBound& bound) {
   if (!(residual < INFINITY)) return {-INFINITY, -INFINITY};
   const float estimate = bound.estimate(static_cast<float>(sum), scale);
@@ -46,7 +46,7 @@ __device__ RowBound row_bound(int sum, float scale, float residual, const QueryB
   return {estimate - error, estimate + error};
 }
 
-// Counts the tile's lower bounds in the block's own histogram. Whole warp.
+// Counts the tile's lower bounds in the block's own histogram. Called by a whole warp.
 __device__ void count_tile(const SingleScanParams& scan, uint32_t* histogram, RowBound row, int lane) {
   if (scan.count_every_row != 0) {
     if (row.lower > -INFINITY) atomicAdd(histogram + bin_of(row.lower), 1u);
@@ -57,8 +57,8 @@ __device__ void count_tile(const SingleScanParams& scan, uint32_t* histogram, Ro
 }
 
 // The tiles that a block scans, warp by warp in rounds. Neighbours in scan order go to different blocks.
-// Dealing the last ones out to whoever is free costs more than it evens out, for memory takes 2.6 ns for each
-// atomic operation on one address.
+// Assigning the last tiles dynamically costs more than it evens out, because each atomic operation on the
+// same address takes 2.6 ns.
 struct Share {
   int warps;
   int rounds;
@@ -69,13 +69,14 @@ struct Share {
 
   __host__ __device__ int64_t rows() const { return int64_t{rounds} * warps * kRowsPerTile; }
 
-  // The tile of a place in the block's share; behind the last one it is not in 0 .. tiles - 1.
+  // Returns the tile at a place in the block's share; past the end it is not in 0 .. tiles - 1.
   __device__ int tile(const SingleScanParams& scan, int place) const {
     const int in_order = place * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
     return scan.reversed != 0 ? scan.tiles - 1 - in_order : in_order;
   }
 
-  // The row that a lane holds after a tile's products; `index`: kRowsPerTile places, lane by lane.
+  // Returns the row that a lane holds after a tile's products. `index`: kRowsPerTile places per tile, in lane
+  // order.
   __device__ int row(const SingleScanParams& scan, int index) const {
     static_assert(kRowsPerTile == 1 << 5);
     return tile(scan, index >> 5) * kRowsPerTile + row_of_lane(index & 31);
@@ -103,8 +104,8 @@ __device__ void scan_share(const SingleScanParams& scan, const Share& share, con
   }
 }
 
-// Appends to `hits`, while there is room, those of the rows first .. last - 1 whose code reaches the
-// threshold's, and counts them all. All threads of the block, between barriers.
+// Appends those of the rows first .. last - 1 whose code reaches the threshold's code to `hits`, while there
+// is room, and counts them all. Called by all threads of the block, between barriers.
 __device__ void collect_hits(const uint16_t* uppers, int64_t first, int64_t last, uint16_t code, int* hits,
                              int* hit_count) {
   for (int64_t i = first + 8 * threadIdx.x; i < last; i += 8 * kThreads) {
@@ -119,14 +120,14 @@ __device__ void collect_hits(const uint16_t* uppers, int64_t first, int64_t last
   }
 }
 
-// Writes the block's candidates out with their exact products, eight lanes a row. hits: [kHits], shared
-// memory that nobody uses any more. All threads of the block.
+// Writes the block's candidates with their exact products, using eight lanes per row. hits: [kHits] in shared
+// memory that is no longer used. Called by all threads of the block.
 __device__ void refine(const SingleScanParams& scan, const Share& share, const float* query,
                        const uint16_t* uppers, float threshold, int* hits, int warp, int lane) {
   __shared__ int hit_count;
   __shared__ uint32_t first_slot;
   const uint16_t code = threshold_code(threshold);
-  int64_t step = share.rows();  // all at once, if their hits fit
+  int64_t step = share.rows();  // all rows at once, if their hits fit
   for (int64_t first = 0; first < share.rows();) {
     __syncthreads();
     if (threadIdx.x == 0) hit_count = 0;
@@ -142,7 +143,7 @@ __device__ void refine(const SingleScanParams& scan, const Share& share, const f
     if (threadIdx.x == 0 && count > 0)
       first_slot =
           static_cast<uint32_t>(atomicAdd(&scan.counters->progress, static_cast<unsigned long long>(count)));
-    // Few hits go to as many warps.
+    // A few hits are spread over as many warps.
     for (int base = 0; base < count; base += 4 * share.warps) {
       const int i = base + (lane >> 3) * share.warps + warp;
       const int row = i < count ? share.row(scan, hits[i]) : -1;
@@ -154,7 +155,7 @@ __device__ void refine(const SingleScanParams& scan, const Share& share, const f
             scan.part.dims, lane);
         similarity = cosine_from_dots(dot, scan.norm_squared, norm);
       }
-      if (base == 0) __syncthreads();  // first_slot has arrived, while the products were computed
+      if (base == 0) __syncthreads();  // first_slot was fetched while the products were computed
       const uint32_t slot = first_slot + static_cast<uint32_t>(i);
       if (row < 0 || (lane & 7) != 0 || slot >= scan.capacity) continue;
       if (scan.part.vectors != nullptr) __stcg(scan.similarities + slot, similarity);
@@ -164,16 +165,16 @@ __device__ void refine(const SingleScanParams& scan, const Share& share, const f
   }
 }
 
-// Writes the best candidates in order. All blocks of the grid, when each has written its own to device
-// memory. A warp ranks one candidate at a time by counting those that come before it. staged: shared memory
-// for `staged_rows`, which nobody uses any more.
+// Writes the best candidates in order. Called by all blocks of the grid, after each has written its own
+// candidates to device memory. Each warp ranks one candidate at a time by counting those that come before it.
+// staged: shared memory for `staged_rows` rows that is no longer used.
 __device__ void rank_candidates(const SingleScanParams& scan, RankedRow* staged, int staged_rows, int warp,
                                 int lane) {
   const auto count = static_cast<uint32_t>(__ldcg(&scan.counters->progress));
   if (count > scan.capacity) return;
   const uint32_t warps = blockDim.x >> 5;
   const uint32_t grid_warps = gridDim.x * warps;
-  // Rounds for all warps alike, for they share the staging memory.
+  // All warps take the same number of rounds, because they share the staging memory.
   for (uint32_t base = 0; base < count; base += grid_warps) {
     const uint32_t mine = base + static_cast<uint32_t>(warp) * gridDim.x + blockIdx.x;
     const RankedRow own = mine < count ? ranked_row(scan.similarities, scan.ids, mine) : RankedRow{};
@@ -206,7 +207,7 @@ __device__ uint64_t in_time_units(uint64_t nanoseconds) {
   return min(nanoseconds / kTimeUnit, uint64_t{0xffff});
 }
 
-// The last block to come here tells the host.
+// The last block to arrive notifies the host.
 __device__ void finish(const SingleScanParams& scan, const Times& times) {
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -220,8 +221,8 @@ __device__ void finish(const SingleScanParams& scan, const Times& times) {
   done->candidates = sequence | (progress & 0xffffffffu);
 }
 
-// Brings the query to shared memory and clears the block's histogram and the next launch's counters. All
-// threads; ends with a barrier.
+// Copies the query to shared memory and clears the block's histogram and the next launch's counters. Called
+// by all threads; ends with a barrier.
 __device__ void start_block(const SingleScanParams& scan, std::byte* shared, uint32_t* histogram) {
   const auto* from =
       reinterpret_cast<const uint32_t*>(scan.long_query != nullptr ? scan.long_query : scan.query);
@@ -288,12 +289,12 @@ int64_t row_upper_bytes(const ScanShape& shape, int64_t tiles) {
 cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape) {
   cudaError_t error = cudaSuccess;
   *shape = ScanShape{};
-  shape->blocks = attribute(device, cudaDevAttrMultiProcessorCount, &error);  // one each
+  shape->blocks = attribute(device, cudaDevAttrMultiProcessorCount, &error);  // one per multiprocessor
   const int shared_limit = attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &error);
   if (error != cudaSuccess) return error;
-  shape->shared_limit = shared_limit - 1024;  // but for what the compiler places itself
+  shape->shared_limit = shared_limit - 1024;  // the compiler's own static allocation
   shape->query_bytes = static_cast<int>(std::min<int64_t>(shared_query_bytes(dims), shared_limit));
-  // For every model, and not this one's need: another model's launch must not be refused later.
+  // The maximum, and not only what this model needs, so that a launch for another model is not refused later.
   error = cudaFuncSetAttribute(single_scan_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                shape->shared_limit);
   if (error != cudaSuccess) return error;

@@ -1,5 +1,5 @@
-// One query in one cooperative launch: scan, threshold, refinement and exact dot products, and the
-// answer in host memory. Host code may include this.
+// Answers one query in one cooperative launch: scan, threshold, refinement and exact dot products, with the
+// answer written to host memory. Host code may include this header.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,33 +12,36 @@
 
 namespace glove::gpu {
 
-// Counters of one launch in device memory. A launch finds its own at zero and zeroes its neighbour's, which
-// the next launch of the same stream uses.
+// Counters of one launch, in device memory. A launch finds its own counters at zero and clears the other set,
+// which the next launch on the same stream uses.
 struct alignas(16) ScanCounters {
   uint32_t histogram[kBins];
   unsigned long long progress;  // lower half: candidates; upper half: blocks that have finished
-  uint32_t scanned;             // blocks that have
+  uint32_t scanned;             // blocks that have finished the scan
   uint32_t collected;           // blocks whose candidates are in device memory
 };
 
-// What the host waits for, in mapped host memory: two words, each written in one piece, with the launch's
-// number in its upper half. The answer is there when both have come.
+// What the host waits for, in mapped host memory. `candidates` and `times` are each written in one piece,
+// with the launch's number in the upper half. The answer is complete when both have arrived.
 struct ScanDone {
-  uint64_t candidates;  // lower half: how many, also when more than fit
-  uint64_t times;    // lower half: the threshold (upper 16 bits) and all after it, in kTimeUnit nanoseconds
-  uint64_t scan_ns;  // from the first block's start to the barrier; for timings only, may come later
+  uint64_t candidates;  // lower half: their number, even if more than fit
+  // lower half: time of the threshold (upper 16 bits) and of everything after it, in units of kTimeUnit ns
+  uint64_t times;
+  // from the start of the first block to the barrier; for timings only, and may arrive later
+  uint64_t scan_ns;
 };
 
 constexpr uint32_t kTimeUnit = 32;  // nanoseconds
-// What stands in mapped memory where nothing has come yet; no row and no similarity, nor kNoSimilarity.
+// Placeholders in mapped memory for values that have not arrived. kNoRow is not a valid row, and kNothingYet
+// is neither a similarity nor kNoSimilarity.
 constexpr int32_t kNoRow = -1;
 constexpr double kNothingYet = 4.0;
 
-// Queries up to this size travel as a kernel parameter, longer ones in device memory.
+// Queries up to this size are passed as a kernel parameter, longer ones in device memory.
 constexpr int64_t kInlineQueryBytes = 3712;
 
-// Bytes of a query as the kernel reads it: the two planes of pack_planes, then from a multiple of 16 on the
-// floats.
+// The layout of a query as the kernel reads it: the two planes of pack_planes, then the floats from the next
+// multiple of 16 bytes.
 GLOVE_HOST_DEVICE constexpr int64_t query_floats_offset(int64_t dims) {
   return ((dims + 3) / 4 * 8 + 15) / 16 * 16;
 }
@@ -46,28 +49,30 @@ GLOVE_HOST_DEVICE constexpr int64_t query_bytes(int64_t dims) {
   return (query_floats_offset(dims) + dims * 4 + 15) / 16 * 16;
 }
 
+// The arguments of one launch. Pointers are not owned.
 struct SingleScanParams {
-  DevicePart part;  // without vectors: no exact dots
+  DevicePart part;  // without vectors no exact dot products are computed
   int32_t tiles;    // tile_count(part.rows)
   int32_t groups;   // component_groups(part.dims)
   // The query.
   QueryBound bound;
   double norm_squared;
-  int32_t top_rows;  // of Device::propose
+  int32_t top_rows;  // as in Device::propose
   int32_t count_every_row;
-  int32_t reversed;  // the last tile first: finds in L2 what the scan before left there
+  int32_t reversed;  // scans the last tile first, to find in L2 what the previous scan left there
   // Device memory.
   ScanCounters* counters;
   ScanCounters* next_counters;
-  uint16_t* row_upper;          // row_upper_bytes() bytes; null: shared memory holds them
-  const std::byte* long_query;  // query_bytes(dims), or null: `query`
-  // The candidates as they are found, in mapped host memory (kNoRow and kNothingYet before the launch), or,
-  // if they are to be ranked, in device memory. Similarities are there if part.vectors are.
+  uint16_t* row_upper;          // row_upper_bytes() bytes; null if shared memory holds them
+  const std::byte* long_query;  // query_bytes(dims) bytes, or null if `query` holds the query
+  // The candidates as they are found: in mapped host memory (kNoRow and kNothingYet before the launch) or, if
+  // they will be ranked, in device memory. Similarities are set if part.vectors is.
   uint32_t capacity;
   int32_t* ids;          // [capacity]
   double* similarities;  // [capacity]
-  // Mapped host memory: the `top_rows` best of them in the relation's order (kNoRow and kNothingYet before
-  // the launch), unless there are more than `capacity`. Null: they are not ranked. REQUIRES: part.vectors.
+  // The `top_rows` best candidates in the relation's order, in mapped host memory (kNoRow and kNothingYet
+  // before the launch), unless there are more candidates than `capacity`. If null, the candidates are not
+  // ranked. REQUIRES: part.vectors.
   int32_t* ranked_ids;
   double* ranked_similarities;
   ScanDone* done;
@@ -75,20 +80,22 @@ struct SingleScanParams {
   alignas(16) std::byte query[kInlineQueryBytes];
 };
 
-// How a device runs the scan of a model; depends on the device and on dims only.
+// How a device runs the scan of a model. Depends only on the device and on dims.
 struct ScanShape {
   int blocks = 0;
   int query_bytes = 0;   // of shared memory
   int shared_limit = 0;  // bytes of shared memory that a block may ask for
 };
 
-// Device memory that a launch needs for the upper bounds of its rows, 0 if they fit in shared memory, as
-// those of 14 million rows do on an H200.
+// Returns the bytes of device memory that a launch needs for the upper bounds of its rows: 0 if they fit in
+// shared memory, as those of 14 million rows do on an H200.
 int64_t row_upper_bytes(const ScanShape& shape, int64_t tiles);
 
-// Raises the kernel's shared memory limit as needed; call it once a model and keep it.
+// Computes the shape and raises the kernel's shared memory limit as needed. Call it once per model and keep
+// the result.
 cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape);
 
+// Starts the scan and returns without waiting for it.
 cudaError_t launch_single_scan(const SingleScanParams& scan, const ScanShape& shape, cudaStream_t stream);
 
 }  // namespace glove::gpu

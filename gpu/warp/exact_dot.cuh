@@ -1,4 +1,4 @@
-// model/exact_dot.h on the device, bit for bit: D(a, b) by eight lanes, and the cosine by one.
+// model/exact_dot.h on the device, bit for bit: eight lanes compute D(a, b), and one computes the cosine.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace glove::gpu {
 
-// Called by whole warps; lanes 8i .. 8i+7 work on one row and all eight get D(query, row). A team without a
-// row passes row = nullptr and gets 0.
-// kInFlight: components of a lane that wait for memory together; 40 are one round for 300 dimensions.
+// Called by whole warps. Lanes 8i .. 8i+7 form a team that works on one row, and all eight get D(query, row).
+// A team without a row passes row = nullptr and gets 0. kInFlight: components per lane that are loaded
+// together; 40 load 300 dimensions in one round.
 //   query  [dims], any memory;  row  [dims], global memory
 template <int kInFlight = 20>
 __device__ inline double team_exact_dot(const float* query, const float* row, int dims, int lane) {
@@ -26,15 +26,15 @@ __device__ inline double team_exact_dot(const float* query, const float* row, in
           sum = fma(static_cast<double>(query[base + 8 * i]), static_cast<double>(x[i]), sum);
     }
   }
-  // Each step adds the same two numbers in both lanes, so ((p0+p4)+(p2+p6)) + ((p1+p5)+(p3+p7)) comes out in
-  // all.
+  // Each step adds the same two numbers in both lanes, so every lane gets ((p0+p4)+(p2+p6)) +
+  // ((p1+p5)+(p3+p7)).
   sum += __shfl_xor_sync(kFullWarp, sum, 4);
   sum += __shfl_xor_sync(kFullWarp, sum, 2);
   sum += __shfl_xor_sync(kFullWarp, sum, 1);
   return sum;
 }
 
-// glove::cosine_from_dots in the same IEEE operations, or kNoSimilarity for a row that has none.
+// Same IEEE operations as glove::cosine_from_dots. Returns kNoSimilarity for a row that has no similarity.
 __device__ inline double cosine_from_dots(double dot, double norm_squared_a, double norm_squared_b) {
   if (!(norm_squared_b > 0)) return kNoSimilarity;
   const double cosine = __ddiv_rn(dot, __dsqrt_rn(__dmul_rn(norm_squared_a, norm_squared_b)));

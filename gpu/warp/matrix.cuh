@@ -1,14 +1,14 @@
-// The int8 tensor cores, one warp.
+// The int8 tensor cores, used by one warp.
 #pragma once
 
 #include <cstdint>
 
 namespace glove::gpu {
 
-// d += A * B, int8 x int8 -> int32, A 16 x 32 and B 32 x 8. Lane l holds, with g = l / 4 and t = l mod 4,
-// words of four components that begin at 4t: a[0] row g, a[1] row g+8, a[2] row g from component 16 on, a[3]
-// row g+8 likewise; b[0] column g, b[1] likewise from component 16 on; d[0], d[1] row g, columns 2t and 2t+1,
-// d[2], d[3] row g+8.
+// d += A * B, int8 x int8 -> int32, where A is 16 x 32 and B is 32 x 8. With g = l / 4 and t = l mod 4, lane
+// l holds words of four components: a0 = row g and a1 = row g+8 from component 4t on, a2 and a3 = the same
+// rows from component 16+4t on; b0 = column g from component 4t on, b1 = column g from component 16+4t on;
+// d[0], d[1] = row g, columns 2t and 2t+1; d[2], d[3] = row g+8, the same columns.
 __device__ inline void matrix_multiply_add(int (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
                                            uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800

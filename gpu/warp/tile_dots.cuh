@@ -1,4 +1,4 @@
-// The integer dot products of one tile of 32 rows with a two-plane query, by one warp.
+// Computes the integer dot products of one tile of 32 rows with a two-plane query, with one warp.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace glove::gpu {
 
-// Lane l reads a piece at a time: four components of the rows 4 * (l mod 8) .. + 3, of every fourth group of
-// components from group l / 8 on (kPiecesPerGroup = 8, kRowsPerPiece = 4). So a warp reads 512 consecutive
-// bytes, and a tile is consecutive as well.
+// Lane l reads one piece at a time: four components of rows 4 * (l mod 8) .. + 3, for every fourth group of
+// components starting with group l / 8 (kPiecesPerGroup = 8, kRowsPerPiece = 4). Each load of the warp is
+// therefore 512 consecutive bytes, and so are the loads of a whole tile.
 struct TileSums {
   int high[4] = {};
   int low[4] = {};
@@ -27,7 +27,8 @@ struct TileSums {
     low[3] = __dp4a(static_cast<int>(codes.w), static_cast<int>(planes.y), low[3]);
   }
 
-  // Adds up the four lanes that share rows; lane l gets the sum of row_of_lane(l). All lanes call.
+  // Adds the sums of the four lanes that share rows. Lane l gets the sum of row_of_lane(l). All lanes must
+  // call it.
   __device__ int finish(int lane) {
     int sums[4];
 #pragma unroll
@@ -44,13 +45,13 @@ struct TileSums {
   }
 };
 
-// The row of the tile whose sum lane l holds; its inverse is not needed.
+// Returns the row of the tile whose sum lane l holds.
 __device__ inline int row_of_lane(int lane) {
   return (lane & 7) * 4 + (lane >> 4) * 2 + ((lane >> 3) & 1);
 }
 
-// tile: kPiecesPerGroup * groups pieces of global memory, 16-byte aligned, read once and not kept in the
-// cache before others. planes: [groups] in shared memory. kBatch: 16-byte loads in flight a lane.
+// tile: kPiecesPerGroup * groups pieces in global memory, 16-byte aligned; they are read once and hinted to
+// leave the cache first. planes: [groups] in shared memory. kBatch: 16-byte loads in flight per lane.
 template <int kBatch>
 __device__ inline int tile_dot(const uint4* tile, const uint2* planes, int groups, int lane) {
   TileSums sums;
