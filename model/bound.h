@@ -1,5 +1,5 @@
-// The bound that makes an approximate scan certain (docs/exactness.md): what the integer product of a row's
-// codes and a query's codes says about their similarity. For the host and the device; every scan uses it.
+// The bound that makes an approximate scan exact (docs/exactness.md): what the integer product of a row's
+// codes and a query's codes implies for their similarity. Every scan uses it, on the host and on the device.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -10,14 +10,14 @@
 
 namespace glove {
 
-// A query's part of the bound. With v = q/|q|, a scale S and codes Q[j] = round(S*v_j), let
-// r_q = ||v - Q/S||. For a row with codes c, scale s and residual r, and sum = sum(c * Q),
+// A query's part of the bound. Let v = q/|q|, let S be a scale, let the codes be Q[j] = round(S*v_j), and let
+// r_q = ||v - Q/S||. A row with codes c, scale s and residual r, with sum = sum(c * Q), satisfies
 //
 //   estimate(sum, s) - error(r) <= similarity <= estimate(sum, s) + error(r)
 //
-// in any order of the float operations, fused or separate, all roundings included. SIMD kernels therefore
-// write the same two expressions with vectors (cpu/kernels-inl.h). A zero row (r = +infinity) has the bounds
-// -infinity and +infinity.
+// with all roundings included, in any order of the float operations, fused or separate. SIMD kernels
+// therefore evaluate the same two expressions with vectors (cpu/kernels-inl.h). A zero row (r = +infinity)
+// has the bounds -infinity and +infinity.
 struct QueryBound {
   float inverse_scale = 0;  // 1 / S
   float error_slope = 0;    // (1 + r_q) * (1 + 2^-20), rounded up

@@ -1,4 +1,4 @@
-// Where bytes go that are produced in order.
+// A destination for bytes that are produced in order.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace glove {
 
-// Takes bytes in order: the end of a vector, or of a file. One thread at a time.
+// Appends bytes to the end of a vector or of a file. One thread at a time may use it.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
@@ -23,16 +23,17 @@ class MemorySink final : public ByteSink {
     return {};
   }
 
-  // The bytes so far, as values of T. Valid until the next append().
+  // Returns the bytes so far as values of T. Valid until the next append().
   template <class T>
   std::span<const T> view() const {
     return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
   }
 
  private:
-  std::vector<char> bytes_;  // operator new aligns it for any T used here
+  std::vector<char> bytes_;  // operator new aligns it sufficiently for every T used here
 };
 
+// Returns the bytes of an array, as a view.
 template <class T>
 std::span<const char> bytes_of(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};

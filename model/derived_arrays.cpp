@@ -8,7 +8,8 @@
 namespace glove {
 namespace {
 
-// Vectors that are derived together: much longer than threads take to start, and little memory.
+// Size of a block of vectors that are derived together: large enough to justify starting threads, but little
+// memory.
 constexpr int64_t kBlockBytes = int64_t{16} << 20;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The arrays of a model that are computed from its vectors, in the order of the rows.
+// The arrays of a model that are computed from its vectors, in row order.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace glove {
 
-// Norms, scales and residuals stay here; codes go to a sink in tiles. The one place that lays out tiles of
-// codes, for models on the heap and in files alike. One thread at a time.
+// Keeps norms, scales and residuals, and passes codes to a sink in tiles. Lays out the tiles of codes for
+// models on the heap and in files alike. One thread at a time may use it.
 class DerivedArrays {
  public:
   // `codes` is not owned.
   explicit DerivedArrays(ByteSink& codes) : codes_(codes) {}
 
-  // Makes room for what is kept here of this many rows.
+  // Reserves memory for the kept arrays of this many rows.
   void reserve(int64_t rows);
 
-  // Appends rows [first, last) of a block. REQUIRES: `dims` is the same in each call.
+  // Appends rows [first, last) of a block. REQUIRES: `dims` is the same in every call.
   Status append(const DerivedRows& rows, int64_t first, int64_t last, int64_t dims);
 
-  // Derives and appends all rows of vectors [rows, dims], on up to `threads` threads (0 = the cores this
-  // process may use). An error, which begins with `source`, names the first row with a NaN or an infinity by
-  // its number among all rows, from 1.
+  // Derives and appends all rows of vectors [rows, dims], on up to `threads` threads (0 = the cores that this
+  // process may use). An error begins with `source` and names the first row with a NaN or an infinity by its
+  // 1-based number among all rows.
   Status append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims, int threads,
                         const InterruptCheck& interrupted = {});
 
-  // Completes the last tile. Nothing may be appended afterwards.
+  // Completes the last tile. REQUIRES: nothing is appended afterwards.
   Status finish();
 
   int64_t rows() const { return static_cast<int64_t>(norms_squared_.size()); }

@@ -1,4 +1,4 @@
-// What a model stores beside its vectors, computed for a block of rows.
+// The arrays that a model stores in addition to its vectors, computed for a block of rows.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ struct DerivedRows {
   Buffer<float> residuals;
   Buffer<int8_t> codes;          // row by row, not in tiles; zeros past dims
   Buffer<uint32_t> word_hashes;  // WordSet::hash
-  Buffer<char> word_bytes;       // behind RowBlock::words, one after another
+  Buffer<char> word_bytes;       // the bytes that RowBlock::words refers to, one word after another
 
-  // Makes room for `rows` rows; what the arrays hold is undefined afterwards. Leaves the words alone.
+  // Makes room for `rows` rows. The content of the arrays is undefined afterwards. Does not change the words.
   void resize(int64_t rows, int64_t dims);
 
-  // Computes all but the words of one row. REQUIRES: the float environment; x[dims] is finite and
+  // Computes everything except the words for one row. REQUIRES: the float environment; x[dims] is finite and
   // norm_squared = D(x, x).
   void compute(int64_t row, const float* x, double norm_squared, int64_t dims);
 };
 
-// Dimensions with the padding of a row of codes.
+// Returns the number of dimensions including the padding of a row of codes.
 int64_t padded_dims(int64_t dims);
 
-// Fills `derived`, all but the words, for vectors [rows, dims] on up to `threads` threads (0 = the cores this
-// process may use). Returns the first row with a component that is NaN or infinite, if there is one; what
-// is derived is then incomplete. The only error is that `interrupted` stopped it.
+// Fills everything except the words of `derived` for vectors [rows, dims], on up to `threads` threads (0 =
+// the cores that this process may use). Returns the first row with a component that is NaN or infinite, if
+// there is one; `derived` is then incomplete. The only error is kInterrupted.
 Result<std::optional<int64_t>> derive_rows(std::span<const float> vectors, int64_t dims, int threads,
                                            DerivedRows& derived, const InterruptCheck& interrupted = {});
 

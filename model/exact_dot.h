@@ -1,5 +1,5 @@
-// The reference arithmetic: what "similarity" means, to the last bit, on every
-// machine, instruction set and device (docs/exactness.md).
+// The reference arithmetic, which defines similarity to the last bit on every machine, instruction set and
+// device (docs/exactness.md).
 #pragma once
 
 #include <cmath>
@@ -7,16 +7,15 @@
 
 namespace glove {
 
-// D(a, b). a, b: `dims` finite float32 each. For l in 0..7, p_l is the double sum of
-// a[j]*b[j] over j = l mod 8, j rising, from +0.0; the result is
-// ((p0+p4)+(p2+p6)) + ((p1+p5)+(p3+p7)). The product of two floats is exact in
-// double, so fused and separate multiply-add agree, and the fixed order makes all
-// instruction sets agree. REQUIRES: the float environment of float_environment.h.
+// Returns D(a, b) for `dims` finite float32 components. For l in 0..7, p_l is the double sum of a[j]*b[j]
+// over j = l mod 8, in ascending order of j, starting from +0.0. The result is ((p0+p4)+(p2+p6)) +
+// ((p1+p5)+(p3+p7)). The product of two floats is exact in double, so fused and separate multiply-add agree,
+// and the fixed order makes all instruction sets agree. REQUIRES: the float environment of
+// float_environment.h.
 double exact_dot(const float* a, const float* b, int64_t dims);
 
-// cosine = D(q,x) / sqrt(D(q,q) * D(x,x)), clamped to [-1, 1]. Under the root of the
-// product a vector's cosine with itself is exactly 1 and no norm overflows.
-// REQUIRES: both norms > 0.
+// Returns the cosine D(q,x) / sqrt(D(q,q) * D(x,x)), clamped to [-1, 1]. Because the root is taken of the
+// product, a vector's cosine with itself is exactly 1 and no norm overflows. REQUIRES: both norms > 0.
 inline double cosine_from_dots(double dot, double norm_squared_a, double norm_squared_b) {
   const double cosine = dot / std::sqrt(norm_squared_a * norm_squared_b);
   return cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine;

@@ -1,4 +1,4 @@
-// What a model may measure at most. Readers refuse more, with the place in the file.
+// The maximum sizes of a model. Readers reject larger inputs, and name the place in the file.
 #pragma once
 
 #include <cstdint>

@@ -18,10 +18,11 @@
 namespace glove {
 namespace {
 
-// What the handler sees of the maps. Lock-free: it runs inside an interrupted load of any thread. A slot is
-// claimed under g_table_mutex, its range published by storing `begin` last and withdrawn by storing 0 first.
+// The handler's view of the maps. It is lock-free, because the handler interrupts a load in any thread. A
+// slot is claimed under g_table_mutex; its range is published by storing `begin` last, and withdrawn by first
+// storing 0.
 struct GuardedRange {
-  std::atomic<uintptr_t> begin{0};  // 0: free
+  std::atomic<uintptr_t> begin{0};  // 0 if free
   std::atomic<uintptr_t> end{0};
   std::atomic<bool> failed{false};
 };
@@ -36,16 +37,17 @@ void call_previous(int number, siginfo_t* info, void* context) {
   } else if (g_previous_action.sa_handler != SIG_DFL && g_previous_action.sa_handler != SIG_IGN) {
     g_previous_action.sa_handler(number);
   } else {
-    // Back to the default: the access is repeated on return, and ends the process as it would have.
+    // Restores the default: the access is repeated on return and ends the process as it would have without
+    // us.
     struct sigaction action {};
     action.sa_handler = SIG_DFL;
     ::sigaction(number, &action, nullptr);
-    if (info->si_code <= 0) ::raise(number);  // sent by kill(): nothing would be repeated
+    if (info->si_code <= 0) ::raise(number);  // sent by kill(), so no access will be repeated
   }
 }
 
-// Replaces the page around an address. The bare system call is safe in a handler, and no sanitizer takes it
-// for a write that races with the other readers of the page.
+// Replaces the page that contains an address. The bare system call is safe in a handler, and sanitizers do
+// not take it for a write that races with other readers of the page.
 bool put_zero_page(uintptr_t address) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   return ::syscall(SYS_mmap, address / page * page, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
@@ -69,8 +71,8 @@ void on_bus_error(int number, siginfo_t* info, void* context) {
   call_previous(number, info, context);
 }
 
-// Once a process, and again when someone has put the default back. A handler that others install
-// later is left alone: it is theirs to chain to ours.
+// Called once per process, and again if the default was restored. A handler that others install later is left
+// in place; it is responsible for calling ours.
 void install_handler() {
   struct sigaction current {};
   ::sigaction(SIGBUS, nullptr, &current);
@@ -151,8 +153,8 @@ std::optional<int64_t> MappedFile::offset_of(std::span<const std::byte> bytes) c
   return static_cast<int64_t>(begin - base);
 }
 
-// A name more or less changes the time of the last change, too: what replaces the file by a rename does that.
-// It need not be read again for that.
+// Adding or removing a link also changes the time of the last change, for example when a file is replaced by
+// a rename. The content need not be read again because of that.
 bool MappedFile::may_have_been_written(const struct stat& info) const {
   if (nanoseconds(info.st_mtim) != good_.modified) return true;
   return !content_.empty() && nanoseconds(info.st_ctim) != good_.changed &&
@@ -192,7 +194,7 @@ Status MappedFile::health() const {
   if (may_have_been_written(info)) {
     if (bad_.equal(info)) return changed("was written to");
     const bool good = has_good_content();
-    // Whoever wrote while it was read has changed the times again, and the next to ask reads it again.
+    // A write during the read has changed the times again, so the next call reads the content again.
     struct stat after {};
     const bool stayed = ::fstat(file_->descriptor(), &after) == 0 &&
                         nanoseconds(after.st_ctim) == nanoseconds(info.st_ctim) &&

@@ -17,35 +17,35 @@ namespace glove {
 
 class MappedFile;
 
-// Where bytes lie in an open file, so that a backend can read them with pread() into its own buffers instead
-// of touching the map page by page.
+// The location of bytes in an open file, so that a backend can read them with pread() into its own buffers
+// instead of touching the map page by page.
 struct FilePlace {
   int descriptor = -1;
   int64_t offset = 0;
 };
 
-// Immutable and shared: hold it by shared_ptr<const Model>; the last holder unmaps or
-// frees. Every member may be called from any thread.
+// Immutable and shared: hold it by shared_ptr<const Model>; the last holder unmaps or frees it. Every member
+// may be called from any thread.
 class Model {
  public:
-  // Where a model came from. `path` is for messages and glove_models.
+  // The origin of a model. `path` is used in messages and by glove_models.
   struct Source {
     std::string path;
     int64_t file_bytes = 0;
     std::vector<std::shared_ptr<const MappedFile>> maps;  // the files that parts are mapped from, if any
     std::string format;                                   // the input format's name, such as "glove-text"
-    int64_t duplicates = 0;    // rows left out because their word was there already
+    int64_t duplicates = 0;    // rows omitted because their word was already present
     int64_t invalid_utf8 = 0;  // words that are not valid UTF-8; 0 for a mapped model
   };
 
-  // `owner` keeps the memory behind parts and vocabulary alive (a map, a heap block). REQUIRES: the parts
-  // follow each other from row 0 on, none is empty, and all have the same dims.
+  // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the
+  // parts are contiguous from row 0 on, none is empty, and all have the same dims.
   Model(std::vector<ModelPart> parts, const Vocabulary& vocabulary, Source source,
         std::shared_ptr<const void> owner);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // Unique in the process and never reused: the key of every cache.
+  // Unique within the process and never reused, so it can be the key of a cache.
   uint64_t id() const { return id_; }
   int64_t words() const { return parts_.back().first_row + parts_.back().rows; }
   int64_t dims() const { return parts_.front().dims; }
@@ -54,7 +54,7 @@ class Model {
   const Source& source() const { return source_; }
   const std::string& path() const { return source_.path; }
 
-  // The part that holds a row. REQUIRES: 0 <= row < words().
+  // Returns the part that contains a row. REQUIRES: 0 <= row < words().
   const ModelPart& part_of(int64_t row) const {
     const ModelPart& first = parts_.front();
     return row < first.rows ? first : later_part_of(row);
@@ -68,12 +68,13 @@ class Model {
     return part.norm_squared(row - part.first_row);
   }
 
-  // Where bytes of this model lie in one of its files; nothing if they are on the heap only. The descriptor
-  // stays open for as long as the model lives.
+  // Returns the location of this model's bytes in one of its files, or nullopt if they are only on the heap.
+  // The descriptor stays open as long as the model lives.
   std::optional<FilePlace> place_in_file(std::span<const std::byte> bytes) const;
 
-  // Ok, or why rows read since the model was opened may be wrong: a file was cut, written to, or could not
-  // be read (model/mapped_file.h). Ask after a scan, before its rows are believed. About a microsecond.
+  // Returns ok, or why rows read since the model was opened may be wrong: a file was truncated, written to,
+  // or could not be read (model/mapped_file.h). Call it after a scan, before returning its rows. Takes about
+  // a microsecond.
   Status health() const;
 
  private:
@@ -86,6 +87,7 @@ class Model {
   uint64_t id_;
 };
 
+// Models are shared: the last holder frees the model.
 using ModelPtr = std::shared_ptr<const Model>;
 
 }  // namespace glove

@@ -27,13 +27,13 @@ bool ModelAssembler::append_word(std::string_view word, uint32_t hash) {
   return true;
 }
 
-// Of rows that have just been derived.
+// Counts among the rows that have just been derived.
 void ModelAssembler::count_zero_rows(int64_t first) {
   const auto fresh = derived_.norms_squared().subspan(static_cast<size_t>(first));
   counts_.zero_rows += std::count(fresh.begin(), fresh.end(), 0.0);
 }
 
-// Rows [first, last) of a block, whose words have been appended.
+// Appends rows [first, last) of a block, whose words have been appended.
 Status ModelAssembler::append_kept(const RowBlock& rows, const DerivedRows& derived, size_t first,
                                    size_t last) {
   const auto width = static_cast<size_t>(dims_);
@@ -49,7 +49,7 @@ Status ModelAssembler::append_kept(const RowBlock& rows, const DerivedRows& deri
 Result<bool> ModelAssembler::append(int64_t dims, const RowBlock& rows, const DerivedRows& derived,
                                     int64_t max_rows) {
   dims_ = dims;
-  size_t kept_from = 0;  // kept rows that follow each other are appended together
+  size_t kept_from = 0;  // runs of consecutive kept rows are appended together
   for (size_t row = 0; row < rows.words.size(); ++row) {
     if (this->rows() >= max_rows || this->rows() >= kMaxRows) {
       GLOVE_RETURN_IF_ERROR(append_kept(rows, derived, kept_from, row));

@@ -1,5 +1,5 @@
-// Rows in order -> the words and arrays of a model. The one place that drops duplicated words, for models on
-// the heap and in files alike.
+// Assembles the words and arrays of a model from rows in order, for models on the heap and in files alike.
+// Drops rows whose word is already present.
 #pragma once
 
 #include <cstdint>
@@ -15,42 +15,43 @@
 
 namespace glove {
 
-// What was met on the way.
+// Counts of the rows that were appended.
 struct RowCounts {
-  int64_t duplicates = 0;    // rows left out because their word was there already
+  int64_t duplicates = 0;    // rows omitted because their word was already present
   int64_t invalid_utf8 = 0;  // kept words that are not valid UTF-8
-  int64_t zero_rows = 0;     // kept rows without a direction
+  int64_t zero_rows = 0;     // kept rows that are zero vectors
 };
 
-// One thread at a time. The large arrays go to the sinks as they come; the rest stays here.
+// One thread at a time may use it. The large arrays are passed to the sinks as they are appended; everything
+// else is kept here.
 class ModelAssembler {
  public:
-  // The sinks get the bytes of `vectors` and `codes`; not owned.
+  // The sinks receive the bytes of `vectors` and `codes`. They are not owned.
   ModelAssembler(ByteSink& vectors, ByteSink& codes) : vectors_(vectors), derived_(codes) {}
 
-  // Makes room for what is kept here of this many rows.
+  // Reserves memory for the kept data of this many rows.
   void reserve(int64_t rows);
 
-  // Appends rows, up to `max_rows` kept in all; false once they are reached.
+  // Appends rows until `max_rows` rows are kept in total. Returns false once that number is reached.
   Result<bool> append(int64_t dims, const RowBlock& rows, const DerivedRows& derived, int64_t max_rows);
 
-  // Appends one row whose arrays derive() will compute. False, and nothing appended, if the word is there
-  // already.
+  // Appends one row whose arrays derive() will compute. Returns false, and appends nothing, if the word is
+  // already present.
   Result<bool> append_row(std::string_view word, std::span<const float> vector);
 
-  // Derives the arrays of all rows that append_row() has appended since the last call. vectors: theirs, as
-  // they went to the sink. `source` and `threads` as in DerivedArrays::append_vectors.
+  // Derives the arrays of all rows that append_row() has appended since the last call. `vectors` must be
+  // those rows' vectors, as passed to the sink. `source` and `threads` as in DerivedArrays::append_vectors.
   Status derive(const std::string& source, std::span<const float> vectors, int threads,
                 const InterruptCheck& interrupted = {});
 
-  // Completes the last tile. Nothing may be appended afterwards. REQUIRES: every row is derived.
+  // Completes the last tile. REQUIRES: every row is derived, and nothing is appended afterwards.
   Status finish();
 
   int64_t rows() const { return words_.size(); }
   int64_t dims() const { return dims_; }
   const RowCounts& counts() const { return counts_; }
   const WordSet& words() const { return words_; }
-  // Their norms, scales and residuals.
+  // Returns the norms, scales and residuals of all rows.
   const DerivedArrays& derived() const { return derived_; }
 
  private:

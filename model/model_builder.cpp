@@ -10,8 +10,8 @@
 namespace glove {
 
 struct ModelBuilder::State {
-  int64_t calls = 0;                  // of add()
-  KeyType key_type = KeyType::kText;  // of the rows so far; any, if there is none
+  int64_t calls = 0;                  // calls of add()
+  KeyType key_type = KeyType::kText;  // of the rows so far; any type if there are none
   MemorySink vectors;
   MemorySink codes;
   ModelAssembler assembler{vectors, codes};
@@ -20,7 +20,7 @@ struct ModelBuilder::State {
 
 namespace {
 
-// `word` is of another type than the words before.
+// The error text for a `word` of another type than the earlier words.
 std::string fault_of_type(KeyType type, std::string_view word) {
   return type == KeyType::kInteger ? "has the INTEGER word " + std::string(word) +
                                          ", but the rows before have TEXT words; use one type"
@@ -28,7 +28,7 @@ std::string fault_of_type(KeyType type, std::string_view word) {
                                          "', but the rows before have INTEGER words; use one type";
 }
 
-// What is wrong with a row, or nothing. `dims`: those of the rows before, or 0.
+// Returns what is wrong with a row, or an empty string. `dims`: those of the earlier rows, or 0.
 std::string fault_of_row(std::string_view word, std::span<const float> vector, int64_t dims) {
   const auto length = static_cast<int64_t>(vector.size());
   if (word.empty()) return "has an empty word";

@@ -1,4 +1,4 @@
-// What a search reads of a model: its parts, and the compact copies of each. Views, not owners.
+// What a search reads of a model: its parts, and the compact copies of each. These are views and own nothing.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace glove {
 
-// A compact copy of a part's rows that a scan reads instead of the vectors, with what makes the scan certain
+// A compact copy of a part's rows that a scan reads instead of the vectors, with the data for its error bound
 // (model/quantize.h, model/bound.h).
 struct CodeLevel {
-  int bits = 8;                      // of a code
-  std::span<const int8_t> codes;     // code_bytes(rows, dims), tiles of quantize.h
+  int bits = 8;                      // per code
+  std::span<const int8_t> codes;     // code_bytes(rows, dims) bytes, in the tiles of quantize.h
   std::span<const float> scales;     // [rows]
   std::span<const float> residuals;  // [rows]
 };
@@ -25,9 +25,9 @@ struct ModelPart {
   int64_t dims = 0;
   std::span<const float> vectors;         // [rows, dims], row-major, finite
   std::span<const double> norms_squared;  // [rows], D(x, x)
-  std::vector<CodeLevel> levels;          // coarsest first; today one, of 8 bits
+  std::vector<CodeLevel> levels;          // coarsest first; currently one, of 8 bits
 
-  // `row` counts from first_row.
+  // `row` is relative to first_row.
   const float* vector(int64_t row) const { return vectors.data() + row * dims; }
   double norm_squared(int64_t row) const { return norms_squared[static_cast<size_t>(row)]; }
 };

@@ -17,7 +17,7 @@ constexpr int kLanes = 8;
 constexpr double kRelativeSlack = 0x1p-40;
 constexpr double kAbsoluteSlack = 0x1p-40;
 
-// Adding and subtracting it rounds a double below 2^51 to an integer, ties to even, in any
+// Adding and subtracting this number rounds a double below 2^51 to an integer, ties to even, with any
 // instruction set.
 constexpr double kRoundingMagic = 0x1.8p52;
 
@@ -32,18 +32,19 @@ double lanes_sum(const double* p) {
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
 
-// The two loops over a row, once for each instruction set that is worth it. All give the same bits: the
-// operations and their order are fixed, and |u/s| exceeds 127 by no more than the rounding of s, so codes
-// need no clamp.
+// The two loops over a row, compiled once per worthwhile instruction set. All return the same bits: the
+// operations and their order are fixed. |u/s| exceeds 127 by no more than the rounding of s, so codes need no
+// clamp.
 //
-// `largest` gives max |x|. `code` codes one row whose unit vector is x * inverse_norm, and returns ||u -
-// s*c||: four codes a group, groups `stride` bytes apart; the bytes of components past `dims` are left alone.
+// `largest` returns max |x|. `code` encodes one row whose unit vector is x * inverse_norm, and returns ||u -
+// s*c||. It writes four codes per group, with groups `stride` bytes apart, and does not change the bytes of
+// components past `dims`.
 struct RowLoops {
   float (*largest)(const float* x, int64_t dims);
   double (*code)(const float* x, double inverse_norm, double s, int64_t dims, int8_t* codes, int64_t stride);
 };
 
-// Of finite numbers the magnitudes order as their bits do.
+// The magnitudes of finite numbers have the same order as their bits.
 float largest_plain(const float* x, int64_t dims) {
   int32_t largest = 0;
   for (int64_t j = 0; j < dims; ++j) largest = std::max(largest, std::bit_cast<int32_t>(x[j]) & 0x7FFFFFFF);
@@ -80,7 +81,7 @@ GLOVE_AVX2 float largest_avx2(const float* x, int64_t dims) {
   return std::max(*std::max_element(lanes, lanes + kLanes), largest_plain(x + j, dims - j));
 }
 
-// One group of four; adds the squares of its errors to `squares`.
+// Encodes one group of four and adds the squares of its errors to `squares`.
 struct GroupCoder {
   __m256d inverse_norm, s, inverse_scale;
 
@@ -105,7 +106,7 @@ GLOVE_AVX2 double code_avx2(const float* x, double inverse_norm, double s, int64
     std::memcpy(codes, &groups[0], 4);
     std::memcpy(codes + stride, &groups[1], 4);
   }
-  if (j < dims) {  // what the row lacks to a multiple of eight counts as zeros, which add nothing
+  if (j < dims) {  // components missing from a multiple of eight count as zeros, which add nothing
     float rest[kLanes] = {};
     std::copy(x + j, x + dims, rest);
     const uint32_t groups[2] = {coder.code(rest, squares[0]), coder.code(rest + 4, squares[1])};

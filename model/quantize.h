@@ -1,17 +1,16 @@
-// Row codes: the compact int8 copy of the unit vectors that backends scan, with the
-// bound that makes an approximate scan certain (docs/exactness.md; DESIGN of the file:
-// docs/format.md).
+// Row codes: the compact int8 copy of the unit vectors that backends scan, with the bound that makes an
+// approximate scan exact (docs/exactness.md). docs/format.md specifies the bytes in a file.
 #pragma once
 
 #include <cstdint>
 
 namespace glove {
 
-constexpr int64_t kTileRows = 32;       // rows of a tile of codes
-constexpr int64_t kTileComponents = 4;  // components of one row that lie together in a tile
+constexpr int64_t kTileRows = 32;       // rows per tile of codes
+constexpr int64_t kTileComponents = 4;  // components of one row that are adjacent in a tile
 
-// Codes are stored [ceil(n/32)][ceil(d/4)][32][4]: 32 rows side by side, four components
-// each. Rows past n and components past d are zero.
+// Codes are stored as [ceil(n/32)][ceil(d/4)][32][4]: tiles of 32 rows, in groups of four components per row.
+// Rows past n and components past d are zero.
 constexpr int64_t tile_count(int64_t rows) {
   return (rows + kTileRows - 1) / kTileRows;
 }
@@ -28,18 +27,17 @@ constexpr int64_t code_index(int64_t row, int64_t component, int64_t dims) {
          component % kTileComponents;
 }
 
-// Quantises one row: dims codes, in groups of four that begin `stride` bytes apart; what a last,
-// incomplete group has past them is left alone. With u = x/|x| in
-// double, the row gets codes c in [-127, 127], a scale s > 0 and the residual
-// r = ||u - s*c|| * (1 + 2^-40) + 2^-40, rounded up to float and computed with the stored s.
-// A zero row gets codes 0, scale 0 and residual +infinity: its lower bound is -infinity and
-// its upper bound +infinity, so a scan can neither raise a threshold by it nor wrongly
+// Quantises one row: writes dims codes, in groups of four that begin `stride` bytes apart. Bytes of an
+// incomplete last group beyond the codes are not changed. With u = x/|x| in double, the row gets codes c in
+// [-127, 127], a scale s > 0 and the residual r = ||u - s*c|| * (1 + 2^-40) + 2^-40, rounded up to float and
+// computed with the stored s. A zero row gets codes 0, scale 0 and residual +infinity: its lower bound is
+// -infinity and its upper bound +infinity, so a scan can neither raise a threshold because of it nor wrongly
 // drop it.
-// REQUIRES: the float environment; x[dims] finite with norm_squared = D(x, x).
+// REQUIRES: the float environment; x[dims] is finite, and norm_squared = D(x, x).
 void quantize_row(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
                   float& scale, float& residual);
 
-// The same to the bit without SIMD, to compare with.
+// Returns the same bits without SIMD, for comparison.
 void quantize_row_plain(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
                         float& scale, float& residual);
 

@@ -12,8 +12,8 @@ float round_up(double value) {
   return rounded >= value ? rounded : std::nextafter(rounded, std::numeric_limits<float>::infinity());
 }
 
-// S: as fine as the code range and an int32 sum allow. |codes[j]| <= S*|v_j| + 1/2, and the |v_j| add up to
-// sqrt(d) at most.
+// Returns S, as fine as the code range and an int32 sum allow: |codes[j]| <= S*|v_j| + 1/2, and the sum of
+// the |v_j| is at most sqrt(d).
 double choose_scale(double largest, int64_t dims, int32_t max_code) {
   const double root = std::sqrt(static_cast<double>(dims));
   const double no_overflow = (std::ldexp(1.0, 31) - 1) / (128 * root) - root / 2;
@@ -23,8 +23,8 @@ double choose_scale(double largest, int64_t dims, int32_t max_code) {
 }  // namespace
 
 QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared, int32_t max_code) {
-  // Reciprocals, and rounding by a constant: a batch quantises a thousand queries on one thread. The error of
-  // both is far below the slack of the residual.
+  // Uses reciprocals and rounding by a constant, because a batch quantises a thousand queries on one thread.
+  // The error of both is far below the margin in the residual.
   constexpr double kRoundingMagic = 0x1.8p52;
   const auto dims = static_cast<int64_t>(vector.size());
   const double inverse_norm = 1 / std::sqrt(norm_squared);

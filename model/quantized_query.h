@@ -1,5 +1,5 @@
-// A query as a scan of the int8 row codes sees it: integer codes, and its part of the bound that makes the
-// scan certain (model/bound.h). Shared by all backends.
+// A query in the form in which a scan uses it: integer codes, and the query's part of the error bound
+// (model/bound.h). Shared by all backends.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace glove {
 
-// codes and scale are Q and S of model/bound.h.
+// codes and scale are Q and S in model/bound.h.
 struct QuantizedQuery {
   std::vector<int16_t> codes;  // [component_groups(dims) * kTileComponents], zero past dims
   int32_t code_sum = 0;        // sum of codes
@@ -19,10 +19,9 @@ struct QuantizedQuery {
   QueryBound bound;
 };
 
-// max_code: the largest magnitude that a code may have, 1..32767. |sum(c * codes)| < 2^31 for all row codes
-// in [-128, 127], so an int32 sum cannot overflow, whatever a file holds.
-// REQUIRES: every component of `vector` is finite, norm_squared = D(vector, vector) > 0, the float
-// environment.
+// max_code is the largest magnitude that a code may have, 1..32767. |sum(c * codes)| < 2^31 for all row codes
+// in [-128, 127], so an int32 sum cannot overflow, whatever a file contains. REQUIRES: every component of
+// `vector` is finite, norm_squared = D(vector, vector) > 0, and the float environment.
 QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared, int32_t max_code);
 
 }  // namespace glove

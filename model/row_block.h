@@ -1,4 +1,4 @@
-// Blocks of rows on their way from a reader to a model.
+// Blocks of rows in transit from a reader to a model.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace glove {
 
-// Words one after another.
+// Words stored one after another.
 struct WordBlock {
   Buffer<char> bytes;
-  std::vector<size_t> ends;  // where each word ends in `bytes`; it begins where the one before ends
+  std::vector<size_t> ends;  // the end of each word in `bytes`; a word begins where the previous one ends
 
   void clear() {
     bytes.clear();
@@ -25,21 +25,21 @@ struct WordBlock {
   }
 };
 
-// A piece of a file as it lies there, whole rows, not yet decoded.
+// A piece of a file as stored there: whole rows, not yet decoded.
 struct RawBlock {
   Buffer<char> bytes;
-  WordBlock words;        // formats with a word list apart: a word a row
-  int64_t first_row = 0;  // number of the block's first row, from 1; for text, of its first line
-  int64_t rows = 0;       // formats with rows of fixed size: how many there are
+  WordBlock words;        // for formats with a separate word list: one word per row
+  int64_t first_row = 0;  // 1-based number of the block's first row; for text, of its first line
+  int64_t rows = 0;       // number of rows; set for formats with rows of fixed size
 };
 
-// The same rows decoded.
+// The same rows, decoded.
 struct RowBlock {
-  std::vector<std::string_view> words;  // into the RawBlock
+  std::vector<std::string_view> words;  // views into the RawBlock
   Buffer<float> vectors;                // [words.size(), dims], any float32 values
-  std::string_view place = "row";       // what a row is called in messages: "row", or "line"
-  int64_t first_row = 0;                // the number of the block's first row; for text see row_numbers
-  std::vector<int64_t> row_numbers;     // set where the numbers are not consecutive
+  std::string_view place = "row";       // the name of a row in messages: "row" or "line"
+  int64_t first_row = 0;                // number of the block's first row; for text see row_numbers
+  std::vector<int64_t> row_numbers;     // set if the numbers are not consecutive
 };
 
 }  // namespace glove

@@ -32,7 +32,8 @@ std::string fault_of_vector(const float* x, int64_t dims) {
   return "component " + std::to_string(fault - x + 1) + " is " + (std::isnan(*fault) ? "NaN" : "infinite");
 }
 
-// Puts the words one after another, where whoever takes the rows finds them without walking through the file.
+// Stores the words contiguously, so that the consumer of the rows does not have to read through the file's
+// bytes.
 void gather_words(bool lower, RowBlock& rows, Buffer<char>& bytes) {
   size_t total = 0;
   for (const std::string_view word : rows.words) total += word.size();

@@ -1,5 +1,5 @@
-// What happens to rows between a reader and a model, a block at a time: choosing, changing, checking,
-// and computing what the model stores beside the vectors.
+// Processes blocks of rows between a reader and a model: selects, modifies and checks rows, and computes what
+// the model stores in addition to the vectors.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace glove {
 
-// Applied in this order, row by row.
+// The options are applied in this order, row by row.
 struct RowTransform {
-  bool lower = false;               // A-Z in words become a-z
-  const WordSet* subset = nullptr;  // keep only these words (after `lower`); not owned
-  bool normalize = false;           // each vector is divided by its length; zero vectors stay
+  bool lower = false;               // converts A-Z in words to a-z
+  const WordSet* subset = nullptr;  // keeps only these words (after `lower`); not owned
+  bool normalize = false;           // divides each vector by its length; zero vectors stay zero
 };
 
-// Applies the transform to `rows` in place and fills `derived`. An error names the row: a word that is
-// empty or longer than kMaxWordBytes, a component that is NaN or infinite; the rows before it are done.
-// `source` begins the message. Thread-safe. REQUIRES: the float environment.
+// Applies the transform to `rows` in place and fills `derived`. An error names the row; a word that is empty
+// or longer than kMaxWordBytes and a component that is NaN or infinite are errors, and the rows before it
+// have been processed. `source` begins the message. Thread-safe. REQUIRES: the float environment.
 Status transform_and_derive(const std::string& source, const RowTransform& transform, int64_t dims,
                             RowBlock& rows, DerivedRows& derived);
 

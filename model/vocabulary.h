@@ -9,29 +9,28 @@
 
 namespace glove {
 
-// What an application's keys were before they became words. Those of one model are all of one type.
+// The type of an application's keys before they became words. All keys of a model have the same type.
 enum class KeyType : uint8_t {
   kText,
-  kInteger,  // every word is the canonical decimal text of an int64_t: no sign but '-', no leading zero
+  kInteger,  // every word is the canonical decimal text of an int64_t: no sign except '-', no leading zero
 };
 constexpr size_t kKeyTypes = 2;
 
-// The canonical decimal text of an integer key, and the key of such a text; nullopt for any other text.
+// The canonical decimal text of an integer key, and the key for such a text; nullopt for any other text.
 std::string integer_word(int64_t key);
 std::optional<int64_t> integer_key(std::string_view word);
 
-// An immutable view of a model's words. Owns nothing: the bytes belong to the Model
-// that holds it. Safe to use from many threads at once.
+// An immutable view of a model's words. Owns nothing: the bytes belong to the Model that contains it. May be
+// used from many threads at once.
 //
-// The arrays may come straight from a mapped file that nobody has checked, so every
-// offset and id is bounds-checked here, where it is used: a corrupt entry reads as an
-// empty word or as "not found", never outside the arrays.
+// The arrays may come directly from a mapped file that nothing has checked, so every offset and id is
+// bounds-checked where it is used: a corrupt entry reads as an empty word or as "not found", never outside
+// the arrays.
 class Vocabulary {
  public:
   Vocabulary() = default;
-  // word_bytes: all words one after another, no separators. word_offsets[n+1]: word i is
-  // bytes [word_offsets[i], word_offsets[i+1]). sorted_ids[n]: the ids in the memcmp order
-  // of their words.
+  // word_bytes: all words one after another, without separators. word_offsets[n+1]: word i is bytes
+  // [word_offsets[i], word_offsets[i+1]). sorted_ids[n]: the ids in the memcmp order of their words.
   Vocabulary(std::span<const char> word_bytes, std::span<const int64_t> word_offsets,
              std::span<const int32_t> sorted_ids, KeyType key_type = KeyType::kText)
       : word_bytes_(word_bytes), word_offsets_(word_offsets), sorted_ids_(sorted_ids), key_type_(key_type) {}
@@ -39,8 +38,8 @@ class Vocabulary {
   KeyType key_type() const { return key_type_; }
   int64_t size() const { return static_cast<int64_t>(sorted_ids_.size()); }
 
-  // The word with this id (its position in the file, from 0); empty if there is none.
-  // Not NUL-terminated; may hold any bytes.
+  // Returns the word with this id (its 0-based position in the file); empty if there is none. Not
+  // NUL-terminated; may contain any bytes.
   std::string_view word(int64_t id) const {
     if (id < 0 || id + 1 >= static_cast<int64_t>(word_offsets_.size())) return {};
     const int64_t begin = word_offsets_[static_cast<size_t>(id)];
@@ -49,9 +48,9 @@ class Vocabulary {
     return {word_bytes_.data() + begin, static_cast<size_t>(end - begin)};
   }
 
-  // Hints to the processor that word(id) follows soon: first for where the word lies, and some time later,
-  // so that it need not wait for that, for its bytes. Both may reach into a second cache line. Always inline,
-  // as whatever wraps them must be: GCC drops calls of functions that do nothing but prefetch.
+  // Prefetches for a later word(id): first the word's position and then, some time later so that the position
+  // has arrived, its bytes. Both may span a second cache line. Always inline, as every wrapper must be,
+  // because GCC drops calls of functions that only prefetch.
   [[gnu::always_inline]] void prefetch_place(int64_t id) const {
     if (id < 0 || id + 1 >= static_cast<int64_t>(word_offsets_.size())) return;
     __builtin_prefetch(&word_offsets_[static_cast<size_t>(id)]);
@@ -63,19 +62,19 @@ class Vocabulary {
     if (!bytes.empty()) __builtin_prefetch(&bytes.back());
   }
 
-  // The id of exactly these bytes.
+  // Returns the id of exactly these bytes.
   std::optional<int32_t> find_exact(std::string_view word) const;
 
-  // The lookup of every SQL argument: the exact bytes first, then the bytes with A-Z
-  // lower-cased (so "King" finds "king" in a lower-cased model).
+  // The lookup for SQL arguments: tries the exact bytes first, then the bytes with A-Z lower-cased (so "King"
+  // finds "king" in a lower-cased model).
   std::optional<int32_t> find(std::string_view word) const;
 
-  // The sorted order, for ranges and prefixes: position -> id (-1 if there is none), and the
-  // first position whose word is not below `word` (memcmp order; size() if there is none).
+  // The sorted order, for ranges and prefixes: the id at a position (-1 if there is none), and the first
+  // position whose word is not below `word` in memcmp order (size() if there is none).
   int32_t sorted_id(int64_t position) const;
   int64_t lower_bound(std::string_view word) const;
 
-  // The arrays as they are, unchecked.
+  // The raw arrays, unchecked.
   std::span<const char> word_bytes() const { return word_bytes_; }
   std::span<const int64_t> word_offsets() const { return word_offsets_; }
 

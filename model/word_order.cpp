@@ -14,7 +14,7 @@
 namespace glove {
 namespace {
 
-// The first eight bytes as a number that orders as memcmp does; shorter words are padded with zeros.
+// Returns the first eight bytes as a number with memcmp's order; shorter words are padded with zeros.
 uint64_t prefix_of(std::string_view word) {
   uint64_t prefix = 0;
   for (size_t i = 0; i < 8; ++i)
@@ -22,13 +22,13 @@ uint64_t prefix_of(std::string_view word) {
   return prefix;
 }
 
-// A word's first eight bytes, and its id.
+// The first eight bytes of a word, and its id.
 struct SortKey {
   uint64_t prefix;
   int32_t id;
 };
 
-// Sorts by the prefix alone, one byte at a time from the last. `spare` has room for as many.
+// Sorts by the prefix only, one byte at a time starting with the last. `spare` must be of the same size.
 void sort_by_prefix(std::span<SortKey> keys, std::span<SortKey> spare) {
   constexpr size_t kDigits = 8;
   std::array<std::array<uint32_t, 256>, kDigits> places{};
@@ -42,8 +42,8 @@ void sort_by_prefix(std::span<SortKey> keys, std::span<SortKey> spare) {
   }
 }
 
-// Sorts the ids of words: pieces by their first bytes, then pairs of neighbouring runs are merged until there
-// is one. Every step is cut into chunks of a few milliseconds.
+// Sorts the ids of words: sorts pieces by their first bytes, then merges pairs of neighbouring runs until one
+// is left. Every step is divided into chunks of a few milliseconds.
 class WordSort {
  public:
   WordSort(const Vocabulary& words, int64_t count, int threads, const InterruptCheck& interrupted)
@@ -88,13 +88,14 @@ class WordSort {
     for (auto run = sorted.begin(); run != sorted.end();) {
       const auto stop =
           std::find_if(run, sorted.end(), [&](const SortKey& key) { return key.prefix != run->prefix; });
-      if (stop - run > 1) std::sort(run, stop, [this](const SortKey& a, const SortKey& b) { return before(a, b); });
+      if (stop - run > 1)
+        std::sort(run, stop, [this](const SortKey& a, const SortKey& b) { return before(a, b); });
       run = stop;
     }
   }
 
-  // Merges the keys of one piece, and those of the run beside it that belong between them, into their places
-  // in `spare_`. Runs of `width` keys, a multiple of kPieceWords, are sorted.
+  // Merges the keys of one piece with the keys of the neighbouring run that belong between them, into their
+  // places in `spare_`. REQUIRES: runs of `width` keys, a multiple of kPieceWords, are sorted.
   void merge_chunk(int64_t chunk, int64_t width) {
     const auto less = [this](const SortKey& a, const SortKey& b) { return before(a, b); };
     const int64_t begin = chunk * kPieceWords;
@@ -103,7 +104,7 @@ class WordSort {
     const int64_t middle = std::min(size(), left + width);
     const int64_t right_end = std::min(size(), middle + width);
     if (begin >= middle) return;  // the chunks of the left run do the work
-    // Where the key at `place` of the left run would go in the right one.
+    // Returns where the key at `place` of the left run would be inserted in the right one.
     const auto split = [&](int64_t place) {
       if (place == left) return middle;
       if (place == middle) return right_end;

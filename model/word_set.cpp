@@ -16,8 +16,8 @@ uint64_t mix(uint64_t value) {
 
 }  // namespace
 
-// Of words from a file, not from an adversary on a network: speed over unpredictability. The probe
-// length is bounded by the table's half-emptiness for all but crafted input.
+// Words come from a file and not from an adversary on a network, so the hash favours speed over
+// unpredictability. Because the table is at most half full, probes are short for all but crafted input.
 uint32_t WordSet::hash(std::string_view word) {
   uint64_t hash = mix(word.size());
   size_t i = 0;

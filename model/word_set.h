@@ -1,4 +1,4 @@
-// Words in the order of their arrival, each once: what a model's vocabulary is made of.
+// Distinct words in the order of their insertion, from which a model's vocabulary is made.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace glove {
 
-// Owns the words' bytes and a hash table over them. One thread at a time.
+// Owns the words' bytes and a hash table over them. One thread at a time may use it.
 class WordSet {
  public:
   WordSet() : offsets_{0} {}
 
-  // A word's hash, for insert() and prefetch(): it can be computed ahead, on another thread.
+  // Returns a word's hash for insert() and prefetch(). It can be computed in advance, on another thread.
   static uint32_t hash(std::string_view word);
 
-  // True if the word was not there yet; it then has the id size() - 1.
+  // Returns true if the word was new; its id is then size() - 1.
   bool insert(std::string_view word, uint32_t hash);
   bool insert(std::string_view word) { return insert(word, hash(word)); }
   bool contains(std::string_view word) const;
-  // Brings what insert() of this hash will look at first into the cache. Worth calling a few words ahead.
+  // Prefetches what insert() reads first for this hash. Call it a few words in advance.
   void prefetch(uint32_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
-  // Makes room for this many words.
+  // Reserves memory for this many words.
   void reserve(int64_t words);
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   std::string_view word(int64_t id) const {
@@ -37,7 +37,7 @@ class WordSet {
   std::span<const char> bytes() const { return bytes_; }
   std::span<const int64_t> offsets() const { return offsets_; }  // [size() + 1]
 
-  // Returns the ids in the memcmp order of their words. `threads`: 0 means the cores there are.
+  // Returns the ids in the memcmp order of their words. `threads` = 0 means all usable cores.
   Result<std::vector<int32_t>> sorted_ids(int threads = 0, const InterruptCheck& interrupted = {}) const;
 
  private:
@@ -50,7 +50,7 @@ class WordSet {
 
   std::vector<char> bytes_;
   std::vector<int64_t> offsets_;
-  std::vector<Slot> slots_;  // a power of two, at most half full; linear probing
+  std::vector<Slot> slots_;  // size is a power of two, at most half of it used; linear probing
 };
 
 }  // namespace glove
