@@ -9,13 +9,13 @@
 namespace glove::cpu {
 namespace {
 
-// Centroids whose scores are bounded while they are in a core's nearest cache; a multiple of every kernel's
-// group of queries.
+// The number of centroids whose scores are bounded together, so that they stay in the L1 cache. A multiple of
+// every kernel's group of queries.
 constexpr int64_t kBlockCentroids = 240;
 constexpr int64_t kFewCentroids = 64;
-constexpr int64_t kMostDistances = 256;  // centroids whose distances from each other are worth measuring
+constexpr int64_t kMostDistances = 256;  // centroids whose mutual distances are worth computing
 constexpr double kRelativeSlack = 0x1p-18;
-// What a score in double loses to rounding where a row is far longer than the centroids.
+// The rounding error of a score in double where a row is far longer than the centroids.
 constexpr double kRowSlack = 0x1p-46;
 // What floats lose to underflow: half_square, and everything else.
 constexpr double kUnderflow = 0x1p-126;
@@ -24,15 +24,15 @@ constexpr double kSmallSlack = 0x1p-100;
 constexpr double kShortRow = 0x1p-60;
 constexpr int64_t kChunkBytes = 192 << 10;
 constexpr size_t kExactBlock = 64;
-constexpr int64_t kLineFloats = 16;  // of a cache line
+constexpr int64_t kLineFloats = 16;  // per cache line
 
 float lowest() {
   return -std::numeric_limits<float>::infinity();
 }
 
-// A cluster that a row may belong to, beside the one with the highest lower bound.
+// A cluster that a row may belong to, other than the one with the highest lower bound.
 struct Survivor {
-  int32_t row;  // of the tile
+  int32_t row;  // within the tile
   int32_t cluster;
 };
 
@@ -51,7 +51,7 @@ void offer(NearestTwo& nearest, int32_t cluster, double score) {
   }
 }
 
-// A query without a direction, whose every sum is 0.
+// Returns a query without a direction, all of whose sums are 0.
 QuantizedQuery zero_query(int64_t dims) {
   QuantizedQuery query;
   query.codes.resize(static_cast<size_t>(component_groups(dims) * kTileComponents));
@@ -61,7 +61,7 @@ QuantizedQuery zero_query(int64_t dims) {
 
 }  // namespace
 
-// One tile at a time, on one thread.
+// Searches one tile at a time, on one thread.
 class CentroidScan::TileSearch {
  public:
   explicit TileSearch(const CentroidScan& scan)
@@ -86,22 +86,22 @@ class CentroidScan::TileSearch {
   }
 
   int rows() const { return rows_; }
-  // Whether a row of the tile takes part.
+  // Whether a row of the tile is to be assigned.
   bool takes_part(int row) const { return (valid_ >> row & 1) != 0; }
-  // The cluster with the highest lower bound, -1 if there is no bound, and the others that may be the best.
+  // Returns the cluster with the highest lower bound, -1 if no bound exists; others may also be the best.
   int32_t winner(int row) const { return bounds_.winner[row]; }
   std::span<const Survivor> others(int row) const {
     return {sorted_.data() + starts_[row], static_cast<size_t>(counts_[row])};
   }
 
-  // Brings the row itself, which lies elsewhere than its codes, into the cache. Worth calling ahead of
+  // Fetches the row itself, which is not stored with its codes, into the cache. Call it some time before
   // decide().
   void prefetch(int64_t id) const {
     const float* const x = scan_.points_.vector(id);
     for (int64_t j = 0; j < scan_.points_.dims; j += kLineFloats) __builtin_prefetch(x + j);
   }
 
-  // The two best of a row's clusters by their exact scores.
+  // Returns the two best of a row's clusters by their exact scores.
   NearestTwo decide(int64_t id, int row) {
     scan_.cluster_kernels_.widen(scan_.points_.vector(id), scan_.points_.dims, wide_.data());
     NearestTwo result;
@@ -141,7 +141,7 @@ class CentroidScan::TileSearch {
     }
   }
 
-  // The scores of all centroids and what they bound.
+  // Computes the scores of all centroids and the bounds that they imply.
   void score(int64_t tile, const TileFactors& factors) {
     const int64_t groups = component_groups(scan_.points_.dims);
     const int8_t* codes = scan_.points_.codes + tile * groups * kTileRows * kTileComponents;
@@ -160,10 +160,10 @@ class CentroidScan::TileSearch {
     return std::bit_cast<float>(sums_[static_cast<size_t>(cluster) * kTileRows + static_cast<size_t>(row)]);
   }
 
-  // Whether the winner is certainly better than another cluster. A row's code differs from the row by one
-  // vector, which moves the scores of near centroids alike: the difference of two scores is off by the
-  // residual times the distance of the centroids, where each score alone is off by the residual times its
-  // centroid's length.
+  // Whether the winner is certainly better than another cluster. The row's code differs from the row by one
+  // vector, which changes the scores of nearby centroids by nearly the same amount. The error of the
+  // difference of two scores is therefore the residual times the distance between the centroids, while the
+  // error of each score alone is the residual times its centroid's length.
   bool beaten_by_winner(int32_t cluster, int row) const {
     const int32_t best = winner(row);
     if (best < 0) return false;

@@ -1,4 +1,5 @@
-// The nearest centroids of rows: bounds from the int8 codes decide most rows, exact scores the others.
+// The nearest centroids of rows: bounds from the int8 codes decide most rows, and exact scores decide the
+// others.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,17 @@
 
 namespace glove::cpu {
 
-// Centroids made ready for a pass over rows. Read by all threads of the pass.
+// Centroids prepared for one pass over rows. All threads of the pass may read it.
 class CentroidScan {
  public:
-  // Both outlive the scan. REQUIRES: the float environment.
+  // Both must outlive the scan. REQUIRES: the float environment.
   CentroidScan(const Kernels& kernels, const Points& points, const Centroids& centroids);
 
-  // Tiles that make a chunk of work of a few ms at most.
+  // Returns the number of tiles in a chunk of work that takes at most a few ms.
   int64_t tiles_per_chunk() const;
 
-  // The best clusters of the rows of tiles [first_tile, last_tile): labels only, or the best two with their
-  // scores. `labels` and `nearest` belong to all points.
+  // Finds the best clusters of the rows of tiles [first_tile, last_tile): the labels only, or the best two
+  // with their scores. `labels` and `nearest` have one element per point of the whole set.
   void assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels) const;
   void nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest) const;
 
@@ -34,12 +35,12 @@ class CentroidScan {
   const ClusterKernels& cluster_kernels_;
   const Points& points_;
   const Centroids& centroids_;
-  double scale_ = 1;  // makes the largest norm about 1
+  double scale_ = 1;  // brings the largest norm close to 1
   std::vector<QuantizedQuery> queries_;
   std::vector<CentroidBound> bounds_;
   std::vector<int8_t> packed_;
-  // [count, count]: at least the distance between two centroids as the bounds see them, of length 1 for
-  // kCosine. Empty if there are too many.
+  // [count, count]: an upper limit of the distance between two centroids as the bounds see them, which have
+  // length 1 for kCosine. Empty if there are too many centroids.
   std::vector<float> distances_;
 };
 

@@ -64,7 +64,7 @@ void raise_bounds(std::span<const CentroidBound> centroids, int32_t first, const
       hn::StoreU(hn::BitCast(kInts, score), kInts, place);
       place += kTileRows;
       const FloatVector bound = hn::Sub(score, cluster_error(centroid, residuals, inverse_norms, slacks));
-      const FloatVector lower = hn::IfThenElse(hn::Eq(bound, bound), bound, lowest);  // a NaN is no evidence
+      const FloatVector lower = hn::IfThenElse(hn::Eq(bound, bound), bound, lowest);  // ignores a NaN
       second = hn::Max(second, hn::Min(best, lower));
       winner = hn::IfThenElse(hn::RebindMask(kInts, hn::Gt(lower, best)), hn::Set(kInts, number++), winner);
       best = hn::Max(best, lower);

@@ -11,12 +11,12 @@
 namespace glove::cpu {
 
 // How the integer sums of a tile bound the score of its rows for one centroid. For a row with scale s,
-// residual r, inverse norm n and slack t (TileFactors), with sum = the integer dot product of row and
-// centroid codes,
+// residual r, inverse norm n and slack t (TileFactors), and with sum = the integer dot product of the codes
+// of row and centroid,
 //   score = sum * s * estimate - n * half_square
 //   error = r * slope + offset + n * half_slack + t
-// and score - error <= the true score <= score + error, with room for every rounding of these float
-// operations.
+// satisfy score - error <= true score <= score + error, with all roundings of these float operations
+// included.
 struct CentroidBound {
   float estimate = 0;
   float slope = 0;
@@ -35,30 +35,32 @@ struct TileFactors {
 
 // What a tile's bounds have shown so far.
 struct TileBounds {
-  float best[kTileRows];      // the highest lower bound of each row, at first minus infinity
+  float best[kTileRows];      // the highest lower bound of each row, initially -infinity
   float second[kTileRows];    // the second highest
-  int32_t winner[kTileRows];  // the centroid of the highest, at first -1
+  int32_t winner[kTileRows];  // the centroid with the highest lower bound, initially -1
 };
 
+// The k-means loops of one instruction set. The functions are pure and may run on any thread.
 struct ClusterKernels {
-  // The largest magnitude of a code of a centroid.
+  // The largest magnitude that the code of a centroid may have.
   int32_t max_code;
 
-  // Codes of centroids in the order in which tile_sums() reads them, as ScanKernel::pack.
+  // Packs the codes of centroids in the order in which tile_sums() reads them. Parameters as in
+  // ScanKernel::pack.
   void (*pack)(std::span<const QuantizedQuery> centroids, int64_t groups, std::vector<int8_t>& packed);
 
   // sums[c * kTileRows + row] = the dot product of the codes of centroid c and of a row of the tile.
   void (*tile_sums)(const int8_t* tile, int64_t groups, std::span<const QuantizedQuery> centroids,
                     const int8_t* packed, int32_t* sums);
 
-  // Raises `bounds` by the scores of the centroids, which have the numbers from `first` on, and replaces each
-  // sum by the bits of its score, a float.
+  // Raises `bounds` by the scores of the centroids, which are numbered from `first` on, and replaces each sum
+  // by the bits of its score, a float.
   void (*raise_bounds)(std::span<const CentroidBound> centroids, int32_t first, const TileFactors& rows,
                        int32_t* sums, TileBounds& bounds);
 
-  // masks[c]: the rows (bit = row) that centroid c may win: those whose upper bound is not below
+  // Sets masks[c] to the rows (bit = row) that centroid c may win: those whose upper bound is not below
   // thresholds[row].
-  //   scores  what raise_bounds() left
+  //   scores  as written by raise_bounds()
   void (*find_survivors)(std::span<const CentroidBound> centroids, const TileFactors& rows,
                          const int32_t* scores, const float* thresholds, const int32_t* winners,
                          uint32_t* masks);

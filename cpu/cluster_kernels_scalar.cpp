@@ -1,4 +1,4 @@
-// The plain kernels of k-means: the same results as every other table, on any machine.
+// The portable k-means kernels. They run on any machine and return the same results as all others.
 #include <algorithm>
 #include <bit>
 #include <limits>

@@ -12,7 +12,7 @@ void Collector::offer(int32_t id, float estimate, float error) {
   const float upper = estimate + error;
   if (candidates_.size() >= drop_at_) drop_hopeless_candidates();
   candidates_.push_back({id, upper});
-  if (std::isnan(lower)) return;  // a damaged file: a candidate, but no evidence
+  if (std::isnan(lower)) return;  // a damaged file: the row is a candidate but raises no threshold
   if (lower_bounds_.size() < k_) {
     lower_bounds_.push_back(lower);
     std::push_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());

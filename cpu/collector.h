@@ -1,5 +1,5 @@
-// The rows of one query that one thread has not been able to rule out, and the threshold that rules
-// out the others.
+// The rows of one query that one thread has not been able to rule out, and the threshold that rules out the
+// others.
 #pragma once
 
 #include <atomic>
@@ -33,26 +33,27 @@ class Collector {
     float upper;
   };
 
-  // k: rows wanted, at least 1. excluded: ids that the answer leaves out, ascending. Both `excluded` and
-  // `shared` outlive the collector.
+  // k: the number of rows requested, at least 1. excluded: ids that the answer omits, ascending. Both
+  // `excluded` and `shared` must outlive the collector.
   Collector(int64_t k, std::span<const int32_t> excluded, SharedThreshold& shared)
       : k_(static_cast<size_t>(k)), excluded_(excluded), shared_(&shared) {}
 
   // A row whose upper bound is below this is certainly outside the top k.
   float threshold() const { return threshold_; }
 
-  // Takes over what other threads have found out.
+  // Adopts the threshold that other threads have found.
   void refresh() {
     if (const float shared = shared_->value(); shared > threshold_) threshold_ = shared;
   }
 
-  // A row that the threshold did not rule out. A row with an infinite error is a zero row and no candidate.
+  // Adds a row that the threshold does not rule out. A row with an infinite error is a zero row and is
+  // ignored.
   void offer(int32_t id, float estimate, float error);
 
-  // offer() for those of `count` rows from first_id on that the threshold does not rule out.
+  // Calls offer() for those of the `count` rows from first_id on that the threshold does not rule out.
   void offer_rows(int32_t first_id, const float* estimates, const float* errors, int count);
 
-  // The k (or fewer) best lower bounds of the rows offered, in any order.
+  // Returns the k (or fewer) best lower bounds of the rows offered, in any order.
   std::span<const float> lower_bounds() const { return lower_bounds_; }
   std::span<const Candidate> candidates() const { return candidates_; }
 
@@ -63,9 +64,9 @@ class Collector {
   std::span<const int32_t> excluded_;
   SharedThreshold* shared_;
   float threshold_ = -std::numeric_limits<float>::infinity();
-  std::vector<float> lower_bounds_;  // a min-heap of at most k
+  std::vector<float> lower_bounds_;  // a min-heap of at most k elements
   std::vector<Candidate> candidates_;
-  size_t drop_at_ = 1024;  // candidates_.size() at which the hopeless ones are dropped
+  size_t drop_at_ = 1024;  // the number of candidates at which those below the threshold are dropped
 };
 
 }  // namespace glove::cpu

@@ -16,10 +16,10 @@
 namespace glove {
 namespace {
 
-// Rows of one chunk of work: long enough to be worth handing out, and a few ms at most.
+// The values in one chunk of work: enough to be worth scheduling, and a few ms at most.
 constexpr int64_t kChunkValues = 256 << 10;
 constexpr int64_t kExactBlock = 64;
-// Threads that move rows have sums of their own, which together take this much at most.
+// Each thread that assigns rows has its own sums. Together they use at most this many bytes.
 constexpr int64_t kMostSumBytes = int64_t{256} << 20;
 
 Status interrupted_error() {
@@ -30,7 +30,7 @@ int64_t rows_per_chunk(int64_t dims) {
   return std::max(kExactBlock, kChunkValues / dims);
 }
 
-// What one thread adds to the sums.
+// The part of the sums that one thread accumulates.
 struct PartialSums {
   std::vector<int64_t> sums;
   std::vector<int64_t> sizes;
@@ -48,7 +48,7 @@ struct PartialSums {
   }
 };
 
-// RowMap::apply, by the kernels.
+// RowMap::apply with the kernels.
 class RowMapper {
  public:
   RowMapper(const cpu::Kernels& kernels, const RowMap& map, std::span<const float* const> matrix_rows)
@@ -186,14 +186,14 @@ class CpuAnalysis final : public Analysis {
     return threads > 0 ? threads : usable_cores();
   }
 
-  // work(slot, chunk) for all chunks.
+  // Calls work(slot, chunk) for all chunks.
   Status run(int64_t chunks, const InterruptCheck& interrupted, const ThreadPool::Work& work) const {
     GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
     if (!ThreadPool::instance().run(threads, chunks, work, interrupted)) return interrupted_error();
     return {};
   }
 
-  // work(first tile, last tile) over all tiles of the points.
+  // Calls work(first tile, last tile) until all tiles of the points are covered.
   Status for_tiles(const cpu::CentroidScan& scan, const Points& points, const InterruptCheck& interrupted,
                    const std::function<void(int64_t, int64_t)>& work) const {
     const int64_t tiles = tile_count(points.rows);

@@ -1,4 +1,4 @@
-// The toolbox on the CPU.
+// Clustering and principal components on the CPU.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace glove {
 
-// Options as for make_cpu_backend(); an unknown target is an error here. Threads are those of the shared
-// pool.
+// Takes the same options as make_cpu_backend(), but returns an error for an unknown target. Uses the shared
+// thread pool.
 Result<std::unique_ptr<Analysis>> make_cpu_analysis(const CpuBackendOptions& options = {});
 
 }  // namespace glove

@@ -15,14 +15,14 @@ namespace {
 
 using cpu::Kernels;
 
-// What the backend and its searchers share.
+// State shared by the backend and its searchers.
 struct Cpu {
   explicit Cpu(const CpuBackendOptions& options)
       : kernels(cpu::choose_kernels(options.target)),
         fixed_threads(options.threads),
         settings(options.settings) {}
 
-  // Threads of a scan.
+  // Returns the number of threads of a scan.
   Result<int> threads() const {
     if (fixed_threads > 0) return fixed_threads;
     int threads = 0;

@@ -13,25 +13,25 @@ namespace glove {
 class Settings;
 
 struct CpuBackendOptions {
-  // A name of cpu_targets(), or empty: $GLOVE_CPU_TARGET, or the fastest that this machine runs.
+  // A name from cpu_targets(). Empty means $GLOVE_CPU_TARGET or, if that is not set, the fastest target of
+  // this machine.
   std::string target;
-  // Threads of a scan, the calling one included; 0: the setting "threads".
+  // The threads of a scan, including the calling one. 0 means the setting "threads".
   int threads = 0;
-  // Outlives the backend; nullptr: the setting is 0, all cores.
+  // Must outlive the backend. With nullptr the setting counts as 0: all cores.
   Settings* settings = nullptr;
 };
 
-// Never null. An unknown target, or one that this machine lacks, is an error of available() and
-// open(), and its message lists the targets that would do. Starts no thread: the first
-// scan that is worth several does.
+// Never returns null. If the target is unknown or this machine cannot run it, available() and open() return
+// an error that lists the usable targets. Starts no thread: the first scan that benefits from several does.
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options = {});
 
-// The instruction sets that this build has kernels for and this machine runs, slowest first:
-// "scalar" and some of "sse4", "avx2", "avx512", "avx512vnni", or of "neon", "neondotprod".
+// Returns the instruction sets that this build has kernels for and this machine can run, slowest first:
+// "scalar" and some of "sse4", "avx2", "avx512" and "avx512vnni", or of "neon" and "neondotprod".
 std::vector<std::string_view> cpu_targets();
 
-// The target that `backend` runs, empty if it has none because of a bad name.
-// REQUIRES: `backend` came from make_cpu_backend.
+// Returns the target that `backend` runs; empty if it has none because of a bad name. REQUIRES: `backend`
+// came from make_cpu_backend.
 std::string_view cpu_target_of(const Backend& backend);
 
 }  // namespace glove

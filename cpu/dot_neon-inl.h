@@ -1,4 +1,4 @@
-// Codes widened to 16 bits against query codes of 16 bits, each product of a row's four in a lane of its own.
+// Row codes widened to 16 bits times query codes of 16 bits. Each of a row's four products has its own lane.
 struct Dot {
   using ShortVector = hn::VFromD<hn::ScalableTag<int16_t>>;
   struct CodeVector {
@@ -41,7 +41,7 @@ struct Dot {
     }
     return sums;
   }
-  // Adds neighbours: the lanes of a, then those of b.
+  // Adds pairs of neighbouring lanes: first those of a, then those of b.
   static HWY_INLINE IntVector add_pairs(IntVector a, IntVector b) {
     return IntVector(vpaddq_s32(a.raw, b.raw));
   }

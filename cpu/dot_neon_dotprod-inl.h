@@ -1,4 +1,4 @@
-// Codes of 8 bits against query codes of 8 bits, both signed.
+// Row codes of 8 bits times query codes of 8 bits, both signed.
 struct Dot {
   using CodeVector = hn::VFromD<hn::ScalableTag<int8_t>>;
   using SumVector = IntVector;

@@ -1,4 +1,4 @@
-// Codes widened to 16 bits against query codes of 16 bits: a vector of sums has two a row.
+// Row codes widened to 16 bits times query codes of 16 bits. A vector of sums has two lanes per row.
 struct Dot {
   using CodeVector = hn::VFromD<hn::ScalableTag<int16_t>>;
   using SumVector = IntVector;

@@ -1,5 +1,5 @@
-// Codes of 8 bits against query codes of 8 bits. The instruction multiplies unsigned by signed, so
-// the row codes are raised by 128, and a query's sums start at -128 times the sum of its codes.
+// Row codes of 8 bits times query codes of 8 bits. The instruction multiplies unsigned by signed numbers, so
+// 128 is added to the row codes, and a query's sums start at -128 times the sum of its codes.
 struct Dot {
   using CodeVector = hn::VFromD<hn::ScalableTag<int8_t>>;
   using SumVector = IntVector;

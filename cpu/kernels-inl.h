@@ -1,23 +1,23 @@
-// The SIMD kernels for one instruction set: kernels_simd.cpp includes this file once for each. No include
-// guard.
+// The SIMD kernels for one instruction set. kernels_simd.cpp includes this file once per instruction set, so
+// it has no include guard.
 //
-//   GLOVE_KERNELS_NAMESPACE   of this copy
-//   GLOVE_KERNELS_NAME        what GLOVE_CPU_TARGET calls it
-//   GLOVE_KERNELS_ATTRIBUTES  the instruction set's function attributes; not defined where none are needed
-//   GLOVE_KERNELS_DOT         the file dot_*-inl.h with the multiply-add that it uses
+//   GLOVE_KERNELS_NAMESPACE   the namespace of this copy
+//   GLOVE_KERNELS_NAME        its name in GLOVE_CPU_TARGET
+//   GLOVE_KERNELS_ATTRIBUTES  the instruction set's function attributes; not defined if none are needed
+//   GLOVE_KERNELS_DOT         the file dot_*-inl.h with its multiply-add
 //   GLOVE_KERNELS_ONE         the ScanKernel for one query
 //   GLOVE_KERNELS_FEW         the ClusterKernels for few clusters
 //
-// A dot_*-inl.h defines `struct Dot`: how row codes and query codes lie in vectors, and how products are
-// summed.
+// A dot_*-inl.h defines `struct Dot`: how row codes and query codes are laid out in vectors, and how products
+// are summed.
 //
-//   CodeVector      codes of kRowsPerVector rows, four each
-//   SumVector       their sums so far; kVectorsPerSum of them have as many rows as a vector of int32
+//   CodeVector      the codes of kRowsPerVector rows, four codes per row
+//   SumVector       the rows' sums so far; kVectorsPerSum of them cover as many rows as a vector of int32
 //   QueryCode       one query code, of magnitude kMaxQueryCode at most
 //   QueryUnit       four query codes
-//   kSingleVectors  CodeVectors that are scanned together for one query, a divisor of those of a tile
-//   kBatchVectors   likewise for a group of queries
-//   kGroupSizes     queries scanned together; three sizes, falling, the last 1
+//   kSingleVectors  CodeVectors that are scanned together for one query; divides the number in a tile
+//   kBatchVectors   the same for a group of queries
+//   kGroupSizes     queries that are scanned together: three sizes, decreasing, the last one 1
 //   kChunkProducts  ScanKernel::chunk_products
 //   load, broadcast, start, add, row_sums
 
@@ -39,14 +39,14 @@ using IntVector = hn::VFromD<decltype(kInts)>;
 constexpr int kVectorsPerTile = kTileRows / Dot::kRowsPerVector;
 constexpr int64_t kTileStride = kTileRows * kTileComponents;  // bytes of a tile's component group
 
-// Queries that the next call of scan_tile takes when `left` are left.
+// Returns how many queries the next call of scan_tile takes if `left` are left.
 HWY_INLINE int next_group(size_t left) {
   for (const int size : Dot::kGroupSizes)
     if (left >= static_cast<size_t>(size)) return size;
   return 1;
 }
 
-// A group of queries lies as [component group][query][4].
+// A group of queries is stored as [component group][query][4].
 void pack(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<int8_t>& packed) {
   packed.resize(queries.size() * static_cast<size_t>(groups) * sizeof(Dot::QueryUnit));
   int8_t* out = packed.data();
@@ -64,7 +64,7 @@ void pack(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<i
   }
 }
 
-// One tile as scan_tile reads it.
+// One tile in the form that scan_tile reads.
 struct Tile {
   const int8_t* codes;
   const float* scales;     // [kTileRows]
@@ -72,8 +72,8 @@ struct Tile {
   int32_t first_id;
 };
 
-// Offers the rows among kFloatLanes whose upper bound reaches the threshold. QueryBound's estimate() and
-// error() in vectors.
+// Offers those of kFloatLanes rows whose upper bound reaches the threshold. Evaluates QueryBound's estimate()
+// and error() with vectors.
 HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const QuantizedQuery& query,
                        Collector& collector) {
   const FloatVector scales = hn::LoadU(kFloats, tile.scales + row);
@@ -92,8 +92,8 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const Quantize
   collector.offer_rows(tile.first_id + row, estimate, error, kFloatLanes);
 }
 
-// The sums of kQueries queries with kVectors vectors of rows, [query][vector]. Indices are constants
-// everywhere, so that the compiler keeps all of them in registers.
+// The sums of kQueries queries with kVectors vectors of rows, [query][vector]. All indices are constants, so
+// that the compiler keeps the sums in registers.
 template <int kVectors, int kQueries>
 struct SumBlock {
   static constexpr int kSums = kVectors * kQueries;
@@ -121,7 +121,7 @@ struct SumBlock {
      ...);
   }
 
-  // The sums of all rows of each query, [query][kTileRows].
+  // The sums of all rows for each query, [query][kTileRows].
   template <size_t... I>
   static HWY_INLINE void store_all(const Dot::SumVector (&sums)[kSums], int first_vector, int32_t* to,
                                    std::index_sequence<I...>) {
@@ -144,7 +144,7 @@ struct SumBlock {
   }
 };
 
-// One tile against kQueries queries, kVectors vectors of rows at a time.
+// Scans one tile for kQueries queries, kVectors vectors of rows at a time.
 template <int kVectors, int kQueries>
 HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* packed,
                             const QuantizedQuery* queries, Collector* collectors) {
@@ -194,7 +194,7 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
       scan_queries({codes, from_scales, from_residuals, first_id}, groups, queries, packed, collectors);
       continue;
     }
-    // The last tile: rows past the end get what zero rows have, and are dropped like those.
+    // The last tile: rows past the end get the values of zero rows and are dropped like those.
     float scales[kTileRows] = {};
     float residuals[kTileRows];
     std::fill_n(residuals, kTileRows, std::numeric_limits<float>::infinity());
@@ -204,7 +204,8 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
   }
 }
 
-// Four lanes at most: one row after the other in a single stream was fastest, in half vectors too.
+// At most four lanes: one row after another in a single stream was fastest, even with vectors of half the
+// width.
 const hn::CappedTag<double, 4> kDoubles;
 constexpr int kDoubleLanes = HWY_MIN(HWY_LANES(double), 4);
 constexpr int kParts = 8 / kDoubleLanes;  // vectors that hold the eight partial sums

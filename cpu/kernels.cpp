@@ -14,7 +14,7 @@ namespace glove::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// __builtin_cpu_supports does not know this one in every compiler.
+// Not every compiler's __builtin_cpu_supports knows this feature.
 bool has_f16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
@@ -41,7 +41,8 @@ bool has_avx512vnni() {
   return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
 #elif defined(GLOVE_HAS_NEONDOTPROD)
-// The instructions that sum products, and all others of Armv8.2 that a compiler may use beside them.
+// Checks for the dot product instructions and for all other Armv8.2 features that a compiler may use with
+// them.
 bool has_neondotprod() {
   constexpr unsigned long kNeeded = HWCAP_ASIMDDP | HWCAP_ATOMICS | HWCAP_CRC32 | HWCAP_ASIMDRDM;
   return (getauxval(AT_HWCAP) & kNeeded) == kNeeded;
@@ -51,7 +52,8 @@ bool has_neondotprod() {
 std::vector<const Kernels*> find_usable() {
   std::vector<const Kernels*> usable = {&kScalarKernels};
 #if defined(__x86_64__)
-  // Each needs what the attributes of its functions name (kernels_simd.cpp), and the system's leave.
+  // Each target needs the features that its functions' attributes name (kernels_simd.cpp), and the system's
+  // support.
   __builtin_cpu_init();
   if (has_sse4()) usable.push_back(&sse4::kKernels);
   if (has_avx2()) usable.push_back(&avx2::kKernels);
@@ -70,7 +72,7 @@ std::vector<const Kernels*> find_usable() {
 
 std::span<const Kernels* const> usable_kernels() {
   static const auto& usable =
-      *new std::vector<const Kernels*>(find_usable());  // workers may outlive destructors
+      *new std::vector<const Kernels*>(find_usable());  // never freed: worker threads may outlive destructors
   return usable;
 }
 

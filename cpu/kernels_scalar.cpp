@@ -1,4 +1,4 @@
-// The plain kernels: the same results as every other table, on any machine.
+// The portable kernels. They run on any machine and return the same results as all others.
 #include <algorithm>
 
 #include "cpu/kernels.h"

@@ -1,8 +1,8 @@
-// The SIMD kernels of every instruction set, in one object file. Highway is used as headers only: which table
-// runs is decided in kernels.cpp, not by its library.
+// The SIMD kernels of every instruction set, in one object file. Only Highway's headers are used:
+// kernels.cpp, not Highway's library, selects the table at run time.
 #define HWY_IS_DEBUG_BUILD 0  // its checks would need the library
 #if defined(__aarch64__)
-// Of its targets for Arm only NEON, without the cryptographic instructions that its own dispatch asks for.
+// On Arm only NEON is compiled, without the cryptographic instructions that Highway's own dispatch requires.
 #define HWY_COMPILE_ONLY_STATIC
 #define TOOLCHAIN_MISS_SYS_AUXV_H
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE_256 | HWY_SVE2 | HWY_SVE2_128)
@@ -42,10 +42,10 @@
 #include "cpu/kernels_undefine-inl.h"
 #endif
 
-// One query waits for memory, and finer query codes leave fewer candidates: in the next two, too, it is
-// scanned with codes of 16 bits.
+// A scan for one query is limited by memory, and finer query codes leave fewer candidates. The next two
+// targets therefore also scan single queries with codes of 16 bits.
 
-// Highway 1.0's own target with VNNI asks for an instruction set that not all such processors have.
+// Highway 1.0's own VNNI target requires an instruction set that some processors with VNNI lack.
 #if HWY_TARGET == HWY_AVX3
 #define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR ",avx512vnni"
 #define GLOVE_KERNELS_DOT "cpu/dot_vnni-inl.h"
@@ -58,7 +58,7 @@
 #endif
 
 #if defined(__aarch64__)
-// What every such processor has.
+// The baseline of all such processors.
 #define GLOVE_KERNELS_DOT "cpu/dot_neon-inl.h"
 #define GLOVE_KERNELS_ONE kScan
 #define GLOVE_KERNELS_FEW kCluster

@@ -1,4 +1,4 @@
-// The plain kernels of column sums and second moments.
+// The portable kernels of column sums and second moments.
 #include "cpu/moment_kernels.h"
 
 namespace glove::cpu {

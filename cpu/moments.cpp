@@ -8,16 +8,16 @@
 namespace glove::cpu {
 namespace {
 
-constexpr int64_t kMostPartialBytes = 64 << 20;  // of the blocks' sums that wait to be added
-constexpr int64_t kChunkProducts = 16 << 20;     // multiply-adds of a chunk of work: a few ms
-constexpr int64_t kBufferRows = 32;              // rows of y at a time: they stay in a core's cache
+constexpr int64_t kMostPartialBytes = 64 << 20;  // of the blocks' sums that are waiting to be added
+constexpr int64_t kChunkProducts = 16 << 20;     // multiply-adds per chunk of work: a few ms
+constexpr int64_t kBufferRows = 32;              // rows of y at a time, so that they stay in a core's cache
 
 double weight_of(std::span<const double> weights, int64_t row) {
   return weights.empty() ? 1 : weights[static_cast<size_t>(row)];
 }
 
-// The blocks of rows, in groups whose sums are computed together and then added in order. `compute` fills the
-// sums of a block, one of `parts` parts of them per call.
+// Processes the blocks of rows in groups, whose sums are computed in parallel and then added in order.
+// `compute` fills the sums of a block, one of its `parts` parts per call.
 template <class Compute>
 Status sum_blocks(const Points& points, int threads, int64_t sum_size, int64_t parts, std::span<double> total,
                   const InterruptCheck& interrupted, const Compute& compute) {
@@ -40,7 +40,7 @@ Status sum_blocks(const Points& points, int threads, int64_t sum_size, int64_t p
   return {};
 }
 
-// The part of a block's second moment in the matrix's rows [first, last).
+// The part of a block's second moment that consists of the matrix's rows [first, last).
 class GramPart {
  public:
   GramPart(const Kernels& kernels, const Points& points, const MomentRows& rows,
@@ -96,7 +96,7 @@ Status second_moment(const Kernels& kernels, int threads, const Points& points, 
   std::vector<double> center(static_cast<size_t>(dims));
   std::copy(rows.center.begin(), rows.center.end(), center.begin());
   const int64_t height =
-      std::max<int64_t>(1, kChunkProducts / (kMomentBlock * dims) / kGramRows) * kGramRows;  // of a part
+      std::max<int64_t>(1, kChunkProducts / (kMomentBlock * dims) / kGramRows) * kGramRows;  // per part
   const int64_t parts = (dims + height - 1) / height;
   std::vector<GramPart> slots(static_cast<size_t>(std::max(threads, 1)),
                               GramPart(kernels, points, rows, center));

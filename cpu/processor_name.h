@@ -5,7 +5,7 @@
 
 namespace glove::cpu {
 
-// What the processor calls itself ("AMD EPYC 9654 96-Core Processor"), or "CPU".
+// Returns the processor's own name ("AMD EPYC 9654 96-Core Processor"), or "CPU".
 std::string processor_name();
 
 }  // namespace glove::cpu

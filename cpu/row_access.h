@@ -1,4 +1,4 @@
-// How the rows of a mapped model are about to be read, told to the kernel.
+// Tells the operating system how the rows of a mapped model will be read.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,13 @@
 
 namespace glove::cpu {
 
-// Of one model. A scan touches a few rows here and there: reading ahead of them would push the codes out of a
-// memory that holds little more than those. A full pass wants the opposite. Thread-safe.
+// The access pattern of one model. A scan reads a few scattered rows, and read-ahead for them would evict the
+// codes if memory holds little more than those; a full pass benefits from read-ahead. Thread-safe.
 class RowAccess {
  public:
   enum class Pattern { kUnknown, kScattered, kSequential };
 
-  // Does nothing when the last pattern was the same, or the model's rows are not mapped from a file.
+  // Does nothing if the last pattern was the same or if the model's rows are not mapped from a file.
   void expect(const Model& model, Pattern pattern);
 
  private:

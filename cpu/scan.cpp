@@ -5,23 +5,24 @@
 #include <functional>
 
 #include "base/thread_pool.h"
-#include "cpu/part_chunks.h"
 #include "base/timer.h"
+#include "cpu/part_chunks.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
 
 namespace glove::cpu {
 namespace {
 
-// Bytes that a chunk of work reads at most (a tile at least): much longer than handing it out takes.
+// The most bytes that a chunk of work reads (but at least one tile): enough to make the scheduling cost
+// negligible.
 constexpr int64_t kChunkBytes = 192 << 10;
-// Queries that are scanned together: their codes and thresholds stay in a core's cache, their lower bounds
-// in a bounded amount of memory.
+// Queries that are scanned together: few enough for their codes and thresholds to stay in a core's cache, and
+// to limit the memory for their lower bounds.
 constexpr int64_t kBatchQueries = 1024;
 constexpr int64_t kBatchLowerBounds = 4 << 20;
-// Rows that exact_dots gets at once.
+// Rows per call of exact_dots.
 constexpr int64_t kExactBlock = 64;
-// Fewer rows than this are scored sooner than another thread wakes up.
+// Fewer rows than this are scored before another thread could wake up.
 constexpr int64_t kRowsWorthThreads = 1024;
 
 int64_t tiles_per_chunk(const ScanKernel& kernel, int64_t groups, int64_t queries) {
@@ -31,7 +32,7 @@ int64_t tiles_per_chunk(const ScanKernel& kernel, int64_t groups, int64_t querie
   return std::max<int64_t>(1, std::min(by_bytes, by_products));
 }
 
-// What one batch of requests needs while it is scanned.
+// The state of one batch of requests while it is scanned.
 class BatchScan {
  public:
   BatchScan(const ScanContext& context, std::span<const SearchRequest> requests)
@@ -46,7 +47,7 @@ class BatchScan {
     collectors_.resize(static_cast<size_t>(context.threads));
   }
 
-  // False if it was interrupted.
+  // Returns false if it was interrupted.
   bool run(const InterruptCheck& interrupted) {
     const int64_t groups = component_groups(context_.model.dims());
     const int64_t tiles = tiles_per_chunk(kernel_, groups, static_cast<int64_t>(requests_.size()));
@@ -63,7 +64,7 @@ class BatchScan {
     return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
   }
 
-  // The rows of one request that no lower bound rules out, without similarities.
+  // Returns the rows of one request that no lower bound rules out, without similarities.
   std::vector<Neighbor> survivors(size_t request) const {
     std::vector<float> lower_bounds;
     for (const std::vector<Collector>& collectors : collectors_)
@@ -88,7 +89,7 @@ class BatchScan {
  private:
   int64_t rows_wanted(size_t request) const { return std::min(requests_[request].k, context_.model.words()); }
 
-  // Made by the thread that takes the slot, when it first does.
+  // Created by the thread that uses the slot, at its first use.
   std::vector<Collector>& collectors_of(int slot) {
     std::vector<Collector>& collectors = collectors_[static_cast<size_t>(slot)];
     if (collectors.empty()) {
@@ -109,7 +110,7 @@ class BatchScan {
   std::vector<std::vector<Collector>> collectors_;  // [slot][request]
 };
 
-// As Kernels::exact_dots wants it.
+// Converts a vector to the form that Kernels::exact_dots requires.
 std::vector<double> widen(std::span<const float> vector) {
   std::vector<double> wide(vector.begin(), vector.end());
   wide.resize((wide.size() + 7) / 8 * 8);
@@ -137,7 +138,7 @@ void rescore_block(const ScanContext& context, const RescoreBlock& block, const 
   }
 }
 
-// Fills in the similarities of every request's rows. False if it was interrupted.
+// Fills in the similarities of every request's rows. Returns false if it was interrupted.
 bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
              const InterruptCheck& interrupted) {
   std::vector<RescoreBlock> blocks;

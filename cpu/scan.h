@@ -1,4 +1,4 @@
-// A search on the CPU: the codes of all rows against a batch of queries, on several threads.
+// A search on the CPU: scans the codes of all rows for a batch of queries, on several threads.
 #pragma once
 
 #include <cstdint>
