@@ -12,7 +12,8 @@
 namespace glove {
 namespace {
 
-// What an entry costs beside its vectors: the entry itself, the list's and the map's nodes.
+// The overhead of an entry in addition to its vectors: the entry itself, and the nodes of the list and the
+// map.
 constexpr size_t kEntryBytes = 256;
 
 template <class Value>
@@ -20,7 +21,7 @@ std::string_view bytes_of(const std::vector<Value>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
 }
 
-// The words that a query names, and its norm, nearly always tell its vector.
+// The words of a query and its norm almost always identify its vector.
 uint64_t hash_of(const AnswerCache::Key& key) {
   const std::hash<std::string_view> hash;
   const Query& query = key.query;
@@ -56,13 +57,13 @@ AnswerCache::~AnswerCache() {
   engine_.cache_budget().leave();
 }
 
-// What this cache may have now.
+// Returns the bytes that this cache may use now.
 size_t AnswerCache::most_bytes() const {
   return std::min(max_bytes_, engine_.cache_budget().share());
 }
 
-// Takes so many bytes of the budget, and forgets the least recently used for it. False if they are not to be
-// had.
+// Takes this many bytes from the budget, evicting the least recently used entries if necessary. Returns false
+// if there is not enough.
 bool AnswerCache::make_room(size_t bytes) {
   const size_t most = most_bytes();
   if (bytes > most / 4) return false;
@@ -123,7 +124,7 @@ void AnswerCache::forget_what_is_stale() {
     });
     catalog_generation_ = generation;
   }
-  // What a bad value in the environment means is decided where a backend is chosen.
+  // The code that chooses a backend reports a bad value in the environment.
   const Result<Backend*> setting = engine_.settings().backend();
   const Backend* const automatic = setting.ok() ? setting.value() : nullptr;
   if (automatic != automatic_backend_) {

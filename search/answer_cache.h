@@ -1,4 +1,4 @@
-// A few recent answers, for joins that ask the same word again and again.
+// A few recent answers, for joins that repeat the same queries.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ namespace glove {
 class Backend;
 class Engine;
 
-// Answers of nearest(); the least recently used makes room. The answers of a model are forgotten once it is
-// unloaded or replaced, those of 'auto' once the setting "backend" changes. One thread at a time.
+// Caches answers of nearest() and evicts the least recently used. Drops a model's answers once the model is
+// unloaded or replaced, and the answers of 'auto' once the setting "backend" changes. One thread at a time
+// may use it.
 class AnswerCache {
  public:
   using Answer = std::shared_ptr<const std::vector<Neighbor>>;
 
-  // What was asked. Computes its hash when it is made.
+  // The parameters of a search. Computes its hash on construction.
   struct Key {
     Key(const Model& model, Query asked, int64_t rows, std::string requested_backend);
     bool operator==(const Key& other) const;
@@ -37,18 +38,18 @@ class AnswerCache {
 
   static constexpr size_t kDefaultBytes = size_t{4} << 20;
 
-  // `max_bytes`: of all entries together, keys included; less where the engine's caches together have no room
-  // (CacheBudget). An answer of more than a quarter is not kept.
-  // The engine outlives the cache.
+  // `max_bytes` limits all entries together, including keys. The limit is lower while the engine's caches
+  // together exceed their budget (CacheBudget). An answer larger than a quarter of the limit is not kept. The
+  // engine must outlive the cache.
   explicit AnswerCache(Engine& engine, size_t max_bytes = kDefaultBytes);
   ~AnswerCache();
   AnswerCache(const AnswerCache&) = delete;
   AnswerCache& operator=(const AnswerCache&) = delete;
 
-  // nullptr if there is none.
+  // Returns nullptr if there is none.
   Answer find(const Key& key);
 
-  // Keeps the answer, unless memory is short, and gives it back.
+  // Keeps the answer, unless there is too little memory, and returns it.
   Answer insert(Key key, std::vector<Neighbor> rows);
 
   size_t bytes() const { return bytes_; }
@@ -75,7 +76,7 @@ class AnswerCache {
   std::unordered_multimap<uint64_t, Entries::iterator> by_hash_;
   size_t bytes_ = 0;
   uint64_t catalog_generation_ = 0;
-  const Backend* automatic_backend_ = nullptr;  // of the setting "backend"
+  const Backend* automatic_backend_ = nullptr;  // as given by the setting "backend"
 };
 
 }  // namespace glove

@@ -1,4 +1,4 @@
-// A device, or a way to use one, that models can be opened on.
+// A device, or a way of using one, on which models can be opened.
 #pragma once
 
 #include <memory>
@@ -11,22 +11,23 @@
 
 namespace glove {
 
-// Thread-safe: any member may be called at any time, from any thread. One object per engine.
+// Thread-safe: any member may be called at any time, from any thread. There is one object per engine.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  virtual std::string_view name() const = 0;  // "cpu", "cuda": the SQL value
+  virtual std::string_view name() const = 0;  // the name in SQL: "cpu", "cuda"
 
-  // Ok if this machine can use it; otherwise why not. Cheap, and without a lock, after the first call.
+  // Returns ok if this machine can use the backend, and otherwise why not. Cheap and lock-free after the
+  // first call.
   virtual Status available() = 0;
 
-  // Makes the model ready to search (maps, uploads). The searcher keeps the model alive. kInterrupted, and
-  // nothing is kept, if `interrupted` stopped it.
+  // Prepares the model for searching (maps or uploads it). The searcher keeps the model alive. If
+  // `interrupted` stopped it, returns kInterrupted and keeps nothing.
   virtual Result<std::shared_ptr<Searcher>> open(const ModelPtr& model,
                                                  const InterruptCheck& interrupted) = 0;
 
-  // What to say of a model that is not open here.
+  // Describes a model that is not open on this backend.
   virtual SearcherInfo info() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// The backends that a process can search with.
+// The backends that this process can search with.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@
 
 namespace glove {
 
-// The backends in the order in which 'auto' tries them: extension/ adds those that were compiled in; "cpu" is
-// always there, and last. Thread-safe. Backends are never removed, so pointers and spans stay valid as long
+// The backends in the order in which 'auto' tries them. extension/ adds those that were compiled in; "cpu" is
+// always present, and last. Thread-safe. Backends are never removed, so pointers and spans stay valid as long
 // as this object.
 class Backends {
  public:
   static constexpr size_t kMost = 8;
 
-  // Ignores a backend whose name is there already, and any beyond kMost.
+  // Ignores a backend whose name is already present, and any backend beyond kMost.
   void add(std::unique_ptr<Backend> backend);
 
   std::span<const std::unique_ptr<Backend>> all() const;
 
-  // nullptr if there is none of that name.
+  // Returns nullptr if there is no backend of that name.
   Backend* find(std::string_view name) const;
 
-  // "auto, cuda, cpu": what a user may ask for, for messages.
+  // Returns the names that a user may specify, for messages: "auto, cuda, cpu".
   std::string choices() const;
 
  private:

@@ -7,21 +7,21 @@
 
 namespace glove {
 
-// Each cache may have an equal share, and all of them together no more than the limit. A cache gives back
-// what exceeds its share when it is next used. Thread-safe, without a lock.
+// Each cache may use an equal share, and all of them together no more than the limit. A cache returns what
+// exceeds its share when it is next used. Thread-safe and lock-free.
 class CacheBudget {
  public:
   static constexpr size_t kDefaultBytes = size_t{64} << 20;
 
   explicit CacheBudget(size_t limit = kDefaultBytes) : limit_(limit) {}
 
-  // Every cache joins once, and leaves after it has given everything back.
+  // Every cache joins once, and leaves after it has returned all its bytes.
   void join() { ++caches_; }
   void leave() { --caches_; }
 
   size_t share() const { return limit_ / std::max<size_t>(1, caches_.load(std::memory_order_relaxed)); }
 
-  // False, and nothing taken, if there is not that much.
+  // Returns false, and takes nothing, if there is not enough left.
   bool take(size_t bytes) {
     size_t used = used_.load(std::memory_order_relaxed);
     while (bytes <= limit_ && used <= limit_ - bytes)

@@ -18,8 +18,8 @@ void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows
 }
 
 void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows) {
-  // A damaged model file, which nobody has read yet, may hold NaN: such a row is left out, because no order
-  // could place it.
+  // A damaged model file, which nothing has read before, may contain NaN. Such a row is omitted, because it
+  // cannot be ordered.
   std::erase_if(rows, [&query](const Neighbor& row) {
     return !(row.similarity > kNoSimilarity) ||
            std::binary_search(query.excluded.begin(), query.excluded.end(), row.id);

@@ -1,4 +1,4 @@
-// From the rows that may belong to an answer to the answer, in place.
+// Turns the rows that may belong to an answer into the answer, in place.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,11 @@
 
 namespace glove {
 
-// Gives each row its exact similarity: kNoSimilarity to a row that has none, because it is zero. Runs on the
-// calling thread.
+// Sets each row's exact similarity: kNoSimilarity for a zero row. Runs on the calling thread.
 void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows);
 
-// Leaves the best k of the rows that have a similarity and are not excluded, best first. Rows that come in
-// that order are only read through.
+// Keeps the best k of the rows that have a similarity and are not excluded, best first. If the rows are
+// already in that order, they are not sorted again.
 void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows);
 
 }  // namespace glove

@@ -17,7 +17,7 @@ bool is_letters(std::string_view text) {
   return !text.empty();
 }
 
-// "data/glove.6B.100d.txt.gz" -> "glove.6B.100d": no directories, no .gz, no extension of letters.
+// "data/glove.6B.100d.txt.gz" -> "glove.6B.100d": without directories, .gz and an alphabetic extension.
 std::string name_of_path(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 == 0
@@ -99,7 +99,7 @@ Result<std::string> Catalog::load(const std::string& path, const std::string& na
 
 CatalogEntry Catalog::add(const std::string& name, ModelPtr model) {
   auto searchers = std::make_shared<ModelSearchers>(engine_, std::move(model));
-  CatalogSnapshotPtr before;  // what it alone holds is freed when no lock is held
+  CatalogSnapshotPtr before;  // freed after the lock is released, with everything that only it holds
   const std::lock_guard lock(mutex_);
   before = current_;
   current_ = before->with(name, std::move(searchers), before->generation() + 1);
@@ -108,7 +108,7 @@ CatalogEntry Catalog::add(const std::string& name, ModelPtr model) {
 }
 
 Status Catalog::unload(std::string_view name) {
-  CatalogSnapshotPtr before;  // what it alone holds is freed when no lock is held
+  CatalogSnapshotPtr before;  // freed after the lock is released, with everything that only it holds
   const std::lock_guard lock(mutex_);
   if (current_->find(name) == nullptr)
     return Status(ErrorCode::kNotFound,

@@ -23,14 +23,16 @@ namespace glove {
 
 class Engine;
 
+// A loaded model under its name.
 struct CatalogEntry {
   std::string name;
   bool is_default;
   ModelPtr model;
-  ModelSearchersPtr searchers;  // of the model
+  ModelSearchersPtr searchers;  // of this model
 };
 
 class CatalogSnapshot;
+// Snapshots are shared: the last holder frees it.
 using CatalogSnapshotPtr = std::shared_ptr<const CatalogSnapshot>;
 
 // The models at one moment. Immutable; keeps them alive.
@@ -39,21 +41,23 @@ class CatalogSnapshot {
   CatalogSnapshot(std::vector<CatalogEntry> entries, uint64_t generation)
       : entries_(std::move(entries)), generation_(generation) {}
 
-  // In the order of loading; exactly one is the default, unless there are none.
+  // In the order of loading. Exactly one is the default, unless there are none.
   const std::vector<CatalogEntry>& entries() const { return entries_; }
   uint64_t generation() const { return generation_; }  // Catalog::generation() at that moment
 
-  // The model of that name, or the default one if name is nullopt. nullptr if there is none.
+  // Returns the model of that name, or the default model if name is nullopt. Returns nullptr if there is
+  // none.
   const CatalogEntry* find(std::optional<std::string_view> name) const;
 
-  // Which models there are, or how to load one; and the error that says so of a name that is not there.
+  // Which models are loaded, or how to load one; and the error for a name that is not loaded.
   std::string choices() const;
   Error missing(std::optional<std::string_view> name) const;
 
-  // The same models but for this one: added, or in place of the one of that name. It becomes the default when
-  // it is the first or is named "main".
+  // Returns the same models with this one added, or in place of the one of that name. It becomes the default
+  // if it is the first model or is named "main".
   CatalogSnapshotPtr with(const std::string& name, ModelSearchersPtr searchers, uint64_t generation) const;
-  // The same without this one. If it was the default, the default becomes the oldest model left.
+  // Returns the same models without this one. If it was the default, the oldest model left becomes the
+  // default.
   CatalogSnapshotPtr without(std::string_view name, uint64_t generation) const;
 
  private:
@@ -61,39 +65,40 @@ class CatalogSnapshot {
   uint64_t generation_;
 };
 
-// A thread-safe map name -> model. A model that is in use when it is unloaded lives on, with its searchers,
-// until its last user lets go.
+// A thread-safe map from names to models. A model that is in use when it is unloaded lives on, with its
+// searchers, until its last user releases it.
 class Catalog {
  public:
   using Entry = CatalogEntry;
 
-  // The engine outlives the catalogue and every model that it held.
+  // The engine must outlive the catalogue and every model that it has held.
   explicit Catalog(Engine& engine);
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  // Opens `path` and adds it as `name` (empty: the file's name without directories, .gz and one
-  // extension of letters), replacing a model of that name only once the new one is open. On error nothing
-  // changes. Returns the name, or the entry.
+  // Opens `path` and adds it as `name` (if empty: the file's name without directories, .gz and one alphabetic
+  // extension). Replaces a model of that name only once the new one is open. On error nothing changes.
+  // Returns the name, or the entry.
   Result<std::string> load(const std::string& path, const std::string& name, const OpenOptions& options);
   Result<CatalogEntry> load_entry(const std::string& path, const std::string& name,
                                   const OpenOptions& options);
 
-  // The same for a model that is open already.
+  // The same for a model that is already open.
   CatalogEntry add(const std::string& name, ModelPtr model);
 
-  // kNotFound, with the names there are, if there is no such model.
+  // Returns kNotFound, with the existing names in the message, if there is no such model.
   Status unload(std::string_view name);
 
-  // The model of that name, or the default one if name is nullopt. If no model is loaded and $GLOVE_MODEL is
-  // set, opens that file first (not again once it was opened and then unloaded). Several threads wait for
-  // one; each heeds its own `interrupted`. Errors say which names exist, or how to load one; find() also
-  // fails if the model's file was cut or overwritten since it was loaded (Model::health).
+  // Returns the model of that name, or the default model if name is nullopt. If no model is loaded and
+  // $GLOVE_MODEL is set, opens that file first (but not again after it was opened and then unloaded). While
+  // one thread opens it, the others wait, each polling its own `interrupted`. Errors say which names exist,
+  // or how to load a model. find() also fails if the model's file was truncated or overwritten since it was
+  // loaded (Model::health).
   Result<ModelPtr> find(std::optional<std::string_view> name, const InterruptCheck& interrupted = {});
   Result<CatalogEntry> find_entry(std::optional<std::string_view> name,
                                   const InterruptCheck& interrupted = {});
 
-  // Opens $GLOVE_MODEL as find() does; ok if it is not set, or was opened before.
+  // Opens $GLOVE_MODEL as find() does. Returns ok if it is not set or was opened before.
   Status load_from_environment(const InterruptCheck& interrupted);
 
   CatalogSnapshotPtr snapshot() const;

@@ -10,8 +10,8 @@
 
 namespace glove {
 
-// One per process, made by extension/ and never freed, because connections and threads may outlive static
-// destruction. SQL objects get it by pointer. Tests make their own. Thread-safe.
+// There is one engine per process. extension/ creates it and never frees it, because connections and threads
+// may outlive static destruction. SQL objects receive it by pointer, and tests create their own. Thread-safe.
 class Engine {
  public:
   Engine() : settings_(backends_), catalog_(*this) {}
@@ -31,7 +31,7 @@ class Engine {
   Settings settings_;
   Statistics statistics_;
   CacheBudget cache_budget_;
-  Catalog catalog_;  // last: its models use the others
+  Catalog catalog_;  // last, because its models use the others
 };
 
 }  // namespace glove

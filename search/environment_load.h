@@ -1,4 +1,4 @@
-// Whose turn it is to open $GLOVE_MODEL.
+// Coordinates the threads that want to open $GLOVE_MODEL.
 #pragma once
 
 #include <unistd.h>
@@ -10,15 +10,15 @@
 
 namespace glove {
 
-// At most one thread opens the file. The others ask again and again, because each has an interrupt of its own
-// to heed meanwhile. Nothing waits for a thread that a forked child does not have. Thread-safe.
+// At most one thread opens the file. The others call begin() repeatedly, because each polls its own interrupt
+// meanwhile. A forked child never waits for a thread that it does not have. Thread-safe.
 class EnvironmentLoad {
  public:
   enum class Turn {
-    kDone,    // it was opened; it is not opened again
-    kMine,    // the caller opens it, and then calls end()
-    kWait,    // another thread is opening it: ask again
-    kNested,  // the caller itself is opening it, further up its stack
+    kDone,    // it was opened and is not opened again
+    kMine,    // the caller must open it and then call end()
+    kWait,    // another thread is opening it: try again later
+    kNested,  // the caller is already opening it, further up its stack
   };
 
   Turn begin() {
@@ -36,9 +36,10 @@ class EnvironmentLoad {
   }
 
  private:
-  ForkSafeMutex mutex_;  // held for moments
+  ForkSafeMutex mutex_;  // held only briefly
   bool done_ = false;
-  pid_t process_ = 0;  // which is opening it, or 0. If it is a parent of this one, that thread is not here
+  // the process that is opening it, or 0. If it is a parent of this process, that thread does not exist here
+  pid_t process_ = 0;
   std::thread::id thread_;
 };
 

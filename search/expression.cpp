@@ -14,8 +14,8 @@ enum class TokenKind { kWord, kNumber, kPlus, kMinus, kTimes, kOpen, kClose, kEn
 
 struct Token {
   TokenKind kind;
-  size_t position;   // in bytes, from 0
-  std::string text;  // a word without its quotes; otherwise as written
+  size_t position;   // in bytes, 0-based
+  std::string text;  // without its quotes if it is a word, otherwise as written
   double number = 0;
 };
 
@@ -56,7 +56,7 @@ bool looks_like_number(std::string_view text) {
   return i == text.size();
 }
 
-// Splits a text into tokens, one call a token.
+// Splits a text into tokens, one per call.
 class Tokenizer {
  public:
   explicit Tokenizer(std::string_view text) : text_(text) {}
@@ -96,7 +96,7 @@ class Tokenizer {
     return parse_error(text_, "the quote at byte " + std::to_string(start + 1) + " is never closed");
   }
 
-  // The character that begins there, with all its bytes.
+  // Returns the character that begins there, with all its bytes.
   std::string_view character_at(size_t start) const {
     size_t end = start + 1;
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0u) == 0x80u) ++end;
@@ -131,7 +131,7 @@ Result<std::vector<Token>> tokenize(std::string_view text) {
   return tokens;
 }
 
-// The infix form, without recursion, so that no depth of brackets can exhaust the stack.
+// Parses the infix form without recursion, so that deeply nested brackets cannot overflow the stack.
 class InfixParser {
  public:
   InfixParser(std::string_view text, std::vector<Token> tokens) : text_(text), tokens_(std::move(tokens)) {}
@@ -144,7 +144,7 @@ class InfixParser {
   }
 
  private:
-  // The brackets that are open: what they multiply their terms with.
+  // An open bracket, with the factor that applies to its terms.
   struct Bracket {
     double weight;
     size_t position;
@@ -153,7 +153,7 @@ class InfixParser {
   const Token& take() { return tokens_[at_++]; }
   double outer_weight() const { return brackets_.empty() ? 1.0 : brackets_.back().weight; }
 
-  // [sign] [number '*'], then a word, or an opening bracket.
+  // Parses [sign] [number '*'], then a word or an opening bracket.
   Status operand() {
     double weight = 1;
     if (may_have_sign_ && is_sign(tokens_[at_])) weight = take().kind == TokenKind::kMinus ? -1 : 1;
@@ -181,7 +181,7 @@ class InfixParser {
     return after_operand();
   }
 
-  // Closing brackets, then an operator or the end.
+  // Parses closing brackets, then an operator or the end.
   Status after_operand() {
     for (;;) {
       const Token& token = take();
@@ -218,8 +218,8 @@ class InfixParser {
   std::vector<Term> terms_;
 };
 
-// The postfix form. Every operator makes a node above its operands; weights are then
-// multiplied from the outermost inwards, as the infix parser does it.
+// Parses the postfix form. Every operator creates a node above its operands. Weights are then multiplied from
+// the outermost node inwards, in the same order as in the infix parser.
 class PostfixParser {
  public:
   PostfixParser(std::string_view text, std::vector<Token> tokens) : text_(text), tokens_(std::move(tokens)) {}
@@ -248,7 +248,7 @@ class PostfixParser {
  private:
   static constexpr size_t kNoParent = static_cast<size_t>(-1);
   struct Node {
-    Token* word;  // nullptr: an operator
+    Token* word;  // nullptr for an operator
     size_t parent;
     double weight;  // relative to the parent
   };
@@ -256,7 +256,7 @@ class PostfixParser {
     bool is_number;
     double number;
     size_t node;
-    const Token* token;  // the last one of it, for messages
+    const Token* token;  // its last token, for messages
   };
 
   Status apply(const Token& token) {
@@ -284,7 +284,7 @@ class PostfixParser {
     return {};
   }
 
-  // A node's parent always comes after it.
+  // A node's parent always follows it.
   std::vector<Term> terms() {
     for (size_t i = nodes_.size(); i-- > 0;)
       if (nodes_[i].parent != kNoParent)

@@ -13,7 +13,7 @@ std::vector<Neighbor> merge_ranked(std::span<const std::span<const Neighbor>> an
   }
   std::vector<Neighbor> merged;
   merged.reserve(std::min(rows, static_cast<size_t>(std::max<int64_t>(k, 0))));
-  // A heap whose top is the answer with the best next row.
+  // A heap with the answer that has the best next row on top.
   const auto comes_later = [](std::span<const Neighbor> a, std::span<const Neighbor> b) {
     return ranks_before(b.front(), a.front());
   };

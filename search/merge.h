@@ -1,4 +1,4 @@
-// One answer from several: of the parts of a model, of devices, of the segments of an index.
+// Merges several answers into one: those of the parts of a model, of devices, or of the segments of an index.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace glove {
 
-// The best k rows of all answers, best first. Each answer is in the relation's order, and no row is in two.
+// Returns the best k rows of all answers, best first. REQUIRES: each answer is in the relation's order, and
+// no row is in two answers.
 std::vector<Neighbor> merge_ranked(std::span<const std::span<const Neighbor>> answers, int64_t k);
 
 }  // namespace glove

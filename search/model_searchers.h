@@ -1,4 +1,4 @@
-// A loaded model and its searchers: one for each backend that it was opened on.
+// A loaded model and its searchers: one per backend that it has been opened on.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace glove {
 
 class Engine;
 
-// Owns the searchers, which are freed with it. Thread-safe. The engine outlives it.
+// Owns the searchers and frees them on destruction. Thread-safe. The engine must outlive it.
 class ModelSearchers {
  public:
   ModelSearchers(Engine& engine, ModelPtr model) : engine_(engine), model_(std::move(model)) {}
@@ -30,19 +30,19 @@ class ModelSearchers {
   Engine& engine() const { return engine_; }
   const ModelPtr& model() const { return model_; }
 
-  // The searcher of the backend at this position of Backends::all(); opens it unless it is open, and then one
-  // thread opens while the others wait, each heeding its own `interrupted`. Takes no lock once it is open.
-  // The searcher lives as long as this object, at least.
+  // Returns the searcher of the backend at this position of Backends::all(), and opens it if necessary: one
+  // thread opens while the others wait, each polling its own `interrupted`. Takes no lock once the searcher
+  // is open. The searcher lives at least as long as this object.
   Result<Searcher*> open(size_t backend, const InterruptCheck& interrupted);
 
-  // Where the model stands with this backend.
+  // Returns the model's state on this backend.
   SearcherInfo info(size_t backend) const;
 
-  // Remembers that a backend failed, so that 'auto' passes it over until a setting changes or a model is
-  // loaded or unloaded.
+  // Remembers that a backend failed, so that 'auto' skips it until a setting changes or a model is loaded or
+  // unloaded.
   void remember_failure(size_t backend, std::string reason);
 
-  // Why 'auto' passes this backend over; nullopt if it does not.
+  // Returns why 'auto' skips this backend; nullopt if it does not.
   std::optional<std::string> remembered_failure(size_t backend) const;
 
  private:
@@ -53,12 +53,12 @@ class ModelSearchers {
   };
 
   struct Slot {
-    std::atomic<Searcher*> searcher = nullptr;  // what `owner` holds
-    std::atomic<bool> has_failed = false;       // whether there is a failure to look at
+    std::atomic<Searcher*> searcher = nullptr;  // the searcher that `owner` holds
+    std::atomic<bool> has_failed = false;       // whether a failure is remembered
     Turnstile opening;
     // Guarded by mutex_.
     std::shared_ptr<Searcher> owner;
-    std::optional<Error> open_error;  // of the last attempt
+    std::optional<Error> open_error;  // from the last attempt
     std::optional<Failure> failure;
   };
 
@@ -68,6 +68,7 @@ class ModelSearchers {
   std::array<Slot, Backends::kMost> slots_;  // in the order of Backends::all()
 };
 
+// Shared by the catalogue and by the queries that use the model.
 using ModelSearchersPtr = std::shared_ptr<ModelSearchers>;
 
 }  // namespace glove

@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kQueriesABlock = 1024;
 constexpr size_t kRowsBetweenChecks =
-    65536;  // under 1 ms of what the engine does with a row, dot products aside
+    65536;  // under 1 ms of the engine's own work per row, excluding dot products
 constexpr size_t kDotsBetweenChecks = 4096;
-constexpr int64_t kProbedRanks = 1024;  // rank_of searches for these before it scores every row
+constexpr int64_t kProbedRanks = 1024;  // rank_of searches this many rows before it scores every row
 
 bool is_excluded(const Query& query, int32_t id) {
   return std::binary_search(query.excluded.begin(), query.excluded.end(), id);
@@ -26,15 +26,15 @@ bool is_admissible(const Model& model, const Query& query, int32_t id) {
   return model.norm_squared(id) > 0 && !is_excluded(query, id);
 }
 
-// Appends the row with its similarity. A damaged model file, which nobody has read yet, may hold NaN: such a
-// row is left out, because no order could place it.
+// Appends the row with its similarity. A damaged model file, which nothing has read before, may contain NaN.
+// Such a row is omitted, because it cannot be ordered.
 void append_row(const Query& query, int32_t id, double dot, double norm_squared,
                 std::vector<Neighbor>& rows) {
   const double similarity = cosine_from_dots(dot, query.norm_squared, norm_squared);
   if (!std::isnan(similarity)) rows.push_back({id, similarity});
 }
 
-// Every admissible row with its similarity, by rising id.
+// Returns every admissible row with its similarity, by ascending id.
 Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& query,
                                               std::span<const double> dots,
                                               const InterruptCheck& interrupted) {
@@ -55,7 +55,7 @@ Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& q
 
 using Answers = std::vector<std::vector<Neighbor>>;
 
-// Every row of one query's relation, by rising id: a pass of D over all rows.
+// Returns every row of one query's relation, by ascending id, with a pass of D over all rows.
 Result<std::vector<Neighbor>> score_every_row(Searcher& searcher, const Model& model, const Query& query,
                                               const SearchOptions& options, ScanCost& cost) {
   std::vector<double> dots(static_cast<size_t>(model.words()));
@@ -67,7 +67,7 @@ Result<std::vector<Neighbor>> score_every_row(Searcher& searcher, const Model& m
   return rows;
 }
 
-// By certified scans, a block of queries at a time.
+// Answers with certified scans, one block of queries at a time.
 Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64_t k,
                        const SearchOptions& options, ScanCost& cost, Answers& answers) {
   while (!queries.empty()) {
@@ -89,7 +89,7 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
   return {};
 }
 
-// By a pass of D over all rows for each query.
+// Answers with a pass of D over all rows for each query.
 Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<const Query> queries, int64_t k,
                             const SearchOptions& options, ScanCost& cost, Answers& answers) {
   for (const Query& query : queries) {
@@ -103,8 +103,8 @@ Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<co
   return {};
 }
 
-// Runs search(searcher, cost) on the searchers that the options allow until one succeeds, and describes it in
-// the report.
+// Calls search(searcher, cost) with the searchers that the options allow until one succeeds, and records it
+// in the report.
 template <class Search>
 Status run_search(ModelSearchers& searchers, const SearchOptions& options, SearchReport& report,
                   Search&& search) {
@@ -119,7 +119,7 @@ Status run_search(ModelSearchers& searchers, const SearchOptions& options, Searc
     report.device = searcher->info().device;
     status = search(*searcher, report.cost);
   } while (!choice.settled_by(status));
-  // Rows read from a file that was cut or overwritten meanwhile are not believed.
+  // Rows read from a file that was truncated or overwritten meanwhile must not be returned.
   if (status.ok()) status = searchers.model()->health();
   report.total_us = timer.microseconds();
   return status;

@@ -1,4 +1,4 @@
-// Exact, certified top-k by cosine over any backend. Every backend gives the same rows, bit for bit. The
+// Exact, certified top-k by cosine over any backend. Every backend returns the same rows, bit for bit. The
 // functions may be called from any thread.
 #pragma once
 
@@ -25,37 +25,38 @@ inline bool wants_full_pass(const Model& model, int64_t k) {
   return k > model.words() / 16;
 }
 
-// How to search. `backend`: "auto", or a registered name. 'auto' takes the first that is available
-// and can hold the model, and goes on with the next if one fails; a named one fails with its reason.
-// Under 'auto' the setting "backend" may name the one to take.
+// How to search. `backend` is "auto" or a registered name. 'auto' takes the first backend that is available
+// and can hold the model, and continues with the next one if it fails; a named backend that fails returns its
+// reason. Under 'auto' the setting "backend" may name the backend to use.
 struct SearchOptions {
   std::string backend = "auto";
   InterruptCheck interrupted;
 };
 
-// The first min(k, admissible rows) rows of each query's relation, best first. k <= 0 gives no rows.
-// Queries are searched in blocks, so the memory is that of the answer and one block. Fills the report but
-// for model, kind and resolve_us, which are the caller's. Opens and closes its own float environment.
+// Returns the first min(k, admissible rows) rows of each query's relation, best first. k <= 0 returns no
+// rows. Queries are searched in blocks, so the memory needed is that of the answer and one block. Fills in
+// the report except for model, kind and resolve_us, which the caller sets. Sets its own float environment.
 Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, std::span<const Query> queries,
                                                    int64_t k, const SearchOptions& options,
                                                    SearchReport& report);
 
-// The rows of these ids only, in the ids' order, without zero rows and excluded words; the work is
+// Returns only the rows with these ids, in the ids' order, without zero rows and excluded words. The cost is
 // proportional to ids.size(). Runs on the host.
 Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,
                                           std::span<const int32_t> ids,
                                           const InterruptCheck& interrupted = {});
 
-// Every admissible row of the query's relation, in no order yet: one pass of D over the model.
+// Returns every admissible row of the query's relation, not yet ordered: one pass of D over the model.
 Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, const SearchOptions& options,
                              SearchReport& report);
 
-// The rank (1 = nearest) of one row of the relation: by a search of the nearest rows if it is one of them, by
-// a pass over all rows if not. REQUIRES: `row` came from this query.
+// Returns the rank (1 = nearest) of one row of the relation: from a search of the nearest rows if it is among
+// them, and otherwise from a pass over all rows. REQUIRES: `row` came from this query.
 Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Neighbor& row,
                         const SearchOptions& options, SearchReport& report);
 
-// cos_sim of two vectors of the same length; nullopt if either is zero. Same bits as Neighbor::similarity.
+// Returns cos_sim of two vectors of the same length; nullopt if either is zero. Has the same bits as
+// Neighbor::similarity.
 std::optional<double> cosine_similarity(std::span<const float> a, std::span<const float> b);
 
 }  // namespace glove

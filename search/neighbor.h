@@ -5,10 +5,10 @@
 
 namespace glove {
 
-// In place of the similarity of a row that has none: below them all.
+// Replaces the similarity of a row that has none. Lower than every similarity.
 constexpr double kNoSimilarity = -2.0;
 
-// Order: similarity falling, then id rising.
+// The relation's order: descending similarity, then ascending id.
 struct Neighbor {
   int32_t id;
   double similarity;

@@ -6,12 +6,12 @@
 
 namespace glove {
 namespace {
-constexpr size_t kSmallRange = 4096;  // sorted at once
+constexpr size_t kSmallRange = 4096;  // sorted directly
 }  // namespace
 
 OrderedRows::OrderedRows(std::vector<Neighbor> rows) : rows_(std::move(rows)), bounds_{rows_.size()} {}
 
-// Splits [sorted_, end) at a pivot and gives the pivot's place. The pivot is the median of nine rows.
+// Splits [sorted_, end) at a pivot, the median of nine rows, and returns the pivot's position.
 size_t OrderedRows::partition(size_t end) {
   const size_t step = (end - sorted_) / 9;
   std::array<size_t, 9> sample;

@@ -1,4 +1,4 @@
-// Rows put into the relation's order piece by piece: the first rows cost no full sort.
+// Sorts rows into the relation's order piece by piece, so that the first rows do not cost a full sort.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace glove {
 
-// Incremental quicksort: putting the first m of n rows in order costs O(n + m log m) in all, however many
-// steps it takes. One thread at a time.
+// Incremental quicksort: putting the first m of n rows in order costs O(n + m log m) in total, in however
+// many steps. One thread at a time may use it.
 class OrderedRows {
  public:
   explicit OrderedRows(std::vector<Neighbor> rows);
 
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
 
-  // Puts the first `count` rows (or all there are) in their final order; asks `interrupted` between
-  // steps, and after kInterrupted may be called again.
+  // Puts the first `count` rows (or all, if there are fewer) in their final order. Calls `interrupted`
+  // between steps, and may be called again after kInterrupted.
   Status sort_first(int64_t count, const InterruptCheck& interrupted);
 
-  // The rows that are in their final order. Valid until the next call.
+  // Returns the rows that are in their final order. Valid until the next call.
   std::span<const Neighbor> sorted() const { return {rows_.data(), sorted_}; }
 
-  // The first `count` rows as a vector of their own. REQUIRES: they are sorted.
+  // Returns the first `count` rows as a separate vector. REQUIRES: they are sorted.
   std::vector<Neighbor> take_first(int64_t count) &&;
 
  private:
@@ -34,7 +34,7 @@ class OrderedRows {
 
   std::vector<Neighbor> rows_;
   size_t sorted_ = 0;
-  // Rows before a bound all rank before the rows from it on; falling, the nearest bound last.
+  // All rows before a bound rank before the rows from it on. Descending, so the nearest bound is last.
   std::vector<size_t> bounds_;
 };
 

@@ -11,7 +11,7 @@
 namespace glove {
 namespace {
 
-// Doubles at or beyond this magnitude round to an infinite float.
+// Doubles with a magnitude of at least this much round to an infinite float.
 constexpr double kFloatOverflow = 0x1.ffffffp127;
 
 MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded) {
@@ -22,7 +22,7 @@ MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded) 
   return Query{std::move(vector), norm_squared, std::move(excluded)};
 }
 
-// `text` is for the message alone.
+// `text` is used in messages only.
 Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> terms, std::string_view text) {
   std::vector<int32_t> ids;
   for (const Term& term : terms) {

@@ -1,4 +1,4 @@
-// What is searched for: a vector, and the words that the answer leaves out.
+// What to search for: a vector, and the words that the answer omits.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace glove {
 
-// A resolved query against one model. norm_squared > 0 and every component is finite.
+// A query resolved against one model. norm_squared > 0, and every component is finite.
 struct Query {
   std::vector<float> vector;      // [dims]
   double norm_squared = 0;        // D(q, q)
-  std::vector<int32_t> excluded;  // ids that the query names, ascending, no duplicates
+  std::vector<int32_t> excluded;  // ids of the words in the query, ascending, without duplicates
 };
 
-// nullopt = the query has no rows: an unknown word, or a zero vector.
+// nullopt if the query has no rows, because of an unknown word or a zero vector.
 using MaybeQuery = std::optional<Query>;
 
-// word = 'king': one literal word, never parsed; its raw row.
+// word = 'king': one literal word, which is never parsed. Uses its row unchanged.
 MaybeQuery query_for_word(const Model& model, std::string_view word);
 
-// expr = x'...': a little-endian float32 vector of the model's dimensions. An error names a
-// wrong length, or the first component that is NaN or infinite.
+// expr = x'...': a little-endian float32 vector of the model's dimensions. An error names a wrong length, or
+// the first component that is NaN or infinite.
 Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byte> blob);
 
 // expr: a vector expression (search/expression.h), or, when `word` is given too, that literal word as the

@@ -47,7 +47,7 @@ Result<RankCache::Ranks> RankCache::find(ModelSearchers& searchers, const Query&
   return ranks;
 }
 
-// Moves the query's entry to the front, or makes it there.
+// Moves the query's entry to the front, or creates it there.
 RankCache::Entry& RankCache::entry_of(const Model& model, const Query& query) {
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (entry->model_id != model.id() || !same_query(entry->query, query)) continue;

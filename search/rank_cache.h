@@ -1,5 +1,5 @@
-// Ranks of whole relations, for joins that ask one query for the ranks of many rows, each in a scan of its
-// own.
+// Ranks of whole relations, for joins that request the ranks of many rows of one query, each in a separate
+// scan.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,26 @@
 
 namespace glove {
 
-// The first ranks of a query cost a search each (rank_of). Whoever asks on gets the ranks of all rows, from
-// one pass that sorts them, as long as the cache has room. One per connection. One thread at a time.
+// The first ranks of a query cost one search each (rank_of). After a few of them, one pass that sorts all
+// rows provides the ranks of all rows, if the cache has room. One per connection. One thread at a time may
+// use it.
 class RankCache {
  public:
-  // The rank of each id, 1 = nearest; 0: the id is not in the relation. [model.words()]
+  // The rank of each id, 1 = nearest; 0 if the id is not in the relation. [model.words()]
   using Ranks = std::shared_ptr<const std::vector<int32_t>>;
 
   static constexpr int kSearchesFirst = 2;
-  static constexpr size_t kMostQueries = 32;  // that are counted or kept; the least recently used makes room
+  static constexpr size_t kMostQueries = 32;  // that are counted or kept; the least recently used is evicted
   static constexpr size_t kDefaultBytes = size_t{32} << 20;
 
-  // `max_bytes`: of the ranks of all queries together. A model of more words than fit is searched each time.
+  // `max_bytes` limits the ranks of all queries together. A model with more words than fit is searched each
+  // time.
   explicit RankCache(size_t max_bytes = kDefaultBytes) : max_bytes_(max_bytes) {}
   RankCache(const RankCache&) = delete;
   RankCache& operator=(const RankCache&) = delete;
 
-  // The ranks of all rows of the query; nullptr if it was not asked for often enough. Fills the report if it
-  // computes them, which report.queries > 0 tells.
+  // Returns the ranks of all rows of the query, or nullptr if it has not been requested often enough. Fills
+  // in the report if it computes them; report.queries > 0 then.
   Result<Ranks> find(ModelSearchers& searchers, const Query& query, const SearchOptions& options,
                      SearchReport& report);
 

@@ -42,7 +42,7 @@ Result<std::span<const Neighbor>> Ranking::rows_from(int64_t position) {
   return ready().first(static_cast<size_t>(end)).subspan(static_cast<size_t>(std::min(position, end)));
 }
 
-// Takes one step towards row `position`: the next piece, or the pass over all rows, or more of its order.
+// Takes one step towards row `position`: the next piece, the pass over all rows, or a further sorting step.
 Status Ranking::compute_through(int64_t position) {
   const int64_t wanted = std::min(std::max(next_piece_, position + 1), limit_);
   if (!all_ && !wants_full_pass(*searchers_->model(), wanted)) {

@@ -1,4 +1,4 @@
-// A query's whole relation, read as far as somebody asks.
+// A query's whole relation, computed only as far as it is read.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace glove {
 
-// A query's relation, best first, computed in growing pieces as rows are asked for: searches of the
-// nearest rows, each for eight times as many as the one before, then one pass over all rows that is sorted
-// only as far as it is read. One thread at a time.
+// A query's relation, best first, computed in growing pieces as rows are requested: searches for the nearest
+// rows, each for eight times as many as the previous one, then one pass over all rows that is sorted only as
+// far as it is read. One thread at a time may use it.
 class Ranking {
  public:
-  // `first_piece`: how many rows to compute at first (a hint such as LIMIT + OFFSET; 0 = a default).
-  // `limit`: rows past it are never computed (k), or -1.
+  // `first_piece`: how many rows to compute first (a hint such as LIMIT + OFFSET; 0 = a default). `limit`:
+  // rows beyond it are never computed (k); -1 = no limit.
   Ranking(ModelSearchersPtr searchers, Query query, SearchOptions options, int64_t first_piece,
           int64_t limit);
 
-  // The rows that are computed from `position` (0-based; rank = position + 1) on, at least one; empty past
-  // the end. Valid until the next call. After an error the same rows may be asked for again.
+  // Returns the computed rows from `position` (0-based; rank = position + 1) on: at least one, or none past
+  // the end. Valid until the next call. After an error the same rows may be requested again.
   Result<std::span<const Neighbor>> rows_from(int64_t position);
 
-  // Adds up what all pieces cost; k is the number of rows that were asked of the backend.
+  // Returns the total cost of all pieces; k is the number of rows that were requested from the backend.
   const SearchReport& report() const { return report_; }
 
  private:
@@ -37,9 +37,9 @@ class Ranking {
   SearchOptions options_;
   int64_t next_piece_;
   int64_t limit_;
-  bool complete_ = false;           // no row follows those that are ready
-  std::vector<Neighbor> rows_;      // the first pieces
-  std::optional<OrderedRows> all_;  // replaces rows_ after them
+  bool complete_ = false;           // no rows follow those that are ready
+  std::vector<Neighbor> rows_;      // from the first pieces
+  std::optional<OrderedRows> all_;  // replaces rows_ once it is set
   SearchReport report_;
 };
 

@@ -15,7 +15,7 @@ void ScanCost::add(const ScanCost& other) {
 
 void charge(std::span<SearchRequest> requests, const ScanCost& shared) {
   const auto count = static_cast<int64_t>(requests.size());
-  // The shares of a whole number add up to it.
+  // The shares of a whole number add up to that number.
   const auto share = [count](int64_t total, int64_t i) {
     return total / count + (i < total % count ? 1 : 0);
   };

@@ -1,4 +1,4 @@
-// A model that is open on a backend, and what may be asked of it.
+// A model that is open on a backend, and the operations on it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace glove {
 
-// What a search cost. Searchers add to it.
+// The cost of a search. Searchers add to it.
 struct ScanCost {
   int64_t rows_scanned = 0;
   int64_t bytes_scanned = 0;  // bytes of the compact copy that were read
@@ -26,18 +26,18 @@ struct ScanCost {
   void add(const ScanCost& other);
 };
 
-// One query with all that belongs to it; a batch is a span of these.
+// One query with everything that belongs to it. A batch is a span of requests.
 struct SearchRequest {
-  const Query* query = nullptr;                 // outlives the call
+  const Query* query = nullptr;                 // must outlive the call
   int64_t k = 0;                                // >= 1
   const InterruptCheck* interrupted = nullptr;  // of the caller who asked; polled on the thread that called
                                                 // search(). May be null.
-  // What the request cost. What the requests of a batch share is divided equally among them.
+  // What the request cost. Costs that the requests of a batch share are divided equally among them.
   ScanCost cost;
-  // Whether this request failed where the others need not, as by its own interrupt.
+  // An error that concerns this request only, such as its own interrupt.
   Status status;
-  // The first min(k, admissible) rows of the relation, best first. Admissible rows are neither zero nor in
-  // Query::excluded.
+  // The first min(k, admissible) rows of the relation, best first. Rows are admissible unless they are zero
+  // or in Query::excluded.
   std::vector<Neighbor> rows;
 };
 
@@ -48,37 +48,39 @@ struct SearcherInfo {
   int64_t device_bytes = 0;
 };
 
-// Thread-safe: any member may be called at any time, from any thread. Frees what it holds when the last
-// holder drops it. Ids in answers are the model's row ids, and similarities are exact, so that every searcher
-// gives the same rows, bit for bit.
+// Thread-safe: any member may be called at any time, from any thread. Freed, with its resources, when the
+// last holder releases it. Ids in answers are the model's row ids, and similarities are exact, so that every
+// searcher returns the same rows, bit for bit.
 class Searcher {
  public:
   virtual ~Searcher() = default;
 
-  // Answers every request. An error concerns all of them; one request's own failure is in its status.
+  // Answers every request. An error concerns all of them; a failure of one request is in its status.
   // REQUIRES: the float environment.
   virtual Status search(std::span<SearchRequest> requests) = 0;
 
-  // dots[i] = D(q, x_i) for every row i, bit for bit. For k near the model's size. REQUIRES: the float
-  // environment.
+  // Sets dots[i] = D(q, x_i) for every row i, bit for bit. For k close to the model's size. REQUIRES: the
+  // float environment.
   virtual Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
                            ScanCost& cost) = 0;
 
   virtual SearcherInfo info() const = 0;
 };
 
-// Divides what several requests cost together equally among them.
+// Divides the common cost of several requests equally among them.
 void charge(std::span<SearchRequest> requests, const ScanCost& shared);
 
-// The interrupts of several requests as one check for the work that they share. Used on one thread.
+// Combines the interrupts of several requests into one check for the work that they share. Used on one
+// thread.
 class SharedInterrupt {
  public:
-  // The requests outlive this object.
+  // The requests must outlive this object.
   explicit SharedInterrupt(std::span<SearchRequest> requests);
   SharedInterrupt(const SharedInterrupt&) = delete;
   SharedInterrupt& operator=(const SharedInterrupt&) = delete;
 
-  // True when every request was interrupted. Sets the status of those that were, so that the others go on.
+  // True once every request was interrupted. Sets the status of those that were, so that the others can
+  // continue.
   const InterruptCheck& check() const { return *check_; }
 
  private:

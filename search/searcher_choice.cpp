@@ -8,7 +8,7 @@
 namespace glove {
 namespace {
 
-// Errors that another backend would give as well.
+// True for errors that every other backend would return as well.
 bool is_the_callers(const Error& error) {
   return error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kInvalidArgument;
 }
@@ -19,7 +19,7 @@ std::string_view SearcherChoice::backend() const {
   return searchers_.engine().backends().all()[backend_]->name();
 }
 
-// Finds out which backend to begin with.
+// Determines which backend to begin with.
 Status SearcherChoice::choose_backend() {
   Engine& engine = searchers_.engine();
   const Backend* named = nullptr;
@@ -55,7 +55,7 @@ Result<Searcher*> SearcherChoice::next_that_opens() {
       pass_over(*remembered);
     } else if (const Status available = backends[backend_]->available(); !available.ok()) {
       pass_over(available.error().message);
-      // Without a device every search would say the same.
+      // Without a device every search would log the same message.
       const std::string name(backend());
       searchers_.engine().log().write_once(
           name, "backend '" + name + "' is not available: " + available.error().message);
@@ -64,7 +64,7 @@ Result<Searcher*> SearcherChoice::next_that_opens() {
       if (opened.ok()) return opened;
       Status status = opened.error();
       if (settled_by(status)) return opened;
-      --backend_;  // settled_by() went on
+      --backend_;  // settled_by() has already advanced it
     }
   }
   if (reasons_.empty()) reasons_ = "none is registered";

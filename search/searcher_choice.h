@@ -1,4 +1,4 @@
-// Which searcher answers: the rules of 'auto'.
+// Chooses the searcher that answers: the rules of 'auto'.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace glove {
 
-// The searchers of a model that may answer one question, one after another:
+// The searchers of a model that may answer a request, one after another:
 //
-//   requested = a registered name: that backend's, or an error with its reason.
-//   requested = "auto" (or empty): that of the backend that the setting 'backend' names; if that is 'auto'
-//   too, of
-//     each registered backend that is available and can hold the model, until one succeeds.
+//   requested = a registered name: that backend's searcher, or an error with its reason.
+//   requested = "auto" (or empty): the searcher of the backend that the setting 'backend' names. If that is
+//   'auto' too: the searchers of all registered backends that are available and can hold the model, until
+//   one succeeds.
 //
 //   SearcherChoice choice(searchers, requested, interrupted);
 //   Status status;
@@ -27,23 +27,23 @@ namespace glove {
 //   } while (!choice.settled_by(status));
 //
 // Under 'auto' a failure is logged once and remembered, so that the backend is not tried again until a
-// setting changes or a model is loaded or unloaded. A backend that is not available is asked again each time,
-// and its reason logged once per engine. An interrupt and an invalid argument are the caller's, not the
-// backend's. One thread at a time.
+// setting changes or a model is loaded or unloaded. A backend that is not available is checked again each
+// time, and its reason is logged once per engine. An interrupt and an invalid argument are the caller's
+// errors, not the backend's. One thread at a time may use it.
 class SearcherChoice {
  public:
-  // All outlive this object.
+  // All arguments must outlive this object.
   SearcherChoice(ModelSearchers& searchers, std::string_view requested, const InterruptCheck& interrupted)
       : searchers_(searchers), requested_(requested), interrupted_(interrupted) {}
 
-  // The next searcher, opened; it lives as long as `searchers`. An error says why none is left.
+  // Returns the next searcher, opened. It lives as long as `searchers`. An error says why none is left.
   Result<Searcher*> next();
 
-  // Whether this is the answer, rather than a reason to try the next searcher. Names the backend in the error
-  // of one that was asked for by name.
+  // Whether `status` is the answer, rather than a reason to try the next searcher. Adds the backend's name to
+  // the error of a backend that was requested by name.
   bool settled_by(Status& status);
 
-  // The backend of the last next().
+  // Returns the name of the backend of the last next().
   std::string_view backend() const;
 
  private:
@@ -55,10 +55,10 @@ class SearcherChoice {
   ModelSearchers& searchers_;
   std::string_view requested_;
   const InterruptCheck& interrupted_;
-  bool chosen_ = false;     // choose_backend() was called
-  bool automatic_ = false;  // several backends may serve
-  size_t backend_ = 0;      // the position in Backends::all()
-  std::string reasons_;     // why the backends before it did not serve
+  bool chosen_ = false;     // choose_backend() has been called
+  bool automatic_ = false;  // several backends may answer
+  size_t backend_ = 0;      // position in Backends::all()
+  std::string reasons_;     // why the earlier backends did not answer
   ErrorCode code_ = ErrorCode::kUnavailable;
 };
 

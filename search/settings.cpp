@@ -7,10 +7,10 @@
 namespace glove {
 namespace {
 
-// In place of a value that has not been read from the environment yet.
+// Stands for a value that has not been read from the environment yet.
 constexpr int64_t kUnread = -1;
 
-// 0 is auto; i + 1 is the backend that was added as the i-th.
+// 0 is auto; i + 1 is the backend that was added as number i.
 Result<int64_t> parse_backend(std::string_view value, const Backends& backends) {
   if (value == "auto") return int64_t{0};
   int64_t number = 0;
@@ -25,7 +25,7 @@ std::string spell_backend(int64_t value, const Backends& backends) {
   return value == 0 ? "auto" : std::string(backends.all()[static_cast<size_t>(value - 1)]->name());
 }
 
-// A whole number from 0, without a sign.
+// Parses a non-negative integer without a sign.
 std::optional<int64_t> parse_count(std::string_view value) {
   int64_t number = 0;
   if (value.empty() || value[0] == '-') return std::nullopt;
@@ -64,7 +64,7 @@ std::string spell_number(int64_t value, const Backends&) {
 
 }  // namespace
 
-// A value is a number from 0, and 0 is the default.
+// Every value is stored as a number from 0 on, and 0 is the default.
 struct Settings::Row {
   const char* key;
   const char* environment;
@@ -98,7 +98,7 @@ Result<int64_t> Settings::value(Key key) {
   return read_environment(key);
 }
 
-// Keeps a good value: a host may change its environment while our threads run.
+// Keeps a valid value, because a host may change its environment while other threads run.
 Result<int64_t> Settings::read_environment(Key key) {
   const std::lock_guard lock(mutex_);
   if (const int64_t known = values_[key]; known != kUnread) return known;

@@ -1,4 +1,4 @@
-// What glove_config reads and sets, with defaults from the environment.
+// The settings that glove_config reads and changes, with defaults from the environment.
 #pragma once
 
 #include <array>
@@ -17,31 +17,31 @@ namespace glove {
 
 // key           environment       values
 // backend       GLOVE_BACKEND     auto (default), or a registered backend's name
-// threads       GLOVE_THREADS     0 (default: the cores this process may use) .. 1024
-// gpu_memory    GLOVE_GPU_MEMORY  bytes, or with K, M, G; 0 (default) = what the device has free
+// threads       GLOVE_THREADS     0 (default: the cores that this process may use) .. 1024
+// gpu_memory    GLOVE_GPU_MEMORY  bytes, or with K, M, G; 0 (default) = all that the device has free
 //
 // A bad value in the environment is an error at every use until set() replaces it, and the error names the
-// variable; a good one is read once. Thread-safe; reading a setting that was read before takes no lock. The
-// table above is one table in settings.cpp; a new setting is a new row there.
+// variable; a good value is read once. Thread-safe; reading a setting again takes no lock. settings.cpp has
+// the table above; a new setting is a new row there.
 class Settings {
  public:
-  // The backends are those that the setting "backend" may name; they outlive this object.
+  // The setting "backend" may name these backends. They must outlive this object.
   explicit Settings(const Backends& backends);
 
-  // As text, in the canonical spelling (gpu_memory: bytes). An unknown key or value is an error that lists
-  // what there is.
+  // Values are text in the canonical spelling (gpu_memory: bytes). The error for an unknown key or value
+  // lists the valid ones.
   Result<std::string> get(std::string_view key);
   Status set(std::string_view key, std::string_view value);
   static std::vector<std::string> keys();
 
   // nullptr: auto.
   Result<Backend*> backend();
-  // 0: the cores this process may use.
+  // 0: the cores that this process may use.
   Result<int> threads();
-  // Bytes; 0: what the device has free.
+  // In bytes. 0: all that the device has free.
   Result<int64_t> gpu_memory();
 
-  // Increases with every set(): what was decided by the old values is stale.
+  // Increases with every set(): decisions based on older values are stale.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:

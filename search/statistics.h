@@ -1,4 +1,4 @@
-// What the last searches cost: the rows of glove_stats.
+// The cost of the most recent searches: the rows of glove_stats.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,34 @@
 
 namespace glove {
 
-// What a search was and cost.
+// What a search was, and what it cost.
 struct SearchReport {
-  std::string model;    // the name by which the caller knows it
-  std::string backend;  // the one that answered
+  std::string model;    // the name that the caller uses for it
+  std::string backend;  // the backend that answered
   std::string device;
   std::string kind;  // "word", "expr", "vector", "batch", "all", "words", ...
   int64_t queries = 0;
   int64_t k = 0;
   ScanCost cost;
-  double resolve_us = 0;  // words or expression -> vectors
+  double resolve_us = 0;  // words or expression to vectors
   double total_us = 0;
 };
 
-// Remembers the last searches. Thread-safe.
+// Keeps reports of the most recent searches. Thread-safe.
 class Statistics {
  public:
   static constexpr size_t kRemembered = 256;
 
-  // Called by whoever asked for the search, once it is over. The oldest report makes room.
+  // Called by the code that requested the search, after it has finished. Evicts the oldest report.
   void record(SearchReport report);
 
-  // A copy, newest first.
+  // Returns a copy, newest first.
   std::vector<SearchReport> recent() const;
 
  private:
-  mutable ForkSafeMutex mutex_;  // guards what follows
+  mutable ForkSafeMutex mutex_;  // guards the members below
   std::vector<SearchReport> reports_;
-  size_t oldest_ = 0;  // once there are kRemembered; until then they stand in order
+  size_t oldest_ = 0;  // index of the oldest report once there are kRemembered; until then they are in order
 };
 
 }  // namespace glove
