@@ -1,4 +1,4 @@
-// The host's signal handlers run on the host's threads, never on ours.
+// Keeps the host's signal handlers off the library's threads.
 #pragma once
 
 #include <pthread.h>
@@ -8,9 +8,8 @@
 
 namespace glove {
 
-// Hold one while a thread is started: it inherits the mask. Signals that a thread raises by what it does
-// itself stay open: a blocked SIGBUS would end the process before its handler (model/mapped_file.h)
-// could help.
+// Hold one while starting a thread, which inherits the mask. Signals that a thread raises by its own actions
+// stay unblocked: a blocked SIGBUS would end the process before its handler (model/mapped_file.h) could run.
 class BlockedSignals {
  public:
   BlockedSignals() {

@@ -1,4 +1,4 @@
-// A vector for bytes that are about to be overwritten.
+// A vector for elements that are about to be overwritten.
 #pragma once
 
 #include <memory>

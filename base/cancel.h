@@ -1,4 +1,4 @@
-// How a caller stops work that takes long.
+// Lets a caller stop long work.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,12 @@
 namespace glove {
 
 // Returns true to stop the work, which then fails with interrupted_error(). It is called only on the thread
-// that called the function it was given to, at least every 10 ms of work, and never while a lock is held: it
-// may run the host's code, which may call back into the library. Empty: the work is never stopped.
+// that called the function it was passed to, at least every 10 ms of work, and never while a lock is held,
+// because it may run the host's code, which may call back into the library. If empty, the work is never
+// stopped.
 using InterruptCheck = std::function<bool()>;
 
-// The one error of work that was stopped.
+// The error of every function that was stopped.
 inline Error interrupted_error() {
   return {ErrorCode::kInterrupted, "interrupted"};
 }
@@ -25,8 +26,8 @@ inline Status check_interrupt(const InterruptCheck& interrupted) {
   return {};
 }
 
-// Calls an InterruptCheck at the first question, and then only when its last answer is 2 ms old. A question
-// costs about 25 ns, so that a loop may ask at every turn. Once true, always true.
+// Calls an InterruptCheck at the first stop(), and then only when its last answer is at least 2 ms old.
+// stop() costs about 25 ns, so a loop may call it in every iteration. Once true, it stays true.
 class InterruptPoll {
  public:
   static constexpr std::chrono::milliseconds kInterval{2};
@@ -34,7 +35,7 @@ class InterruptPoll {
   // `interrupted` must outlive the poll.
   explicit InterruptPoll(const InterruptCheck& interrupted) : interrupted_(interrupted) {}
 
-  // Returns true if the work is to stop.
+  // Returns true if the work must stop.
   bool stop() {
     if (stopped_ || !interrupted_) return stopped_;
     if (asked_ && since_asked_.microseconds() < 1e3 * kInterval.count()) return false;
@@ -44,10 +45,10 @@ class InterruptPoll {
     return stopped_;
   }
 
-  // True if stop() has returned true; does not ask.
+  // Returns true if stop() has returned true. Does not call the check.
   bool stopped() const { return stopped_; }
 
-  // Returns interrupted_error() if the work is to stop.
+  // Returns interrupted_error() if the work must stop.
   Status check() {
     if (stop()) return interrupted_error();
     return {};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNoQuota = 1e9;
 
-// Cores by the affinity mask, which the kernel only tells into a mask that is large enough.
+// Counts the cores in the affinity mask, which the kernel only returns if the given mask is large enough.
 int cores_by_affinity() {
   for (int size = 1024; size <= 1 << 20; size *= 2) {
     cpu_set_t* set = CPU_ALLOC(size);
@@ -28,7 +28,7 @@ int cores_by_affinity() {
   return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
 }
 
-// "max 100000" or "150000 100000" -> cores.
+// Parses "max 100000" or "150000 100000" and returns the number of cores.
 double quota_in(const std::string& directory) {
   std::string quota;
   double period = 0;
@@ -41,7 +41,7 @@ double quota_in(const std::string& directory) {
   return kNoQuota;
 }
 
-// The smallest quota from the process's cgroup up to the root, in both hierarchies.
+// Returns the smallest quota from the process's cgroup up to the root, in both hierarchies.
 double cgroup_quota() {
   double cores = kNoQuota;
   std::ifstream groups("/proc/self/cgroup");
@@ -69,7 +69,7 @@ int usable_cores() {
   static const double quota = [] {
     try {
       return cgroup_quota();
-    } catch (const std::exception&) {  // a file that is not what the kernel's manual says
+    } catch (const std::exception&) {  // a file with content that the kernel's manual does not describe
       return kNoQuota;
     }
   }();

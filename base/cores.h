@@ -3,10 +3,11 @@
 
 namespace glove {
 
-// The cores that this process may use: its affinity, and the CPU quota of its cgroup. At least 1.
+// Returns the number of cores that this process may use, by its affinity and the CPU quota of its cgroup. At
+// least 1.
 int usable_cores();
 
-// What "threads" means in every option: `requested` if it is positive, else usable_cores().
+// Interprets the "threads" option: `requested` if it is positive, otherwise usable_cores().
 inline int thread_count(int requested) {
   return requested > 0 ? requested : usable_cores();
 }

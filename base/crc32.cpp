@@ -6,7 +6,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__aarch64__) && !defined(__clang__)  // which has the intrinsics for such processors alone
+// Clang provides the intrinsics only when compiling for such processors
+#elif defined(__aarch64__) && !defined(__clang__)
 #define GLOVE_CRC32_INSTRUCTIONS 1
 #include <arm_acle.h>
 #include <asm/hwcap.h>
@@ -22,8 +23,8 @@ uint32_t crc32_zlib(uint32_t crc, std::span<const char> bytes) {
 
 #if defined(__x86_64__)
 
-// Bits are reflected: the lowest bit of the first byte is the highest power of x. x^n modulo the polynomial,
-// moved up by the one bit that a product of two reflected numbers falls short.
+// x^n modulo the polynomial, shifted up by one bit because a product of two reflected numbers is one bit
+// short. Bits are reflected: the lowest bit of the first byte is the highest power of x.
 constexpr int64_t power_of_x(int n) {
   uint32_t value = 0x80000000u;  // x^0
   for (int i = 0; i < n; ++i) value = value >> 1 ^ ((value & 1) != 0 ? 0xEDB88320u : 0u);
@@ -32,8 +33,9 @@ constexpr int64_t power_of_x(int n) {
 
 #define GLOVE_CLMUL __attribute__((target("pclmul")))
 
-// 128 bits of the message, moved `distance` bits towards its end, there to be added: the first 64 of them,
-// the higher powers, and the last are multiplied by what x to their distance is modulo the polynomial.
+// 128 bits of the message, moved `distance` bits towards its end to be added there. The first 64 bits, which
+// are the higher powers, and the last 64 bits are each multiplied by x to the power of their distance, modulo
+// the polynomial.
 template <int distance>
 GLOVE_CLMUL inline __m128i fold(__m128i bits) {
   const __m128i powers = _mm_set_epi64x(power_of_x(distance - 32), power_of_x(distance + 32));
@@ -47,14 +49,15 @@ GLOVE_CLMUL uint32_t crc32_clmul(uint32_t crc, std::span<const char> bytes) {
   const char* const end = at + bytes.size();
   const auto load = [&](int i)
                         GLOVE_CLMUL { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at) + i); };
-  // The checksum so far goes into the first 32 bits, inverted as ever.
+  // The checksum so far is added to the first 32 bits, inverted as always.
   __m128i sums[4] = {_mm_xor_si128(load(0), _mm_cvtsi32_si128(static_cast<int>(~crc))), load(1), load(2),
                      load(3)};
   for (at += kStride; end - at >= static_cast<ptrdiff_t>(kStride); at += kStride)
     for (int i = 0; i < 4; ++i) sums[i] = _mm_xor_si128(fold<512>(sums[i]), load(i));
   __m128i sum = sums[0];
   for (int i = 1; i < 4; ++i) sum = _mm_xor_si128(fold<128>(sum), sums[i]);
-  // 16 bytes have the same remainder as all that went into them; ~0 takes back zlib's own inversion.
+  // These 16 bytes have the same remainder as everything that went into them. ~0 cancels zlib's own
+  // inversion.
   char rest[16];
   std::memcpy(rest, &sum, sizeof rest);
   return crc32_zlib(crc32_zlib(~uint32_t{0}, rest), {at, end});
@@ -64,8 +67,8 @@ GLOVE_CLMUL uint32_t crc32_clmul(uint32_t crc, std::span<const char> bytes) {
 
 #elif defined(GLOVE_CRC32_INSTRUCTIONS)
 
-// By the instructions for this very polynomial, which zlib uses only where it was compiled for such
-// processors alone.
+// Uses the instructions for exactly this polynomial. zlib uses them only if it was compiled exclusively for
+// processors that have them.
 __attribute__((target("+crc"))) uint32_t crc32_instructions(uint32_t crc, std::span<const char> bytes) {
   const char* at = bytes.data();
   const char* const end = at + bytes.size();

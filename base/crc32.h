@@ -6,8 +6,8 @@
 
 namespace glove {
 
-// The checksum of the bytes that `crc` is the checksum of (0: of none), followed by these. As zlib's crc32_z,
-// which it calls where the processor cannot multiply polynomials.
+// Returns the checksum of the bytes that `crc` covers (0 if none), followed by `bytes`. Same as zlib's
+// crc32_z, which it calls on processors that cannot multiply polynomials.
 uint32_t crc32_continue(uint32_t crc, std::span<const char> bytes);
 
 }  // namespace glove

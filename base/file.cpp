@@ -31,7 +31,7 @@ Status flush_directory(const std::string& directory) {
   const int result = ::fsync(descriptor);
   const int saved = errno;
   ::close(descriptor);
-  // Some file systems cannot sync a directory, and say EINVAL; the rename itself has happened.
+  // Some file systems cannot sync a directory and return EINVAL. The rename itself has happened.
   if (result != 0 && saved != EINVAL) {
     errno = saved;
     return system_error("sync", directory);
@@ -54,7 +54,7 @@ Result<File> File::open_for_reading(const std::string& path) {
   if (path.find('\0') != std::string::npos)
     return Error{ErrorCode::kInvalidArgument,
                  "a path holds a NUL byte: '" + path.substr(0, path.find('\0')) + "'"};
-  // O_NONBLOCK: a pipe without a writer must be refused below, not waited for.
+  // O_NONBLOCK, because a pipe without a writer must be rejected below rather than waited for.
   File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), path);
   if (!file.is_open()) return system_error("open", path);
   struct stat info {};
@@ -148,7 +148,8 @@ Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset,
   while (count > 0) {
     const ssize_t copied =
         ::copy_file_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count), 0);
-    if (copied <= 0) break;  // not between these file systems, or a real error: the plain way tells
+    // not supported between these file systems, or a real error, which the plain copy will report
+    if (copied <= 0) break;
     count -= copied;
   }
   std::vector<char> buffer(static_cast<size_t>(std::min<int64_t>(count, int64_t{1} << 20)));

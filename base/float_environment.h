@@ -1,5 +1,5 @@
-// The floating-point control word that every bit of this project's arithmetic
-// assumes: round to nearest, denormals kept (no DAZ, no FTZ), no traps.
+// The floating-point control word that all arithmetic of this project assumes: round to nearest, keep
+// denormals (no DAZ, no FTZ), no traps.
 #pragma once
 
 #include <cfenv>
@@ -10,11 +10,10 @@
 
 namespace glove {
 
-// Host processes do run with other settings (a library built with -ffast-math
-// sets DAZ and FTZ for the thread that loads it). Hold one of these at every
-// entry of the engine and at the start of every thread it owns; the destructor
-// puts the caller's settings back. Where they are right already, which is nearly
-// always, nothing is written: loading the x87 state costs more than a row of SQL.
+// Some host processes run with other settings (a library built with -ffast-math sets DAZ and FTZ for the
+// thread that loads it). Hold one of these at every entry point of the engine and at the start of every
+// thread it owns; the destructor restores the caller's settings. If they are already right, which is almost
+// always the case, nothing is written: loading the x87 state costs more than a row of SQL.
 class ScopedFloatEnvironment {
  public:
 #if defined(__aarch64__)
@@ -30,7 +29,7 @@ class ScopedFloatEnvironment {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);
 #if defined(__SSE__) || defined(__x86_64__)
-    _mm_setcsr(kStandardMxcsr);  // glibc's FE_DFL_ENV leaves DAZ and FTZ as they were on some versions
+    _mm_setcsr(kStandardMxcsr);  // some versions of glibc's FE_DFL_ENV do not change DAZ and FTZ
 #endif
   }
   ~ScopedFloatEnvironment() {
@@ -42,8 +41,8 @@ class ScopedFloatEnvironment {
 
  private:
 #if defined(__aarch64__)
-  // The whole register: the C library's FE_DFL_ENV leaves the bits that its version holds for reserved as
-  // they were.
+  // Sets the whole register, because the C library's FE_DFL_ENV does not change the bits that its version
+  // considers reserved.
   static constexpr uint64_t kStandardFpcr = 0;
 
   static uint64_t fpcr() {
@@ -59,7 +58,7 @@ class ScopedFloatEnvironment {
 #else
 #if defined(__x86_64__)
   static constexpr unsigned kStandardMxcsr = 0x1F80;
-  static constexpr unsigned kExceptionFlags = 0x3F;  // what has happened, not a setting
+  static constexpr unsigned kExceptionFlags = 0x3F;  // they record events and are not settings
   static constexpr unsigned short kStandardX87 = 0x37F;
 
   static bool is_standard() {

@@ -7,7 +7,7 @@
 namespace glove {
 namespace {
 
-// All that exist. Never freed: mutexes of static objects unregister when the process ends.
+// All existing mutexes. Never freed, because mutexes of static objects unregister when the process ends.
 struct Registry {
   std::mutex mutex;  // locked before any of `mutexes`, and during a fork
   std::vector<ForkSafeMutex*> mutexes;

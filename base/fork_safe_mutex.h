@@ -1,13 +1,13 @@
-// A mutex that a forked child never finds locked by a thread that it does not have.
+// A mutex that is never locked in a forked child by a thread that the child does not have.
 #pragma once
 
 #include <mutex>
 
 namespace glove {
 
-// For state that belongs to the process. fork() waits until no other thread holds any of these mutexes;
-// parent and child go on with all of them unlocked. Works with std::lock_guard. REQUIRES: a thread that holds
-// one neither locks another, nor forks, nor runs the host's code.
+// For state that belongs to the process. fork() waits until no other thread holds any of these mutexes, and
+// parent and child continue with all of them unlocked. Works with std::lock_guard. REQUIRES: a thread that
+// holds one does not lock another one, fork, or run the host's code.
 class ForkSafeMutex {
  public:
   ForkSafeMutex();

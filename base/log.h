@@ -1,5 +1,5 @@
-// Where the engine reports what no caller asked about, such as a backend that failed while another
-// one answered. The library itself never prints.
+// Where the engine reports events that are not part of any answer, such as a backend that failed while
+// another one answered. The library itself never prints.
 #pragma once
 
 #include <atomic>

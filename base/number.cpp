@@ -26,9 +26,9 @@ const char* parse_any(const char* begin, const char* end, float& value) {
   double wide = 0;
   const auto [wide_rest, wide_error] = std::from_chars(begin, end, wide);
   if (wide_error == std::errc()) {
-    value = static_cast<float>(wide);  // a zero or an infinity: it is outside float32's range
+    value = static_cast<float>(wide);  // a zero or an infinity, because it is outside float32's range
   } else {
-    // Outside double's range too: the sign of the exponent tells which way.
+    // The number is also outside double's range: the sign of the exponent distinguishes the two cases.
     bool tiny = false;
     for (const char* at = begin; at + 1 < rest; ++at)
       tiny = tiny || ((*at == 'e' || *at == 'E') && at[1] == '-');
@@ -41,10 +41,10 @@ const char* parse_any(const char* begin, const char* end, float& value) {
 }  // namespace
 
 const char* parse_float(const char* begin, const char* end, float& value) {
-  // Nearly every number of a text model is [-]digits.digits with at most 15 digits or so. Then mantissa and
-  // power of ten are exact doubles, and their quotient is a correctly rounded double. Rounding that to
-  // float gives the nearest float unless the double lies within one ulp of the middle between two
-  // floats, where the first rounding may have crossed it.
+  // Nearly every number of a text model is [-]digits.digits with at most 15 digits or so. Mantissa and power
+  // of ten are then exact doubles, and their quotient is a correctly rounded double. Rounding it to float
+  // returns the nearest float unless the double is within one ulp of the midpoint of two floats, where the
+  // first rounding may have crossed the midpoint.
   const char* at = begin;
   const bool negative = at < end && *at == '-';
   if (negative) ++at;
@@ -66,7 +66,8 @@ const char* parse_float(const char* begin, const char* end, float& value) {
       mantissa > (uint64_t{1} << 53))
     return parse_any(begin, end, value);
   const double quotient = static_cast<double>(mantissa) / kPowersOfTen[fraction];
-  constexpr uint64_t kBelowFloat = (uint64_t{1} << 29) - 1;  // double's mantissa bits that float lacks
+  // double's mantissa bits that float does not have
+  constexpr uint64_t kBelowFloat = (uint64_t{1} << 29) - 1;
   constexpr uint64_t kMiddle = uint64_t{1} << 28;
   const uint64_t low_bits = std::bit_cast<uint64_t>(quotient) & kBelowFloat;
   if (low_bits - (kMiddle - 1) <= 2) return parse_any(begin, end, value);

@@ -24,7 +24,7 @@ std::optional<struct stat> status_of(const std::string& path) {
   return info;
 }
 
-// The file that a link leads to, so that the link stays.
+// Returns the file that a symbolic link points to, so that the link is kept.
 Result<std::string> resolved_path(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
@@ -33,18 +33,18 @@ Result<std::string> resolved_path(const std::string& path) {
   return std::string(target.get());
 }
 
-// How the system names an open file.
+// Returns a path by which the system refers to an open file.
 std::string descriptor_path(const File& file) {
   return "/proc/self/fd/" + std::to_string(file.descriptor());
 }
 
-// Whether a file without a name can get one: that takes /proc.
+// Whether an unnamed file can be given a name, which requires /proc.
 bool can_be_linked(const File& file) {
   return ::access(descriptor_path(file).c_str(), F_OK) == 0;
 }
 
-// Makes the access control list of `to` that of `from`, or none if `from` has none: `to` may have one from
-// its directory. False if that is not possible.
+// Copies the access control list of `from` to `to`, or removes it if `from` has none, because `to` may have
+// inherited one from its directory. Returns false if that is not possible.
 bool copy_access_control_list(const std::string& from, const File& to) {
   const ssize_t bytes = ::getxattr(from.c_str(), kAccessControlList, nullptr, 0);
   if (bytes < 0 && errno == ENOTSUP) return true;
@@ -78,7 +78,8 @@ ReplacementFile::~ReplacementFile() {
   if (!name_.empty()) ::unlink(name_.c_str());
 }
 
-// While it is written nobody else may read what replaces a file that perhaps not all may read.
+// While the file is being written no one else may read it, because the file that it replaces may not be
+// readable by everyone.
 Status ReplacementFile::open() {
   const mode_t mode = replaced_ ? 0600 : 0666;
   const std::string directory = directory_of(path_);
@@ -97,19 +98,20 @@ Status ReplacementFile::take_over_attributes() {
   mode_t mode = replaced_->st_mode & kModeBits;
   bool keeps_group = ::fchown(file_.descriptor(), replaced_->st_uid, replaced_->st_gid) == 0;
   if (!keeps_group) {
-    mode &= ~kSetIdBits;  // they would now speak for another owner
+    mode &= ~kSetIdBits;  // they would now apply to another owner
     keeps_group = ::fchown(file_.descriptor(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
   }
   const mode_t rights_of_others = mode & S_IRWXO;
   const mode_t reduced = (mode & ~static_cast<mode_t>(S_IRWXG)) | rights_of_others << 3;
-  // The mode goes first, in the stricter form: with an access control list its group bits say something else.
+  // The mode is set first, in its stricter form: with an access control list its group bits have another
+  // meaning.
   if (::fchmod(file_.descriptor(), reduced) != 0) return system_error("set the mode of", path_);
   if (!keeps_group || !copy_access_control_list(path_, file_)) return {};
   if (::fchmod(file_.descriptor(), mode) != 0) return system_error("set the mode of", path_);
   return {};
 }
 
-// Nothing replaces a file by one without a name in one step, so it gets a random one first.
+// The system cannot replace a file by an unnamed one in a single step, so the file gets a random name first.
 Status ReplacementFile::link() {
   constexpr int kAttempts = 100;
   const std::string from = descriptor_path(file_);

@@ -1,4 +1,4 @@
-// A file that takes the place of another in one step, when all of it is written.
+// Writes a file that replaces another one in a single step once it is complete.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,27 +11,29 @@
 
 namespace glove {
 
-// Until commit() the file has no name, so that nothing stays behind whatever ends the process. Where the file
-// system has no such files it has a random name beside `path` until then, which the destructor removes. No
-// other file is ever removed, except the one that commit() replaces. One thread at a time.
+// Until commit() the file has no name, so nothing is left behind if the process ends. On file systems without
+// unnamed files it has a random name in the directory of `path`, and the destructor removes it. No other file
+// is ever removed, except the one that commit() replaces. One thread at a time may use it.
 class ReplacementFile {
  public:
-  // A link is followed and stays. What is there and no regular file, such as /dev/null, is an error.
+  // A symbolic link is followed and kept. Returns an error if `path` exists and is not a regular file, such
+  // as /dev/null.
   static Result<ReplacementFile> create(const std::string& path);
   ~ReplacementFile();
   ReplacementFile(ReplacementFile&& other) noexcept;
   ReplacementFile& operator=(ReplacementFile&&) = delete;
 
   File& file() { return file_; }
-  // The file that will be replaced; messages about file() name it, too.
+  // Returns the file that will be replaced. Messages about file() also use this name.
   const std::string& path() const { return path_; }
 
-  // Brings the file to the disk. Before that it takes over the mode and the access control list of the file
-  // that it will replace, and as much of its owner and group as this process may set. A group that cannot be
-  // kept gets no more rights than all others have.
+  // Flushes the file to the disk. First copies the mode and the access control list of the file to be
+  // replaced, and as much of its owner and group as this process may set. If the group cannot be kept, the
+  // group gets no more rights than others have.
   Status flush_to_disk();
 
-  // Puts the file into its place. REQUIRES: flush_to_disk(). After an error `path` is as it was.
+  // Moves the file into its place. REQUIRES: flush_to_disk() has succeeded. After an error `path` is
+  // unchanged.
   Status commit();
 
  private:
@@ -44,7 +46,7 @@ class ReplacementFile {
   std::string path_;
   std::optional<struct stat> replaced_;  // what is at `path`
   File file_;
-  std::string name_;  // the file's own, as long as it has one
+  std::string name_;  // the file's own name, while it has one
 };
 
 }  // namespace glove

@@ -1,7 +1,6 @@
-// Errors as values. Every function below sql/ that can fail
-// returns a Status or a Result<T>; only sql/boundary.h turns them into SQLite
-// codes. Nothing below sql/ throws on purpose: the one exception that may pass
-// is std::bad_alloc, which the boundary maps to SQLITE_NOMEM.
+// Errors as values. Every function below sql/ that can fail returns a Status or a Result<T>, and only
+// sql/boundary.h converts them to SQLite codes. Nothing below sql/ throws deliberately. The only exception
+// that may propagate is std::bad_alloc, which the boundary maps to SQLITE_NOMEM.
 #pragma once
 
 #include <cassert>
@@ -15,10 +14,10 @@ namespace glove {
 enum class ErrorCode {
   kInvalidArgument,  // the caller's value is wrong; the message names it
   kNotFound,         // a file, model or backend of that name does not exist
-  kIo,               // the operating system refused; the message has its reason
-  kCorrupt,          // a file's content breaks its format; the message has the place
+  kIo,               // the operating system reported an error; the message has its reason
+  kCorrupt,          // a file's content violates its format; the message has the place
   kOutOfMemory,      // host or device memory
-  kUnavailable,      // a backend cannot serve here and now (no driver, no device, lost)
+  kUnavailable,      // a backend cannot be used here and now (no driver, no device, device lost)
   kInterrupted,      // the caller asked to stop
 };
 
@@ -46,7 +45,7 @@ class [[nodiscard]] Status {
   std::optional<Error> error_;
 };
 
-// A value, or the Error that kept the function from returning one.
+// A value, or the Error that prevented it.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -91,7 +90,7 @@ class [[nodiscard]] Result {
 #define GLOVE_CONCAT_INNER(a, b) a##b
 #define GLOVE_CONCAT(a, b) GLOVE_CONCAT_INNER(a, b)
 
-// GLOVE_ASSIGN_OR_RETURN(auto x, f()): x = the value of the Result, or returns its error.
+// GLOVE_ASSIGN_OR_RETURN(auto x, f()) sets x to the Result's value, or returns its error.
 #define GLOVE_ASSIGN_OR_RETURN(declaration, expression) \
   GLOVE_ASSIGN_OR_RETURN_INNER(GLOVE_CONCAT(glove_result_, __LINE__), declaration, expression)
 #define GLOVE_ASSIGN_OR_RETURN_INNER(result, declaration, expression) \

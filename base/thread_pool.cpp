@@ -15,8 +15,8 @@ namespace {
 
 std::atomic<ThreadPool*> g_pool{nullptr};
 
-// In a forked child: the threads are gone and the mutex may be locked for ever, so the old pool is left
-// behind.
+// Runs in a forked child: the threads do not exist and the mutex may be locked forever, so the old pool is
+// abandoned.
 void forget_pool() {
   g_pool.store(nullptr, std::memory_order_relaxed);
 }
@@ -28,7 +28,7 @@ class Chunks {
 
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
-  // Stops all work if `poll` says so.
+  // Stops all work if `poll` returns true.
   void ask(InterruptPoll& poll) try {
     if (poll.stop()) stop();
   } catch (...) {
@@ -36,7 +36,7 @@ class Chunks {
     throw;
   }
 
-  // Runs chunks on the calling thread until there are none or all work is stopped.
+  // Runs chunks on the calling thread until none is left or all work is stopped.
   void take(InterruptPoll& poll) {
     for (ask(poll); !stopped() && run_next(0); ask(poll)) {
     }
@@ -51,7 +51,7 @@ class Chunks {
  private:
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
 
-  // False if there is no chunk left. What a chunk throws stops the others.
+  // Returns false if no chunk is left. An exception in a chunk stops the others.
   bool run_next(int slot) try {
     const int64_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
     if (chunk >= count_) return false;
@@ -78,7 +78,8 @@ ThreadPool& ThreadPool::instance() {
   auto* fresh = new ThreadPool;
   ThreadPool* current = nullptr;
   if (g_pool.compare_exchange_strong(current, fresh, std::memory_order_acq_rel)) return *fresh;
-  // Another thread was faster. Its pool serves; this one, with no threads yet, is a few unused bytes.
+  // Another thread was faster, so its pool is used. This one has no threads yet and is only a few unused
+  // bytes.
   operator delete(fresh);
   return *current;
 }
@@ -108,12 +109,12 @@ void ThreadPool::start_workers(size_t wanted) {
       thread.detach();
       ++workers_;
     } catch (const std::exception&) {
-      return;  // the system has no more threads to give: those that exist do the work
+      return;  // the system has no more threads: the existing ones do the work
     }
   }
 }
 
-// Turns are taken: whoever wants more helpers than one goes to the end of the queue.
+// Serves callers in turn: a caller that wants more than one helper goes to the end of the queue.
 void ThreadPool::worker_loop() {
   const ScopedFloatEnvironment environment;
   std::unique_lock lock(mutex_);
@@ -145,7 +146,7 @@ ThreadPool::Helpers::~Helpers() {
   dismiss({});
 }
 
-// Moving the node needs no memory, and so cannot fail on a worker.
+// Moving the node allocates no memory and therefore cannot fail on a worker.
 void ThreadPool::Helpers::enqueue_if_wanted() {
   if (calls_ > 0 && running_ < most_ && !self_.empty()) pool_.waiting_.splice(pool_.waiting_.end(), self_);
 }

@@ -1,19 +1,19 @@
-// How long something takes.
+// Measures elapsed time.
 #pragma once
 
 #include <chrono>
 
 namespace glove {
 
-// Measures time by a clock that nobody sets. One thread at a time may use it.
+// Uses a clock that is never adjusted. One thread at a time may use it.
 class Timer {
  public:
-  // Returns the microseconds since the timer was made or lap() was last called.
+  // Returns the microseconds since construction or the last lap().
   double microseconds() const {
     return std::chrono::duration<double, std::micro>(Clock::now() - start_).count();
   }
 
-  // Returns the same, and starts again from now.
+  // Returns the same, and restarts.
   double lap() {
     const Clock::time_point now = Clock::now();
     const double elapsed = std::chrono::duration<double, std::micro>(now - start_).count();

@@ -1,4 +1,4 @@
-// Lets one thread at a time do work that takes long, while the others wait and heed their own interrupts.
+// Lets one thread at a time do long work, while the others wait and poll their own interrupts.
 #pragma once
 
 #include <sys/types.h>
@@ -14,15 +14,15 @@
 
 namespace glove {
 
-// Holds no mutex, so a child that is forked while a thread of its parent is inside finds the turnstile free.
+// Holds no mutex, so in a child that is forked while a thread of its parent is inside, the turnstile is free.
 // Thread-safe.
 class Turnstile {
  public:
   enum class Entry { kEntered, kInterrupted, kAlreadyInside };
 
-  // Waits until nobody is inside, then enters. `interrupted` is asked on the calling thread about every
-  // millisecond while it waits, with nothing held. kAlreadyInside: this thread is, as may be when an
-  // interrupt check runs the host's code.
+  // Waits until no thread is inside, then enters. `interrupted` is called on the calling thread about every
+  // millisecond while it waits, with nothing held. Returns kAlreadyInside if this thread is already inside,
+  // as can happen when an interrupt check runs the host's code.
   Entry enter(const InterruptCheck& interrupted) {
     const uint64_t self = this_thread();
     for (;;) {
@@ -37,17 +37,17 @@ class Turnstile {
     }
   }
 
-  // REQUIRES: this thread entered.
+  // REQUIRES: this thread has entered.
   void leave() { inside_.store(0, std::memory_order_release); }
 
-  // Whether a thread of this process is inside.
+  // Returns true if a thread of this process is inside.
   bool occupied() const {
     const uint64_t inside = inside_.load(std::memory_order_acquire);
     return inside != 0 && inside >> 32 == static_cast<uint64_t>(getpid());
   }
 
  private:
-  // The process in the upper half, the thread in the lower.
+  // The process id in the upper half, the thread id in the lower half.
   static uint64_t this_thread() {
     return static_cast<uint64_t>(getpid()) << 32 | static_cast<uint32_t>(gettid());
   }
@@ -55,7 +55,7 @@ class Turnstile {
   std::atomic<uint64_t> inside_ = 0;
 };
 
-// Leaves at the end of its scope. REQUIRES: this thread entered.
+// Leaves the turnstile at the end of its scope. REQUIRES: this thread has entered.
 class TurnstileExit {
  public:
   explicit TurnstileExit(Turnstile& turnstile) : turnstile_(turnstile) {}

@@ -3,7 +3,7 @@
 namespace glove {
 namespace {
 
-// The length of the sequence at the front of a non-empty `bytes`, or 0 if it is malformed.
+// Returns the length of the sequence at the front of a non-empty `bytes`, or 0 if it is malformed.
 size_t sequence_length(std::string_view bytes) {
   const auto byte = [&](size_t i) { return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0u; };
   const auto continues = [&](size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
@@ -22,9 +22,9 @@ size_t sequence_length(std::string_view bytes) {
   return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
 }
 
-// Whether a well-formed character moves the cursor, changes the terminal, hides text or turns it round: C0,
-// DEL, C1, and the formatting characters U+061C, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F,
-// U+FEFF, U+FFF9 to U+FFFB.
+// Whether a well-formed character moves the cursor, changes the terminal, hides text or reverses it: C0, DEL,
+// C1, and the formatting characters U+061C, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF,
+// U+FFF9 to U+FFFB.
 bool is_unprintable(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first < 0x20 || first == 0x7F;

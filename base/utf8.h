@@ -1,4 +1,4 @@
-// UTF-8, as far as words need it.
+// The UTF-8 operations that words need.
 #pragma once
 
 #include <cstddef>
@@ -7,22 +7,22 @@
 
 namespace glove {
 
-// U+FFFD, which stands for bytes that are no UTF-8.
+// U+FFFD, which replaces bytes that are not valid UTF-8.
 inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 
 // Whether the bytes are well-formed UTF-8 (no overlong forms, surrogates, or code points past 10FFFF).
 bool is_valid_utf8(std::string_view bytes);
 
-// The bytes as text that every reader of UTF-8 takes: one that belongs to no well-formed character becomes
-// U+FFFD, and so does NUL, where a reader of C strings would stop.
+// Returns text that every reader of UTF-8 accepts: each byte that belongs to no well-formed character becomes
+// U+FFFD, and so does NUL, at which a reader of C strings would stop.
 std::string printable_utf8(std::string_view bytes);
 
-// Bytes that somebody else wrote, as a message may show them on a terminal: well-formed UTF-8 without control
-// characters and without those that hide text or change its direction, which stand there as \xNN for each
-// byte. Of more than `most` bytes the first, and "...".
+// Makes untrusted bytes safe for a message on a terminal. Returns well-formed UTF-8; each byte of a control
+// character, or of a character that hides text or changes its direction, appears as \xNN. If there are more
+// than `most` bytes, returns the first ones and "...".
 std::string escaped(std::string_view bytes, size_t most = 64);
 
-// Names from a file for a message: the first few, escaped, and how many more there are.
+// A list of names from a file for a message: the first few, escaped, and the number of the others.
 class ShortList {
  public:
   void add(std::string_view name);
@@ -35,7 +35,7 @@ class ShortList {
   size_t count_ = 0;
 };
 
-// The first `most` bytes, or fewer, so that no character is cut.
+// Returns the first `most` bytes, or fewer so that no character is split.
 std::string_view utf8_prefix(std::string_view text, size_t most);
 
 }  // namespace glove

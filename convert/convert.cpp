@@ -14,7 +14,8 @@ namespace glove {
 
 namespace {
 
-// How many rows the input promises, if the file has room for them. (The last row may lack its line's end.)
+// Returns how many rows the input promises, if the file is large enough for them. (The last row may lack its
+// newline.)
 int64_t expected_rows(const Input& input, const RowReader& reader, const ConvertOptions& options) {
   const int64_t rows = reader.promised_rows();
   if (!input.is_plain() || !options.subset_path.empty() ||

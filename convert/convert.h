@@ -1,4 +1,4 @@
-// Any file the project can read -> a model file.
+// Converts any file that the project can read to a model file.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@ namespace glove {
 
 struct ConvertOptions {
   ReadOptions read;
-  int threads = 0;            // 0 = the cores this process may use
-  int64_t top = 0;            // keep the first `top` words of those that are left; 0 = all
-  std::string subset_path;    // keep the words of this list (a line a word, plain or compressed); empty = all
-  bool lower = false;         // A-Z in words become a-z; of words that become equal the first wins
-  bool normalize = false;     // each vector is divided by its length
-  ProgressCallback progress;  // of reading; may be empty
-  // May be empty. Asked while the input is read and between the steps of writing, up to the renaming of the
-  // output.
+  int threads = 0;  // 0 = the cores that this process may use
+  int64_t top = 0;  // keeps the first `top` words after the other filters; 0 = all
+  // keeps the words in this list (one word per line, plain or compressed); empty = all
+  std::string subset_path;
+  bool lower = false;         // converts A-Z in words to a-z; of words that become equal the first one wins
+  bool normalize = false;     // divides each vector by its length
+  ProgressCallback progress;  // progress of reading; may be empty
+  // May be empty. Called while the input is read and between the steps of writing, until the output is
+  // renamed.
   InterruptCheck interrupted;
 };
 
@@ -30,13 +31,14 @@ struct ConvertReport {
   std::string format;  // of the input: a Format::name
   int64_t rows = 0;
   int64_t dims = 0;
-  int64_t bytes = 0;           // of the model file
-  int64_t subset_missing = 0;  // words of the subset list that the input lacks
+  int64_t bytes = 0;           // size of the model file
+  int64_t subset_missing = 0;  // words of the subset list that are not in the input
   RowCounts counts;
 };
 
-// Reads `input_path` once, in a bounded window of memory (plus the words and about 100 bytes a row), and
-// writes `output_path`, which appears or changes only when all is written and on disk.
+// Reads `input_path` once, in a bounded window of memory (in addition to the words and about 100 bytes per
+// row), and writes `output_path`, which appears or changes only after everything has been written and flushed
+// to disk.
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options);
 

@@ -1,4 +1,4 @@
-// glove-convert: any word-embedding file -> a model file.
+// glove-convert: converts any word-embedding file to a model file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -30,7 +30,7 @@ struct Arguments {
   glove::ConvertOptions convert;
 };
 
-// What may hold bytes of a file, or of a name that others chose, as the terminal may get it.
+// Makes text that may contain bytes of a file, or a name that others chose, safe for a terminal.
 std::string printable(std::string_view text) {
   return glove::escaped(text, text.size());
 }
@@ -94,15 +94,15 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
   app.footer(footer());
 }
 
-// Set by SIGINT, SIGTERM and SIGHUP: the work stops at the next block or step, and its temporary file goes
-// away. Once the output is renamed it is whole and stays.
+// Set by SIGINT, SIGTERM and SIGHUP: the work stops at the next block or step, and its temporary file is
+// removed. After the output has been renamed, it is complete and is kept.
 volatile std::sig_atomic_t g_interrupted = 0;
 
 bool interrupted() {
   return g_interrupted != 0;
 }
 
-// Calls work(progress) with a display of its progress.
+// Calls work(progress) while displaying its progress.
 template <class Work>
 auto with_progress(const Arguments& arguments, const std::string& title, const Work& work) {
   using Display = glove::ProgressDisplay;
@@ -187,7 +187,7 @@ int run(int argc, char** argv) {
   describe_arguments(app, arguments);
   try {
     app.parse(argc, argv);
-    // A pipe cannot be read twice, which finding the format takes, and nobody means a file of that name.
+    // A pipe cannot be read twice, which detecting the format requires, and "-" is not meant as a file name.
     if (arguments.input == "-" || arguments.output == "-")
       throw CLI::ValidationError("-",
                                  "glove-convert reads and writes regular files; save a pipe to a file first "
@@ -206,9 +206,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGINT, [](int) { g_interrupted = 1; });
   std::signal(SIGTERM, [](int) { g_interrupted = 1; });
-  // nohup has it ignored, and so it stays.
+  // nohup ignores SIGHUP, and it must stay ignored.
   if (std::signal(SIGHUP, [](int) { g_interrupted = 1; }) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that gets too large is an error of the write
+  std::signal(SIGXFSZ, SIG_IGN);  // turns a file that is too large into an error of the write
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

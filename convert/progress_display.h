@@ -1,4 +1,4 @@
-// How far a long read has come, for a person: a bar on a terminal, a few plain lines elsewhere.
+// Shows the progress of a long read to a person: a bar on a terminal, a few plain lines elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ class ProgressDisplay {
  public:
   enum class Style { kNone, kBar, kLines };
 
-  // The style that suits standard error: a bar on a terminal, else lines; none if `quiet`.
+  // Returns the style for standard error: a bar if it is a terminal, otherwise lines; nothing if `quiet`.
   static Style style_for_stderr(bool quiet);
 
-  // `title` begins every line: "reading glove.txt".
+  // `title` begins every line, for example "reading glove.txt".
   ProgressDisplay(Style style, std::string title);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
-  // Draws at most ten bars a second, or a line every five seconds.
+  // Draws the bar at most ten times per second, or prints a line every five seconds.
   void update(int64_t bytes_done, int64_t bytes_total);
 
  private:
@@ -34,7 +34,7 @@ class ProgressDisplay {
   bool drawn_ = false;
 };
 
-// "12.3 MB", powers of ten.
+// Formats with powers of ten: "12.3 MB".
 std::string format_bytes(int64_t bytes);
 
 }  // namespace glove

@@ -1,5 +1,5 @@
-// The composition root: what `.load glove` runs. It makes the engine of the process, with the backends that
-// were compiled in, and registers each SQL object with the connection.
+// The composition root: the entry point of `.load glove`. Creates the engine of the process with the backends
+// that were compiled in, and registers each SQL object with the connection.
 #include <initializer_list>
 #include <memory>
 #include <mutex>
@@ -17,7 +17,7 @@ SQLITE_EXTENSION_INIT1
 
 namespace {
 
-// What a connection gets; each returns an SQLite code. A new object is a new row.
+// What to register with a connection. Each function returns an SQLite code. A new object is a new row.
 using RegisterObject = int (*)(sqlite3*, glove::Engine&);
 constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_glove_nn,         glove::sql::register_glove_models,
@@ -28,13 +28,13 @@ constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_glove_version,
 };
 
-// What nobody asked about goes where SQLite's own warnings go (SQLITE_CONFIG_LOG; the shell's .log).
+// Forwards engine warnings to SQLite's error log (SQLITE_CONFIG_LOG; the shell's .log).
 void log_to_sqlite(const std::string& message) {
   sqlite3_log(SQLITE_WARNING, "glove: %s", message.c_str());
 }
 
-// Made once and never freed: connections and threads may outlive static destruction. The backends are added
-// in the order in which 'auto' tries them.
+// Created once and never freed, because connections and threads may outlive static destruction. The backends
+// are added in the order in which 'auto' tries them.
 std::unique_ptr<glove::Engine> make_engine() {
   auto engine = std::make_unique<glove::Engine>();
   engine->log().set_sink(log_to_sqlite);
@@ -49,8 +49,8 @@ std::unique_ptr<glove::Engine> make_engine() {
 
 glove::Engine* process_engine = nullptr;
 
-// Everything that a process does once. The pointer table is set here and not by every connection, so threads
-// that open connections at the same time do not race for it.
+// Performs the setup that a process needs once. The pointer table is set here rather than by every
+// connection, so that threads that open connections at the same time do not race for it.
 void set_up_process(const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api);
   process_engine = make_engine().release();
@@ -64,10 +64,10 @@ int register_objects(sqlite3* db) {
 
 }  // namespace
 
-// The symbol that SQLite derives from the file's name. Models and backends belong to the process and outlive
-// every connection; the linker marks the library so that dlclose() never unmaps it. SQLITE_OK is therefore
-// enough, and SQLITE_OK_LOAD_PERMANENTLY would be wrong: sqlite3_auto_extension() takes it for a failure, and
-// does not call the extensions registered after this one.
+// SQLite derives this symbol from the file's name. Models and backends belong to the process and outlive
+// every connection, and the linker marks the library so that dlclose() never unmaps it. SQLITE_OK is
+// therefore sufficient, and SQLITE_OK_LOAD_PERMANENTLY would be wrong: sqlite3_auto_extension() treats it as
+// a failure and does not call the extensions registered after this one.
 extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3* db, char** error_message,
                                                                          const sqlite3_api_routines* api) {
   static std::once_flag once;
