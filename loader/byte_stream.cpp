@@ -34,7 +34,7 @@ class PlainStream final : public ByteStream {
 
 class InflateStream final : public ByteStream {
  public:
-  // `trailer` set: one raw deflate stream; unset: gzip members.
+  // With `trailer`: one raw deflate stream. Without it: gzip members.
   InflateStream(std::shared_ptr<const File> file, int64_t begin, int64_t end,
                 std::optional<DeflateTrailer> trailer)
       : file_(std::move(file)), position_(begin), end_(end), trailer_(trailer) {
@@ -73,7 +73,7 @@ class InflateStream final : public ByteStream {
     return {};
   }
 
-  // After a gzip member: the end, zeros that pad a tape block, or another member.
+  // After a gzip member comes the end, zeros that pad a tape block, or another member.
   Status begin_member() {
     while (zlib_.avail_in > 0 && *zlib_.next_in == 0) {
       ++zlib_.next_in;

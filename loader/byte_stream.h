@@ -1,4 +1,4 @@
-// Bytes in order: a stretch of a file, as it lies there or decompressed.
+// Bytes in order: a range of a file, unchanged or decompressed.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@
 
 namespace glove {
 
-// One thread at a time.
+// One thread at a time may use it.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // Fills `into`; fewer bytes only at the end. Errors name the file and, for compressed data, the
-  // offset in the file at which decompression stopped.
+  // Fills `into`. Returns fewer bytes only at the end. Errors name the file and, for compressed data, the
+  // file offset at which decompression stopped.
   virtual Result<size_t> read(std::span<char> into) = 0;
-  // How far the file on disk has been read: for progress.
+  // Returns how far the file on disk has been read, for progress.
   virtual int64_t file_position() const = 0;
 };
 
-// Bytes [begin, end) of the file as they are.
+// Returns bytes [begin, end) of the file unchanged.
 std::unique_ptr<ByteStream> plain_stream(std::shared_ptr<const File> file, int64_t begin, int64_t end);
 
-// The gzip members, one after another, that bytes [begin, end) hold.
+// Returns the decompressed content of the consecutive gzip members in bytes [begin, end).
 std::unique_ptr<ByteStream> gzip_stream(std::shared_ptr<const File> file, int64_t begin, int64_t end);
 
-// Raw deflate data whose result must have this length and CRC-32.
+// The length and CRC-32 that the result of raw deflate data must have.
 struct DeflateTrailer {
   int64_t bytes;
   uint32_t crc;

@@ -8,7 +8,7 @@
 namespace glove {
 namespace {
 
-// The order matters: a format whose sniff asks for more stands before one that asks for less.
+// The order matters: stricter formats come before more permissive ones.
 constexpr Format kFormats[] = {
     {"glove-model", "a model file of glove-convert", false, false, sniff_glove_model, open_glove_model},
     {"safetensors", "a matrix in a safetensors file, and a word list", true, true, sniff_safetensors,
@@ -23,7 +23,7 @@ constexpr Format kFormats[] = {
      open_norm_binary},
 };
 
-// The names of the formats for which `has` holds.
+// Returns the names of the formats for which `has` returns true.
 template <class Predicate>
 std::string format_names(const Predicate& has) {
   std::string names;
@@ -36,7 +36,7 @@ std::string format_names() {
   return format_names([](const Format&) { return true; });
 }
 
-// Null if there is none.
+// Returns null if there is none.
 Result<const Format*> find_by_content(const Input& input, const ReadOptions& options) {
   for (const Format& format : kFormats) {
     GLOVE_ASSIGN_OR_RETURN(const bool looks_like_it, format.sniff(input, options));
@@ -45,7 +45,7 @@ Result<const Format*> find_by_content(const Input& input, const ReadOptions& opt
   return nullptr;
 }
 
-// An option that would be ignored is an error: whoever gave it expects something of it.
+// Ignoring an option would be wrong, because the caller expects an effect. It is an error instead.
 Status check_options(const std::string& path, const Format& format, const ReadOptions& options) {
   const auto useless = [&](const std::string& option, const std::string& takers) {
     return Error{ErrorCode::kInvalidArgument, path + ": it is read as " + std::string(format.name) +

@@ -1,5 +1,5 @@
-// The file formats that can be read: one row a format in the table of format.cpp, one file a
-// format in formats/.
+// The file formats that can be read: one row per format in the table of format.cpp, one file per format in
+// formats/.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 namespace glove {
 
 struct Format {
-  std::string_view name;         // as --format takes it
+  std::string_view name;         // its name for --format
   std::string_view description;  // one line for --help
-  bool takes_words;              // which ReadOptions have a meaning for it; find_format() refuses the others
+  bool takes_words;              // the ReadOptions that it accepts; find_format() rejects the others
   bool takes_tensor;
-  // Whether the input looks like this format. Called in the table's order; the first that says yes reads.
-  // An error, such as an interrupt, says that it could not be found out.
+  // Returns true if the input looks like this format. Called in the table's order, and the first format that
+  // returns true is used. An error, such as an interrupt, means that this could not be determined.
   Result<bool> (*sniff)(const Input& input, const ReadOptions& options);
   Result<std::unique_ptr<RowReader>> (*open)(const Input& input, const ReadOptions& options);
 };
 
-// Every format, in the order in which find_format() asks them.
+// Returns every format, in the order in which find_format() tries them.
 std::span<const Format> formats();
 
-// The format that options.format names, or that the content shows. Errors list the formats there are, or name
-// the option that the format has no use for.
+// Returns the format that options.format names, or the one that the content matches. Errors list the formats,
+// or name the option that the format does not accept.
 Result<const Format*> find_format(const Input& input, const ReadOptions& options);
 
 }  // namespace glove

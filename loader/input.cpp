@@ -15,7 +15,8 @@ constexpr std::string_view kGzipMagic = "\x1F\x8B";
 constexpr std::string_view kZipMagic = "PK\3\4";
 constexpr std::string_view kEmptyZipMagic = "PK\5\6";
 
-// Splits "dir/archive.zip/member" at the first part that is a regular file; an empty member if there is none.
+// Splits "dir/archive.zip/member" after the first part that is a regular file. The member is empty if there
+// is none.
 std::pair<std::string, std::string> split_member(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     std::string archive = path.substr(0, slash);
@@ -32,7 +33,7 @@ struct Input::Watch {
   int64_t total = 0;
 };
 
-// Reports what is read, and can be stopped between any two pieces.
+// Reports progress, and can be stopped between any two pieces.
 class Input::WatchedStream final : public ByteStream {
  public:
   WatchedStream(std::unique_ptr<ByteStream> stream, std::shared_ptr<Watch> watch)

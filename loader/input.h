@@ -1,4 +1,4 @@
-// An input file without its wrapping: plain, gzip, or one member of a zip archive.
+// An input file without its compression: plain, gzip, or one member of a zip archive.
 #pragma once
 
 #include <cstdint>
@@ -17,48 +17,49 @@
 
 namespace glove {
 
-// Its streams are independent of each other and may outlive it. One thread at a time.
+// Its streams are independent of each other and may outlive it. One thread at a time may use it.
 class Input {
  public:
-  // Looks at the content, not the name, for gzip and zip. "archive.zip/member" names a member; a zip
-  // archive of several files without one is an error that lists them. `progress` is called for each MiB that
-  // is read through this input; `interrupted` stops the reading. Either may be empty; what they refer to must
-  // outlive the input and its streams.
+  // Recognises gzip and zip by the content, not by the name. "archive.zip/member" names a member; for a zip
+  // archive of several files it is required, and the error lists the files. `progress` is called for each MiB
+  // that is read through this input, and `interrupted` stops the reading. Both may be empty; what they refer
+  // to must outlive the input and its streams.
   static Result<Input> open(const std::string& path, ProgressCallback progress = {},
                             InterruptCheck interrupted = {});
 
-  const std::string& path() const { return path_; }   // as given to open(): for messages
+  const std::string& path() const { return path_; }   // as passed to open(), for messages
   int64_t file_bytes() const { return file_bytes_; }  // on disk
   bool is_plain() const { return wrapping_ == Wrapping::kPlain; }
-  // How many bytes are inside the wrapping; -1 if that is not known: gzip does not say.
+  // Returns the number of uncompressed bytes; -1 if it is unknown, as for gzip.
   int64_t content_bytes() const;
-  // What a reader's file_position() runs up to: file_bytes(), or the size of the copy of random_access().
+  // Returns the final value of a reader's file_position(): file_bytes(), or the size of the copy that
+  // random_access() made.
   int64_t bytes_to_read() const;
   const std::shared_ptr<const File>& file() const { return file_; }
 
-  // The first bytes inside the wrapping, at most kSampleBytes; `sample_is_whole` if there are no more.
+  // The first uncompressed bytes, at most kSampleBytes; `sample_is_whole` if these are all.
   static constexpr size_t kSampleBytes = 131072;  // more than the longest word
   std::span<const char> sample() const { return sample_; }
   bool sample_is_whole() const { return sample_is_whole_; }
 
-  // The first `bytes` inside the wrapping, or all if there are fewer: for formats whose rows are longer than
-  // sample(). Valid until the next call.
+  // Returns the first `bytes` uncompressed bytes, or all if there are fewer, for formats with rows longer
+  // than sample(). Valid until the next call.
   struct Sample {
     std::span<const char> bytes;
-    bool is_whole;  // there are no more
+    bool is_whole;  // these are all the bytes
   };
   Result<Sample> longer_sample(size_t bytes) const;
 
-  // The bytes inside the wrapping, from the first.
+  // Returns the uncompressed bytes from the beginning.
   std::unique_ptr<ByteStream> stream() const;
 
-  // Random access to the bytes inside the wrapping: the file itself, or an unnamed temporary file (in
-  // $TMPDIR, else /tmp) that holds them and is made once. More than `most_bytes` inside a wrapping are an
-  // error, and no more are ever written; `limit` says in its message where the limit comes from ("its header
-  // describes").
+  // Returns a file for random access to the uncompressed bytes: the file itself, or an unnamed temporary file
+  // with a copy (in $TMPDIR, else /tmp), which is made once. If the input is compressed and has more than
+  // `most_bytes` bytes, returns an error, and never writes more than that. `limit` explains the limit in the
+  // message ("its header describes").
   Result<std::shared_ptr<const File>> random_access(int64_t most_bytes, std::string_view limit) const;
 
-  // What open() was given, for reading a file that belongs to this one, such as a word list.
+  // The arguments of open(), for reading a related file such as a word list.
   const InterruptCheck& interrupt_check() const;
 
  private:
@@ -68,7 +69,7 @@ class Input {
   std::unique_ptr<ByteStream> unwatched_stream() const;
   Status find_wrapping(const std::string& member);
   Status take_sample();
-  // The first `bytes` of the content, or all; true if there are no more.
+  // Reads the first `bytes` bytes of the content, or all. Returns true if these are all.
   Result<bool> read_beginning(size_t bytes, std::vector<char>& into) const;
 
   std::string path_;
@@ -81,7 +82,7 @@ class Input {
   ZipMember member_;
   std::vector<char> sample_;
   bool sample_is_whole_ = false;
-  mutable std::vector<char> longer_sample_;  // the last one
+  mutable std::vector<char> longer_sample_;  // the most recent one
   mutable bool longer_sample_is_whole_ = false;
 };
 

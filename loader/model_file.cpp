@@ -20,10 +20,10 @@
 namespace glove {
 namespace {
 
-// What a model on a map keeps alive.
+// The memory that a mapped model keeps alive.
 struct MappedArrays {
   std::shared_ptr<const MappedFile> map;
-  // The tensors that the file lacks.
+  // The tensors that the file does not contain.
   MemorySink codes;
   DerivedArrays derived{codes};
   std::vector<int32_t> sorted_ids;
@@ -39,7 +39,7 @@ class ModelFileReader {
     GLOVE_RETURN_IF_ERROR(check_types());
     take(kVectors, part_.vectors);
     const bool has_norms = take(kNormsSquared, part_.norms_squared);
-    // Codes, scales and residuals belong together: all of the file's, or all computed.
+    // Codes, scales and residuals belong together: they are all read from the file or all computed.
     const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals);
     CodeLevel& level = part_.levels.emplace_back();
     if (has_codes) {
@@ -85,7 +85,8 @@ class ModelFileReader {
     return {};
   }
 
-  // Each known tensor that is there has the type, the shape and the alignment that its use needs.
+  // Checks that each known tensor in the file has the type, the shape and the alignment that its use
+  // requires.
   Status check_types() const {
     const int64_t n = part_.rows;
     const int64_t d = part_.dims;
@@ -117,7 +118,7 @@ class ModelFileReader {
     return {};
   }
 
-  // Computes what the file lacks.
+  // Computes the tensors that are missing in the file.
   Status derive(bool has_norms, bool has_codes, int threads, const InterruptCheck& interrupted) {
     DerivedArrays& derived = owner_->derived;
     GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, part_.vectors, part_.dims, threads, interrupted));
@@ -128,7 +129,7 @@ class ModelFileReader {
     return {};
   }
 
-  // The view of a tensor whose type check_types() has checked; false if it is not there.
+  // Returns a view of a tensor whose type check_types() has checked; returns false if it is not present.
   template <class T>
   bool take(std::string_view name, std::span<const T>& view) const {
     const Tensor* const tensor = header_.find(name);
@@ -145,7 +146,7 @@ class ModelFileReader {
   ModelPart part_;
 };
 
-// The version and the checksum of the header, before anything it says is believed.
+// Checks the version and the checksum of the header before anything in it is used.
 Status check_header(const std::string& path, const SafetensorsHeader& header, const std::string& raw) {
   const std::string_view version = header.metadata_value(kVersionKey);
   int major = 0;
@@ -165,7 +166,7 @@ Status check_header(const std::string& path, const SafetensorsHeader& header, co
   return {};
 }
 
-// The header and every tensor that is used, with its checksum; nothing if one has none.
+// Returns the header and every used tensor with its checksum; returns nothing if one of them has no checksum.
 std::vector<MappedFile::Content> known_content(const SafetensorsHeader& header, const std::string& raw) {
   std::vector<MappedFile::Content> content = {{0, static_cast<int64_t>(raw.size()), crc32_continue(0, raw)}};
   for (const std::string_view name :
@@ -190,7 +191,7 @@ bool is_model_file(const SafetensorsHeader& header) {
 
 Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads,
                                  const InterruptCheck& interrupted) {
-  // The map comes first: what is written to the file after that does not go unseen.
+  // The file is mapped first, so that later writes to the file are noticed.
   GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<MappedFile> map, MappedFile::map(path, file));
   std::string raw;
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file, &raw));

@@ -1,4 +1,4 @@
-// The names in a model file; docs/format.md specifies the bytes.
+// The names used in a model file. docs/format.md specifies the bytes.
 #pragma once
 
 #include <bit>
@@ -8,19 +8,19 @@
 
 namespace glove {
 
-// Tensors are used where they lie in the file.
+// Tensors are used directly from the file.
 static_assert(std::endian::native == std::endian::little, "model files are little-endian");
 
-// Readers refuse another major version. A minor version adds what older readers may ignore.
+// Readers reject another major version. A minor version adds only what older readers may ignore.
 constexpr int kFormatMajor = 1;
 constexpr int kFormatMinor = 0;
 
-constexpr int64_t kModelHeaderBytes = 4096;  // the writer's; the reader takes any length
+constexpr int64_t kModelHeaderBytes = 4096;  // as written; the reader accepts any length
 constexpr int64_t kTensorAlignment = 64;
 
 constexpr std::string_view kVersionKey = "glove.version";
 constexpr std::string_view kHeaderChecksumKey = "glove.crc32";
-constexpr std::string_view kTensorChecksumPrefix = "glove.crc32.";  // and the tensor's name
+constexpr std::string_view kTensorChecksumPrefix = "glove.crc32.";  // followed by the tensor's name
 
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kNormsSquared = "norms_squared";
@@ -32,11 +32,11 @@ constexpr std::string_view kWordOffsets = "word_offsets";
 constexpr std::string_view kSortedIds = "sorted_ids";
 constexpr std::string_view kPaddingPrefix = "padding.";
 
-// CRC-32 as eight lower-case hexadecimal digits.
+// Returns a CRC-32 as eight lower-case hexadecimal digits.
 std::string checksum_text(uint32_t crc);
 
-// The CRC-32 of a whole header (length field, JSON, spaces) in which the eight digits of the value of
-// kHeaderChecksumKey count as zeros. Empty if the key is not there, in the writer's spelling.
+// Returns the CRC-32 of a whole header (length field, JSON, spaces), with the eight digits of the value of
+// kHeaderChecksumKey replaced by zeros. Empty if the key is not present in the writer's spelling.
 std::string header_checksum(std::string header);
 
 }  // namespace glove

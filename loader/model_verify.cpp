@@ -1,4 +1,4 @@
-// verify_model_file: the pass over all of a model file's data that opening it avoids.
+// verify_model_file: reads all the data of a model file, which open_model_file does not.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -54,7 +54,7 @@ class Verifier {
     return corrupt(tensor, "at row " + std::to_string(row + 1) + " " + what);
   }
 
-  // A tensor without a checksum is one that this version does not know, or was written by another program.
+  // A tensor without a checksum is unknown to this version or was written by another program.
   Status check_checksum(const std::string& name, const Tensor& tensor, std::string_view stored) {
     uint32_t crc = 0;
     const auto bytes = model_.source().maps.front()->bytes();
@@ -99,8 +99,8 @@ class Verifier {
     return {};
   }
 
-  // The norm must be D(x, x) to the bit. Codes may be of any quantiser that keeps its promise, so the
-  // residual is checked against them and not against what this version would have chosen.
+  // The norm must be D(x, x), bit for bit. Codes may come from any quantiser that meets the contract, so the
+  // residual is checked against them and not against the codes that this version would have chosen.
   Status check_row(int64_t row) const {
     const auto i = static_cast<size_t>(row);
     const float* const x = part_.vector(row);
@@ -144,7 +144,7 @@ class Verifier {
   }
 
   const Model& model_;
-  const ModelPart& part_ = model_.parts().front();  // a file has one, of one level
+  const ModelPart& part_ = model_.parts().front();  // a file has one part with one level
   const CodeLevel& level_ = part_.levels.front();
   const ProgressCallback& progress_;
   const InterruptCheck& interrupted_;

@@ -17,11 +17,11 @@
 namespace glove {
 namespace {
 
-// A stretch of a file that grows at its end, with its checksum.
+// A range of a file that grows at its end, with its checksum.
 class FileSink final : public ByteSink {
  public:
-  // `expected_bytes`: how many there will be, or -1. `keep`: they are to last, so they may go to the disk
-  // early.
+  // `expected_bytes`: the final size, or -1 if it is unknown. `keep`: the bytes are permanent, so they may be
+  // flushed to the disk early.
   FileSink(WriteBehind& writer, File& file, int64_t begin, int64_t expected_bytes, bool keep = true)
       : writer_(writer),
         file_(file),
@@ -42,11 +42,11 @@ class FileSink final : public ByteSink {
     }
     return {};
   }
-  // Hands what is left to the writer.
+  // Passes the remaining bytes to the writer.
   Status flush() {
     const auto count = static_cast<int64_t>(buffer_.size());
     if (keep_ && end_ + count > announced_) {
-      // Where it is not known how much comes, as much again as there is.
+      // If the final size is unknown, announces as many bytes as there are already.
       const int64_t more = announcement_ >= 0 ? announcement_ : std::min(end_ - begin_, kMostAnnouncedBytes);
       const int64_t bytes = std::max(more, end_ + count - announced_);
       file_.announce(announced_, bytes);
@@ -60,7 +60,7 @@ class FileSink final : public ByteSink {
 
   int64_t begin() const { return begin_; }
   int64_t bytes() const { return end_ + static_cast<int64_t>(buffer_.size()) - begin_; }
-  // REQUIRES: flush(), and the writer is drained.
+  // REQUIRES: flush() was called, and the writer is drained.
   uint32_t crc() const { return crc_; }
 
  private:
@@ -69,10 +69,10 @@ class FileSink final : public ByteSink {
   WriteBehind& writer_;
   File& file_;
   bool keep_;
-  int64_t announcement_;  // how many bytes there will be, or -1
+  int64_t announcement_;  // the expected number of bytes, or -1
   int64_t begin_;
   int64_t end_;
-  int64_t announced_;  // up to here
+  int64_t announced_;  // the end of the announced range
   uint32_t crc_ = 0;
   Buffer<char> buffer_;
 };
@@ -91,19 +91,19 @@ int64_t vectors_bytes(int64_t rows, int64_t dims) {
   return rows * dims * static_cast<int64_t>(sizeof(float));
 }
 
-// Where the codes of a model file begin.
+// Returns the offset of the codes in a model file.
 int64_t codes_offset(int64_t rows, int64_t dims) {
   const int64_t norms = aligned(kModelHeaderBytes + vectors_bytes(rows, dims));
   return aligned(norms + rows * static_cast<int64_t>(sizeof(double)));
 }
 
-// The header's JSON as it grows, and the place in the file where the next tensor goes.
+// Builds the header's JSON, and tracks the file offset of the next tensor.
 class Layout {
  public:
   int64_t end() const { return end_; }
 
-  // A tensor of `bytes` at the end, whose checksum `sink` will know when header() is called (null: it has
-  // none). REQUIRES: after pad() for all but the first.
+  // Adds a tensor of `bytes` bytes at the end. `sink` must have its checksum when header() is called (null:
+  // the tensor has no checksum). REQUIRES: pad() was called before every tensor except the first.
   void add(std::string_view name, std::string_view dtype, const std::string& shape, int64_t bytes,
            const FileSink* sink) {
     const int64_t begin = end_ - kModelHeaderBytes;
@@ -114,7 +114,8 @@ class Layout {
     end_ += bytes;
   }
 
-  // Zeros up to the next aligned place, as a tensor of their own: the container allows no holes.
+  // Adds zeros up to the next aligned offset, as a separate tensor, because the container does not allow
+  // holes.
   Status pad(File& file) {
     const int64_t count = aligned(end_) - end_;
     if (count == 0) return {};
@@ -124,7 +125,7 @@ class Layout {
     return {};
   }
 
-  // The whole header: length, JSON, spaces. REQUIRES: all is written.
+  // Returns the whole header: length, JSON, spaces. REQUIRES: everything has been written.
   std::string header() const {
     std::string checksums;
     for (const auto& [name, sink] : checksums_)
@@ -151,19 +152,19 @@ class Layout {
 }  // namespace
 
 struct ModelWriter::State {
-  static constexpr int64_t kCopiedBytes = int64_t{8} << 20;  // at once
+  static constexpr int64_t kCopiedBytes = int64_t{8} << 20;  // per piece
 
   ReplacementFile output;
   const std::string& path;
   File& file;
-  File spill;                  // open where codes wait, because how long `vectors` gets is not known
-  std::deque<FileSink> sinks;  // one a tensor
+  File spill;                  // open if codes are stored here because the final size of `vectors` is unknown
+  std::deque<FileSink> sinks;  // one per tensor
   WriteBehind writer;
   FileSink& vectors;
   FileSink& codes;
   ModelAssembler assembler;
   Layout layout;
-  InterruptCheck interrupted;  // commit()'s
+  InterruptCheck interrupted;  // passed to commit()
 
   State(ReplacementFile replacement, File codes_file, int64_t expected_rows, int64_t dims)
       : output(std::move(replacement)),
@@ -190,7 +191,7 @@ struct ModelWriter::State {
     return {};
   }
 
-  // Moves the codes, unless they have been written to the right place.
+  // Moves the codes to their place, unless they were written there.
   Status add_codes(int64_t rows, int64_t dims) {
     GLOVE_RETURN_IF_ERROR(layout.pad(file));
     if (!spill.is_open() && codes.begin() < layout.end())
@@ -258,7 +259,8 @@ Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
       state.add_tensor(kSortedIds, "I32", count, bytes_of(std::span<const int32_t>(sorted))));
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
-  GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));  // what was announced and not written
+  // removes space that was announced but not written
+  GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   GLOVE_RETURN_IF_ERROR(state.output.flush_to_disk());
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));

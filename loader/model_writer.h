@@ -11,26 +11,26 @@
 
 namespace glove {
 
-// Until commit() `path` is as it was, and nothing else is seen beside it (base/replacement_file.h);
-// commit() makes the new file durable and puts it in the place of `path` in one step. A link is followed and
-// stays; what is there and no regular file, such as /dev/null, is an error. Memory: the words and about 100
-// bytes a row. Writes on a thread of its own. One thread at a time may call it.
+// Until commit(), `path` is unchanged and no other file is visible (base/replacement_file.h). commit() makes
+// the new file durable and moves it to `path` in one step. A symbolic link is followed and kept; if `path`
+// exists and is not a regular file, such as /dev/null, an error is returned. Memory: the words and about 100
+// bytes per row. A background thread does the writing. One thread at a time may call it.
 class ModelWriter {
  public:
-  // `expected_rows`: how many rows of `dims` components there will be if all goes as the input promises, and
-  // the most there can be; -1: unknown. The codes then go to their place at once, and are moved only if there
-  // are fewer.
+  // `expected_rows` is the number of rows of `dims` components if the input is as promised, and also the
+  // maximum; -1 if unknown. With a known number the codes are written directly to their final place, and are
+  // moved only if there are fewer rows.
   static Result<std::unique_ptr<ModelWriter>> create(const std::string& path, int64_t expected_rows,
                                                      int64_t dims);
   ~ModelWriter();
 
-  // Where the rows go.
+  // Returns the destination of the rows.
   ModelAssembler& assembler();
 
-  // Writes what is left and renames. An error if there is no row; `path` is then as it was. `threads` sort
-  // the words; 0: the cores there are. `interrupted` is asked between the steps and while the words are
-  // sorted, and last before the renaming; if it stops the work, `path` is as it was. The flush to the disk
-  // runs to its end.
+  // Writes the remaining data and renames the file. Returns an error if there are no rows; `path` is then
+  // unchanged. The words are sorted on up to `threads` threads (0 = all usable cores). `interrupted` is
+  // called between the steps, while the words are sorted, and finally before the renaming; if it stops the
+  // work, `path` is unchanged. The flush to the disk cannot be interrupted.
   Status commit(int threads = 0, const InterruptCheck& interrupted = {});
 
   int64_t bytes_written() const;

@@ -44,8 +44,8 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   return builder.finish(std::move(source), options.threads, options.interrupted);
 }
 
-// What is verified may be damaged, and then looks like less than it is: what has still the signs of a model
-// file is read as one, and its reader says what is wrong with it.
+// A file to be verified may be damaged and no longer look like a model file. If it still has the signs of
+// one, it is read as a model file, so that the reader reports what is wrong with it.
 Result<const Format*> find_format_to_verify(const Input& input, const ReadOptions& options) {
   ReadOptions model = options;
   model.format = "glove-model";

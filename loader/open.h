@@ -1,4 +1,4 @@
-// The front door of loader/: any file the project can read -> Model.
+// The entry point of loader/: opens any file that the project can read as a Model.
 #pragma once
 
 #include <string>
@@ -12,18 +12,17 @@
 namespace glove {
 
 struct OpenOptions {
-  int threads = 0;             // for parsing; 0 = the cores this process may use
-  bool verify = false;         // check every tensor's checksum and invariant (one pass over the data);
-                               // an error unless it is a model file, not compressed
+  int threads = 0;             // for parsing; 0 = the cores that this process may use
+  bool verify = false;         // checks every tensor's checksum and invariants (reads all data once);
+                               // an error unless the file is an uncompressed model file
   ProgressCallback progress;   // may be empty
   InterruptCheck interrupted;  // may be empty
   ReadOptions read;
 };
 
-// Opens a model by its content, not its name. A safetensors model file of docs/format.md is
-// mapped: its header is read and nothing else. Text is parsed in parallel and quantised; the
-// result lives on the heap. On error nothing stays behind, and the message names the file
-// and the line or offset.
+// Opens a model according to its content, not its name. A safetensors model file (docs/format.md) is mapped,
+// and only its header is read. Text is parsed in parallel and quantised, and the result is stored on the
+// heap. On error nothing is kept, and the message names the file and the line or offset.
 Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options = {});
 
 }  // namespace glove

@@ -1,4 +1,4 @@
-// What long work tells about itself.
+// How long-running work reports its progress.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace glove {
 
-// Called now and then while a file is read, on the calling thread only. It only reports: an InterruptCheck
-// stops the work.
+// Called from time to time while a file is read, only on the calling thread. It only reports; an
+// InterruptCheck stops the work.
 using ProgressCallback = std::function<void(int64_t bytes_done, int64_t bytes_total)>;
 
 }  // namespace glove

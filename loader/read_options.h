@@ -1,4 +1,4 @@
-// What the caller says about a file beyond its path.
+// What the caller specifies about a file in addition to its path.
 #pragma once
 
 #include <string>
@@ -6,9 +6,10 @@
 namespace glove {
 
 struct ReadOptions {
-  std::string format;      // a name of the table of format.cpp; empty: found by content
-  std::string words_path;  // the word list of formats that keep it apart; empty: a neighbour of the file
-  std::string tensor;      // the tensor of a safetensors file; empty: its only matrix
+  std::string format;  // a name from the table in format.cpp; if empty, found from the content
+  // the word list, for formats with a separate one; if empty, a file next to the input
+  std::string words_path;
+  std::string tensor;  // the tensor of a safetensors file; if empty, its only matrix
 };
 
 }  // namespace glove

@@ -48,7 +48,7 @@ class Pipeline {
         more = fetched.ok() && fetched.value();
         fetch_status = fetched.status();
       }
-      // A block that was fetched before the error may hold an earlier one.
+      // A block that was fetched before the error may contain an earlier error.
       if (in_flight_.empty()) return fetch_status;
       GLOVE_RETURN_IF_ERROR(finish_first());
       Job& job = *in_flight_.front();
@@ -63,7 +63,7 @@ class Pipeline {
   }
 
  private:
-  // Fetches one block and queues it; false at the end of the file.
+  // Fetches one block and queues it. Returns false at the end of the file.
   Result<bool> fetch() {
     std::unique_ptr<Job> job;
     if (recycled_.empty()) {
@@ -84,7 +84,7 @@ class Pipeline {
     return true;
   }
 
-  // Waits for the oldest block, decoding others meanwhile.
+  // Waits for the oldest block, and decodes others meanwhile.
   Status finish_first() {
     const Job& first = *in_flight_.front();
     while (true) {
@@ -98,7 +98,7 @@ class Pipeline {
     }
   }
 
-  // What a helper does: one block, if the calling thread has not been faster.
+  // The body of a helper: decodes one block, unless the calling thread has taken it.
   void help() {
     std::unique_lock lock(mutex_);
     if (!waiting_.empty()) process_next(lock);
@@ -121,7 +121,8 @@ class Pipeline {
       job.status = reader_.decode(job.raw, job.rows);
       Status derived =
           transform_and_derive(source_, options_.transform, reader_.dims(), job.rows, job.derived);
-      if (!derived.ok()) job.status = std::move(derived);  // an earlier row than decode's error
+      // this error concerns an earlier row than decode's error
+      if (!derived.ok()) job.status = std::move(derived);
     } catch (...) {
       job.exception = std::current_exception();
     }
@@ -132,14 +133,14 @@ class Pipeline {
   const PipelineOptions& options_;
   const size_t max_in_flight_;
   std::deque<std::unique_ptr<Job>> in_flight_;  // in file order
-  std::vector<std::unique_ptr<Job>> recycled_;  // their buffers are used again
+  std::vector<std::unique_ptr<Job>> recycled_;  // kept so that their buffers are reused
 
   InterruptPoll poll_;
 
   std::mutex mutex_;
-  std::condition_variable job_done_;  // only the calling thread waits for it
+  std::condition_variable job_done_;  // only the calling thread waits on it
   std::deque<Job*> waiting_;
-  ThreadPool::Helpers helpers_;  // the first to go: they use the rest
+  ThreadPool::Helpers helpers_;  // destroyed first, because the helpers use the other members
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Between the file formats and what becomes of their rows: every format is a RowReader.
+// The interface between the file formats and the consumers of their rows: every format is a RowReader.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,28 @@
 
 namespace glove {
 
-// Reads a file once, in two halves, so that the second can run on several threads.
+// Reads a file once, in two stages, so that the second one can run on several threads.
 class RowReader {
  public:
   virtual ~RowReader() = default;
 
   virtual int64_t dims() const = 0;
 
-  // How many rows the file says it has, unchecked; -1 if it does not say.
+  // Returns the number of rows that the file claims to have, unchecked; -1 if it makes no claim.
   virtual int64_t promised_rows() const = 0;
 
-  // The fewest bytes that a row takes inside the wrapping: what limits how many rows a promise can mean.
+  // Returns the fewest uncompressed bytes that a row can take, which limits the number of rows that a claim
+  // can mean.
   virtual int64_t least_row_bytes() const = 0;
 
-  // Serial half: the file's next piece. False at the end.
+  // Serial stage: fetches the file's next piece. Returns false at the end.
   virtual Result<bool> fetch(RawBlock& raw) = 0;
 
-  // Parallel half, thread-safe. On an error, `rows` still holds the rows before the one at fault.
-  // REQUIRES: the float environment.
+  // Parallel stage, thread-safe. After an error, `rows` contains the rows before the faulty one. REQUIRES:
+  // the float environment.
   virtual Status decode(const RawBlock& raw, RowBlock& rows) const = 0;
 
-  // How far the file on disk has been read.
+  // Returns how far the file on disk has been read.
   virtual int64_t file_position() const = 0;
 };
 

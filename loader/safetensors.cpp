@@ -14,12 +14,12 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the container's own limit
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // a limit of the container format
 constexpr std::string_view kMetadata = "__metadata__";
 
-// Takes the events of the JSON parser: { name: { "dtype": s, "shape": [n...], "data_offsets": [a, b] },
-// "__metadata__": { key: value } }. Keeps nothing else, so a hostile header costs no more memory than its
-// bytes.
+// Receives the events of the JSON parser: { name: { "dtype": s, "shape": [n...], "data_offsets": [a, b] },
+// "__metadata__": { key: value } }. Stores nothing else, so a malicious header costs no more memory than its
+// own bytes.
 class HeaderHandler {
  public:
   struct Entry {
@@ -110,7 +110,8 @@ Error corrupt(const std::string& source, const std::string& what) {
   return {ErrorCode::kCorrupt, source + ": the safetensors header " + what};
 }
 
-// shape's product times the type's size, or nullopt if it overflows or the type is unknown.
+// Returns the product of the shape times the size of the type, or nullopt if it overflows or the type is
+// unknown.
 std::optional<int64_t> expected_bytes(const Tensor& tensor) {
   int64_t bytes = safetensors_type_bytes(tensor.dtype);
   if (bytes == 0) return std::nullopt;
@@ -119,7 +120,7 @@ std::optional<int64_t> expected_bytes(const Tensor& tensor) {
   return bytes;
 }
 
-// Sets the tensors' places; they must cover [data_offset, file_bytes) exactly, where file_bytes is known.
+// Sets the tensors' offsets. They must cover [data_offset, file_bytes) exactly, if file_bytes is known.
 Status place_tensors(const std::string& source, HeaderHandler& handler, int64_t file_bytes,
                      SafetensorsHeader& header) {
   const int64_t data_bytes =

@@ -76,13 +76,13 @@ class WordListFile final : public WordSource {
   std::unique_ptr<ByteStream> stream_;
   Buffer<char> window_;
   size_t window_at_ = 0;
-  std::string line_;  // as far as it has been read
+  std::string line_;  // the part that has been read
   int64_t line_number_ = 1;
   bool at_start_ = true;
   bool at_end_ = false;
 };
 
-constexpr int64_t kPiece = 4096;  // words at a time
+constexpr int64_t kPiece = 4096;  // words per piece
 
 bool strip_suffix(std::string& path, std::string_view suffix) {
   if (!path.ends_with(suffix)) return false;

@@ -1,4 +1,4 @@
-// Words that stand apart from their vectors: a file with a word a line, or any other source.
+// Words stored separately from their vectors: a file with one word per line, or any other source.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,32 @@
 
 namespace glove {
 
-// Words in order. One thread at a time.
+// Words in order. One thread at a time may use it.
 class WordSource {
  public:
   virtual ~WordSource() = default;
-  // Appends the next `count` words to `words`; fewer at the end. Gives how many there were.
+  // Appends the next `count` words to `words`, or fewer at the end. Returns the number appended.
   virtual Result<int64_t> next(int64_t count, WordBlock& words) = 0;
-  // For messages: where the words come from.
+  // Says where the words come from, for messages.
   virtual const std::string& name() const = 0;
 };
 
-// A file with a word a line, plain, gzip or zip. Lines end with \n or \r\n; a byte-order mark is ignored; a
-// last line without an end counts, if it is not empty. `interrupted` stops the
-// reading.
+// Opens a file with one word per line: plain, gzip or zip. Lines end with
+//  or \r
+// . A byte-order mark is ignored. A last line without a newline counts if it is not empty. `interrupted`
+// stops the reading.
 Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path,
                                                    const InterruptCheck& interrupted = {});
 
-// How many words a list has.
+// Returns the number of words in a list.
 Result<int64_t> count_words(const std::string& path, const InterruptCheck& interrupted = {});
 
-// All of a list, each word once; empty lines are left out.
+// Returns the distinct words of a list, without empty lines.
 Result<WordSet> read_word_set(const std::string& path, const InterruptCheck& interrupted = {});
 
-// The word list of a file of vectors: `given` if it is not empty, else the first of its neighbours
-// NAME.words, NAME.vocab, NAME.keys, NAME.txt that exists, where NAME is `path` without .gz or .zip and its
-// last extension. An error that says so if there is none.
+// Returns the word list of a file of vectors: `given` if it is not empty, otherwise the first existing file
+// of NAME.words, NAME.vocab, NAME.keys and NAME.txt, where NAME is `path` without .gz or .zip and its last
+// extension. Returns an error that lists these if none exists.
 Result<std::string> find_word_list(const std::string& path, const std::string& given);
 
 }  // namespace glove

@@ -47,14 +47,14 @@ Status WriteBehind::drain() {
   return status_;
 }
 
-// Nothing is thrown: on the thread it would end the process.
+// Must not throw: an exception on the thread would end the process.
 Status WriteBehind::perform(const Piece& piece) noexcept try {
   *piece.crc = crc32_continue(*piece.crc, piece.bytes);
   GLOVE_RETURN_IF_ERROR(piece.file->write_at(piece.offset, piece.bytes));
   if (piece.flush) piece.file->start_flush(piece.offset, static_cast<int64_t>(piece.bytes.size()));
   return {};
 } catch (const std::exception&) {
-  return {ErrorCode::kOutOfMemory, "out of memory"};  // short enough to need none
+  return {ErrorCode::kOutOfMemory, "out of memory"};  // short enough not to allocate memory
 }
 
 void WriteBehind::run() {

@@ -1,4 +1,4 @@
-// Writes files on a thread of its own, while the caller computes what comes next.
+// Writes files on a background thread while the caller computes the next data.
 #pragma once
 
 #include <condition_variable>
@@ -14,21 +14,21 @@
 
 namespace glove {
 
-// Holds a few MiB at most. One thread at a time may call it. After an error nothing more is written.
+// Queues a few MiB at most. One thread at a time may call it. After an error nothing more is written.
 class WriteBehind {
  public:
   WriteBehind();
-  ~WriteBehind();  // drops what is not written yet
+  ~WriteBehind();  // discards what has not been written
   WriteBehind(const WriteBehind&) = delete;
   WriteBehind& operator=(const WriteBehind&) = delete;
 
-  // Writes `bytes` at `offset` of `file`, some time before drain() returns, and continues the checksum *crc
-  // with them, in the order of the calls. Leaves an empty buffer in `bytes`. Waits while too much is queued;
-  // gives the error of an earlier write. `flush`: the bytes are on their way to the disk then. `file` and
-  // `crc` must live until drain() or the destructor.
+  // Queues `bytes` to be written at `offset` of `file` before drain() returns, and updates the checksum *crc
+  // with them, in the order of the calls. Leaves an empty buffer in `bytes`. Waits while too much is queued.
+  // Returns the error of an earlier write. With `flush` the bytes are also sent on their way to the disk.
+  // REQUIRES: `file` and `crc` live until drain() or the destructor.
   Status write(File& file, int64_t offset, Buffer<char>& bytes, uint32_t& crc, bool flush);
 
-  // Waits until all is written.
+  // Waits until everything has been written.
   Status drain();
 
  private:
@@ -45,11 +45,11 @@ class WriteBehind {
   std::mutex mutex_;
   std::condition_variable queued_;
   std::condition_variable written_;
-  std::deque<Piece> pieces_;            // the first is being written
-  std::vector<Buffer<char>> recycled_;  // written pieces' buffers, to be used again
+  std::deque<Piece> pieces_;            // the first one is being written
+  std::vector<Buffer<char>> recycled_;  // buffers of written pieces, for reuse
   Status status_;
   bool stopping_ = false;
-  IoThread thread_;  // not started if the system gives no more: the caller then writes
+  IoThread thread_;  // not started if the system has no more threads; the caller then writes
 };
 
 }  // namespace glove

@@ -68,7 +68,7 @@ Result<Directory> find_directory(const File& file) {
   return directory;
 }
 
-// Replaces sizes that do not fit 32 bits by those of the entry's zip64 field.
+// Replaces sizes that do not fit into 32 bits with those in the entry's zip64 field.
 void apply_zip64(std::string_view extra, ZipMember& member) {
   while (extra.size() >= 4) {
     const uint64_t kind = little_endian(extra, 0, 2);

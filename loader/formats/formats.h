@@ -1,5 +1,5 @@
-// The functions behind the table of format.cpp; each pair lives in the file of its name
-// (safetensors in safetensors_matrix.cpp).
+// The functions in the table of format.cpp. Each pair is defined in the file of its name (safetensors in
+// safetensors_matrix.cpp).
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace glove {
 
-// Each pair is a row of the table: Format::sniff and Format::open.
+// Each pair is one row of the table: Format::sniff and Format::open.
 Result<bool> sniff_glove_model(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions& options);
 Result<bool> sniff_numpy(const Input& input, const ReadOptions& options);
@@ -26,7 +26,7 @@ Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const Rea
 Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const ReadOptions& options);
 
-// A safetensors file for random access, unpacked as far as its header describes it.
+// Returns a safetensors file for random access, unpacked as far as its header describes it.
 Result<std::shared_ptr<const File>> safetensors_file(const Input& input);
 
 }  // namespace glove

@@ -1,5 +1,5 @@
-// Our own model file (docs/format.md) read row by row, to make another of it. open_model() maps a plain one
-// instead.
+// Reads our own model file (docs/format.md) row by row, to make another model file from it. open_model() maps
+// an uncompressed one instead.
 #include <utility>
 
 #include "loader/formats/formats.h"

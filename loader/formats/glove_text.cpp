@@ -1,4 +1,4 @@
-// GloVe text: a line a word, `word v1 v2 ... vd`, no header. Words may hold spaces.
+// GloVe text: one word per line, `word v1 v2 ... vd`, without a header. Words may contain spaces.
 #include "loader/formats/formats.h"
 #include "loader/formats/text.h"
 

@@ -30,7 +30,7 @@ T load(const char* from, int64_t index) {
   return value;
 }
 
-// The parts of both orders: words, and the decoding.
+// Shared by both orders: reading words and decoding.
 class MatrixReader : public RowReader {
  public:
   MatrixReader(std::string source, const MatrixLayout& layout, std::unique_ptr<WordSource> words)
@@ -71,7 +71,7 @@ class MatrixReader : public RowReader {
  protected:
   virtual Status fetch_numbers(RawBlock& raw) = 0;
   virtual void decode_numbers(const RawBlock& raw, float* vectors) const = 0;
-  // After the last row: false, or an error.
+  // Called after the last row. Returns false or an error.
   virtual Result<bool> finish(RawBlock& raw) {
     GLOVE_ASSIGN_OR_RETURN(const int64_t more, words_->next(1, raw.words));
     if (more > 0)
@@ -126,7 +126,7 @@ class RowMajorReader final : public MatrixReader {
   std::unique_ptr<ByteStream> stream_;
 };
 
-// A block is [columns, rows of the block].
+// A block is stored as [columns, rows of the block].
 class ColumnMajorReader final : public MatrixReader {
  public:
   ColumnMajorReader(std::string source, const MatrixLayout& layout, std::shared_ptr<const File> file,

@@ -1,4 +1,4 @@
-// What the formats share that keep a matrix of numbers and a list of words apart.
+// Shared by the formats that store a matrix of numbers and a separate list of words.
 #pragma once
 
 #include <cstdint>
@@ -15,35 +15,35 @@ namespace glove {
 
 enum class ElementType { kFloat16, kBFloat16, kFloat32, kFloat64 };  // little-endian
 
-// Bytes that an element takes in a file.
+// Returns the bytes per element in a file.
 int64_t element_bytes(ElementType type);
 
-// `count` elements -> float32, rounded to nearest. `from` needs no alignment.
+// Converts `count` elements to float32, rounded to nearest. `from` need not be aligned.
 void convert_elements(ElementType type, const char* from, int64_t count, float* to);
 
-// What a matrix in a file looks like.
+// The layout of a matrix in a file.
 struct MatrixLayout {
   int64_t rows = 0;
   int64_t columns = 0;
-  int64_t leading_columns = 0;  // of the columns the first so many are no components and are left out
+  int64_t leading_columns = 0;  // the number of first columns that are not components and are omitted
   ElementType type = ElementType::kFloat32;
 };
 
-// Rows one after another. `stream` stands at the first; it must end after the last, which an error otherwise
-// tells, with the row.
+// Reads a matrix stored row by row. `stream` must be positioned at the first row and must end after the last
+// one; otherwise an error names the row.
 std::unique_ptr<RowReader> read_row_major(std::string source, const MatrixLayout& layout,
                                           std::unique_ptr<ByteStream> stream,
                                           std::unique_ptr<WordSource> words);
 
-// Columns one after another, from `offset` of `file`.
+// Reads a matrix stored column by column from `offset` of `file`.
 std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLayout& layout,
                                              std::shared_ptr<const File> file, int64_t offset,
                                              std::unique_ptr<WordSource> words);
 
-// rows x columns > 0 within the limits of a model, or why not; `source` begins the message.
+// Checks that rows x columns > 0 and within the limits of a model. `source` begins the message.
 Status check_matrix(const std::string& source, const MatrixLayout& layout);
 
-// A stream without its first `count` bytes. An error if it has fewer.
+// Skips the first `count` bytes of a stream. Returns an error if it has fewer.
 Status skip_bytes(ByteStream& stream, int64_t count);
 
 }  // namespace glove

@@ -1,6 +1,6 @@
-// A pair of files: keys, a word a line, and values, for each key float32 numbers: the norm, then the
-// components. The values are the input, the keys its word list. The values have no header: the number of
-// components follows from the two files' sizes.
+// A pair of files: keys, with one word per line, and values, with float32 numbers for each key: first the
+// norm, then the components. The values are the input, and the keys are its word list. The values have no
+// header: the number of components follows from the sizes of the two files.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -20,7 +20,7 @@ struct KeysAndValues {
   MatrixLayout layout;
 };
 
-// `most_columns`: the widest row that there can be.
+// `most_columns`: the width of the widest possible row.
 Result<KeysAndValues> examine(const Input& input, const ReadOptions& options, int64_t most_columns) {
   constexpr auto kNumberBytes = static_cast<int64_t>(sizeof(float));
   KeysAndValues pair;
@@ -42,8 +42,8 @@ Result<KeysAndValues> examine(const Input& input, const ReadOptions& options, in
   return pair;
 }
 
-// The most numbers that a row can have if the sample begins with a whole one; 0 if it cannot, or holds
-// nothing but zeros. So that nothing is unpacked whose beginning already says no.
+// Returns the most numbers that a row can have if the sample begins with a whole row; 0 if it does not, or if
+// it contains only zeros. This avoids unpacking files whose beginning already rules out the format.
 int64_t most_sampled_columns(std::span<const char> sample) {
   const auto value_at = [&](size_t index) {
     float value = 0;
@@ -73,7 +73,7 @@ Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options) {
   const int64_t most_columns = most_sampled_columns(sample);
   if (most_columns == 0) return false;
   const auto pair = examine(input, options, most_columns);
-  // Another error says that it is none; these say nothing about it.
+  // Any other error means that the pair does not have this format; these errors do not tell.
   if (!pair.ok() && pair.error().code == ErrorCode::kInterrupted) return pair.error();
   if (!pair.ok() && pair.error().code == ErrorCode::kIo && !input.is_plain()) return pair.error();
   if (!pair.ok()) return false;

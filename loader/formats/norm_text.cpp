@@ -1,5 +1,5 @@
-// Text with the vector's length before its components: `word norm v1 ... vd`. The norm is left out; the
-// model computes its own.
+// Text with the vector's length before its components: `word norm v1 ... vd`. The norm is omitted, because
+// the model computes its own.
 #include <cmath>
 
 #include "loader/formats/formats.h"
@@ -11,7 +11,7 @@ namespace glove {
 Result<bool> sniff_norm_text(const Input& input, const ReadOptions&) {
   GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
   const int64_t numbers = usual_numbers(lines);
-  if (numbers < 3) return false;  // with one component any pair of equal numbers would do
+  if (numbers < 3) return false;  // with one component any pair of equal numbers would match
   bool any = false;
   for (const std::string_view line : lines) {
     const std::vector<float> values = last_numbers(line, numbers);

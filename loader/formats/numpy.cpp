@@ -1,5 +1,5 @@
-// NumPy .npy: a matrix [words, dims] of float16, float32 or float64, in C or Fortran order, with a word
-// list beside it.
+// NumPy .npy: a matrix [words, dims] of float16, float32 or float64, in C or Fortran order, with a separate
+// word list.
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -19,8 +19,8 @@ struct NumpyHeader {
   int64_t data_offset = 0;
 };
 
-// The text after `'key':` in the header's Python dictionary, without leading spaces; empty if it is not
-// there.
+// Returns the text after `'key':` in the header's Python dictionary, without leading spaces; empty if the key
+// is not present.
 std::string_view value_of(std::string_view dictionary, std::string_view key) {
   const size_t place = dictionary.find("'" + std::string(key) + "'");
   if (place == std::string_view::npos) return {};
@@ -36,7 +36,7 @@ std::optional<ElementType> element_type(std::string_view descr) {
   return std::nullopt;
 }
 
-// "(rows, columns)"
+// Parses "(rows, columns)".
 bool read_shape(std::string_view text, MatrixLayout& layout) {
   const char* at = text.data();
   const char* const end = at + text.size();

@@ -1,5 +1,5 @@
-// A safetensors file of another program: one matrix [words, dims] of F32, F16, BF16 or F64, with a word list
-// beside it. ReadOptions::tensor names the matrix where there are several.
+// A safetensors file of another program: one matrix [words, dims] of F32, F16, BF16 or F64, with a separate
+// word list. ReadOptions::tensor names the matrix if there are several.
 #include <optional>
 
 #include "base/utf8.h"
@@ -18,7 +18,7 @@ std::optional<ElementType> element_type(std::string_view dtype) {
   return std::nullopt;
 }
 
-// The tensor that `name` names, or the only matrix of floats.
+// Returns the tensor called `name`, or the only matrix of floats.
 Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHeader& header,
                                   const std::string& name) {
   ShortList names;

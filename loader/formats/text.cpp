@@ -25,7 +25,7 @@ std::string_view trim_end(std::string_view line) {
   return line;
 }
 
-// Parses `count` fields, each after one or more separators, that fill [at, end).
+// Parses `count` fields, each after one or more separators. They must fill [at, end).
 bool parse_fields(const char* at, const char* end, int64_t count, float* values) {
   for (int64_t j = 0; j < count; ++j) {
     if (at >= end || !is_separator(*at)) return false;
@@ -37,7 +37,7 @@ bool parse_fields(const char* at, const char* end, int64_t count, float* values)
   return at == end;
 }
 
-// The position in `line` of the separator before its last `count` fields, or npos.
+// Returns the position in `line` of the separator before its last `count` fields, or npos.
 size_t before_last_fields(std::string_view line, int64_t count) {
   size_t at = line.size();
   for (int64_t j = 0; j < count; ++j) {
@@ -49,7 +49,8 @@ size_t before_last_fields(std::string_view line, int64_t count) {
   return at - 1;
 }
 
-// Takes the first complete lines from the front of `rest`. `is_whole`: its end is a line's end, too.
+// Removes the complete lines from the front of `rest` and returns them. `is_whole`: the end of `rest` also
+// ends a line.
 std::vector<std::string_view> complete_lines(std::string_view& rest, bool is_whole) {
   constexpr size_t kMaxLines = 64;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
@@ -73,7 +74,7 @@ class TextReader final : public RowReader {
 
   int64_t dims() const override { return layout_.numbers - layout_.leading_numbers; }
   int64_t promised_rows() const override { return layout_.expected_rows; }
-  // A word, the numbers with their separators, the line's end.
+  // A word, the numbers with their separators, and the newline.
   int64_t least_row_bytes() const override { return 1 + 2 * layout_.numbers + 1; }
   int64_t file_position() const override { return stream_->file_position(); }
 
@@ -81,7 +82,7 @@ class TextReader final : public RowReader {
     raw.bytes.resize(std::max(block_bytes_, carry_.size() + block_bytes_ / 2));
     std::copy(carry_.begin(), carry_.end(), raw.bytes.begin());
     size_t filled = carry_.size();
-    size_t whole = 0;  // bytes of complete lines
+    size_t whole = 0;  // bytes in complete lines
     while (whole == 0) {
       if (filled > kMaxLineBytes)
         return error_at(next_line_, "the line is longer than " + std::to_string(kMaxLineBytes) +
@@ -116,7 +117,7 @@ class TextReader final : public RowReader {
     const char* const end = at + raw.bytes.size();
     if (raw.first_row == 1 && std::string_view(at, raw.bytes.size()).starts_with(kByteOrderMark))
       at += kByteOrderMark.size();
-    // A number takes two bytes at least, with its separator.
+    // A number takes at least two bytes, including its separator.
     rows.vectors.resize(raw.bytes.size() / 2 + static_cast<size_t>(layout_.numbers));
     const auto width = static_cast<size_t>(dims());
     Status status;
@@ -154,7 +155,7 @@ class TextReader final : public RowReader {
     return {};
   }
 
-  // Why a line is no row: too few fields, or the last of its fields that is no number.
+  // Explains why a line is not a row: it has too few fields, or one of its last fields is not a number.
   Error explain(std::string_view text, int64_t line) const {
     const std::string wanted = "a word and " + std::to_string(layout_.numbers) + " numbers";
     std::string_view rest = text;
@@ -178,7 +179,7 @@ class TextReader final : public RowReader {
     return {ErrorCode::kCorrupt, path_ + ": line " + std::to_string(line) + ": " + what};
   }
 
-  // With a header, every line after it is a row; both counts must agree.
+  // After a header, every line is a row, and both counts must agree.
   Result<bool> count_rows(const RawBlock& raw) {
     if (layout_.expected_rows < 0) return true;
     const char* at = raw.bytes.data();
@@ -201,7 +202,7 @@ class TextReader final : public RowReader {
                                       std::to_string(layout_.expected_rows) + hint());
     return false;
   }
-  // With one number a line, the first may have been a word and its number (word2vec_text.cpp).
+  // If each line has one number, the first line may have been a word and its number (word2vec_text.cpp).
   const char* hint() const {
     return layout_.numbers > 1
                ? ""
@@ -213,7 +214,7 @@ class TextReader final : public RowReader {
   TextLayout layout_;
   std::unique_ptr<ByteStream> stream_;
   size_t block_bytes_;
-  std::vector<char> carry_;  // the beginning of a line whose end is still to be read
+  std::vector<char> carry_;  // the beginning of a line whose end has not been read yet
   bool at_end_ = false;
   int64_t next_line_ = 1;
   int64_t rows_seen_ = 0;
@@ -261,7 +262,7 @@ std::vector<float> last_numbers(std::string_view line, int64_t count) {
 }
 
 int64_t usual_numbers(std::span<const std::string_view> lines) {
-  std::vector<std::pair<int64_t, int>> counts;  // a number of numbers, and how many lines end in it
+  std::vector<std::pair<int64_t, int>> counts;  // a number of numbers, and how many lines end with it
   for (const std::string_view line : lines) {
     if (line.empty()) continue;
     const int64_t numbers = trailing_numbers(line);

@@ -30,7 +30,7 @@ class Word2vecBinaryReader final : public RowReader {
     size_t filled = carry_.size();
     raw.first_row = rows_done_ + 1;
     raw.rows = 0;
-    size_t whole = 0;  // bytes of complete rows
+    size_t whole = 0;  // bytes in complete rows
     while (raw.rows == 0 && rows_done_ < header_.rows) {
       if (filled == raw.bytes.size()) raw.bytes.resize(filled * 2);
       const std::span<char> space(raw.bytes.data() + filled, raw.bytes.size() - filled);
@@ -103,7 +103,7 @@ class Word2vecBinaryReader final : public RowReader {
                    ": the file ends early; its header promises " + std::to_string(header_.rows) + " rows");
   }
 
-  // Nothing but newlines may follow the last row.
+  // Only newlines may follow the last row.
   Result<bool> check_end() {
     Buffer<char> rest = std::move(carry_);
     while (true) {
@@ -125,8 +125,8 @@ class Word2vecBinaryReader final : public RowReader {
   std::unique_ptr<ByteStream> stream_;
   size_t vector_bytes_;
   size_t block_bytes_;
-  Buffer<char> carry_;  // the beginning of a row whose end is still to be read
-  int64_t offset_ = 0;  // of the next block, inside the wrapping
+  Buffer<char> carry_;  // the beginning of a row whose end has not been read yet
+  int64_t offset_ = 0;  // of the next block, in the uncompressed content
   int64_t rows_done_ = 0;
 };
 

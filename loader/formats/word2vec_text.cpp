@@ -1,5 +1,5 @@
-// word2vec text, and fastText's .vec, which is the same: a header line "ROWS DIMS", then a line a
-// word, `word v1 ... vd`, often with a space before its end.
+// word2vec text, and fastText's identical .vec format: a header line "ROWS DIMS", then one word per line,
+// `word v1 ... vd`, often with a space at the end.
 #include <algorithm>
 
 #include "loader/formats/formats.h"
@@ -10,10 +10,10 @@
 namespace glove {
 namespace {
 
-// Whether a first line of two integers is a header, and not a word (a year, say) and its number; the lines
-// after it tell. Where they have one number each it is a row as they are, unless it says one dimension and a
-// possible count, or some of them are as long as it says. Elsewhere, and where there are none, it is a
-// header; one that no file can have (no rows, no dimensions) is an error that names it.
+// Distinguishes a header from a row whose word is a number (such as a year). If the sampled rows do not
+// usually have exactly one number, the line is a header. Otherwise it is one only if it declares one
+// dimension and a valid row count, or if some row is at least as long as declared. A header that no file can
+// have (no rows, no dimensions) is reported as an error.
 bool is_header(const TextHeader& header, std::span<const std::string_view> rows) {
   if (usual_numbers(rows) != 1) return true;
   if (header.dims == 1) return header.rows >= 1 && header.rows <= kMaxRows;
@@ -22,13 +22,13 @@ bool is_header(const TextHeader& header, std::span<const std::string_view> rows)
   });
 }
 
-// The lines after the header.
+// Returns the lines after the header.
 std::span<const std::string_view> rows_of(std::span<const std::string_view> lines) {
   return lines.subspan(lines.empty() ? 0 : 1);
 }
 
-// Words may hold spaces and end in numbers, so rows that are longer than the header says could be words that
-// have swallowed numbers. Where that is the case in all of them, the header is wrong.
+// Words may contain spaces and end in numbers, so rows that are longer than declared could be words that have
+// absorbed numbers. If all rows are longer, the header is wrong.
 Status check_row_length(const std::string& path, const TextHeader& header,
                         std::span<const std::string_view> rows) {
   const int64_t usual = usual_numbers(rows);
