@@ -1,4 +1,4 @@
-# glove_version.h, made again at each build only when `git describe` changes.
+# Generates glove_version.h, at each build but only if `git describe` has changed.
 set(GLOVE_VERSION_HEADER_DIR ${PROJECT_BINARY_DIR}/generated)
 add_custom_target(glove_version_header
   COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DVERSION=${PROJECT_VERSION}

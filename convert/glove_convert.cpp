@@ -59,7 +59,7 @@ Examples:
   glove-convert --verify glove.safetensors
   glove-convert --info glove.safetensors
 
-Exit status: 0 done, 1 failed (one line on standard error says why; OUT is as it was), 2 wrong arguments.)";
+Exit status: 0 done, 1 failed (one line on standard error says why; OUT is unchanged), 2 invalid arguments.)";
 }
 
 void describe_arguments(CLI::App& app, Arguments& arguments) {
@@ -69,7 +69,7 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       app.add_option("OUT", arguments.output, "The model file to write, such as glove.safetensors");
   app.add_option("--format", convert.read.format, "Read IN as this format, whatever its content looks like");
   app.add_option("--vocabulary", convert.read.words_path,
-                 "The words of IN, one a line, where IN holds only vectors")
+                 "The words of IN, one per line, if IN contains only vectors")
       ->type_name("FILE");
   app.add_option("--tensor", convert.read.tensor, "The tensor of a safetensors file that holds the vectors")
       ->type_name("NAME");
@@ -77,18 +77,18 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->needs(output);
-  app.add_option("--only-words", convert.subset_path, "Keep only the words of this list, one a line")
+  app.add_option("--only-words", convert.subset_path, "Keep only the words in this list, one per line")
       ->type_name("FILE")
       ->needs(output);
-  app.add_flag("--lower", convert.lower, "Make A-Z in words a-z; of words that become equal the first stays")
+  app.add_flag("--lower", convert.lower,
+               "Change A-Z in words to a-z; of words that become equal, keep the first")
       ->needs(output);
   app.add_flag("--normalize", convert.normalize, "Divide each vector by its length")->needs(output);
-  app.add_option("--threads", convert.threads, "Threads to use; 0: the cores there are")
+  app.add_option("--threads", convert.threads, "Number of threads; 0: all cores that the process may use")
       ->check(CLI::Range(0, 1024));
-  app.add_flag(
-      "--verify", arguments.verify,
-      "Check IN, a model file, whole: checksums and contents. With OUT: check OUT when it is written");
-  app.add_flag("--info", arguments.info, "Print what IN is")->excludes(output);
+  app.add_flag("--verify", arguments.verify,
+               "Check the checksums and contents of IN, a model file. With OUT: check OUT after writing it");
+  app.add_flag("--info", arguments.info, "Print information about IN")->excludes(output);
   app.add_flag("-q,--quiet", arguments.quiet, "Print nothing but errors");
   app.set_version_flag("--version", fmt::format("glove-convert {} ({})", GLOVE_VERSION, GLOVE_GIT_DESCRIBE));
   app.footer(footer());

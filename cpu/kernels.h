@@ -76,7 +76,7 @@ extern const Kernels kKernels;
 namespace neon {
 extern const Kernels kKernels;
 }
-// Clang gives these instructions only where everything is compiled for them.
+// Clang provides these instructions only if everything is compiled for processors that have them.
 #if defined(__ARM_FEATURE_DOTPROD) || !defined(__clang__)
 #define GLOVE_HAS_NEONDOTPROD 1
 namespace neondotprod {

@@ -80,7 +80,7 @@ class InflateStream final : public ByteStream {
       --zlib_.avail_in;
     }
     if (zlib_.avail_in > 0) {
-      if (*zlib_.next_in != 0x1F) return corrupt("is followed by bytes that are no gzip data");
+      if (*zlib_.next_in != 0x1F) return corrupt("is followed by bytes that are not gzip data");
       inflateReset(&zlib_);
       between_members_ = false;
     } else if (position_ >= end_) {

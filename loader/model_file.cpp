@@ -197,7 +197,7 @@ Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const 
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file, &raw));
   if (!is_model_file(header))
     return Error{ErrorCode::kCorrupt,
-                 path + ": this safetensors file is no model file: it lacks vectors or words"};
+                 path + ": this safetensors file is not a model file: it lacks vectors or words"};
   GLOVE_RETURN_IF_ERROR(check_header(path, header, raw));
   auto owner = std::make_shared<MappedArrays>();
   if (static_cast<int64_t>(map->bytes().size()) != header.end)

@@ -89,7 +89,7 @@ class HeaderHandler {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) {
-    fault = "is no JSON from its byte " + std::to_string(position);
+    fault = "is not valid JSON at its byte " + std::to_string(position);
     return false;
   }
 
@@ -232,7 +232,7 @@ Result<SafetensorsHeader> read_safetensors_header(const std::string& source, Byt
   HeaderHandler handler;
   const char* const text = bytes.data() + kLengthBytes;
   const bool parsed = length > 0 && *text == '{' && json::sax_parse(text, text + length, &handler);
-  if (!parsed) return corrupt(source, handler.fault.empty() ? "is no JSON object" : handler.fault);
+  if (!parsed) return corrupt(source, handler.fault.empty() ? "is not a JSON object" : handler.fault);
   SafetensorsHeader header;
   header.metadata = std::move(handler.metadata);
   header.data_offset = static_cast<int64_t>(bytes.size());

@@ -22,10 +22,8 @@ class WordSource {
   virtual const std::string& name() const = 0;
 };
 
-// Opens a file with one word per line: plain, gzip or zip. Lines end with
-//  or \r
-// . A byte-order mark is ignored. A last line without a newline counts if it is not empty. `interrupted`
-// stops the reading.
+// Opens a file with one word per line: plain, gzip or zip. Lines end with \n or \r\n. A byte-order mark is
+// ignored. A last line without a newline counts if it is not empty. `interrupted` stops the reading.
 Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path,
                                                    const InterruptCheck& interrupted = {});
 

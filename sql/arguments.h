@@ -20,9 +20,11 @@ Engine& engine_of(sqlite3_context* context);
 // The arguments of one call, in order.
 using Arguments = std::span<sqlite3_value* const>;
 
+// True if the value is SQL NULL.
 inline bool is_null(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_NULL;
 }
+// True if the value is a BLOB.
 inline bool is_blob(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_BLOB;
 }

@@ -86,7 +86,7 @@ class TextReader final : public RowReader {
     while (whole == 0) {
       if (filled > kMaxLineBytes)
         return error_at(next_line_, "the line is longer than " + std::to_string(kMaxLineBytes) +
-                                        " bytes; this is no text of words and numbers");
+                                        " bytes; this is not a text of words and numbers");
       if (filled == raw.bytes.size()) raw.bytes.resize(filled * 2);
       const std::span<char> space(raw.bytes.data() + filled, raw.bytes.size() - filled);
       GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(space));
@@ -169,7 +169,7 @@ class TextReader final : public RowReader {
       const char* parsed = parse_float(field.data(), field.data() + field.size(), value);
       if (parsed != field.data() + field.size())
         return error_at(line,
-                        wanted + " were expected, but '" + escaped(field, kShownBytes) + "' is no number");
+                        wanted + " were expected, but '" + escaped(field, kShownBytes) + "' is not a number");
       rest = trim_end(rest.substr(0, split));
     }
     return error_at(line, wanted + " were expected");

@@ -17,10 +17,9 @@
 namespace glove {
 
 // A line is WORD SEP NUMBER (SEP NUMBER)*, where SEP is a space or a tab. The last `numbers` fields are
-// numbers, so a word may contain spaces. A line ends with
-// , \r
-//  or the end of the file; white space before the end is ignored, and so are blank lines. The first
-//  `leading_numbers` of the numbers are not components and are omitted.
+// numbers, so a word may contain spaces. A line ends with \n, \r\n or the end of the file; white space before
+// the end is ignored, and so are blank lines. The first `leading_numbers` of the numbers are not components
+// and are omitted.
 struct TextLayout {
   int64_t numbers = 0;
   int64_t leading_numbers = 0;

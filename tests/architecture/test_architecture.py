@@ -238,32 +238,6 @@ EXPECTED_BREAKS = {check_arrows: 6, check_foreign_headers: 4, check_backends: 1,
 
 # What is still to be mended, by the beginning of the complaint without its line number. It may only become shorter.
 TO_MEND = (
-    "cpu/cluster_kernels.h ClusterKernels has no comment",
-    "cpu/kernels.h Kernels has no comment",
-    "cpu/moment_kernels.h MomentKernels has no comment",
-    "gpu/cuda_error.h cuda_status has no comment",
-    "gpu/cuda_memory.h Event has no comment",
-    "gpu/cuda_memory.h DeviceMemory has no comment",
-    "gpu/kernels/batch_scan.h BatchQuery has no comment",
-    "gpu/kernels/batch_scan.h BatchScanParams has no comment",
-    "gpu/kernels/batch_scan.h BatchShape has no comment",
-    "gpu/kernels/batch_scan.h batch_shape has no comment",
-    "gpu/kernels/single_scan.h SingleScanParams has no comment",
-    "gpu/kernels/single_scan.h launch_single_scan has no comment",
-    "gpu/plan.h plan_batch has no comment",
-    "gpu/warp/reduce.cuh from_ordered_key has no comment",
-    "gpu/warp/reduce.cuh warp_max has no comment",
-    "gpu/warp/reduce.cuh warp_sum has no comment",
-    "model/byte_sink.h bytes_of has no comment",
-    "model/model.h ModelPtr has no comment",
-    "search/catalog.h CatalogSnapshotPtr has no comment",
-    "search/model_searchers.h ModelSearchersPtr has no comment",
-    "sql/arguments.h is_null has no comment",
-    "sql/arguments.h is_blob has no comment",
-    "gpu/kernels/batch_scan.cu batch_kernel has",
-    "Cursor is defined in sql/glove_nn.cpp, sql/glove_words.cpp, sql/snapshot_table.cpp",
-    "Plan is defined in sql/glove_nn_plan.h, sql/glove_words_plan.cpp",
-    "Table is defined in sql/glove_nn.cpp, sql/glove_words.cpp, sql/snapshot_table.cpp",
 )
 
 

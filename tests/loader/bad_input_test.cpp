@@ -83,7 +83,7 @@ TEST_F(BadInput, Compressed) {
   const std::string half = bytes.substr(0, bytes.size() / 2);
   expect_error(half, "offset " + std::to_string(half.size()) + ": the compressed data ends early");
   expect_error(bytes + "tail", "offset " + std::to_string(bytes.size()) +
-                                   ": the compressed data is followed by bytes that are no gzip data");
+                                   ": the compressed data is followed by bytes that are not gzip data");
   bytes[bytes.size() - 6] ^= 1;
   expect_error(bytes, "offset " + std::to_string(bytes.size() - 4) +
                           ": the compressed data is damaged (incorrect data check)");
@@ -156,7 +156,7 @@ TEST_F(BadInput, VerifyTellsOtherFilesFromDamagedModelFiles) {
               "only a model file can be verified, and this is of no known format; name a file that "
               "glove-convert has written");
   EXPECT_EQ(message(std::string("\2\0\0\0\0\0\0\0{}", 10)),
-            "this safetensors file is no model file: it lacks vectors or words");
+            "this safetensors file is not a model file: it lacks vectors or words");
 
   const std::string text = directory_.write("good.txt", "the 1 2 3\nof 3 4 5\nand 5 6 7\n");
   const std::string model = directory_.path("good.safetensors");
@@ -174,7 +174,8 @@ TEST_F(BadInput, VerifyTellsOtherFilesFromDamagedModelFiles) {
   }
   for (const size_t count : {size_t{3}, size_t{7}, size_t{8}, size_t{9}, size_t{100}, good.size() - 1})
     EXPECT_NE(message(good.substr(0, count)).find("ends early"), std::string::npos) << count << " bytes";
-  EXPECT_EQ(message(std::string(4096, '\0') + good.substr(4096)), "the safetensors header is no JSON object");
+  EXPECT_EQ(message(std::string(4096, '\0') + good.substr(4096)),
+            "the safetensors header is not a JSON object");
 }
 
 TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {

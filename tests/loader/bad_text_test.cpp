@@ -28,12 +28,12 @@ TEST_F(BadInput, Text) {
   expect_error("a 1 2 3\nb 1 nan 3\nc 1 2 3\n", "line 2: component 2 is NaN");
   expect_error("a 1 2 3\nb 1 2 -1e39\n", "line 2: component 3 is infinite");
   expect_error("a 1 2 3\n\nb 1 2 3\nc 1 two 3\nd 1 2 3\n",
-               "line 4: a word and 3 numbers were expected, but 'two' is no number");
+               "line 4: a word and 3 numbers were expected, but 'two' is not a number");
   expect_error("a 1 2 3\nb 1 2 3\n 1 2 3\n", "line 3: there is no word before the numbers");
   expect_error("a 1 2\n" + std::string(70000, 'w') + " 1 2\n",
                "line 2: the word has 70000 bytes; the most is 65536");
   expect_error("a 1 2\n" + std::string(size_t{25} << 20, 'w'),
-               "line 2: the line is longer than 16777216 bytes; this is no text of words and numbers");
+               "line 2: the line is longer than 16777216 bytes; this is not a text of words and numbers");
 }
 
 TEST_F(BadInput, Word2vec) {
