@@ -148,7 +148,7 @@ Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset,
   while (count > 0) {
     const ssize_t copied =
         ::copy_file_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count), 0);
-    // not supported between these file systems, or a real error, which the plain copy will report
+    // Not supported between these file systems, or a real error, which the plain copy will report.
     if (copied <= 0) break;
     count -= copied;
   }

@@ -66,7 +66,7 @@ const char* parse_float(const char* begin, const char* end, float& value) {
       mantissa > (uint64_t{1} << 53))
     return parse_any(begin, end, value);
   const double quotient = static_cast<double>(mantissa) / kPowersOfTen[fraction];
-  // double's mantissa bits that float does not have
+  // Double's mantissa bits that float does not have.
   constexpr uint64_t kBelowFloat = (uint64_t{1} << 29) - 1;
   constexpr uint64_t kMiddle = uint64_t{1} << 28;
   const uint64_t low_bits = std::bit_cast<uint64_t>(quotient) & kBelowFloat;

@@ -40,7 +40,7 @@ struct TileBounds {
   int32_t winner[kTileRows];  // the centroid with the highest lower bound, initially -1
 };
 
-// The k-means loops of one instruction set. The functions are pure and may run on any thread.
+// The k-means loops of one instruction set. The functions keep no state and may run on any thread.
 struct ClusterKernels {
   // The largest magnitude that the code of a centroid may have.
   int32_t max_code;

@@ -35,7 +35,7 @@ struct ScanKernel {
                std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors);
 };
 
-// The loops of one instruction set. The functions are pure and may run on any thread.
+// The loops of one instruction set. The functions keep no state and may run on any thread.
 struct Kernels {
   std::string_view name;
   const ScanKernel* one;   // for one query: bound by memory

@@ -15,7 +15,7 @@ constexpr int64_t gram_stride(int64_t dims) {
   return (dims + kGramRows - 1) / kGramRows * kGramRows + kGramMargin;
 }
 
-// The loops of one instruction set. The functions are pure and may run on any thread.
+// The loops of one instruction set. The functions keep no state and may run on any thread.
 struct MomentKernels {
   // sums[j] += weight * x[j]; the product and the sum are rounded to double one after the other.
   void (*add_row)(const float* x, double weight, int64_t dims, double* sums);

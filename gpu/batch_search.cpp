@@ -111,7 +111,7 @@ Status BatchSearch::wait(const InterruptCheck& interrupted) {
     if (state == cudaSuccess) break;
     if (state != cudaErrorNotReady) return cuda_failure(state, "scanning a batch");
     const double waited_us = timer.microseconds();
-    // acted on when the round has finished
+    // Takes effect when the round has finished.
     if (waited_us > kUsBeforeInterrupts) static_cast<void>(poll.stop());
     if (waited_us > kUsOfSpinning) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }

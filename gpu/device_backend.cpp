@@ -148,7 +148,7 @@ Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& mode
 
 void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
   if (in_forked_child()) {
-    // deliberately leaked: its memory belongs to the parent
+    // Deliberately leaked: its memory belongs to the parent.
     static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));
     return;
   }

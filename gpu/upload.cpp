@@ -16,7 +16,7 @@ namespace glove::gpu {
 namespace {
 
 constexpr int64_t kSlicesABlock = 32;
-// the first block is an eighth of a whole one, so that copying starts soon
+// The first block is an eighth of a whole one, so that copying starts soon.
 constexpr int64_t kFirstBlockPart = 8;
 
 // For a message: says where a file ends that has no data at `position`.

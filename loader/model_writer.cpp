@@ -259,7 +259,7 @@ Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
       state.add_tensor(kSortedIds, "I32", count, bytes_of(std::span<const int32_t>(sorted))));
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
-  // removes space that was announced but not written
+  // Removes space that was announced but not written.
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   GLOVE_RETURN_IF_ERROR(state.output.flush_to_disk());

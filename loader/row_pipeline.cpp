@@ -121,7 +121,7 @@ class Pipeline {
       job.status = reader_.decode(job.raw, job.rows);
       Status derived =
           transform_and_derive(source_, options_.transform, reader_.dims(), job.rows, job.derived);
-      // this error concerns an earlier row than decode's error
+      // This error concerns an earlier row than decode's error.
       if (!derived.ok()) job.status = std::move(derived);
     } catch (...) {
       job.exception = std::current_exception();

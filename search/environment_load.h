@@ -38,7 +38,7 @@ class EnvironmentLoad {
  private:
   ForkSafeMutex mutex_;  // held only briefly
   bool done_ = false;
-  // the process that is opening it, or 0. If it is a parent of this process, that thread does not exist here
+  // The process that is opening it, or 0. If it is a parent of this process, that thread does not exist here.
   pid_t process_ = 0;
   std::thread::id thread_;
 };

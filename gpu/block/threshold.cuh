@@ -19,7 +19,7 @@ struct ThresholdScratch {
 // in shared memory and must be complete before the call.
 __device__ inline float block_threshold(const uint32_t* counts, uint32_t wanted, ThresholdScratch& scratch) {
   const int threads = static_cast<int>(blockDim.x);
-  // odd, so that neighbouring threads read different banks
+  // Odd, so that neighbouring threads read different banks.
   const int per_thread = ((kBins + threads - 1) / threads) | 1;
   const int first = static_cast<int>(threadIdx.x) * per_thread;  // positions from the top bin down
   const int last = min(kBins, first + per_thread);

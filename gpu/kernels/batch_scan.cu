@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ 
 }
 
 constexpr int kAnswerThreads = 256;
-// rows of a list that can be ranked in the shared memory of every supported device
+// Rows of a list that can be ranked in the shared memory of every supported device.
 constexpr int kMaxSurvivors = 3072;
 
 // Shared memory of answer_kernel. `counts` is no longer used when `similarities` is first written.

@@ -292,7 +292,7 @@ cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape) {
   shape->blocks = attribute(device, cudaDevAttrMultiProcessorCount, &error);  // one per multiprocessor
   const int shared_limit = attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &error);
   if (error != cudaSuccess) return error;
-  shape->shared_limit = shared_limit - 1024;  // the compiler's own static allocation
+  shape->shared_limit = shared_limit - 1024;  // less the compiler's own static allocation
   shape->query_bytes = static_cast<int>(std::min<int64_t>(shared_query_bytes(dims), shared_limit));
   // The maximum, and not only what this model needs, so that a launch for another model is not refused later.
   error = cudaFuncSetAttribute(single_scan_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

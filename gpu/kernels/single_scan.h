@@ -27,7 +27,7 @@ struct ScanDone {
   uint64_t candidates;  // lower half: their number, even if more than fit
   // lower half: time of the threshold (upper 16 bits) and of everything after it, in units of kTimeUnit ns
   uint64_t times;
-  // from the start of the first block to the barrier; for timings only, and may arrive later
+  // From the start of the first block to the barrier. For timings only, and may arrive later.
   uint64_t scan_ns;
 };
 
