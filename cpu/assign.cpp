@@ -275,14 +275,14 @@ void CentroidScan::measure_distances() {
 
 CentroidBound CentroidScan::bound_of(const QuantizedQuery& query, double norm_squared) const {
   if (centroids_.metric == Metric::kCosine)
-    return {query.inverse_scale, query.error_slope, query.error_offset, 0, 0};
+    return {query.bound.inverse_scale, query.bound.error_slope, query.bound.error_offset, 0, 0};
   // (|c|^2 - 2 D(x, c)) / 2|x|, up to its sign: |c| times the cosine, minus |c|^2 / 2|x|.
   const double length = std::sqrt(norm_squared) * scale_;
   const double half_square = length * length / 2;
   CentroidBound bound;
-  bound.estimate = static_cast<float>(query.inverse_scale * length);
-  bound.slope = static_cast<float>(query.error_slope * length * (1 + kRelativeSlack));
-  bound.offset = static_cast<float>(query.error_offset * length * (1 + kRelativeSlack));
+  bound.estimate = static_cast<float>(query.bound.inverse_scale * length);
+  bound.slope = static_cast<float>(query.bound.error_slope * length * (1 + kRelativeSlack));
+  bound.offset = static_cast<float>(query.bound.error_offset * length * (1 + kRelativeSlack));
   bound.half_square = static_cast<float>(half_square);
   bound.half_slack = static_cast<float>(half_square * kRelativeSlack + kUnderflow);
   return bound;

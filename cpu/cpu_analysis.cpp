@@ -83,7 +83,8 @@ class RowMapper {
 
 class CpuAnalysis final : public Analysis {
  public:
-  CpuAnalysis(const cpu::Kernels& kernels, int threads) : kernels_(kernels), threads_(threads) {}
+  CpuAnalysis(const cpu::Kernels& kernels, const CpuBackendOptions& options)
+      : kernels_(kernels), threads_(options.threads), settings_(options.settings) {}
 
   Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
                 const InterruptCheck& interrupted) override {
@@ -103,8 +104,9 @@ class CpuAnalysis final : public Analysis {
                    FixedSums& sums, const InterruptCheck& interrupted) override {
     const int64_t step = rows_per_chunk(points.dims);
     const auto sum_bytes = static_cast<int64_t>(sums.sums.size() * sizeof(int64_t));
+    GLOVE_ASSIGN_OR_RETURN(const int most_threads, thread_count());
     const int threads =
-        static_cast<int>(std::clamp<int64_t>(kMostSumBytes / (sum_bytes + 1), 1, thread_count()));
+        static_cast<int>(std::clamp<int64_t>(kMostSumBytes / (sum_bytes + 1), 1, most_threads));
     std::vector<PartialSums> partial;
     partial.reserve(static_cast<size_t>(threads));
     for (int slot = 0; slot < threads; ++slot) partial.emplace_back(sums);
@@ -144,19 +146,19 @@ class CpuAnalysis final : public Analysis {
         kernels_.exact_dots(wide.data(), rows, count, points.dims, dots.data() + first);
       }
     };
-    if (!ThreadPool::instance().run(thread_count(), (points.rows + step - 1) / step, work, interrupted))
-      return interrupted_error();
-    return {};
+    return run((points.rows + step - 1) / step, interrupted, work);
   }
 
   Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
                      const InterruptCheck& interrupted) override {
-    return cpu::column_sums(kernels_, thread_count(), points, weights, sums, interrupted);
+    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    return cpu::column_sums(kernels_, threads, points, weights, sums, interrupted);
   }
 
   Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
                        const InterruptCheck& interrupted) override {
-    return cpu::second_moment(kernels_, thread_count(), points, rows, moment, interrupted);
+    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    return cpu::second_moment(kernels_, threads, points, rows, moment, interrupted);
   }
 
   Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
@@ -171,17 +173,24 @@ class CpuAnalysis final : public Analysis {
       for (int64_t row = chunk * step; row < std::min(points.rows, (chunk + 1) * step); ++row)
         mapper.apply(points.vector(row), out.data() + row * map.dims_out);
     };
-    if (!ThreadPool::instance().run(thread_count(), (points.rows + step - 1) / step, work, interrupted))
-      return interrupted_error();
-    return {};
+    return run((points.rows + step - 1) / step, interrupted, work);
   }
 
  private:
-  int thread_count() const {
+  Result<int> thread_count() const {
     if (threads_ > 0) return threads_;
-    const Result<std::string> setting = get_setting("threads");
-    const int threads = setting.ok() ? std::atoi(setting.value().c_str()) : 0;
+    int threads = 0;
+    if (settings_ != nullptr) {
+      GLOVE_ASSIGN_OR_RETURN(threads, settings_->threads());
+    }
     return threads > 0 ? threads : usable_cores();
+  }
+
+  // work(slot, chunk) for all chunks.
+  Status run(int64_t chunks, const InterruptCheck& interrupted, const ThreadPool::Work& work) const {
+    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    if (!ThreadPool::instance().run(threads, chunks, work, interrupted)) return interrupted_error();
+    return {};
   }
 
   // work(first tile, last tile) over all tiles of the points.
@@ -192,20 +201,19 @@ class CpuAnalysis final : public Analysis {
     const auto chunk_work = [&](int, int64_t chunk) {
       work(chunk * step, std::min(tiles, (chunk + 1) * step));
     };
-    if (!ThreadPool::instance().run(thread_count(), (tiles + step - 1) / step, chunk_work, interrupted))
-      return interrupted_error();
-    return {};
+    return run((tiles + step - 1) / step, interrupted, chunk_work);
   }
 
   const cpu::Kernels& kernels_;
   int threads_;
+  Settings* settings_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Analysis>> make_cpu_analysis(const CpuBackendOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const cpu::Kernels* const kernels, cpu::choose_kernels(options.target));
-  return std::unique_ptr<Analysis>(std::make_unique<CpuAnalysis>(*kernels, options.threads));
+  return std::unique_ptr<Analysis>(std::make_unique<CpuAnalysis>(*kernels, options));
 }
 
 }  // namespace glove

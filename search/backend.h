@@ -11,6 +11,8 @@
 
 namespace glove {
 
+class Analysis;  // analysis/analysis.h
+
 // Thread-safe: any member may be called at any time, from any thread. One object per engine.
 class Backend {
  public:
@@ -25,6 +27,10 @@ class Backend {
   // nothing is kept, if `interrupted` stopped it.
   virtual Result<std::shared_ptr<Searcher>> open(const ModelPtr& model,
                                                  const InterruptCheck& interrupted) = 0;
+
+  // What the backend computes for the toolbox; nullptr if it leaves that to the CPU. Lives as long as the
+  // backend.
+  virtual Analysis* analysis() { return nullptr; }
 
   // What to say of a model that is not open here.
   virtual SearcherInfo info() const = 0;
