@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "search/backends.h"
 #include "search/catalog.h"
+#include "search/result_cache.h"
 #include "search/settings.h"
 #include "search/statistics.h"
 
@@ -21,6 +22,7 @@ class Engine {
   Backends& backends() { return backends_; }
   Settings& settings() { return settings_; }
   Statistics& statistics() { return statistics_; }
+  ResultCache& results() { return results_; }
   Catalog& catalog() { return catalog_; }
 
  private:
@@ -28,6 +30,7 @@ class Engine {
   Backends backends_;
   Settings settings_;
   Statistics statistics_;
+  ResultCache results_;
   Catalog catalog_;  // last: its models use the others
 };
 
