@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "model/quantize.h"
@@ -19,38 +20,46 @@ void copy_codes(const int8_t* from, int64_t from_row, int8_t* to, int64_t to_row
 }  // namespace
 
 PointSet PointSet::first_rows(ModelPtr model, int64_t rows) {
+  if (rows > model->parts().front().rows) {
+    std::vector<int32_t> ids(static_cast<size_t>(rows));
+    std::iota(ids.begin(), ids.end(), 0);
+    return chosen_rows(std::move(model), std::move(ids));
+  }
   PointSet set(std::move(model));
-  const ModelArrays& arrays = set.model_->arrays();
+  const ModelPart& part = set.model_->parts().front();
+  const CodeLevel& level = part.levels.front();
   set.points_ = {rows,
-                 arrays.dims,
-                 arrays.vectors.data(),
-                 arrays.norms_squared.data(),
-                 arrays.codes.data(),
-                 arrays.scales.data(),
-                 arrays.residuals.data()};
+                 part.dims,
+                 part.vectors.data(),
+                 part.norms_squared.data(),
+                 level.codes.data(),
+                 level.scales.data(),
+                 level.residuals.data()};
   return set;
 }
 
 PointSet PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids) {
   PointSet set(std::move(model));
-  const ModelArrays& arrays = set.model_->arrays();
   const size_t rows = ids.size();
-  const auto dims = static_cast<size_t>(arrays.dims);
-  set.vectors_.resize(rows * dims);
+  const int64_t dims = set.model_->dims();
+  set.vectors_.resize(rows * static_cast<size_t>(dims));
   set.norms_squared_.resize(rows);
   set.scales_.resize(rows);
   set.residuals_.resize(rows);
-  set.codes_.resize(static_cast<size_t>(code_bytes(static_cast<int64_t>(rows), arrays.dims)));
+  set.codes_.resize(static_cast<size_t>(code_bytes(static_cast<int64_t>(rows), dims)));
   for (size_t i = 0; i < rows; ++i) {
-    const auto id = static_cast<size_t>(ids[i]);
-    std::copy_n(arrays.vectors.data() + id * dims, dims, set.vectors_.data() + i * dims);
-    set.norms_squared_[i] = arrays.norms_squared[id];
-    set.scales_[i] = arrays.scales[id];
-    set.residuals_[i] = arrays.residuals[id];
-    copy_codes(arrays.codes.data(), ids[i], set.codes_.data(), static_cast<int64_t>(i), arrays.dims);
+    const ModelPart& part = set.model_->part_of(ids[i]);
+    const CodeLevel& level = part.levels.front();
+    const int64_t row = ids[i] - part.first_row;
+    std::copy_n(part.vector(row), dims, set.vectors_.data() + static_cast<int64_t>(i) * dims);
+    set.norms_squared_[i] = part.norm_squared(row);
+    set.scales_[i] = level.scales[static_cast<size_t>(row)];
+    set.residuals_[i] = level.residuals[static_cast<size_t>(row)];
+    copy_codes(level.codes.data(), row, set.codes_.data(), static_cast<int64_t>(i), dims);
   }
-  set.points_ = {static_cast<int64_t>(rows), arrays.dims,       set.vectors_.data(),
-                 set.norms_squared_.data(),  set.codes_.data(), set.scales_.data(),
+  set.points_ = {static_cast<int64_t>(rows), dims,
+                 set.vectors_.data(),        set.norms_squared_.data(),
+                 set.codes_.data(),          set.scales_.data(),
                  set.residuals_.data()};
   set.ids_ = std::move(ids);
   return set;

@@ -1,4 +1,4 @@
-// Errors as values. Every function of loader/, search/ and gpu/ that can fail
+// Errors as values. Every function below sql/ that can fail
 // returns a Status or a Result<T>; only sql/boundary.h turns them into SQLite
 // codes. Nothing below sql/ throws on purpose: the one exception that may pass
 // is std::bad_alloc, which the boundary maps to SQLITE_NOMEM.
@@ -28,6 +28,7 @@ struct Error {
   std::string message;
 };
 
+// Success, or an Error.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success
@@ -45,6 +46,7 @@ class [[nodiscard]] Status {
   std::optional<Error> error_;
 };
 
+// A value, or the Error that kept the function from returning one.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -4,18 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <memory>
 #include <thread>
+#include <utility>
 
 #include "base/blocked_signals.h"
 #include "base/float_environment.h"
 
 namespace glove {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kPollInterval{2};
 
 std::atomic<ThreadPool*> g_pool{nullptr};
 
@@ -25,53 +21,55 @@ void forget_pool() {
   g_pool.store(nullptr, std::memory_order_relaxed);
 }
 
-// Asks `interrupted` at first and whenever the last answer has become too old.
-class InterruptPoll {
+// Chunks that several threads take one after another.
+class Chunks {
  public:
-  explicit InterruptPoll(const InterruptCheck& interrupted) : interrupted_(interrupted) {}
-  bool operator()() {
-    if (!interrupted_) return false;
-    const Clock::time_point now = Clock::now();
-    if (now < due_) return false;
-    due_ = now + kPollInterval;
-    return interrupted_();
+  Chunks(const ThreadPool::Work& work, int64_t count) : work_(work), count_(count) {}
+
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+
+  // Stops all work if `poll` says so.
+  void ask(InterruptPoll& poll) try {
+    if (poll.stop()) stop();
+  } catch (...) {
+    stop();
+    throw;
+  }
+
+  // Runs chunks on the calling thread until there are none or all work is stopped.
+  void take(InterruptPoll& poll) {
+    for (ask(poll); !stopped() && run_next(0); ask(poll)) {
+    }
+  }
+  // The same on another thread, in the next free slot.
+  void take_as_helper() {
+    const int slot = next_slot_.fetch_add(1, std::memory_order_relaxed);
+    while (!stopped() && run_next(slot)) {
+    }
   }
 
  private:
-  const InterruptCheck& interrupted_;
-  Clock::time_point due_;
+  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+
+  // False if there is no chunk left. What a chunk throws stops the others.
+  bool run_next(int slot) try {
+    const int64_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
+    if (chunk >= count_) return false;
+    work_(slot, chunk);
+    return true;
+  } catch (...) {
+    stop();
+    throw;
+  }
+
+  const ThreadPool::Work& work_;
+  const int64_t count_;
+  std::atomic<int64_t> next_chunk_{0};
+  std::atomic<int> next_slot_{1};
+  std::atomic<bool> stopped_{false};
 };
 
 }  // namespace
-
-struct ThreadPool::Job {
-  Job(const Work& job_work, int64_t job_chunks, int helpers)
-      : work(job_work), chunks(job_chunks), free_slots(helpers) {}
-
-  const Work& work;
-  const int64_t chunks;
-  int free_slots;            // guarded by the pool's mutex
-  int next_slot = 1;         // guarded by the pool's mutex
-  int running = 0;           // workers inside; guarded by the pool's mutex
-  std::exception_ptr error;  // the first; guarded by the pool's mutex
-  std::condition_variable idle;
-  std::atomic<int64_t> next_chunk{0};
-  std::atomic<bool> stopped{false};
-
-  // Takes chunks until there are none; `poll` may end all work.
-  template <class Poll>
-  void take_part(int slot, Poll&& poll) {
-    while (!stopped.load(std::memory_order_relaxed)) {
-      if (poll()) {
-        stopped.store(true, std::memory_order_relaxed);
-        return;
-      }
-      const int64_t chunk = next_chunk.fetch_add(1, std::memory_order_relaxed);
-      if (chunk >= chunks) return;
-      work(slot, chunk);
-    }
-  }
-};
 
 ThreadPool& ThreadPool::instance() {
   if (ThreadPool* pool = g_pool.load(std::memory_order_acquire)) return *pool;
@@ -86,40 +84,18 @@ ThreadPool& ThreadPool::instance() {
 }
 
 bool ThreadPool::run(int threads, int64_t chunks, const Work& work, const InterruptCheck& interrupted) {
-  const auto helpers = static_cast<int>(std::min<int64_t>(threads, chunks) - 1);
-  Job job(work, chunks, std::max(helpers, 0));
+  Chunks shared(work, chunks);
   InterruptPoll poll(interrupted);
-  if (helpers <= 0) {
-    job.take_part(0, poll);
-    return !job.stopped;
+  const auto most = static_cast<int>(std::min<int64_t>(threads, chunks) - 1);
+  if (most <= 0) {
+    shared.take(poll);
+    return !shared.stopped();
   }
-  {
-    const std::lock_guard lock(mutex_);
-    jobs_.push_back(&job);
-    start_workers(static_cast<size_t>(helpers));
-  }
-  for (int i = 0; i < helpers; ++i) work_ready_.notify_one();
-  try {
-    job.take_part(0, poll);
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    job.error = std::current_exception();
-    job.stopped = true;
-  }
-  finish(job, interrupted);
-  if (job.error) std::rethrow_exception(job.error);
-  return !job.stopped;
-}
-
-void ThreadPool::finish(Job& job, const InterruptCheck& interrupted) {
-  std::unique_lock lock(mutex_);
-  std::erase(jobs_, &job);
-  while (job.running > 0) {
-    if (job.idle.wait_for(lock, kPollInterval) != std::cv_status::timeout || !interrupted) continue;
-    lock.unlock();  // the callback belongs to the host and may take its time
-    if (interrupted()) job.stopped = true;
-    lock.lock();
-  }
+  Helpers helpers(most, [&shared] { shared.take_as_helper(); });
+  helpers.call(most);
+  shared.take(poll);
+  helpers.finish([&] { shared.ask(poll); });
+  return !shared.stopped();
 }
 
 void ThreadPool::start_workers(size_t wanted) {
@@ -128,7 +104,7 @@ void ThreadPool::start_workers(size_t wanted) {
   while (workers_ < wanted) {
     try {
       std::thread thread(&ThreadPool::worker_loop, this);
-      pthread_setname_np(thread.native_handle(), "glove-scan");
+      pthread_setname_np(thread.native_handle(), "glove-compute");
       thread.detach();
       ++workers_;
     } catch (const std::exception&) {
@@ -137,27 +113,83 @@ void ThreadPool::start_workers(size_t wanted) {
   }
 }
 
+// Turns are taken: whoever wants more helpers than one goes to the end of the queue.
 void ThreadPool::worker_loop() {
   const ScopedFloatEnvironment environment;
   std::unique_lock lock(mutex_);
   for (;;) {
-    work_ready_.wait(lock, [this] { return !jobs_.empty(); });
-    Job& job = *jobs_.front();
-    const int slot = job.next_slot++;
-    if (--job.free_slots == 0) jobs_.erase(jobs_.begin());
-    ++job.running;
+    work_ready_.wait(lock, [this] { return !waiting_.empty(); });
+    Helpers& helpers = *waiting_.front();
+    helpers.take_off_queue();
+    --helpers.calls_;
+    ++helpers.running_;
+    helpers.enqueue_if_wanted();
     lock.unlock();
     std::exception_ptr error;
     try {
-      job.take_part(slot, [] { return false; });
+      helpers.help_();
     } catch (...) {
       error = std::current_exception();
-      job.stopped = true;
     }
     lock.lock();
-    if (error && !job.error) job.error = error;
-    if (--job.running == 0) job.idle.notify_all();
+    if (error && !helpers.error_) helpers.error_ = error;
+    --helpers.running_;
+    helpers.enqueue_if_wanted();
+    if (helpers.running_ == 0) helpers.idle_.notify_all();
   }
+}
+
+ThreadPool::Helpers::Helpers(int most, std::function<void()> help) : most_(most), help_(std::move(help)) {}
+
+ThreadPool::Helpers::~Helpers() {
+  dismiss({});
+}
+
+// Moving the node needs no memory, and so cannot fail on a worker.
+void ThreadPool::Helpers::enqueue_if_wanted() {
+  if (calls_ > 0 && running_ < most_ && !self_.empty()) pool_.waiting_.splice(pool_.waiting_.end(), self_);
+}
+
+void ThreadPool::Helpers::take_off_queue() {
+  if (self_.empty()) self_.splice(self_.begin(), pool_.waiting_, node_);
+}
+
+void ThreadPool::Helpers::call(int count) {
+  int awaited = 0;
+  {
+    const std::lock_guard lock(pool_.mutex_);
+    awaited = std::min(count, most_ - calls_);
+    if (awaited <= 0) return;
+    calls_ += awaited;
+    enqueue_if_wanted();
+    pool_.start_workers(static_cast<size_t>(std::min(calls_ + running_, most_)));
+  }
+  for (int i = 0; i < awaited; ++i) pool_.work_ready_.notify_one();
+}
+
+void ThreadPool::Helpers::dismiss(const std::function<void()>& while_waiting) {
+  std::unique_lock lock(pool_.mutex_);
+  calls_ = 0;
+  take_off_queue();
+  while (running_ > 0) {
+    if (!while_waiting) {
+      idle_.wait(lock);
+    } else if (idle_.wait_for(lock, InterruptPoll::kInterval) == std::cv_status::timeout) {
+      lock.unlock();
+      try {
+        while_waiting();
+        lock.lock();
+      } catch (...) {
+        lock.lock();
+        if (!error_) error_ = std::current_exception();
+      }
+    }
+  }
+}
+
+void ThreadPool::Helpers::finish(const std::function<void()>& while_waiting) {
+  dismiss(while_waiting);
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 }  // namespace glove

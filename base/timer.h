@@ -1,18 +1,29 @@
+// How long something takes.
 #pragma once
 
 #include <chrono>
 
 namespace glove {
 
-// Microseconds since it was made.
+// Measures time by a clock that nobody sets. One thread at a time may use it.
 class Timer {
  public:
+  // Returns the microseconds since the timer was made or lap() was last called.
   double microseconds() const {
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start_).count();
+    return std::chrono::duration<double, std::micro>(Clock::now() - start_).count();
+  }
+
+  // Returns the same, and starts again from now.
+  double lap() {
+    const Clock::time_point now = Clock::now();
+    const double elapsed = std::chrono::duration<double, std::micro>(now - start_).count();
+    start_ = now;
+    return elapsed;
   }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace glove

@@ -107,7 +107,8 @@ void score_all(benchmark::State& state, const std::string& target) {
     glove::ScanCost cost;
     if (!searcher->score_all(query, dots, {}, cost).ok()) state.SkipWithError("score_all failed");
   }
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(model()->arrays().vectors.size_bytes()));
+  state.SetBytesProcessed(state.iterations() *
+                          static_cast<int64_t>(model()->parts().front().vectors.size_bytes()));
 }
 
 void register_all() {

@@ -33,25 +33,27 @@ std::atomic<uint64_t> g_sink;  // so that no read is left out
 }  // namespace
 
 ScannedBytes::ScannedBytes(const Model& model) {
-  const ModelArrays& arrays = model.arrays();
   const auto add = [&](const void* data, size_t size) {
     const auto bytes = static_cast<int64_t>(size);
     for (int64_t at = 0; at < bytes; at += kChunkBytes)
       chunks_.push_back({static_cast<const char*>(data) + at, std::min(kChunkBytes, bytes - at)});
     total_ += bytes;
   };
-  add(arrays.codes.data(), arrays.codes.size_bytes());
-  add(arrays.scales.data(), arrays.scales.size_bytes());
-  add(arrays.residuals.data(), arrays.residuals.size_bytes());
+  for (const ModelPart& part : model.parts()) {
+    const CodeLevel& level = part.levels.front();
+    add(level.codes.data(), level.codes.size_bytes());
+    add(level.scales.data(), level.scales.size_bytes());
+    add(level.residuals.data(), level.residuals.size_bytes());
+  }
 }
 
 void ScannedBytes::read(int threads) const {
   ThreadPool::instance().run(threads, static_cast<int64_t>(chunks_.size()),
-                                  [this](int, int64_t i) {
-                                    const Chunk& chunk = chunks_[static_cast<size_t>(i)];
-                                    g_sink += sum_words(chunk.data, chunk.bytes);
-                                  },
-                                  {});
+                             [this](int, int64_t i) {
+                               const Chunk& chunk = chunks_[static_cast<size_t>(i)];
+                               g_sink += sum_words(chunk.data, chunk.bytes);
+                             },
+                             {});
 }
 
 }  // namespace glove::bench

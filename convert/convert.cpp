@@ -28,12 +28,12 @@ int64_t expected_rows(const Input& input, const RowReader& reader, const Convert
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options) {
   const ScopedFloatEnvironment environment;
-  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(input_path, options.progress));
+  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(input_path, options.progress, options.interrupted));
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, find_format(input, options.read));
   GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format->open(input, options.read));
   WordSet subset;
   if (!options.subset_path.empty()) {
-    GLOVE_ASSIGN_OR_RETURN(subset, read_word_set(options.subset_path, input.progress_of_companions()));
+    GLOVE_ASSIGN_OR_RETURN(subset, read_word_set(options.subset_path, input.interrupt_check()));
   }
   GLOVE_ASSIGN_OR_RETURN(
       const std::unique_ptr<ModelWriter> writer,
@@ -45,6 +45,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   pipeline.transform.subset = options.subset_path.empty() ? nullptr : &subset;
   pipeline.transform.normalize = options.normalize;
   pipeline.progress = options.progress;
+  pipeline.interrupted = options.interrupted;
   pipeline.file_bytes = input.bytes_to_read();
   const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
   ModelAssembler& assembler = writer->assembler();
@@ -56,9 +57,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
     return Error{ErrorCode::kCorrupt,
                  input.path() + ": there is no row" +
                      (options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'")};
-  GLOVE_RETURN_IF_ERROR(writer->commit(options.threads, [&] {
-    return !options.progress || options.progress(input.bytes_to_read(), input.bytes_to_read());
-  }));
+  GLOVE_RETURN_IF_ERROR(writer->commit(options.threads, options.interrupted));
 
   ConvertReport report;
   report.format = format->name;

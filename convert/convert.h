@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "loader/format.h"
 #include "loader/open.h"
@@ -13,15 +14,18 @@ namespace glove {
 
 struct ConvertOptions {
   ReadOptions read;
-  int threads = 0;          // 0 = the cores this process may use
-  int64_t top = 0;          // keep the first `top` words of those that are left; 0 = all
-  std::string subset_path;  // keep the words of this list (a line a word, plain or compressed); empty = all
-  bool lower = false;       // A-Z in words become a-z; of words that become equal the first wins
-  bool normalize = false;   // each vector is divided by its length
-  // Asked between the steps of writing, too, up to the renaming of the output.
-  ProgressCallback progress;
+  int threads = 0;            // 0 = the cores this process may use
+  int64_t top = 0;            // keep the first `top` words of those that are left; 0 = all
+  std::string subset_path;    // keep the words of this list (a line a word, plain or compressed); empty = all
+  bool lower = false;         // A-Z in words become a-z; of words that become equal the first wins
+  bool normalize = false;     // each vector is divided by its length
+  ProgressCallback progress;  // of reading; may be empty
+  // May be empty. Asked while the input is read and between the steps of writing, up to the renaming of the
+  // output.
+  InterruptCheck interrupted;
 };
 
+// What a conversion has done.
 struct ConvertReport {
   std::string format;  // of the input: a Format::name
   int64_t rows = 0;

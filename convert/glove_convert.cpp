@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -10,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/timer.h"
 #include "base/utf8.h"
 #include "convert/convert.h"
 #include "convert/progress_display.h"
@@ -98,15 +98,16 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
 // away. Once the output is renamed it is whole and stays.
 volatile std::sig_atomic_t g_interrupted = 0;
 
+bool interrupted() {
+  return g_interrupted != 0;
+}
+
 // Calls work(progress) with a display of its progress.
 template <class Work>
 auto with_progress(const Arguments& arguments, const std::string& title, const Work& work) {
   using Display = glove::ProgressDisplay;
   Display display(Display::style_for_stderr(arguments.quiet), title);
-  return work([&](int64_t done, int64_t total) {
-    display.update(done, total);
-    return g_interrupted == 0;
-  });
+  return work([&](int64_t done, int64_t total) { display.update(done, total); });
 }
 
 int verify(const Arguments& arguments, const std::string& path, const glove::ReadOptions& read) {
@@ -114,6 +115,7 @@ int verify(const Arguments& arguments, const std::string& path, const glove::Rea
     glove::OpenOptions options;
     options.verify = true;
     options.progress = progress;
+    options.interrupted = interrupted;
     options.threads = arguments.convert.threads;
     options.read = read;
     return glove::open_model(path, options);
@@ -130,6 +132,7 @@ int info(const Arguments& arguments) {
       with_progress(arguments, "reading " + file_name(arguments.input), [&](const auto& progress) {
         glove::OpenOptions options;
         options.progress = progress;
+        options.interrupted = interrupted;
         options.threads = arguments.convert.threads;
         options.read = arguments.convert.read;
         return glove::open_model(arguments.input, options);
@@ -137,7 +140,8 @@ int info(const Arguments& arguments) {
   if (!result.ok()) return fail(result.error());
   const glove::Model& model = *result.value();
   int64_t zero_rows = 0;
-  for (const double norm_squared : model.arrays().norms_squared) zero_rows += norm_squared == 0.0 ? 1 : 0;
+  for (const glove::ModelPart& part : model.parts())
+    zero_rows += std::count(part.norms_squared.begin(), part.norms_squared.end(), 0.0);
   fmt::print("format      {}\n", model.source().format);
   fmt::print("words       {}\n", model.words());
   fmt::print("dimensions  {}\n", model.dims());
@@ -162,15 +166,16 @@ void print_report(const Arguments& arguments, const glove::ConvertReport& report
 }
 
 int convert(Arguments& arguments) {
-  const auto begin = std::chrono::steady_clock::now();
+  const glove::Timer timer;
   const auto result =
       with_progress(arguments, "reading " + file_name(arguments.input), [&](const auto& progress) {
         arguments.convert.progress = progress;
+        arguments.convert.interrupted = interrupted;
         return glove::convert(arguments.input, arguments.output, arguments.convert);
       });
   if (!result.ok()) return fail(result.error());
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (!arguments.quiet) print_report(arguments, result.value(), seconds.count());
+  const double seconds = timer.microseconds() * 1e-6;
+  if (!arguments.quiet) print_report(arguments, result.value(), seconds);
   return arguments.verify ? verify(arguments, arguments.output, {}) : kSuccess;
 }
 

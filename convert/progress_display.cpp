@@ -13,8 +13,6 @@
 namespace glove {
 namespace {
 
-using std::chrono::milliseconds;
-
 int terminal_width() {
   winsize size{};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -44,10 +42,7 @@ ProgressDisplay::Style ProgressDisplay::style_for_stderr(bool quiet) {
   return ::isatty(STDERR_FILENO) != 0 && !dumb ? Style::kBar : Style::kLines;
 }
 
-ProgressDisplay::ProgressDisplay(Style style, std::string title)
-    : style_(style), title_(std::move(title)), begin_(Clock::now()) {
-  next_draw_ = begin_ + (style == Style::kBar ? milliseconds(100) : milliseconds(5000));
-}
+ProgressDisplay::ProgressDisplay(Style style, std::string title) : style_(style), title_(std::move(title)) {}
 
 ProgressDisplay::~ProgressDisplay() {
   if (drawn_ && style_ == Style::kBar) std::fputs("\r\x1b[K", stderr);
@@ -55,14 +50,12 @@ ProgressDisplay::~ProgressDisplay() {
 
 void ProgressDisplay::update(int64_t bytes_done, int64_t bytes_total) {
   if (style_ == Style::kNone) return;
-  const Clock::time_point now = Clock::now();
-  if (now < next_draw_) return;
-  next_draw_ = now + (style_ == Style::kBar ? milliseconds(100) : milliseconds(5000));
-  draw(now, bytes_done, bytes_total);
+  if (since_draw_.microseconds() < (style_ == Style::kBar ? 100e3 : 5e6)) return;
+  since_draw_.lap();
+  draw(since_begin_.microseconds() * 1e-6, bytes_done, bytes_total);
 }
 
-void ProgressDisplay::draw(Clock::time_point now, int64_t bytes_done, int64_t bytes_total) {
-  const double seconds = std::chrono::duration<double>(now - begin_).count();
+void ProgressDisplay::draw(double seconds, int64_t bytes_done, int64_t bytes_total) {
   const double share = bytes_total > 0
                            ? std::min(1.0, static_cast<double>(bytes_done) / static_cast<double>(bytes_total))
                            : 0.0;

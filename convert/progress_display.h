@@ -1,9 +1,10 @@
 // How far a long read has come, for a person: a bar on a terminal, a few plain lines elsewhere.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "base/timer.h"
 
 namespace glove {
 
@@ -24,13 +25,12 @@ class ProgressDisplay {
   void update(int64_t bytes_done, int64_t bytes_total);
 
  private:
-  using Clock = std::chrono::steady_clock;
-  void draw(Clock::time_point now, int64_t bytes_done, int64_t bytes_total);
+  void draw(double seconds, int64_t bytes_done, int64_t bytes_total);
 
   Style style_;
   std::string title_;
-  Clock::time_point begin_;
-  Clock::time_point next_draw_;
+  Timer since_begin_;
+  Timer since_draw_;
   bool drawn_ = false;
 };
 

@@ -4,20 +4,20 @@
 template <int kVectors, int kQueries>
 HWY_NOINLINE void store_sums(const int8_t* tile, int64_t groups, const int8_t* packed,
                              const QuantizedQuery* centroids, int32_t* sums) {
-  using Sums = Block<kVectors, kQueries>;
+  using Group = SumBlock<kVectors, kQueries>;
   for (int first = 0; first < kVectorsPerTile; first += kVectors) {
-    Dot::SumVector block[Sums::kSums];
-    Sums::start(block, centroids, typename Sums::Indices());
-    const int8_t* row_codes = tile + first * Sums::kVectorBytes;
+    Dot::SumVector block[Group::kSums];
+    Group::start(block, centroids, typename Group::Indices());
+    const int8_t* row_codes = tile + first * Group::kVectorBytes;
     const int8_t* query_codes = packed;
     for (int64_t group = 0; group < groups; ++group) {
       Dot::CodeVector codes[kVectors];
-      Sums::load(codes, row_codes, typename Sums::VectorIndices());
-      Sums::add(block, codes, query_codes, typename Sums::Indices());
+      Group::load(codes, row_codes, typename Group::VectorIndices());
+      Group::add(block, codes, query_codes, typename Group::Indices());
       row_codes += kTileStride;
       query_codes += kQueries * sizeof(Dot::QueryUnit);
     }
-    Sums::store_all(block, first, sums, typename Sums::Indices());
+    Group::store_all(block, first, sums, typename Group::Indices());
   }
 }
 

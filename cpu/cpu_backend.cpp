@@ -1,12 +1,12 @@
 #include "cpu/cpu_backend.h"
-#include "base/cores.h"
 
 #include <cstdlib>
 #include <utility>
 
-#include "base/thread_pool.h"
+#include "base/cores.h"
 #include "cpu/cpu_analysis.h"
 #include "cpu/kernels.h"
+#include "cpu/processor_name.h"
 #include "cpu/row_access.h"
 #include "cpu/scan.h"
 #include "search/settings.h"
@@ -30,7 +30,7 @@ struct Cpu {
     if (settings != nullptr) {
       GLOVE_ASSIGN_OR_RETURN(threads, settings->threads());
     }
-    return threads > 0 ? threads : usable_cores();
+    return glove::thread_count(threads);
   }
 
   SearcherInfo info() const {

@@ -69,7 +69,7 @@ struct Tile {
   const int8_t* codes;
   const float* scales;     // [kTileRows]
   const float* residuals;  // [kTileRows]
-  int32_t first_row;
+  int32_t first_id;
 };
 
 // Offers the rows among kFloatLanes whose upper bound reaches the threshold. QueryBound's estimate() and
@@ -89,13 +89,13 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const Quantize
   HWY_ALIGN float error[kFloatLanes];
   hn::Store(estimates, kFloats, estimate);
   hn::Store(errors, kFloats, error);
-  collector.offer_rows(tile.first_row + row, estimate, error, kFloatLanes);
+  collector.offer_rows(tile.first_id + row, estimate, error, kFloatLanes);
 }
 
 // The sums of kQueries queries with kVectors vectors of rows, [query][vector]. Indices are constants
 // everywhere, so that the compiler keeps all of them in registers.
 template <int kVectors, int kQueries>
-struct Block {
+struct SumBlock {
   static constexpr int kSums = kVectors * kQueries;
   using Indices = std::make_index_sequence<kSums>;
   using VectorIndices = std::make_index_sequence<kVectors>;
@@ -148,21 +148,21 @@ struct Block {
 template <int kVectors, int kQueries>
 HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* packed,
                             const QuantizedQuery* queries, Collector* collectors) {
-  using Sums = Block<kVectors, kQueries>;
+  using Group = SumBlock<kVectors, kQueries>;
   for (int first = 0; first < kVectorsPerTile; first += kVectors) {
-    Dot::SumVector sums[Sums::kSums];
-    Sums::start(sums, queries, typename Sums::Indices());
-    const int8_t* row_codes = tile.codes + first * Sums::kVectorBytes;
+    Dot::SumVector sums[Group::kSums];
+    Group::start(sums, queries, typename Group::Indices());
+    const int8_t* row_codes = tile.codes + first * Group::kVectorBytes;
     const int8_t* query_codes = packed;
     for (int64_t group = 0; group < groups; ++group) {
       Dot::CodeVector codes[kVectors];
-      Sums::load(codes, row_codes, typename Sums::VectorIndices());
+      Group::load(codes, row_codes, typename Group::VectorIndices());
 
-      Sums::add(sums, codes, query_codes, typename Sums::Indices());
+      Group::add(sums, codes, query_codes, typename Group::Indices());
       row_codes += kTileStride;
       query_codes += kQueries * sizeof(Dot::QueryUnit);
     }
-    Sums::filter_all(sums, tile, first, queries, collectors, typename Sums::Indices());
+    Group::filter_all(sums, tile, first, queries, collectors, typename Group::Indices());
   }
 }
 
@@ -181,25 +181,26 @@ void scan_queries(const Tile& tile, int64_t groups, std::span<const QuantizedQue
   }
 }
 
-void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
           std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors) {
+  const int64_t groups = component_groups(part.dims);
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t first_row = tile * kTileRows;
-    const int8_t* codes = rows.codes + tile * rows.groups * kTileStride;
-    if (first_row + kTileRows <= rows.rows) {
-      scan_queries(
-          {codes, rows.scales + first_row, rows.residuals + first_row, static_cast<int32_t>(first_row)},
-          rows.groups, queries, packed, collectors);
+    const auto first_id = static_cast<int32_t>(part.first_row + first_row);
+    const int8_t* codes = level.codes.data() + tile * groups * kTileStride;
+    const float* from_scales = level.scales.data() + first_row;
+    const float* from_residuals = level.residuals.data() + first_row;
+    if (first_row + kTileRows <= part.rows) {
+      scan_queries({codes, from_scales, from_residuals, first_id}, groups, queries, packed, collectors);
       continue;
     }
     // The last tile: rows past the end get what zero rows have, and are dropped like those.
     float scales[kTileRows] = {};
     float residuals[kTileRows];
     std::fill_n(residuals, kTileRows, std::numeric_limits<float>::infinity());
-    std::copy(rows.scales + first_row, rows.scales + rows.rows, scales);
-    std::copy(rows.residuals + first_row, rows.residuals + rows.rows, residuals);
-    scan_queries({codes, scales, residuals, static_cast<int32_t>(first_row)}, rows.groups, queries, packed,
-                 collectors);
+    std::copy_n(from_scales, part.rows - first_row, scales);
+    std::copy_n(from_residuals, part.rows - first_row, residuals);
+    scan_queries({codes, scales, residuals, first_id}, groups, queries, packed, collectors);
   }
 }
 
@@ -248,7 +249,8 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 #include "cpu/cluster_kernels-inl.h"
 #include "cpu/moment_kernels-inl.h"
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan, exact_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,  exact_dots,
+                                 &GLOVE_KERNELS_FEW, &kCluster,          &kMoment};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

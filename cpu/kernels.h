@@ -10,20 +10,12 @@
 #include "cpu/cluster_kernels.h"
 #include "cpu/collector.h"
 #include "cpu/moment_kernels.h"
+#include "model/model_part.h"
 #include "model/quantized_query.h"
 
 namespace glove::cpu {
 
-// What a scan reads of a model: the arrays of model/quantize.h.
-struct ScanRows {
-  const int8_t* codes;     // tiles
-  const float* scales;     // [rows]
-  const float* residuals;  // [rows]
-  int64_t rows;
-  int64_t groups;  // component_groups(dims)
-};
-
-// One way to scan: what its queries look like, and the loop itself.
+// One way to scan a level of 8 bits: what its queries look like, and the loop itself.
 struct ScanKernel {
   // The largest magnitude of a query code that scan() takes.
   int32_t max_query_code;
@@ -35,10 +27,11 @@ struct ScanKernel {
   //   packed  filled; its layout is the kernel's own
   void (*pack)(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<int8_t>& packed);
 
-  // Scores the rows of tiles [first_tile, last_tile) against every query and offers each row whose upper
-  // bound reaches the query's threshold to that query's collector.
+  // Scores the rows of tiles [first_tile, last_tile) of a part against every query, by one of the part's
+  // levels, and offers each row whose upper bound reaches the query's threshold to that query's collector,
+  // by its number in the model.
   //   collectors  [queries.size()], one thread's own
-  void (*scan)(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+  void (*scan)(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
                std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors);
 };
 

@@ -21,22 +21,23 @@ void sum_tile(const int8_t* tile, const int16_t* codes, int64_t groups, int32_t*
             tile[(group * kTileRows + row) * kTileComponents + part] * codes[group * kTileComponents + part];
 }
 
-void scan(const ScanRows& rows, int64_t first_tile, int64_t last_tile,
+void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
           std::span<const QuantizedQuery> queries, const int8_t*, Collector* collectors) {
+  const int64_t groups = component_groups(part.dims);
   int32_t sums[kTileRows];
   for (int64_t tile = first_tile; tile < last_tile; ++tile)
     for (size_t q = 0; q < queries.size(); ++q) {
       const QuantizedQuery& query = queries[q];
-      sum_tile(rows.codes + tile * rows.groups * kTileRows * kTileComponents, query.codes.data(), rows.groups,
+      sum_tile(level.codes.data() + tile * groups * kTileRows * kTileComponents, query.codes.data(), groups,
                sums);
       const int64_t first_row = tile * kTileRows;
-      const int64_t end = std::min(first_row + kTileRows, rows.rows);
+      const int64_t end = std::min(first_row + kTileRows, part.rows);
       for (int64_t row = first_row; row < end; ++row) {
         const float sum = static_cast<float>(sums[row - first_row]);
-        const float estimate = query.bound.estimate(sum, rows.scales[row]);
-        const float error = query.bound.error(rows.residuals[row]);
+        const float estimate = query.bound.estimate(sum, level.scales[static_cast<size_t>(row)]);
+        const float error = query.bound.error(level.residuals[static_cast<size_t>(row)]);
         if (!(estimate + error < collectors[q].threshold()))
-          collectors[q].offer(static_cast<int32_t>(row), estimate, error);
+          collectors[q].offer(static_cast<int32_t>(part.first_row + row), estimate, error);
       }
     }
 }

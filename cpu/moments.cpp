@@ -12,10 +12,6 @@ constexpr int64_t kMostPartialBytes = 64 << 20;  // of the blocks' sums that wai
 constexpr int64_t kChunkProducts = 16 << 20;     // multiply-adds of a chunk of work: a few ms
 constexpr int64_t kBufferRows = 32;              // rows of y at a time: they stay in a core's cache
 
-Status interrupted_error() {
-  return {ErrorCode::kInterrupted, "interrupted"};
-}
-
 double weight_of(std::span<const double> weights, int64_t row) {
   return weights.empty() ? 1 : weights[static_cast<size_t>(row)];
 }

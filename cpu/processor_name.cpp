@@ -1,7 +1,6 @@
-#include <cstring>
-#include <string>
+#include "cpu/processor_name.h"
 
-#include "cpu/scan.h"
+#include <cstring>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

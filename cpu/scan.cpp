@@ -1,11 +1,12 @@
 #include "cpu/scan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <functional>
 
 #include "base/thread_pool.h"
+#include "cpu/part_chunks.h"
+#include "base/timer.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
 
@@ -23,32 +24,8 @@ constexpr int64_t kExactBlock = 64;
 // Fewer rows than this are scored sooner than another thread wakes up.
 constexpr int64_t kRowsWorthThreads = 1024;
 
-class Stopwatch {
- public:
-  // Microseconds since the last call, or since the start.
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const double us = std::chrono::duration<double, std::micro>(now - start_).count();
-    start_ = now;
-    return us;
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-Error interrupted_error() {
-  return {ErrorCode::kInterrupted, "interrupted"};
-}
-
-ScanRows rows_of(const Model& model) {
-  const ModelArrays& arrays = model.arrays();
-  return {arrays.codes.data(), arrays.scales.data(), arrays.residuals.data(), arrays.words,
-          component_groups(arrays.dims)};
-}
-
-int64_t tiles_per_chunk(const ScanKernel& kernel, const ScanRows& rows, int64_t queries) {
-  const int64_t tile_bytes = rows.groups * kTileRows * kTileComponents;
+int64_t tiles_per_chunk(const ScanKernel& kernel, int64_t groups, int64_t queries) {
+  const int64_t tile_bytes = groups * kTileRows * kTileComponents;
   const int64_t by_bytes = (kChunkBytes + tile_bytes - 1) / tile_bytes;
   const int64_t by_products = kernel.chunk_products / (tile_bytes * queries);
   return std::max<int64_t>(1, std::min(by_bytes, by_products));
@@ -71,18 +48,19 @@ class BatchScan {
 
   // False if it was interrupted.
   bool run(const InterruptCheck& interrupted) {
-    const ScanRows rows = rows_of(context_.model);
-    const int64_t tiles = tile_count(rows.rows);
-    const int64_t step = tiles_per_chunk(kernel_, rows, static_cast<int64_t>(requests_.size()));
+    const int64_t groups = component_groups(context_.model.dims());
+    const int64_t tiles = tiles_per_chunk(kernel_, groups, static_cast<int64_t>(requests_.size()));
+    const PartChunks chunks(context_.model.parts(), tiles * kTileRows);
     std::vector<int8_t> packed;
-    kernel_.pack(scan_queries_, rows.groups, packed);
+    kernel_.pack(scan_queries_, groups, packed);
     const auto work = [&](int slot, int64_t chunk) {
       std::vector<Collector>& collectors = collectors_of(slot);
       for (Collector& collector : collectors) collector.refresh();
-      kernel_.scan(rows, chunk * step, std::min((chunk + 1) * step, tiles), scan_queries_, packed.data(),
-                   collectors.data());
+      const auto [part, first, last] = chunks[chunk];
+      kernel_.scan(part, part.levels.front(), first / kTileRows, tile_count(last), scan_queries_,
+                   packed.data(), collectors.data());
     };
-    return ThreadPool::instance().run(context_.threads, (tiles + step - 1) / step, work, interrupted);
+    return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
   }
 
   // The rows of one request that no lower bound rules out, without similarities.
@@ -139,12 +117,12 @@ std::vector<double> widen(std::span<const float> vector) {
 }
 
 // Up to kExactBlock rows of one request.
-struct RowBlock {
+struct RescoreBlock {
   size_t request;
   size_t first;
 };
 
-void rescore_block(const ScanContext& context, const RowBlock& block, const double* wide,
+void rescore_block(const ScanContext& context, const RescoreBlock& block, const double* wide,
                    SearchRequest& request) {
   const auto rows = std::span(request.rows).subspan(block.first);
   const auto count = std::min<size_t>(kExactBlock, rows.size());
@@ -162,7 +140,7 @@ void rescore_block(const ScanContext& context, const RowBlock& block, const doub
 // Fills in the similarities of every request's rows. False if it was interrupted.
 bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
              const InterruptCheck& interrupted) {
-  std::vector<RowBlock> blocks;
+  std::vector<RescoreBlock> blocks;
   std::vector<std::vector<double>> wide;
   int64_t rows_in_all = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -172,28 +150,35 @@ bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
     rows_in_all += static_cast<int64_t>(requests[i].rows.size());
   }
   const auto work = [&](int, int64_t chunk) {
-    const RowBlock& block = blocks[static_cast<size_t>(chunk)];
+    const RescoreBlock& block = blocks[static_cast<size_t>(chunk)];
     rescore_block(context, block, wide[block.request].data(), requests[block.request]);
   };
   const int threads = rows_in_all < kRowsWorthThreads ? 1 : context.threads;
   return ThreadPool::instance().run(threads, static_cast<int64_t>(blocks.size()), work, interrupted);
 }
 
+int64_t scanned_bytes(const Model& model) {
+  size_t bytes = 0;
+  for (const ModelPart& part : model.parts()) {
+    const CodeLevel& level = part.levels.front();
+    bytes += level.codes.size_bytes() + level.scales.size_bytes() + level.residuals.size_bytes();
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 Status search_batch(const ScanContext& context, std::span<SearchRequest> requests) {
   const SharedInterrupt shared(requests);
   const InterruptCheck& interrupted = shared.check();
   ScanCost cost;
-  Stopwatch watch;
+  Timer timer;
   BatchScan scan(context, requests);
   if (!scan.run(interrupted)) return interrupted_error();
   const auto count = static_cast<int64_t>(requests.size());
-  const ModelArrays& arrays = context.model.arrays();
-  cost.rows_scanned = arrays.words * count;
-  cost.bytes_scanned =
-      static_cast<int64_t>(arrays.codes.size() + arrays.scales.size_bytes() + arrays.residuals.size_bytes());
-  cost.scan_us = watch.lap();
+  cost.rows_scanned = context.model.words() * count;
+  cost.bytes_scanned = scanned_bytes(context.model);
+  cost.scan_us = timer.lap();
   int64_t rows_wanted = 0;
-  for (const SearchRequest& request : requests) rows_wanted += std::min(request.k, arrays.words);
+  for (const SearchRequest& request : requests) rows_wanted += std::min(request.k, context.model.words());
   const auto select = [&](int, int64_t i) {
     requests[static_cast<size_t>(i)].rows = scan.survivors(static_cast<size_t>(i));
   };
@@ -201,13 +186,13 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   if (!ThreadPool::instance().run(threads, count, select, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests)
     request.cost.candidates += static_cast<int64_t>(request.rows.size());
-  cost.select_us = watch.lap();
+  cost.select_us = timer.lap();
   if (!rescore(context, requests, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     keep_best(*request.query, request.k, request.rows);
   }
-  cost.rescore_us = watch.lap();
+  cost.rescore_us = timer.lap();
   charge(requests, cost);
   return {};
 }
@@ -220,35 +205,35 @@ Status search(const ScanContext& context, std::span<SearchRequest> requests) {
   const int64_t slots = std::max<int64_t>(1, std::min(k, context.model.words()) * context.threads);
   const auto batch = static_cast<size_t>(std::clamp<int64_t>(kBatchLowerBounds / slots, 1, kBatchQueries));
   while (!requests.empty()) {
-    const auto part = requests.first(std::min(batch, requests.size()));
-    GLOVE_RETURN_IF_ERROR(search_batch(context, part));
-    requests = requests.subspan(part.size());
+    const auto together = requests.first(std::min(batch, requests.size()));
+    GLOVE_RETURN_IF_ERROR(search_batch(context, together));
+    requests = requests.subspan(together.size());
   }
   return {};
 }
 
 Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
                  const InterruptCheck& interrupted, ScanCost& cost) {
-  Stopwatch watch;
+  Timer timer;
   const std::vector<double> wide = widen(query.vector);
   const int64_t dims = context.model.dims();
-  const auto count = static_cast<int64_t>(dots.size());
   const int64_t step =
       std::max<int64_t>(1, (kChunkBytes / (dims * static_cast<int64_t>(sizeof(float))) / kExactBlock)) *
       kExactBlock;
+  const PartChunks chunks(context.model.parts(), step);
   const auto work = [&](int, int64_t chunk) {
+    const auto [part, begin, end] = chunks[chunk];
     const float* rows[kExactBlock] = {};
-    const int64_t end = std::min((chunk + 1) * step, count);
-    for (int64_t first = chunk * step; first < end; first += kExactBlock) {
+    for (int64_t first = begin; first < end; first += kExactBlock) {
       const int64_t block = std::min(kExactBlock, end - first);
-      for (int64_t i = 0; i < block; ++i) rows[i] = context.model.vector(first + i);
-      context.kernels.exact_dots(wide.data(), rows, block, dims, dots.data() + first);
+      for (int64_t i = 0; i < block; ++i) rows[i] = part.vector(first + i);
+      context.kernels.exact_dots(wide.data(), rows, block, dims, dots.data() + part.first_row + first);
     }
   };
-  if (!ThreadPool::instance().run(context.threads, (count + step - 1) / step, work, interrupted))
+  if (!ThreadPool::instance().run(context.threads, chunks.count(), work, interrupted))
     return interrupted_error();
-  cost.rows_scanned += count;
-  cost.rescore_us += watch.lap();
+  cost.rows_scanned += context.model.words();
+  cost.rescore_us += timer.lap();
   return {};
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "cpu/kernels.h"
@@ -26,8 +25,5 @@ Status search(const ScanContext& context, std::span<SearchRequest> requests);
 // Searcher::score_all.
 Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
                  const InterruptCheck& interrupted, ScanCost& cost);
-
-// What the processor calls itself ("AMD EPYC 9654 96-Core Processor"), or "CPU".
-std::string processor_name();
 
 }  // namespace glove::cpu

@@ -1,23 +1,22 @@
 #include "gpu/batch_search.h"
-#include "base/cores.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <thread>
 
-#include "base/float_environment.h"
-#include "base/parallel.h"
+#include "base/cores.h"
+#include "base/thread_pool.h"
+#include "base/timer.h"
 #include "gpu/query_codes.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
+constexpr double kUsBeforeInterrupts = 5000;  // most rounds have ended by then
+constexpr double kUsOfSpinning = 20000;
+constexpr int64_t kPackedAtOnce = 32;      // queries; much longer than handing out a chunk takes
 constexpr int64_t kUnscoredAnswer = 2048;  // rows of an answer when the vectors are not on the device
 
 // Cuts one allocation into arrays.
@@ -47,11 +46,11 @@ struct BatchSearch::Layout {
   int64_t sample_best, thresholds, lists, device_bytes;
   int64_t answer_capacity, answer_sizes, answer_ids, answer_similarities, answer_bytes;
 
-  Layout(const DeviceModel& model, const BatchPlan& plan, int64_t query_count, int64_t wanted)
+  Layout(const DevicePart& part, const BatchPlan& plan, int64_t query_count, int64_t top_rows)
       : queries(query_count), padded((query_count + 31) / 32 * 32) {
     Cutter device;
-    fragments = device.take(fragment_bytes(padded, model.dims));
-    vectors = device.take(padded * model.dims * 4);
+    fragments = device.take(fragment_bytes(padded, part.dims));
+    vectors = device.take(padded * part.dims * 4);
     parameters = device.take(padded * static_cast<int64_t>(sizeof(BatchQuery)));
     sizes = device.take(padded * 4);
     copied = device.size();
@@ -60,7 +59,7 @@ struct BatchSearch::Layout {
     lists = device.take(padded * plan.list_capacity * static_cast<int64_t>(sizeof(ListedRow)));
     device_bytes = device.size();
     Cutter answer;
-    answer_capacity = model.vectors != nullptr ? wanted : std::max(kUnscoredAnswer, 8 * wanted);
+    answer_capacity = part.vectors != nullptr ? top_rows : std::max(kUnscoredAnswer, 8 * top_rows);
     answer_sizes = answer.take(queries * 4);
     answer_ids = answer.take(queries * answer_capacity * 4);
     answer_similarities = answer.take(queries * answer_capacity * 8);
@@ -80,71 +79,56 @@ Status BatchSearch::reserve(const Layout& layout) {
   return answer_.reserve(layout.answer_bytes);
 }
 
-Status BatchSearch::pack(const DeviceModel& model, const Layout& layout,
+Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
                          std::span<const SearchRequest> requests) {
   std::memset(staging_.data(), 0, static_cast<size_t>(layout.copied));
   auto* parameters = staging_.as<BatchQuery>(layout.parameters);
-  std::atomic<bool> out_of_memory{false};
-  const auto pack_some = [&](int64_t first, int64_t last) {
-    const ScopedFloatEnvironment float_environment;
-    try {
-      for (int64_t i = first; i < last; ++i) {
-        const Query& query = *requests[static_cast<size_t>(i)].query;
-        const QuantizedQuery quantized = quantize_for_batch(query);
-        pack_fragments(quantized.codes, i, model.dims, staging_.as<int8_t>(layout.fragments));
-        std::memcpy(staging_.as<float>(layout.vectors) + i * model.dims, query.vector.data(),
-                    static_cast<size_t>(model.dims) * 4);
-        parameters[i] = {quantized.bound, query.norm_squared};
-      }
-    } catch (const std::bad_alloc&) {
-      out_of_memory = true;
+  const auto pack_some = [&](int, int64_t chunk) {
+    const int64_t last = std::min(layout.queries, (chunk + 1) * kPackedAtOnce);
+    for (int64_t i = chunk * kPackedAtOnce; i < last; ++i) {
+      const Query& query = *requests[static_cast<size_t>(i)].query;
+      const QuantizedQuery quantized = quantize_for_batch(query);
+      pack_fragments(quantized.codes, i, part.dims, staging_.as<int8_t>(layout.fragments));
+      std::memcpy(staging_.as<float>(layout.vectors) + i * part.dims, query.vector.data(),
+                  static_cast<size_t>(part.dims) * 4);
+      parameters[i] = {quantized.bound, query.norm_squared};
     }
   };
-  // A thread costs what about fifty queries do.
   const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 128, 1, 8));
-  run_in_parallel(std::min(threads, usable_cores()), layout.queries, pack_some);
-  if (out_of_memory) return {ErrorCode::kOutOfMemory, "out of memory"};
+  ThreadPool::instance().run(std::min(threads, usable_cores()),
+                             (layout.queries + kPackedAtOnce - 1) / kPackedAtOnce, pack_some);
   for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};
   return {};
 }
 
 // Polls, so that an interrupt is seen; sleeps between polls of a long round.
 Status BatchSearch::wait(const InterruptCheck& interrupted) {
-  const auto start = Clock::now();
-  auto check_at = start + std::chrono::milliseconds(5);
-  bool stop = false;
+  const Timer timer;
+  InterruptPoll poll(interrupted);
   while (true) {
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state == cudaSuccess) break;
     if (state != cudaErrorNotReady) return cuda_failure(state, "scanning a batch");
-    if (Clock::now() >= check_at) {
-      check_at = Clock::now() + std::chrono::milliseconds(5);
-      if (interrupted && interrupted()) stop = true;
-      if (Clock::now() - start > std::chrono::milliseconds(20))
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
+    const double waited_us = timer.microseconds();
+    if (waited_us > kUsBeforeInterrupts) static_cast<void>(poll.stop());  // seen when the round has ended
+    if (waited_us > kUsOfSpinning) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  return stop ? Status(ErrorCode::kInterrupted, "interrupted") : Status();
+  return poll.stopped() ? Status(interrupted_error()) : Status();
 }
 
 // Fills scan_ for this round.
-void BatchSearch::describe(const DeviceModel& model, const Layout& layout, const BatchPlan& plan,
-                           int64_t wanted) {
-  scan_.codes = model.codes;
-  scan_.scales = model.scales;
-  scan_.residuals = model.residuals;
-  scan_.vectors = model.vectors;
-  scan_.norms_squared = model.norms_squared;
-  scan_.tiles = static_cast<int32_t>(tile_count(model.words));
-  scan_.groups = static_cast<int32_t>(component_groups(model.dims));
-  scan_.dims = static_cast<int32_t>(model.dims);
-  scan_.steps = static_cast<int32_t>(matrix_steps(model.dims));
+void BatchSearch::describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan,
+                           int64_t top_rows) {
+  scan_.part = part;
+  scan_.tiles = static_cast<int32_t>(tile_count(part.rows));
+  scan_.groups = static_cast<int32_t>(component_groups(part.dims));
+  scan_.steps = static_cast<int32_t>(matrix_steps(part.dims));
   scan_.fragments = device_.as<int8_t>(layout.fragments);
   scan_.query_vectors = device_.as<float>(layout.vectors);
   scan_.parameters = device_.as<BatchQuery>(layout.parameters);
   scan_.queries = static_cast<int32_t>(layout.queries);
   scan_.padded_queries = static_cast<int32_t>(layout.padded);
-  scan_.wanted = static_cast<int32_t>(wanted);
+  scan_.top_rows = static_cast<int32_t>(top_rows);
   scan_.sample_tiles = static_cast<int32_t>(plan.sample_tiles);
   scan_.sample_best = device_.as<float>(layout.sample_best);
   scan_.thresholds = device_.as<float>(layout.thresholds);
@@ -171,7 +155,7 @@ Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
   const int32_t first_part = scan_.tiles / 4;
   GLOVE_RETURN_IF_ERROR(
       cuda_status(launch_batch_lists(scan_, 0, first_part, shape, stream), "launching a batch"));
-  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_raise(scan_, stream), "launching a batch"));
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_tighten(scan_, stream), "launching a batch"));
   GLOVE_RETURN_IF_ERROR(
       cuda_status(launch_batch_lists(scan_, first_part, scan_.tiles, shape, stream), "launching a batch"));
   GLOVE_RETURN_IF_ERROR(record(2));
@@ -179,26 +163,26 @@ Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
   return record(3);
 }
 
-Status BatchSearch::round(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-                          std::span<SearchRequest> requests, int64_t wanted,
+Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
+                          std::span<SearchRequest> requests, int64_t top_rows,
                           const InterruptCheck& interrupted) {
-  const auto start = Clock::now();
-  const Layout layout(model, plan, static_cast<int64_t>(requests.size()), wanted);
+  const Timer timer;
+  const Layout layout(part, plan, static_cast<int64_t>(requests.size()), top_rows);
   GLOVE_RETURN_IF_ERROR(reserve(layout));
-  GLOVE_RETURN_IF_ERROR(pack(model, layout, requests));
-  describe(model, layout, plan, wanted);
+  GLOVE_RETURN_IF_ERROR(pack(part, layout, requests));
+  describe(part, layout, plan, top_rows);
   GLOVE_RETURN_IF_ERROR(launch(layout, shape));
   GLOVE_RETURN_IF_ERROR(wait(interrupted));
 
   const double select_us = microseconds_between(events_[0], events_[1]);
   const double rescore_us = microseconds_between(events_[2], events_[3]);
-  const double wall_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  const double wall_us = timer.microseconds();
   ScanCost cost;
   cost.select_us = select_us;
   cost.rescore_us = rescore_us;
   cost.scan_us = std::max(0.0, wall_us - select_us - rescore_us);  // packing, copying and launching included
-  cost.rows_scanned = model.words * layout.queries;
-  const int64_t row_bytes = component_groups(model.dims) * kTileComponents + 8;
+  cost.rows_scanned = part.rows * layout.queries;
+  const int64_t row_bytes = component_groups(part.dims) * kTileComponents + 8;
   cost.bytes_scanned = (scan_.tiles + plan.sample_tiles) * kTileRows * row_bytes;
   charge(requests, cost);
   return {};
@@ -216,18 +200,18 @@ void BatchSearch::take_answer(size_t position, bool with_similarities, SearchReq
   request.cost.candidates += static_cast<int64_t>(size);
 }
 
-Status BatchSearch::run(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-                        std::span<SearchRequest> requests, int64_t wanted, const InterruptCheck& interrupted,
-                        std::vector<size_t>& again) {
+Status BatchSearch::run(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
+                        std::span<SearchRequest> requests, int64_t top_rows,
+                        const InterruptCheck& interrupted, std::vector<size_t>& again) {
   const auto step = static_cast<size_t>(plan.queries_per_round);
   for (size_t first = 0; first < requests.size(); first += step) {
-    const auto part = requests.subspan(first, std::min(step, requests.size() - first));
-    GLOVE_RETURN_IF_ERROR(round(model, shape, plan, part, wanted, interrupted));
-    for (size_t i = 0; i < part.size(); ++i) {
+    const auto together = requests.subspan(first, std::min(step, requests.size() - first));
+    GLOVE_RETURN_IF_ERROR(round(part, shape, plan, together, top_rows, interrupted));
+    for (size_t i = 0; i < together.size(); ++i) {
       if (scan_.answer_sizes[i] == kListOverflow)
         again.push_back(first + i);
       else
-        take_answer(i, model.vectors != nullptr, part[i]);
+        take_answer(i, part.vectors != nullptr, together[i]);
     }
   }
   return {};

@@ -20,18 +20,18 @@ class BatchSearch {
 
   // Device::propose; appends to `again` the positions of the requests whose list overflowed and whose rows
   // are therefore missing. REQUIRES: plan = plan_batch(...) of this model and worthwhile.
-  Status run(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-             std::span<SearchRequest> requests, int64_t wanted, const InterruptCheck& interrupted,
+  Status run(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
+             std::span<SearchRequest> requests, int64_t top_rows, const InterruptCheck& interrupted,
              std::vector<size_t>& again);
 
  private:
   struct Layout;
-  Status round(const DeviceModel& model, const BatchShape& shape, const BatchPlan& plan,
-               std::span<SearchRequest> requests, int64_t wanted, const InterruptCheck& interrupted);
+  Status round(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
+               std::span<SearchRequest> requests, int64_t top_rows, const InterruptCheck& interrupted);
   void take_answer(size_t position, bool with_similarities, SearchRequest& request) const;
   Status reserve(const Layout& layout);
-  Status pack(const DeviceModel& model, const Layout& layout, std::span<const SearchRequest> requests);
-  void describe(const DeviceModel& model, const Layout& layout, const BatchPlan& plan, int64_t wanted);
+  Status pack(const DevicePart& part, const Layout& layout, std::span<const SearchRequest> requests);
+  void describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan, int64_t top_rows);
   Status launch(const Layout& layout, const BatchShape& shape);
   Status wait(const InterruptCheck& interrupted);
 
@@ -40,7 +40,7 @@ class BatchSearch {
   DeviceMemory device_;
   PinnedMemory staging_;
   PinnedMemory answer_;
-  BatchScan scan_ = {};
+  BatchScanParams scan_ = {};
 };
 
 }  // namespace glove::gpu

@@ -88,14 +88,14 @@ class CudaDevice : public Device {
   void deallocate(std::byte* data) override;
   Result<std::unique_ptr<CopyRing>> take_ring() override;
   void give_back_ring(std::unique_ptr<CopyRing> ring) override;
-  Status propose(const DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+  Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                  const InterruptCheck& interrupted) override;
-  Status score_all(const DeviceModel& model, const Query& query, std::span<double> dots,
+  Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
 
  private:
   Result<ScanShape> scan_shape(int64_t dims);
-  Status propose_one(const DeviceModel& model, SearchRequest& request, int64_t wanted,
+  Status propose_one(const DevicePart& part, SearchRequest& request, int64_t top_rows,
                      const InterruptCheck& interrupted);
 
   const DeviceInfo info_;
@@ -184,54 +184,54 @@ Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
   return shape;
 }
 
-Status CudaDevice::propose_one(const DeviceModel& model, SearchRequest& request, int64_t wanted,
+Status CudaDevice::propose_one(const DevicePart& part, SearchRequest& request, int64_t top_rows,
                                const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(const ScanShape shape, scan_shape(model.dims));
+  GLOVE_ASSIGN_OR_RETURN(const ScanShape shape, scan_shape(part.dims));
   GLOVE_ASSIGN_OR_RETURN(auto search, single_searches_.take());
   // Every other scan starts where the one before ended, with what is in the cache.
   const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
-  return search->run(model, shape, wanted, reversed, interrupted, request);
+  return search->run(part, shape, top_rows, reversed, interrupted, request);
 }
 
-Status CudaDevice::propose(const DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                            const InterruptCheck& interrupted) {
   const ScopedDevice current(0);
-  if (requests.size() == 1) return propose_one(model, requests.front(), wanted, interrupted);
+  if (requests.size() == 1) return propose_one(part, requests.front(), top_rows, interrupted);
   std::vector<size_t> singly;
-  const BatchPlan plan = plan_batch(model.words, model.dims, static_cast<int64_t>(requests.size()), wanted);
+  const BatchPlan plan = plan_batch(part.rows, part.dims, static_cast<int64_t>(requests.size()), top_rows);
   if (plan.worthwhile) {
     GLOVE_ASSIGN_OR_RETURN(auto search, batch_searches_.take());
-    GLOVE_RETURN_IF_ERROR(search->run(model, batch_shape_, plan, requests, wanted, interrupted, singly));
+    GLOVE_RETURN_IF_ERROR(search->run(part, batch_shape_, plan, requests, top_rows, interrupted, singly));
   } else {
     for (size_t i = 0; i < requests.size(); ++i) singly.push_back(i);
   }
   for (const size_t i : singly) {
-    GLOVE_RETURN_IF_ERROR(propose_one(model, requests[i], wanted, interrupted));
+    GLOVE_RETURN_IF_ERROR(propose_one(part, requests[i], top_rows, interrupted));
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }
   return {};
 }
 
-Status CudaDevice::score_all(const DeviceModel& model, const Query& query, std::span<double> dots,
+Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                              const InterruptCheck& interrupted, ScanCost& cost) {
   const ScopedDevice current(0);
   GLOVE_ASSIGN_OR_RETURN(auto search, score_searches_.take());
   const cudaStream_t stream = search->stream.get();
-  const int64_t piece = std::min(kScorePiece, model.words);
-  GLOVE_RETURN_IF_ERROR(search->query.reserve(model.dims * 4));
+  const int64_t piece = std::min(kScorePiece, part.rows);
+  GLOVE_RETURN_IF_ERROR(search->query.reserve(part.dims * 4));
   GLOVE_RETURN_IF_ERROR(search->dots.reserve(piece * 8));
-  GLOVE_RETURN_IF_ERROR(search->staging.reserve(std::max(piece * 8, model.dims * 4)));
+  GLOVE_RETURN_IF_ERROR(search->staging.reserve(std::max(piece * 8, int64_t{part.dims} * 4)));
   std::copy(query.vector.begin(), query.vector.end(), search->staging.as<float>());
   GLOVE_RETURN_IF_ERROR(
       cuda_status(cudaMemcpyAsync(search->query.data(), search->staging.data(),
-                                  static_cast<size_t>(model.dims) * 4, cudaMemcpyHostToDevice, stream),
+                                  static_cast<size_t>(part.dims) * 4, cudaMemcpyHostToDevice, stream),
                   "copying the query"));
-  for (int64_t first = 0; first < model.words; first += piece) {
-    const int64_t rows = std::min(piece, model.words - first);
+  for (int64_t first = 0; first < part.rows; first += piece) {
+    const int64_t rows = std::min(piece, part.rows - first);
     GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventRecord(search->events[0].get(), stream), "timing"));
     GLOVE_RETURN_IF_ERROR(
-        cuda_status(launch_score_all(model.vectors + first * model.dims, search->query.as<float>(), rows,
-                                     static_cast<int32_t>(model.dims), search->dots.as<double>(), stream),
+        cuda_status(launch_score_all(part.vectors + first * part.dims, search->query.as<float>(), rows,
+                                     static_cast<int32_t>(part.dims), search->dots.as<double>(), stream),
                     "launching a pass"));
     GLOVE_RETURN_IF_ERROR(
         cuda_status(cudaMemcpyAsync(search->staging.data(), search->dots.data(),
@@ -243,10 +243,10 @@ Status CudaDevice::score_all(const DeviceModel& model, const Query& query, std::
     if (cudaEventElapsedTime(&milliseconds, search->events[0].get(), search->events[1].get()) == cudaSuccess)
       cost.rescore_us += milliseconds * 1e3;
     std::copy_n(search->staging.as<double>(), rows, dots.begin() + first);
-    if (interrupted && interrupted()) return {ErrorCode::kInterrupted, "interrupted"};
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }
-  cost.rows_scanned += model.words;
-  cost.bytes_scanned += model.words * model.dims * 4;
+  cost.rows_scanned += part.rows;
+  cost.bytes_scanned += part.rows * part.dims * 4;
   return {};
 }
 

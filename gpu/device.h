@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "gpu/device_part.h"
 #include "gpu/query_codes.h"
 #include "search/searcher.h"
 
@@ -50,18 +51,6 @@ class DeviceBlock {
   int64_t bytes_ = 0;
 };
 
-// A model's arrays in device memory, padded to whole tiles of kTileRows rows: padding rows have codes 0,
-// scale 0 and residual +infinity, as zero rows have. Device addresses.
-struct DeviceModel {
-  int64_t words = 0;
-  int64_t dims = 0;
-  const int8_t* codes = nullptr;
-  const float* scales = nullptr;
-  const float* residuals = nullptr;
-  const float* vectors = nullptr;         // [words, dims], or null if they are not (yet) there
-  const double* norms_squared = nullptr;  // [words], there if `vectors` are
-};
-
 // Staging memory in blocks of one size, and the stream that copies them to the device. slots() and block()
 // may be called from any thread, and any thread may fill a block that no copy reads; copy() and wait() from
 // one thread at a time.
@@ -97,16 +86,17 @@ class Device {
   virtual Result<std::unique_ptr<CopyRing>> take_ring() = 0;
   virtual void give_back_ring(std::unique_ptr<CopyRing> ring) = 0;
 
-  // Puts into each request's rows, in any order, a certain superset of its best `wanted` rows that are not
-  // zero, ties by id included; excluded words are not looked at. Their similarities are exact if
-  // model.vectors is there, else left out; a zero row or a damaged file's NaN has kNoSimilarity or NaN.
+  // Puts into each request's rows, in any order, a certain superset of the part's best `top_rows` rows that
+  // are not zero, ties by id included. Excluded words are not looked at, so top_rows is k and as many more as
+  // a request excludes. Ids count from the part's first row. Similarities are exact if part.vectors is there,
+  // else left out; a zero row or a damaged file's NaN has kNoSimilarity or NaN.
   // Charges the requests for scan, select and rescore times and candidates. `interrupted` is that of all
   // requests.
-  virtual Status propose(const DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+  virtual Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                          const InterruptCheck& interrupted) = 0;
 
-  // Searcher::score_all. REQUIRES: model.vectors.
-  virtual Status score_all(const DeviceModel& model, const Query& query, std::span<double> dots,
+  // Searcher::score_all for one part. REQUIRES: part.vectors.
+  virtual Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                            const InterruptCheck& interrupted, ScanCost& cost) = 0;
 };
 

@@ -1,32 +1,25 @@
 #include "gpu/device_backend.h"
-#include "base/cores.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
-#include "base/float_environment.h"
+#include "base/cores.h"
 #include "base/fork_safe_mutex.h"
-#include "base/parallel.h"
+#include "base/thread_pool.h"
+#include "base/timer.h"
 #include "base/turnstile.h"
+#include "gpu/part_search.h"
 #include "gpu/residency.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
 
 namespace glove::gpu {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double microseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
 
 // The device, which the backend and its searchers share.
 class SharedDevice {
@@ -133,7 +126,7 @@ Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& mode
   GLOVE_RETURN_IF_ERROR(available());
   switch (uploads_.enter(interrupted)) {
     case Turnstile::Entry::kInterrupted:
-      return Error{ErrorCode::kInterrupted, "interrupted"};
+      return interrupted_error();
     case Turnstile::Entry::kAlreadyInside:
       return Error{
           ErrorCode::kInvalidArgument,
@@ -141,7 +134,7 @@ Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& mode
     case Turnstile::Entry::kEntered:
       break;
   }
-  const TurnstileExit exit(uploads_);
+  const TurnstileExit leaving(uploads_);
   GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget(*model));
   auto resident = ResidentModel::upload(*device_, model, allowed, interrupted);
   if (!resident.ok()) {
@@ -183,24 +176,14 @@ SearcherInfo SharedDevice::info(const ResidentModel* resident) const {
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
   constexpr int64_t kPiece = 4096;
-  std::atomic<int64_t> next{0};
-  std::atomic<bool> stop{false};
-  const auto caller = std::this_thread::get_id();
-  const auto work = [&](int64_t, int64_t) {
-    const ScopedFloatEnvironment float_environment;
-    const bool may_ask = interrupted && std::this_thread::get_id() == caller;
-    while (!stop) {
-      if (may_ask && interrupted()) stop = true;
-      const int64_t begin = next.fetch_add(kPiece);
-      if (stop || begin >= model.words()) return;
-      const int64_t end = std::min(model.words(), begin + kPiece);
-      for (int64_t row = begin; row < end; ++row)
-        dots[static_cast<size_t>(row)] = exact_dot(query.vector.data(), model.vector(row), model.dims());
-    }
+  const auto work = [&](int, int64_t piece) {
+    const int64_t end = std::min(model.words(), (piece + 1) * kPiece);
+    for (int64_t row = piece * kPiece; row < end; ++row)
+      dots[static_cast<size_t>(row)] = exact_dot(query.vector.data(), model.vector(row), model.dims());
   };
-  const auto threads = std::min<int64_t>(usable_cores(), (model.words() + kPiece - 1) / kPiece);
-  run_in_parallel(static_cast<int>(threads), threads, work);
-  return stop ? Status(ErrorCode::kInterrupted, "the search was interrupted") : Status();
+  const int64_t pieces = (model.words() + kPiece - 1) / kPiece;
+  if (!ThreadPool::instance().run(usable_cores(), pieces, work, interrupted)) return interrupted_error();
+  return {};
 }
 
 class DeviceSearcher final : public Searcher {
@@ -225,23 +208,22 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   GLOVE_RETURN_IF_ERROR(device_->available());
   const Model& model = *resident_->model();
   // Excluded words are dropped here, so that many more rows are asked for.
-  int64_t wanted = 0;
+  int64_t top_rows = 0;
   for (const SearchRequest& request : requests)
-    wanted = std::max(wanted, request.k + static_cast<int64_t>(request.query->excluded.size()));
+    top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));
   const SharedInterrupt shared(requests);
-  const DeviceModel view = resident_->view();
-  if (Status status =
-          device_->device().propose(view, requests, std::min(model.words(), wanted), shared.check());
+  const std::span<const DevicePart> parts = resident_->parts();
+  if (Status status = propose_in_parts(device_->device(), parts, requests, top_rows, shared.check());
       !status.ok()) {
     device_->note_error(status.error());
     return status;
   }
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(shared.check()));
-    const auto start = Clock::now();
-    if (view.vectors == nullptr) rescore(model, *request.query, request.rows);
+    const Timer timer;
+    if (parts.front().vectors == nullptr) rescore(model, *request.query, request.rows);
     keep_best(*request.query, request.k, request.rows);
-    request.cost.rescore_us += microseconds_since(start);
+    request.cost.rescore_us += timer.microseconds();
   }
   resident_->upload_rest();
   return {};
@@ -251,16 +233,16 @@ Status DeviceSearcher::score_all(const Query& query, std::span<double> dots,
                                  const InterruptCheck& interrupted, ScanCost& cost) {
   GLOVE_RETURN_IF_ERROR(device_->available());
   const Model& model = *resident_->model();
-  const DeviceModel view = resident_->view();
-  if (view.vectors == nullptr) {
+  const std::span<const DevicePart> parts = resident_->parts();
+  if (parts.front().vectors == nullptr) {
     resident_->upload_rest();
-    const auto start = Clock::now();
+    const Timer timer;
     GLOVE_RETURN_IF_ERROR(score_on_host(model, query, dots, interrupted));
     cost.rows_scanned += model.words();
-    cost.rescore_us += microseconds_since(start);
+    cost.rescore_us += timer.microseconds();
     return {};
   }
-  Status status = device_->device().score_all(view, query, dots, interrupted, cost);
+  Status status = score_all_parts(device_->device(), parts, query, dots, interrupted, cost);
   if (!status.ok()) device_->note_error(status.error());
   return status;
 }

@@ -13,30 +13,30 @@ int64_t aligned(int64_t bytes) {
 
 }  // namespace
 
-MemoryPlan plan_memory(int64_t words, int64_t dims) {
-  const int64_t padded = tile_count(words) * kTileRows;
+MemoryPlan plan_memory(int64_t rows, int64_t dims) {
+  const int64_t padded = tile_count(rows) * kTileRows;
   MemoryPlan plan;
-  plan.codes = aligned(code_bytes(words, dims));
+  plan.codes = aligned(code_bytes(rows, dims));
   plan.scales = aligned(padded * 4);
   plan.residuals = aligned(padded * 4);
-  plan.norms_squared = aligned(words * 8);
-  plan.vectors = aligned(words * dims * 4);
+  plan.norms_squared = aligned(rows * 8);
+  plan.vectors = aligned(rows * dims * 4);
   return plan;
 }
 
-bool count_every_row(int64_t words, int64_t wanted) {
-  return wanted * 4 > tile_count(words);
+bool count_every_row(int64_t rows, int64_t top_rows) {
+  return top_rows * 4 > tile_count(rows);
 }
 
-BatchPlan plan_batch(int64_t words, int64_t dims, int64_t queries, int64_t wanted) {
-  const int64_t tiles = tile_count(words);
+BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows) {
+  const int64_t tiles = tile_count(rows);
   BatchPlan plan;
-  if (queries < 2 || dims > kMaxBatchDims || wanted > kMaxBatchWanted || 4 * wanted > tiles) return plan;
+  if (queries < 2 || dims > kMaxBatchDims || top_rows > kMaxBatchTopRows || 4 * top_rows > tiles) return plan;
   plan.worthwhile = true;
-  plan.sample_tiles = std::min(tiles, std::max({tiles / 16, 4 * wanted, int64_t{1024}}));
-  // The sample's threshold lets about wanted * tiles / sample rows through, and the width of the bounds
+  plan.sample_tiles = std::min(tiles, std::max({tiles / 16, 4 * top_rows, int64_t{1024}}));
+  // The sample's threshold lets about top_rows * tiles / sample rows through, and the width of the bounds
   // several times that.
-  const int64_t expected = wanted * ((tiles + plan.sample_tiles - 1) / plan.sample_tiles);
+  const int64_t expected = top_rows * ((tiles + plan.sample_tiles - 1) / plan.sample_tiles);
   plan.list_capacity =
       std::min(tiles * kTileRows, std::max<int64_t>(4096, (16 * expected + 1023) / 1024 * 1024));
   const int64_t fitting = std::max<int64_t>(16, kListBytes / (8 * plan.list_capacity) / 16 * 16);

@@ -10,40 +10,66 @@
 #include <limits>
 #include <mutex>
 #include <set>
-#include <system_error>
+#include <thread>
+#include <utility>
 
-#include "base/blocked_signals.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
 namespace {
 
-// A task for an array of the model: from its file if it has one, for reading through the map costs a fault a
-// page.
-CopyTask array_task(const Model& model, const FileExtent& extent, const void* memory, int64_t bytes,
-                    int64_t device_offset) {
-  CopyTask task;
-  task.device_offset = device_offset;
-  task.bytes = bytes;
-  if (model.source().descriptor >= 0 && extent.bytes == bytes) {
-    task.descriptor = model.source().descriptor;
-    task.offset = extent.offset;
-  } else {
-    task.memory = static_cast<const std::byte*>(memory);
-  }
-  return task;
-}
+// Where the arrays of a part go in a block of device memory, one after another, each padded as planned.
+class BlockFiller {
+ public:
+  explicit BlockFiller(const Model& model) : model_(model) {}
 
-// The models whose thread behind may run. Never freed: threads may outlive static destruction.
-struct Behind {
+  // Reserves `planned` bytes for an array and queues its bytes: from its file if it has one, for reading
+  // through the map costs a fault per page. Returns the array's offset in the block.
+  template <class T>
+  int64_t add(std::span<const T> array, int64_t planned) {
+    const auto bytes = std::as_bytes(array);
+    CopyTask task;
+    task.device_offset = end_;
+    task.bytes = static_cast<int64_t>(bytes.size());
+    if (const auto place = model_.place_in_file(bytes)) {
+      task.descriptor = place->descriptor;
+      task.offset = place->offset;
+    } else {
+      task.memory = bytes.data();
+    }
+    tasks_.push_back(task);
+    return std::exchange(end_, end_ + planned);
+  }
+
+  // The same for one number per row, with `padding` for the rows that complete the last tile.
+  int64_t add_padded(std::span<const float> array, std::span<const float> padding, int64_t planned) {
+    const int64_t offset = add(array, planned);
+    const size_t missing = (kTileRows - array.size() % kTileRows) % kTileRows;
+    const auto bytes = std::as_bytes(padding.first(missing));
+    tasks_.push_back({bytes.data(), -1, 0, offset + static_cast<int64_t>(array.size_bytes()),
+                      static_cast<int64_t>(bytes.size())});
+    return offset;
+  }
+
+  int64_t bytes() const { return end_; }
+  std::vector<CopyTask> take_tasks() { return std::move(tasks_); }
+
+ private:
+  const Model& model_;
+  std::vector<CopyTask> tasks_;
+  int64_t end_ = 0;
+};
+
+// The models that may have a background upload. Never freed: threads may outlive static destruction.
+struct BackgroundUploads {
   std::mutex mutex;
   std::set<ResidentModel*> models;
   bool exiting = false;
   pid_t process = getpid();
 };
 
-Behind& behind() {
-  static Behind* const instance = new Behind;
+BackgroundUploads& background_uploads() {
+  static BackgroundUploads* const instance = new BackgroundUploads;
   return *instance;
 }
 
@@ -53,42 +79,47 @@ std::string megabytes(int64_t bytes) {
 
 }  // namespace
 
-ResidentModel::ResidentModel(Device& device, ModelPtr model)
-    : device_(device), model_(std::move(model)), plan_(plan_memory(model_->words(), model_->dims())) {}
+ResidentModel::ResidentModel(Device& device, ModelPtr model) : device_(device), model_(std::move(model)) {
+  for (const ModelPart& part : model_->parts()) plans_.push_back(plan_memory(part.rows, part.dims));
+}
 
 ResidentModel::~ResidentModel() {
   cancelled_ = true;
   wait();
-  const std::lock_guard lock(behind().mutex);
-  behind().models.erase(this);
+  const std::lock_guard lock(background_uploads().mutex);
+  background_uploads().models.erase(this);
 }
 
 void ResidentModel::wait() {
   const std::lock_guard lock(join_mutex_);
-  if (behind_.joinable()) behind_.join();
+  background_upload_.join();
 }
 
 // At exit, before the handlers that CUDA registered when it started.
 void ResidentModel::stop_all() {
-  if (behind().process != getpid()) return;  // a forked child has none of the threads
-  const std::lock_guard lock(behind().mutex);
-  behind().exiting = true;
-  for (ResidentModel* model : behind().models) model->cancelled_ = true;
-  for (ResidentModel* model : behind().models) model->wait();
+  if (background_uploads().process != getpid()) return;  // a forked child has none of these threads
+  const std::lock_guard lock(background_uploads().mutex);
+  background_uploads().exiting = true;
+  for (ResidentModel* model : background_uploads().models) model->cancelled_ = true;
+  for (ResidentModel* model : background_uploads().models) model->wait();
 }
 
 Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, ModelPtr model, int64_t budget,
                                                              const InterruptCheck& interrupted) {
   std::shared_ptr<ResidentModel> resident(new ResidentModel(device, std::move(model)));
-  const MemoryPlan& plan = resident->plan_;
-  if (plan.scan_bytes() > budget)
+  int64_t scan_bytes = 0;
+  int64_t exact_bytes = 0;
+  for (const MemoryPlan& plan : resident->plans_) {
+    scan_bytes += plan.scan_bytes();
+    exact_bytes += plan.exact_bytes();
+  }
+  if (scan_bytes > budget)
     return Error{ErrorCode::kOutOfMemory, resident->model_->path() + " needs at least " +
-                                              megabytes(plan.scan_bytes()) + " of device memory, and " +
+                                              megabytes(scan_bytes) + " of device memory, and " +
                                               megabytes(std::max<int64_t>(budget, 0)) + " of " +
                                               device.info().name + " are there for it"};
-  GLOVE_ASSIGN_OR_RETURN(resident->scan_block_,
-                         resident->upload_block(resident->scan_tasks(), plan.scan_bytes(), interrupted));
-  if (plan.scan_bytes() + plan.exact_bytes() <= budget) resident->exact_bytes_ = plan.exact_bytes();
+  GLOVE_RETURN_IF_ERROR(resident->upload_levels(interrupted));
+  if (scan_bytes + exact_bytes <= budget) resident->exact_bytes_ = exact_bytes;
   return resident;
 }
 
@@ -96,15 +127,10 @@ void ResidentModel::upload_rest() {
   if (exact_bytes_ == 0) return;
   std::call_once(rest_, [this] {
     static const bool registered = std::atexit(stop_all) == 0;
-    const std::lock_guard lock(behind().mutex);
-    if (!registered || behind().exiting) return;
-    try {
-      const BlockedSignals blocked;
-      behind().models.insert(this);
-      behind_ = std::thread([this] { upload_exact_arrays(); });
-    } catch (const std::system_error&) {
-      exact_bytes_ = 0;
-    }
+    const std::lock_guard lock(background_uploads().mutex);
+    if (!registered || background_uploads().exiting) return;
+    background_uploads().models.insert(this);
+    if (!background_upload_.start("glove-upload", [this] { upload_exact_arrays(); })) exact_bytes_ = 0;
   });
 }
 
@@ -120,44 +146,63 @@ Result<DeviceBlock> ResidentModel::upload_block(std::vector<CopyTask> tasks, int
   return block;
 }
 
-std::vector<CopyTask> ResidentModel::scan_tasks() const {
+// Copies what a scan reads of each part.
+Status ResidentModel::upload_levels(const InterruptCheck& interrupted) {
   static constexpr std::array<float, kTileRows> kZeros = {};
   static constexpr auto kInfinities = [] {
     std::array<float, kTileRows> values{};
     values.fill(std::numeric_limits<float>::infinity());
     return values;
   }();
-  const ModelArrays& arrays = model_->arrays();
-  const Model::Source& source = model_->source();
-  const int64_t row_bytes = arrays.words * 4;
-  const int64_t padding = tile_count(arrays.words) * kTileRows * 4 - row_bytes;
-  const int64_t scales = plan_.codes;
-  const int64_t residuals = scales + plan_.scales;
-  return {
-      array_task(*model_, source.codes, arrays.codes.data(), code_bytes(arrays.words, arrays.dims), 0),
-      array_task(*model_, source.scales, arrays.scales.data(), row_bytes, scales),
-      array_task(*model_, source.residuals, arrays.residuals.data(), row_bytes, residuals),
-      {reinterpret_cast<const std::byte*>(kZeros.data()), -1, 0, scales + row_bytes, padding},
-      {reinterpret_cast<const std::byte*>(kInfinities.data()), -1, 0, residuals + row_bytes, padding},
+  struct LevelOffsets {
+    int64_t codes, scales, residuals;
   };
+  std::vector<LevelOffsets> offsets;
+  BlockFiller filler(*model_);
+  for (size_t i = 0; i < plans_.size(); ++i) {
+    const CodeLevel& level = model_->parts()[i].levels.front();
+    const int64_t codes = filler.add(level.codes, plans_[i].codes);
+    const int64_t scales = filler.add_padded(level.scales, kZeros, plans_[i].scales);
+    const int64_t residuals = filler.add_padded(level.residuals, kInfinities, plans_[i].residuals);
+    offsets.push_back({codes, scales, residuals});
+  }
+  GLOVE_ASSIGN_OR_RETURN(scan_block_, upload_block(filler.take_tasks(), filler.bytes(), interrupted));
+  for (size_t i = 0; i < plans_.size(); ++i) {
+    const ModelPart& part = model_->parts()[i];
+    DevicePart& on_device = scan_parts_.emplace_back();
+    on_device.first_row = part.first_row;
+    on_device.rows = part.rows;
+    on_device.dims = static_cast<int32_t>(part.dims);
+    on_device.level = {part.levels.front().bits,
+                       reinterpret_cast<const int8_t*>(scan_block_.data() + offsets[i].codes),
+                       reinterpret_cast<const float*>(scan_block_.data() + offsets[i].scales),
+                       reinterpret_cast<const float*>(scan_block_.data() + offsets[i].residuals)};
+  }
+  return {};
 }
 
-std::vector<CopyTask> ResidentModel::exact_tasks() const {
-  const ModelArrays& arrays = model_->arrays();
-  const Model::Source& source = model_->source();
-  return {
-      array_task(*model_, source.norms_squared, arrays.norms_squared.data(), arrays.words * 8, 0),
-      array_task(*model_, source.vectors, arrays.vectors.data(), arrays.words * arrays.dims * 4,
-                 plan_.norms_squared),
-  };
-}
-
-// What the thread behind does. It leaves a moment to the host, which reads rows for the first answer.
+// What the background upload does. It leaves a moment to the host, which reads rows for the first answer.
 void ResidentModel::upload_exact_arrays() {
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   try {
-    if (auto block = upload_block(exact_tasks(), plan_.exact_bytes(), {}); block.ok()) {
+    struct ExactOffsets {
+      int64_t norms_squared, vectors;
+    };
+    std::vector<ExactOffsets> offsets;
+    BlockFiller filler(*model_);
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      const ModelPart& part = model_->parts()[i];
+      const int64_t norms_squared = filler.add(part.norms_squared, plans_[i].norms_squared);
+      offsets.push_back({norms_squared, filler.add(part.vectors, plans_[i].vectors)});
+    }
+    if (auto block = upload_block(filler.take_tasks(), filler.bytes(), {}); block.ok()) {
       exact_block_ = std::move(block).value();
+      exact_parts_ = scan_parts_;
+      for (size_t i = 0; i < plans_.size(); ++i) {
+        const std::byte* const data = exact_block_.data();
+        exact_parts_[i].norms_squared = reinterpret_cast<const double*>(data + offsets[i].norms_squared);
+        exact_parts_[i].vectors = reinterpret_cast<const float*>(data + offsets[i].vectors);
+      }
       exact_ready_.store(true, std::memory_order_release);
       return;
     }
@@ -166,19 +211,8 @@ void ResidentModel::upload_exact_arrays() {
   exact_bytes_ = 0;  // then the host goes on rescoring
 }
 
-DeviceModel ResidentModel::view() const {
-  DeviceModel view;
-  view.words = model_->words();
-  view.dims = model_->dims();
-  const std::byte* codes = scan_block_.data();
-  view.codes = reinterpret_cast<const int8_t*>(codes);
-  view.scales = reinterpret_cast<const float*>(codes + plan_.codes);
-  view.residuals = reinterpret_cast<const float*>(codes + plan_.codes + plan_.scales);
-  if (exact_ready_.load(std::memory_order_acquire)) {
-    view.norms_squared = reinterpret_cast<const double*>(exact_block_.data());
-    view.vectors = reinterpret_cast<const float*>(exact_block_.data() + plan_.norms_squared);
-  }
-  return view;
+std::span<const DevicePart> ResidentModel::parts() const {
+  return exact_ready_.load(std::memory_order_acquire) ? exact_parts_ : scan_parts_;
 }
 
 int64_t ResidentModel::device_bytes() const {

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <span>
 #include <vector>
 
+#include "base/io_thread.h"
 #include "base/status.h"
 #include "gpu/device.h"
 #include "gpu/plan.h"
@@ -25,8 +26,8 @@ class ResidentModel {
   static Result<std::shared_ptr<ResidentModel>> upload(Device& device, ModelPtr model, int64_t budget,
                                                        const InterruptCheck& interrupted);
 
-  // Waits for the thread behind, which stops at its next block. REQUIRES: no search uses view(). When the
-  // process exits, the threads behind are stopped before CUDA takes its memory down.
+  // Cancels and joins the background upload, which stops at the next block boundary. REQUIRES: no search uses
+  // parts(). When the process exits, background uploads are stopped before CUDA takes its memory down.
   ~ResidentModel();
   ResidentModel(const ResidentModel&) = delete;
   ResidentModel& operator=(const ResidentModel&) = delete;
@@ -35,34 +36,36 @@ class ResidentModel {
   // the first search, which would otherwise wait for it. A failure costs nothing but speed.
   void upload_rest();
 
-  // What a search may read now.
-  DeviceModel view() const;
+  // What a search may read now: each part of the model, with its vectors once all of them are there.
+  std::span<const DevicePart> parts() const;
   int64_t device_bytes() const;
   const ModelPtr& model() const { return model_; }
 
-  // Waits until the thread behind is done; for tests and timings.
+  // Waits until the background upload is done; for tests and timings.
   void wait();
 
  private:
   ResidentModel(Device& device, ModelPtr model);
   Result<DeviceBlock> upload_block(std::vector<CopyTask> tasks, int64_t bytes,
                                    const InterruptCheck& interrupted);
-  std::vector<CopyTask> scan_tasks() const;
-  std::vector<CopyTask> exact_tasks() const;
+  Status upload_levels(const InterruptCheck& interrupted);
   void upload_exact_arrays();
   static void stop_all();
 
   Device& device_;
   ModelPtr model_;
-  MemoryPlan plan_;
+  std::vector<MemoryPlan> plans_;  // of each part
   DeviceBlock scan_block_;
+  std::vector<DevicePart> scan_parts_;  // without vectors
+  // These belong to the background upload until exact_ready_.
   DeviceBlock exact_block_;
-  std::atomic<int64_t> exact_bytes_{0};  // exact_block_ itself belongs to the thread behind
+  std::vector<DevicePart> exact_parts_;  // with vectors
+  std::atomic<int64_t> exact_bytes_{0};  // of exact_block_, also while it is being filled
   std::atomic<bool> cancelled_{false};
   std::once_flag rest_;
-  std::mutex join_mutex_;  // held while behind_ is joined
+  std::mutex join_mutex_;  // held while background_upload_ is joined
   std::atomic<bool> exact_ready_{false};
-  std::thread behind_;
+  IoThread background_upload_;
 };
 
 }  // namespace glove::gpu

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#include "base/timer.h"
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
 #include "model/quantize.h"
@@ -15,15 +15,13 @@
 namespace glove::gpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int64_t kFirstCapacity = 8192;
 constexpr int64_t kAnswerBytes = 12;  // of a row: its similarity and its number
 constexpr int64_t kRankedFrom = 64;  // fewer rows than this the host sorts before a second barrier is through
 // The device compares every candidate with every other, so the host sorts more than these.
 constexpr int64_t kRankedTo = 16384;
-constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows may be more than wanted by far
-constexpr auto kCheckEvery = std::chrono::milliseconds(2);  // for interrupts and lost devices
+constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows may be more than top_rows by far
+constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devices
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -33,8 +31,8 @@ void pause_briefly() {
 
 }  // namespace
 
-int64_t SingleSearch::bytes_read(const DeviceModel& model) {
-  return code_bytes(model.words, model.dims) + tile_count(model.words) * kTileRows * 8;
+int64_t SingleSearch::bytes_read(const DevicePart& part) {
+  return code_bytes(part.rows, part.dims) + tile_count(part.rows) * kTileRows * 8;
 }
 
 Status SingleSearch::create() {
@@ -46,8 +44,8 @@ Status SingleSearch::create() {
                      "clearing counters");
 }
 
-Status SingleSearch::reserve(const DeviceModel& model, const ScanShape& shape, int64_t capacity) {
-  GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(model.words))));
+Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity) {
+  GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(part.rows))));
   if (capacity > capacity_) {
     capacity_ = 0;
     GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * kAnswerBytes));
@@ -59,11 +57,11 @@ Status SingleSearch::reserve(const DeviceModel& model, const ScanShape& shape, i
 }
 
 // Puts the query into the kernel's parameter, or, if it is too long for that, into device memory.
-Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleScan& scan) {
+Status SingleSearch::pack(const DevicePart& part, const Query& query, SingleScanParams& scan) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
   scan.bound = quantized.bound;
   scan.norm_squared = query.norm_squared;
-  const int64_t bytes = query_bytes(model.dims);
+  const int64_t bytes = query_bytes(part.dims);
   std::byte* to = scan.query;
   if (bytes > kInlineQueryBytes) {
     GLOVE_RETURN_IF_ERROR(long_query_.reserve(bytes));
@@ -71,7 +69,7 @@ Status SingleSearch::pack(const DeviceModel& model, const Query& query, SingleSc
     to = long_query_staging_.data();
   }
   pack_planes(quantized.codes, reinterpret_cast<int8_t*>(to));
-  std::memcpy(to + query_floats_offset(model.dims), query.vector.data(), static_cast<size_t>(model.dims) * 4);
+  std::memcpy(to + query_floats_offset(part.dims), query.vector.data(), static_cast<size_t>(part.dims) * 4);
   scan.long_query = nullptr;
   if (to == scan.query) return {};
   scan.long_query = long_query_.data();
@@ -87,14 +85,14 @@ void SingleSearch::clear_answer(int64_t rows) {
 }
 
 // How many rows a launch that found `candidates` writes to the answer.
-int64_t SingleSearch::answer_rows(const SingleScan& scan, uint32_t candidates) {
+int64_t SingleSearch::answer_rows(const SingleScanParams& scan, uint32_t candidates) {
   if (scan.ranked_ids == nullptr) return std::min(candidates, scan.capacity);
-  return candidates > scan.capacity ? 0 : std::min<int64_t>(candidates, scan.wanted);
+  return candidates > scan.capacity ? 0 : std::min<int64_t>(candidates, scan.top_rows);
 }
 
 // Whether the number of candidates is there, and then every row of the answer. Goes on where it stopped the
 // last time.
-bool SingleSearch::arrived(const SingleScan& scan) {
+bool SingleSearch::arrived(const SingleScanParams& scan) {
   auto* done = done_.as<ScanDone>();
   const uint64_t candidates = std::atomic_ref<uint64_t>(done->candidates).load(std::memory_order_acquire);
   if (candidates >> 32 != scan.sequence ||
@@ -103,7 +101,7 @@ bool SingleSearch::arrived(const SingleScan& scan) {
   const int64_t rows = answer_rows(scan, static_cast<uint32_t>(candidates));
   for (; rows_seen_ < rows; ++rows_seen_) {
     if (std::atomic_ref<int32_t>(ids()[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
-    if (scan.vectors != nullptr &&
+    if (scan.part.vectors != nullptr &&
         std::atomic_ref<double>(similarities()[rows_seen_]).load(std::memory_order_acquire) == kNothingYet)
       return false;
   }
@@ -111,13 +109,13 @@ bool SingleSearch::arrived(const SingleScan& scan) {
 }
 
 // Spins: the answer comes sooner than a sleeping thread wakes up.
-Status SingleSearch::wait(const SingleScan& scan, const InterruptCheck& interrupted) {
+Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& interrupted) {
   rows_seen_ = 0;
-  auto check_at = Clock::now() + kCheckEvery;
+  Timer since_check;
   while (!arrived(scan)) {
     pause_briefly();
-    if (Clock::now() < check_at) continue;
-    check_at = Clock::now() + kCheckEvery;
+    if (since_check.microseconds() < kUsBetweenChecks) continue;
+    since_check.lap();
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state != cudaSuccess && state != cudaErrorNotReady) return cuda_failure(state, "scanning");
     if (state == cudaSuccess) {  // then everything is there
@@ -126,22 +124,17 @@ Status SingleSearch::wait(const SingleScan& scan, const InterruptCheck& interrup
     }
     if (interrupted && interrupted()) {
       GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream_.get()), "scanning"));
-      return {ErrorCode::kInterrupted, "interrupted"};
+      return interrupted_error();
     }
   }
   return {};
 }
 
-Result<uint32_t> SingleSearch::launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan,
+Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& shape, SingleScanParams& scan,
                                       bool ranked, const InterruptCheck& interrupted) {
-  scan.codes = model.codes;
-  scan.scales = model.scales;
-  scan.residuals = model.residuals;
-  scan.vectors = model.vectors;
-  scan.norms_squared = model.norms_squared;
-  scan.tiles = static_cast<int32_t>(tile_count(model.words));
-  scan.groups = static_cast<int32_t>(component_groups(model.dims));
-  scan.dims = static_cast<int32_t>(model.dims);
+  scan.part = part;
+  scan.tiles = static_cast<int32_t>(tile_count(part.rows));
+  scan.groups = static_cast<int32_t>(component_groups(part.dims));
   scan.sequence = sequence_ + 1;
   scan.counters = counters_.as<ScanCounters>() + (scan.sequence & 1u);
   scan.next_counters = counters_.as<ScanCounters>() + ((scan.sequence & 1u) ^ 1u);
@@ -174,34 +167,34 @@ void SingleSearch::take_answer(int64_t rows, bool with_similarities, std::vector
     to.push_back({ids()[i], with_similarities ? similarities()[i] : kNoSimilarity});
 }
 
-Status SingleSearch::run(const DeviceModel& model, const ScanShape& shape, int64_t wanted, bool reversed,
+Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, int64_t top_rows, bool reversed,
                          const InterruptCheck& interrupted, SearchRequest& request) {
-  const auto start = Clock::now();
-  GLOVE_RETURN_IF_ERROR(reserve(model, shape, std::max(kFirstCapacity, 4 * wanted)));
-  SingleScan scan;
-  GLOVE_RETURN_IF_ERROR(pack(model, *request.query, scan));
-  scan.wanted = static_cast<int32_t>(wanted);
-  scan.count_every_row = count_every_row(model.words, wanted) ? 1 : 0;
+  const Timer timer;
+  GLOVE_RETURN_IF_ERROR(reserve(part, shape, std::max(kFirstCapacity, 4 * top_rows)));
+  SingleScanParams scan;
+  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, scan));
+  scan.top_rows = static_cast<int32_t>(top_rows);
+  scan.count_every_row = count_every_row(part.rows, top_rows) ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
-  const bool ranked = model.vectors != nullptr && wanted >= kRankedFrom && wanted <= kRankedTo;
-  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(model, shape, scan, ranked, interrupted));
+  const bool ranked = part.vectors != nullptr && top_rows >= kRankedFrom && top_rows <= kRankedTo;
+  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, scan, ranked, interrupted));
   if (count > scan.capacity) {  // never cut: once more with room for all
-    GLOVE_RETURN_IF_ERROR(reserve(model, shape, int64_t{count} + kFirstCapacity));
-    GLOVE_ASSIGN_OR_RETURN(count, launch(model, shape, scan, ranked && count <= kMostRanked, interrupted));
+    GLOVE_RETURN_IF_ERROR(reserve(part, shape, int64_t{count} + kFirstCapacity));
+    GLOVE_ASSIGN_OR_RETURN(count, launch(part, shape, scan, ranked && count <= kMostRanked, interrupted));
   }
-  take_answer(answer_rows(scan, count), model.vectors != nullptr, request.rows);
+  take_answer(answer_rows(scan, count), part.vectors != nullptr, request.rows);
 
   const uint64_t times = done_.as<ScanDone>()->times;
   const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;
   const double rescore_us = static_cast<double>(times & 0xffff) * kTimeUnit * 1e-3;
-  const double wall_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  const double wall_us = timer.microseconds();
   ScanCost& cost = request.cost;
   cost.select_us += select_us;
   cost.rescore_us += rescore_us;
   cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // packing and launching included
   cost.candidates += int64_t{count};
-  cost.rows_scanned += model.words;
-  cost.bytes_scanned += bytes_read(model);
+  cost.rows_scanned += part.rows;
+  cost.bytes_scanned += bytes_read(part);
   return {};
 }
 

@@ -17,23 +17,23 @@ class SingleSearch {
   Status create();
 
   // Device::propose for one request. `reversed`: which end of the model to scan first.
-  Status run(const DeviceModel& model, const ScanShape& shape, int64_t wanted, bool reversed,
+  Status run(const DevicePart& part, const ScanShape& shape, int64_t top_rows, bool reversed,
              const InterruptCheck& interrupted, SearchRequest& request);
 
   // Bytes that a scan of this model reads.
-  static int64_t bytes_read(const DeviceModel& model);
+  static int64_t bytes_read(const DevicePart& part);
 
  private:
-  Status reserve(const DeviceModel& model, const ScanShape& shape, int64_t capacity);
-  Status pack(const DeviceModel& model, const Query& query, SingleScan& scan);
+  Status reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity);
+  Status pack(const DevicePart& part, const Query& query, SingleScanParams& scan);
   double* similarities() const { return answer_.as<double>(); }
   int32_t* ids() const { return answer_.as<int32_t>(capacity_ * 8); }
   void take_answer(int64_t rows, bool with_similarities, std::vector<Neighbor>& to);
   void clear_answer(int64_t rows);
-  static int64_t answer_rows(const SingleScan& scan, uint32_t candidates);
-  bool arrived(const SingleScan& scan);
-  Status wait(const SingleScan& scan, const InterruptCheck& interrupted);
-  Result<uint32_t> launch(const DeviceModel& model, const ScanShape& shape, SingleScan& scan, bool ranked,
+  static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
+  bool arrived(const SingleScanParams& scan);
+  Status wait(const SingleScanParams& scan, const InterruptCheck& interrupted);
+  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, SingleScanParams& scan, bool ranked,
                           const InterruptCheck& interrupted);
 
   Stream stream_;

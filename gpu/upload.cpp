@@ -1,27 +1,22 @@
 #include "gpu/upload.h"
-#include "base/cores.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <exception>
 #include <new>
 #include <system_error>
 #include <utility>
 
-#include "base/blocked_signals.h"
-#include "base/parallel.h"
+#include "base/cores.h"
 
 namespace glove::gpu {
 namespace {
 
 constexpr int64_t kSlicesABlock = 32;
 constexpr int64_t kFirstBlockPart = 8;  // the first block is an eighth of a whole one: the bus starts soon
-constexpr auto kAskEvery = std::chrono::milliseconds(2);  // for interrupts
 
 // For a message: where a file ends that has nothing at `position`.
 std::string ends_too_soon(int descriptor, int64_t position) {
@@ -68,27 +63,23 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
 
 Upload::~Upload() {
   stop();
-  if (first_reader_.joinable()) first_reader_.join();
+  if (!readers_.empty()) readers_.front().join();  // the only one that touches the others
+  readers_.clear();
   static_cast<void>(wait_for_copies());
   device_.give_back_ring(std::move(ring_));
 }
 
 void Upload::start_threads(int threads) {
-  const auto start_others = [this, threads] {
-    std::vector<std::thread> others;
-    try {
-      for (int i = 1; i < threads; ++i) others.emplace_back([this] { read_ahead(); });
-    } catch (const std::exception&) {  // fewer threads then
-    }
-    read_ahead();
-    for (std::thread& other : others) other.join();
+  readers_ = std::vector<IoThread>(static_cast<size_t>(std::max(threads, 0)));
+  const auto start = [this](size_t reader, std::function<void()> body) {
+    return readers_[reader].start("glove-upload", std::move(body));
   };
   if (threads < 1) return;
-  try {
-    const BlockedSignals blocked;  // the other threads inherit it
-    first_reader_ = std::thread(start_others);
-  } catch (const std::exception&) {  // copy_to() reads what nobody else does
-  }
+  // If none can be started, copy_to() reads alone.
+  start(0, [this, start] {
+    for (size_t i = 1; i < readers_.size() && start(i, [this] { read_ahead(); });) ++i;
+    read_ahead();
+  });
 }
 
 // What each reading thread does.
@@ -161,17 +152,17 @@ Status Upload::wait_until_filled(size_t index, const InterruptCheck& interrupted
   std::unique_lock lock(mutex_);
   while (true) {
     if (!error_.ok()) return error_;
-    if (cancelled_) return {ErrorCode::kInterrupted, "the upload to the device was stopped"};
+    if (cancelled_) return interrupted_error();
     if (interrupted) {
       lock.unlock();
-      if (interrupted()) return {ErrorCode::kInterrupted, "interrupted"};
+      if (interrupted()) return interrupted_error();
       lock.lock();
     }
     if (blocks_[index].slices_to_fill == 0) return {};
     if (next_block_ == index)
       read_slice(lock);
     else
-      block_filled_.wait_for(lock, kAskEvery);
+      block_filled_.wait_for(lock, InterruptPoll::kInterval);
   }
 }
 

@@ -7,9 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/cancel.h"
+#include "base/io_thread.h"
 #include "base/status.h"
 #include "gpu/device.h"
 
@@ -87,7 +88,7 @@ class Upload {
   bool stopped_ = false;
   Status error_;
 
-  std::thread first_reader_;  // starts and joins the others
+  std::vector<IoThread> readers_;  // the first starts the others
 };
 
 }  // namespace glove::gpu

@@ -26,6 +26,7 @@ struct Format {
   Result<std::unique_ptr<RowReader>> (*open)(const Input& input, const ReadOptions& options);
 };
 
+// Every format, in the order in which find_format() asks them.
 std::span<const Format> formats();
 
 // The format that options.format names, or that the content shows. Errors list the formats there are, or name

@@ -26,26 +26,24 @@ std::pair<std::string, std::string> split_member(const std::string& path) {
 
 }  // namespace
 
-struct Input::Progress {
-  ProgressCallback callback;
-  int64_t done = 0;
+struct Input::Watch {
+  ProgressCallback progress;
+  InterruptCheck interrupted;
   int64_t total = 0;
-
-  bool go_on() const { return !callback || callback(done, total); }
 };
 
 // Reports what is read, and can be stopped between any two pieces.
 class Input::WatchedStream final : public ByteStream {
  public:
-  WatchedStream(std::string path, std::unique_ptr<ByteStream> stream, std::shared_ptr<Progress> progress)
-      : path_(std::move(path)), stream_(std::move(stream)), progress_(std::move(progress)) {}
+  WatchedStream(std::unique_ptr<ByteStream> stream, std::shared_ptr<Watch> watch)
+      : stream_(std::move(stream)), watch_(std::move(watch)) {}
 
   Result<size_t> read(std::span<char> into) override {
     constexpr size_t kPieceBytes = size_t{1} << 20;
     size_t done = 0;
     while (done < into.size()) {
-      progress_->done = stream_->file_position();
-      if (!progress_->go_on()) return Error{ErrorCode::kInterrupted, path_ + ": reading was interrupted"};
+      GLOVE_RETURN_IF_ERROR(check_interrupt(watch_->interrupted));
+      if (watch_->progress) watch_->progress(stream_->file_position(), watch_->total);
       const std::span<char> piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
       GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(piece));
       done += count;
@@ -56,12 +54,11 @@ class Input::WatchedStream final : public ByteStream {
   int64_t file_position() const override { return stream_->file_position(); }
 
  private:
-  std::string path_;
   std::unique_ptr<ByteStream> stream_;
-  std::shared_ptr<Progress> progress_;
+  std::shared_ptr<Watch> watch_;
 };
 
-Result<Input> Input::open(const std::string& path, ProgressCallback progress) {
+Result<Input> Input::open(const std::string& path, ProgressCallback progress, InterruptCheck interrupted) {
   std::string member;
   auto opened = File::open_for_reading(path);
   if (!opened.ok() && errno == ENOTDIR) {
@@ -74,7 +71,8 @@ Result<Input> Input::open(const std::string& path, ProgressCallback progress) {
   input.path_ = path;
   input.file_ = std::make_shared<const File>(std::move(opened).value());
   GLOVE_ASSIGN_OR_RETURN(input.file_bytes_, input.file_->size());
-  input.progress_ = std::make_shared<Progress>(Progress{std::move(progress), 0, input.file_bytes_});
+  input.watch_ =
+      std::make_shared<Watch>(Watch{std::move(progress), std::move(interrupted), input.file_bytes_});
   if (input.file_bytes_ == 0) return Error{ErrorCode::kCorrupt, path + ": the file is empty"};
   GLOVE_RETURN_IF_ERROR(input.find_wrapping(member));
   GLOVE_RETURN_IF_ERROR(input.take_sample());
@@ -119,15 +117,14 @@ int64_t Input::bytes_to_read() const {
   return copy_ != nullptr ? copy_bytes_ : file_bytes_;
 }
 
-ProgressCallback Input::progress_of_companions() const {
-  if (!progress_->callback) return {};
-  return [progress = progress_](int64_t, int64_t) { return progress->go_on(); };
+const InterruptCheck& Input::interrupt_check() const {
+  return watch_->interrupted;
 }
 
 std::unique_ptr<ByteStream> Input::stream() const {
   auto stream = unwatched_stream();
-  if (!progress_->callback) return stream;
-  return std::make_unique<WatchedStream>(path_, std::move(stream), progress_);
+  if (!watch_->progress && !watch_->interrupted) return stream;
+  return std::make_unique<WatchedStream>(std::move(stream), watch_);
 }
 
 std::unique_ptr<ByteStream> Input::unwatched_stream() const {

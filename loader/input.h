@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "loader/byte_stream.h"
@@ -20,10 +21,11 @@ namespace glove {
 class Input {
  public:
   // Looks at the content, not the name, for gzip and zip. "archive.zip/member" names a member; a zip
-  // archive of several files without one is an error that lists them. `progress`, which may be empty, is
-  // called for each MiB that is read through this input, and must outlive its streams; false ends the reading
-  // in kInterrupted.
-  static Result<Input> open(const std::string& path, ProgressCallback progress = {});
+  // archive of several files without one is an error that lists them. `progress` is called for each MiB that
+  // is read through this input; `interrupted` stops the reading. Either may be empty; what they refer to must
+  // outlive the input and its streams.
+  static Result<Input> open(const std::string& path, ProgressCallback progress = {},
+                            InterruptCheck interrupted = {});
 
   const std::string& path() const { return path_; }   // as given to open(): for messages
   int64_t file_bytes() const { return file_bytes_; }  // on disk
@@ -56,13 +58,12 @@ class Input {
   // describes").
   Result<std::shared_ptr<const File>> random_access(int64_t most_bytes, std::string_view limit) const;
 
-  // For the open() of a file that belongs to this one, such as a word list: it can be stopped in the same
-  // way, and does not move the progress.
-  ProgressCallback progress_of_companions() const;
+  // What open() was given, for reading a file that belongs to this one, such as a word list.
+  const InterruptCheck& interrupt_check() const;
 
  private:
   enum class Wrapping { kPlain, kGzip, kZip };
-  struct Progress;  // shared with the streams
+  struct Watch;  // shared with the streams
   class WatchedStream;
   std::unique_ptr<ByteStream> unwatched_stream() const;
   Status find_wrapping(const std::string& member);
@@ -71,7 +72,7 @@ class Input {
   Result<bool> read_beginning(size_t bytes, std::vector<char>& into) const;
 
   std::string path_;
-  std::shared_ptr<Progress> progress_;
+  std::shared_ptr<Watch> watch_;
   std::shared_ptr<const File> file_;
   mutable std::shared_ptr<const File> copy_;  // of random_access()
   mutable int64_t copy_bytes_ = 0;

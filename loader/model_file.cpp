@@ -33,38 +33,39 @@ class ModelFileReader {
   ModelFileReader(std::string path, const SafetensorsHeader& header, std::shared_ptr<MappedArrays> owner)
       : path_(std::move(path)), header_(header), owner_(std::move(owner)) {}
 
-  Result<ModelPtr> read(int threads) {
+  Result<ModelPtr> read(int threads, const InterruptCheck& interrupted) {
     GLOVE_RETURN_IF_ERROR(read_shape());
     GLOVE_RETURN_IF_ERROR(check_types());
-    take(kVectors, arrays_.vectors, source_.vectors);
-    const bool has_norms = take(kNormsSquared, arrays_.norms_squared, source_.norms_squared);
+    take(kVectors, part_.vectors);
+    const bool has_norms = take(kNormsSquared, part_.norms_squared);
     // Codes, scales and residuals belong together: all of the file's, or all computed.
     const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals);
+    CodeLevel& level = part_.levels.emplace_back();
     if (has_codes) {
-      take(kCodes, arrays_.codes, source_.codes);
-      take(kScales, arrays_.scales, source_.scales);
-      take(kResiduals, arrays_.residuals, source_.residuals);
+      take(kCodes, level.codes);
+      take(kScales, level.scales);
+      take(kResiduals, level.residuals);
     }
     std::span<const char> word_bytes;
     std::span<const int64_t> word_offsets;
     std::span<const int32_t> sorted_ids;
-    FileExtent unused;
-    take(kWordBytes, word_bytes, unused);
-    take(kWordOffsets, word_offsets, unused);
-    const bool has_order = take(kSortedIds, sorted_ids, unused);
+    take(kWordBytes, word_bytes);
+    take(kWordOffsets, word_offsets);
+    const bool has_order = take(kSortedIds, sorted_ids);
 
-    if (!has_norms || !has_codes) GLOVE_RETURN_IF_ERROR(derive(has_norms, has_codes, threads));
+    if (!has_norms || !has_codes) GLOVE_RETURN_IF_ERROR(derive(has_norms, has_codes, threads, interrupted));
     if (!has_order) {
-      owner_->sorted_ids = sorted_word_ids(word_bytes, word_offsets, threads);
+      GLOVE_ASSIGN_OR_RETURN(owner_->sorted_ids,
+                             sorted_word_ids(word_bytes, word_offsets, threads, interrupted));
       sorted_ids = owner_->sorted_ids;
     }
-    arrays_.vocabulary = Vocabulary(word_bytes, word_offsets, sorted_ids);
-    source_.path = path_;
-    source_.format = "glove-model";
-    source_.map = owner_->map;
-    source_.file_bytes = static_cast<int64_t>(owner_->map->bytes().size());
-    source_.descriptor = owner_->map->file().descriptor();
-    return ModelPtr(std::make_shared<const Model>(arrays_, std::move(source_), owner_));
+    Model::Source source;
+    source.path = path_;
+    source.format = "glove-model";
+    source.maps = {owner_->map};
+    source.file_bytes = static_cast<int64_t>(owner_->map->bytes().size());
+    return ModelPtr(std::make_shared<const Model>(
+        std::vector{part_}, Vocabulary(word_bytes, word_offsets, sorted_ids), std::move(source), owner_));
   }
 
  private:
@@ -74,19 +75,19 @@ class ModelFileReader {
     const Tensor& vectors = *header_.find(kVectors);
     if (vectors.dtype != "F32" || vectors.shape.size() != 2)
       return corrupt("the tensor 'vectors' must be a matrix of F32");
-    arrays_.words = vectors.shape[0];
-    arrays_.dims = vectors.shape[1];
-    if (arrays_.words < 1 || arrays_.words > kMaxRows || arrays_.dims < 1 || arrays_.dims > kMaxDims)
-      return corrupt("the tensor 'vectors' is " + std::to_string(arrays_.words) + " x " +
-                     std::to_string(arrays_.dims) + "; a model has 1 to " + std::to_string(kMaxRows) +
+    part_.rows = vectors.shape[0];
+    part_.dims = vectors.shape[1];
+    if (part_.rows < 1 || part_.rows > kMaxRows || part_.dims < 1 || part_.dims > kMaxDims)
+      return corrupt("the tensor 'vectors' is " + std::to_string(part_.rows) + " x " +
+                     std::to_string(part_.dims) + "; a model has 1 to " + std::to_string(kMaxRows) +
                      " words of 1 to " + std::to_string(kMaxDims) + " dimensions");
     return {};
   }
 
   // Each known tensor that is there has the type, the shape and the alignment that its use needs.
   Status check_types() const {
-    const int64_t n = arrays_.words;
-    const int64_t d = arrays_.dims;
+    const int64_t n = part_.rows;
+    const int64_t d = part_.dims;
     const auto bytes = header_.find(kWordBytes)->bytes;
     const struct {
       std::string_view name, dtype;
@@ -116,35 +117,31 @@ class ModelFileReader {
   }
 
   // Computes what the file lacks.
-  Status derive(bool has_norms, bool has_codes, int threads) {
+  Status derive(bool has_norms, bool has_codes, int threads, const InterruptCheck& interrupted) {
     DerivedArrays& derived = owner_->derived;
-    GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, arrays_.vectors, arrays_.dims, threads));
+    GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, part_.vectors, part_.dims, threads, interrupted));
     GLOVE_RETURN_IF_ERROR(derived.finish());
-    if (!has_norms) arrays_.norms_squared = derived.norms_squared();
-    if (has_codes) return {};
-    arrays_.codes = owner_->codes.view<int8_t>();
-    arrays_.scales = derived.scales();
-    arrays_.residuals = derived.residuals();
+    if (!has_norms) part_.norms_squared = derived.norms_squared();
+    if (!has_codes)
+      part_.levels.front() = {8, owner_->codes.view<int8_t>(), derived.scales(), derived.residuals()};
     return {};
   }
 
   // The view of a tensor whose type check_types() has checked; false if it is not there.
   template <class T>
-  bool take(std::string_view name, std::span<const T>& view, FileExtent& extent) const {
+  bool take(std::string_view name, std::span<const T>& view) const {
     const Tensor* const tensor = header_.find(name);
     if (tensor == nullptr) return false;
     const auto bytes =
         owner_->map->bytes().subspan(static_cast<size_t>(tensor->offset), static_cast<size_t>(tensor->bytes));
     view = {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
-    extent = {tensor->offset, tensor->bytes};
     return true;
   }
 
   std::string path_;
   const SafetensorsHeader& header_;
   std::shared_ptr<MappedArrays> owner_;
-  ModelArrays arrays_;
-  Model::Source source_;
+  ModelPart part_;
 };
 
 // The version and the checksum of the header, before anything it says is believed.
@@ -173,7 +170,8 @@ bool is_model_file(const SafetensorsHeader& header) {
   return header.find(kVectors) && header.find(kWordBytes) && header.find(kWordOffsets);
 }
 
-Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads) {
+Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads,
+                                 const InterruptCheck& interrupted) {
   std::string raw;
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file, &raw));
   if (!is_model_file(header))
@@ -188,7 +186,7 @@ Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const 
     if (last == nullptr || tensor.offset + tensor.bytes > last->offset + last->bytes) last = &tensor;
   if (static_cast<int64_t>(owner->map->bytes().size()) < last->offset + last->bytes)
     return Error{ErrorCode::kIo, path + ": the file became shorter while it was opened"};
-  return ModelFileReader(path, header, std::move(owner)).read(threads);
+  return ModelFileReader(path, header, std::move(owner)).read(threads, interrupted);
 }
 
 }  // namespace glove

@@ -20,19 +20,19 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Model& model, const std::function<bool(int64_t, int64_t)>& progress)
-      : model_(model), progress_(progress) {}
+  Verifier(const Model& model, const ProgressCallback& progress, const InterruptCheck& interrupted)
+      : model_(model), progress_(progress), interrupted_(interrupted) {}
 
   Status run() {
     GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header,
-                           read_safetensors_header(model_.path(), model_.source().map->file()));
+                           read_safetensors_header(model_.path(), model_.source().maps.front()->file()));
     for (const auto& [name, tensor] : header.tensors)
       GLOVE_RETURN_IF_ERROR(
           check_checksum(name, tensor, header.metadata_value(std::string(kTensorChecksumPrefix) + name)));
     GLOVE_RETURN_IF_ERROR(check_words());
     GLOVE_RETURN_IF_ERROR(check_order());
-    for (int64_t row = 0; row < model_.words(); ++row) {
-      GLOVE_RETURN_IF_ERROR(check_progress(row));
+    for (int64_t row = 0; row < part_.rows; ++row) {
+      GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       GLOVE_RETURN_IF_ERROR(check_row(row));
     }
     GLOVE_RETURN_IF_ERROR(check_padding());
@@ -40,7 +40,12 @@ class Verifier {
   }
 
  private:
-  static constexpr int64_t kPieceBytes = int64_t{1} << 24;
+  static constexpr int64_t kPieceBytes = int64_t{1} << 23;
+  static constexpr int64_t kRowsBetweenChecks = 64;
+
+  Status check_interrupt(int64_t row) const {
+    return row % kRowsBetweenChecks == 0 ? glove::check_interrupt(interrupted_) : Status();
+  }
 
   Error corrupt(std::string_view tensor, const std::string& what) const {
     return {ErrorCode::kCorrupt, model_.path() + ": the tensor '" + escaped(tensor) + "' " + what};
@@ -49,25 +54,17 @@ class Verifier {
     return corrupt(tensor, "at row " + std::to_string(row + 1) + " " + what);
   }
 
-  // Asked between any two `steps` of a kind, it asks the caller now and then.
-  Status check_progress(int64_t steps) const {
-    constexpr int64_t kStepsBetweenQuestions = 256;
-    if (steps % kStepsBetweenQuestions != 0 || !progress_ ||
-        progress_(bytes_done_, model_.source().file_bytes))
-      return {};
-    return {ErrorCode::kInterrupted, model_.path() + ": verifying was interrupted"};
-  }
-
   // A tensor without a checksum is one that this version does not know, or was written by another program.
   Status check_checksum(const std::string& name, const Tensor& tensor, std::string_view stored) {
     uint32_t crc = 0;
-    const auto bytes = model_.source().map->bytes();
+    const auto bytes = model_.source().maps.front()->bytes();
     for (int64_t done = 0; done < tensor.bytes; done += kPieceBytes) {
       const auto piece = static_cast<size_t>(std::min(kPieceBytes, tensor.bytes - done));
       const char* const from = bytes.data() + tensor.offset + done;
       crc = crc32_continue(crc, {from, piece});
       bytes_done_ += static_cast<int64_t>(piece);
-      GLOVE_RETURN_IF_ERROR(check_progress(0));
+      if (progress_) progress_(bytes_done_, model_.source().file_bytes);
+      GLOVE_RETURN_IF_ERROR(glove::check_interrupt(interrupted_));
     }
     if (!stored.empty() && stored != checksum_text(crc))
       return corrupt(name, "is damaged: its checksum is " + checksum_text(crc) + ", not " + escaped(stored));
@@ -79,7 +76,7 @@ class Verifier {
     const auto offsets = words.word_offsets();
     if (offsets.front() != 0) return corrupt(kWordOffsets, "does not begin with 0");
     for (int64_t row = 0; row < model_.words(); ++row) {
-      GLOVE_RETURN_IF_ERROR(check_progress(row));
+      GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       const int64_t length = offsets[static_cast<size_t>(row) + 1] - offsets[static_cast<size_t>(row)];
       if (length < 1 || length > kMaxWordBytes)
         return corrupt_row(kWordOffsets, row, "gives the word an impossible length");
@@ -92,7 +89,7 @@ class Verifier {
   Status check_order() const {
     const Vocabulary& words = model_.vocabulary();
     for (int64_t i = 0; i < words.size(); ++i) {
-      GLOVE_RETURN_IF_ERROR(check_progress(i));
+      GLOVE_RETURN_IF_ERROR(check_interrupt(i));
       const int32_t id = words.sorted_id(i);
       if (id < 0) return corrupt(kSortedIds, "has an impossible id at position " + std::to_string(i));
       if (i > 0 && words.word(words.sorted_id(i - 1)) >= words.word(id))
@@ -105,16 +102,15 @@ class Verifier {
   // The norm must be D(x, x) to the bit. Codes may be of any quantiser that keeps its promise, so the
   // residual is checked against them and not against what this version would have chosen.
   Status check_row(int64_t row) const {
-    const ModelArrays& arrays = model_.arrays();
     const auto i = static_cast<size_t>(row);
-    const float* const x = model_.vector(row);
-    const double norm_squared = exact_dot(x, x, arrays.dims);
+    const float* const x = part_.vector(row);
+    const double norm_squared = exact_dot(x, x, part_.dims);
     if (!std::isfinite(norm_squared))
       return corrupt_row(kVectors, row, "has a component that is NaN or infinite");
-    if (std::bit_cast<uint64_t>(norm_squared) != std::bit_cast<uint64_t>(arrays.norms_squared[i]))
+    if (std::bit_cast<uint64_t>(norm_squared) != std::bit_cast<uint64_t>(part_.norms_squared[i]))
       return corrupt_row(kNormsSquared, row, "is not the vector's squared norm");
-    const float scale = arrays.scales[i];
-    const float residual = arrays.residuals[i];
+    const float scale = level_.scales[i];
+    const float residual = level_.residuals[i];
     if (norm_squared == 0.0) {
       if (scale != 0.0f) return corrupt_row(kScales, row, "is not 0, but the vector is zero");
       if (!(std::isinf(residual) && residual > 0))
@@ -124,8 +120,8 @@ class Verifier {
     if (!(scale > 0.0f) || !std::isfinite(scale))
       return corrupt_row(kScales, row, "is not a positive number");
     double distance_squared = 0;
-    for (int64_t j = 0; j < arrays.dims; ++j) {
-      const int code = arrays.codes[static_cast<size_t>(code_index(row, j, arrays.dims))];
+    for (int64_t j = 0; j < part_.dims; ++j) {
+      const int code = level_.codes[static_cast<size_t>(code_index(row, j, part_.dims))];
       if (code == -128) return corrupt_row(kCodes, row, "holds -128");
       const double error =
           static_cast<double>(x[j]) / std::sqrt(norm_squared) - static_cast<double>(scale) * code;
@@ -137,27 +133,30 @@ class Verifier {
   }
 
   Status check_padding() const {
-    const ModelArrays& arrays = model_.arrays();
-    const int64_t padded_dims = component_groups(arrays.dims) * kTileComponents;
-    for (int64_t row = 0; row < tile_count(arrays.words) * kTileRows; ++row) {
-      GLOVE_RETURN_IF_ERROR(check_progress(row));
-      for (int64_t j = row < arrays.words ? arrays.dims : 0; j < padded_dims; ++j)
-        if (arrays.codes[static_cast<size_t>(code_index(row, j, arrays.dims))] != 0)
+    const int64_t padded_dims = component_groups(part_.dims) * kTileComponents;
+    for (int64_t row = 0; row < tile_count(part_.rows) * kTileRows; ++row) {
+      GLOVE_RETURN_IF_ERROR(check_interrupt(row));
+      for (int64_t j = row < part_.rows ? part_.dims : 0; j < padded_dims; ++j)
+        if (level_.codes[static_cast<size_t>(code_index(row, j, part_.dims))] != 0)
           return corrupt_row(kCodes, row, "has padding that is not zero");
     }
     return {};
   }
 
   const Model& model_;
-  const std::function<bool(int64_t, int64_t)>& progress_;
+  const ModelPart& part_ = model_.parts().front();  // a file has one, of one level
+  const CodeLevel& level_ = part_.levels.front();
+  const ProgressCallback& progress_;
+  const InterruptCheck& interrupted_;
   int64_t bytes_done_ = 0;
 };
 
 }  // namespace
 
-Status verify_model_file(const Model& model, const std::function<bool(int64_t, int64_t)>& progress) {
+Status verify_model_file(const Model& model, const ProgressCallback& progress,
+                         const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  return Verifier(model, progress).run();
+  return Verifier(model, progress, interrupted).run();
 }
 
 }  // namespace glove

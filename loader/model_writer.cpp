@@ -151,7 +151,7 @@ class Layout {
 }  // namespace
 
 struct ModelWriter::State {
-  static constexpr int64_t kCopiedBytes = int64_t{64} << 20;  // at once
+  static constexpr int64_t kCopiedBytes = int64_t{8} << 20;  // at once
 
   ReplacementFile output;
   const std::string& path;
@@ -163,7 +163,7 @@ struct ModelWriter::State {
   FileSink& codes;
   ModelAssembler assembler;
   Layout layout;
-  std::function<bool()> go_on;  // commit()'s
+  InterruptCheck interrupted;  // commit()'s
 
   State(ReplacementFile replacement, File codes_file, int64_t expected_rows, int64_t dims)
       : output(std::move(replacement)),
@@ -179,14 +179,9 @@ struct ModelWriter::State {
     if (expected_rows > 0) assembler.reserve(expected_rows);
   }
 
-  Status check_interrupt() const {
-    if (!go_on || go_on()) return {};
-    return {ErrorCode::kInterrupted, path + ": writing was interrupted"};
-  }
-
   Status add_tensor(std::string_view name, std::string_view dtype, int64_t length,
                     std::span<const char> bytes) {
-    GLOVE_RETURN_IF_ERROR(check_interrupt());
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     GLOVE_RETURN_IF_ERROR(layout.pad(file));
     FileSink& sink = sinks.emplace_back(writer, file, layout.end(), static_cast<int64_t>(bytes.size()));
     GLOVE_RETURN_IF_ERROR(sink.append(bytes));
@@ -203,7 +198,7 @@ struct ModelWriter::State {
     if (spill.is_open() || codes.begin() != layout.end()) {
       GLOVE_RETURN_IF_ERROR(writer.drain());
       for (int64_t done = 0; done < codes.bytes(); done += kCopiedBytes) {
-        GLOVE_RETURN_IF_ERROR(check_interrupt());
+        GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
         GLOVE_RETURN_IF_ERROR(file.copy_from(spill.is_open() ? spill : file, codes.begin() + done,
                                              layout.end() + done,
                                              std::min(kCopiedBytes, codes.bytes() - done)));
@@ -239,9 +234,9 @@ int64_t ModelWriter::bytes_written() const {
   return state_->layout.end();
 }
 
-Status ModelWriter::commit(int threads, const std::function<bool()>& go_on) {
+Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
   State& state = *state_;
-  state.go_on = go_on;
+  state.interrupted = interrupted;
   const ModelAssembler& rows = state.assembler;
   const int64_t count = rows.rows();
   if (count == 0) return {ErrorCode::kCorrupt, "there is no row to write to '" + state.path + "'"};
@@ -255,7 +250,7 @@ Status ModelWriter::commit(int threads, const std::function<bool()>& go_on) {
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kScales, "F32", count, bytes_of(rows.derived().scales())));
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kResiduals, "F32", count, bytes_of(rows.derived().residuals())));
   const WordSet& words = rows.words();
-  const std::vector<int32_t> sorted = words.sorted_ids(threads);
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> sorted, words.sorted_ids(threads, interrupted));
   GLOVE_RETURN_IF_ERROR(
       state.add_tensor(kWordBytes, "U8", static_cast<int64_t>(words.bytes().size()), words.bytes()));
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kWordOffsets, "I64", count + 1, bytes_of(words.offsets())));
@@ -264,9 +259,9 @@ Status ModelWriter::commit(int threads, const std::function<bool()>& go_on) {
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));  // what was announced and not written
-  GLOVE_RETURN_IF_ERROR(state.check_interrupt());
+  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   GLOVE_RETURN_IF_ERROR(state.output.flush_to_disk());
-  GLOVE_RETURN_IF_ERROR(state.check_interrupt());
+  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   return state.output.commit();
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model_assembler.h"
 
@@ -28,10 +28,10 @@ class ModelWriter {
   ModelAssembler& assembler();
 
   // Writes what is left and renames. An error if there is no row; `path` is then as it was. `threads` sort
-  // the words; 0: the cores there are. `go_on`, which may be empty, is asked between the steps, last before
-  // the renaming; false ends in kInterrupted, with `path` as it was. A step runs to its end: the longest are
-  // the sort and the flush to the disk.
-  Status commit(int threads = 0, const std::function<bool()>& go_on = {});
+  // the words; 0: the cores there are. `interrupted` is asked between the steps and while the words are
+  // sorted, and last before the renaming; if it stops the work, `path` is as it was. The flush to the disk
+  // runs to its end.
+  Status commit(int threads = 0, const InterruptCheck& interrupted = {});
 
   int64_t bytes_written() const;
 

@@ -26,6 +26,7 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   PipelineOptions pipeline;
   pipeline.threads = options.threads;
   pipeline.progress = options.progress;
+  pipeline.interrupted = options.interrupted;
   pipeline.file_bytes = input.bytes_to_read();
   ModelBuilder builder(input.path());
   const auto append = [&](const RowBlock& rows, const DerivedRows& derived) -> Result<bool> {
@@ -40,7 +41,7 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   source.format = format.name;
   source.duplicates = builder.counts().duplicates;
   source.invalid_utf8 = builder.counts().invalid_utf8;
-  return builder.finish(std::move(source), options.threads);
+  return builder.finish(std::move(source), options.threads, options.interrupted);
 }
 
 // What is verified may be damaged, and then looks like less than it is: what has still the signs of a model
@@ -64,13 +65,14 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
 
 Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options) {
   const ScopedFloatEnvironment environment;
-  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path, options.progress));
+  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path, options.progress, options.interrupted));
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, options.verify
                                                          ? find_format_to_verify(input, options.read)
                                                          : find_format(input, options.read));
   if (format->name != "glove-model" || !input.is_plain()) return read_to_heap(input, *format, options);
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(path, input.file(), options.threads));
-  if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*model, options.progress));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model,
+                         open_model_file(path, input.file(), options.threads, options.interrupted));
+  if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*model, options.progress, options.interrupted));
   return model;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "loader/progress.h"
 #include "loader/read_options.h"
@@ -11,10 +12,11 @@
 namespace glove {
 
 struct OpenOptions {
-  int threads = 0;            // for parsing; 0 = the cores this process may use
-  bool verify = false;        // check every tensor's checksum and invariant (one pass over the data);
-                              // an error unless it is a model file, not compressed
-  ProgressCallback progress;  // may be empty
+  int threads = 0;             // for parsing; 0 = the cores this process may use
+  bool verify = false;         // check every tensor's checksum and invariant (one pass over the data);
+                               // an error unless it is a model file, not compressed
+  ProgressCallback progress;   // may be empty
+  InterruptCheck interrupted;  // may be empty
   ReadOptions read;
 };
 

@@ -1,4 +1,4 @@
-// How a caller watches, and stops, the reading of a file.
+// What long work tells about itself.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace glove {
 
-// Called now and then while a file is read, from the calling thread only. Returns false to
-// stop, and the reader then fails with kInterrupted.
-using ProgressCallback = std::function<bool(int64_t bytes_done, int64_t bytes_total)>;
+// Called now and then while a file is read, on the calling thread only. It only reports: an InterruptCheck
+// stops the work.
+using ProgressCallback = std::function<void(int64_t bytes_done, int64_t bytes_total)>;
 
 }  // namespace glove

@@ -1,18 +1,15 @@
 #include "loader/row_pipeline.h"
-#include "base/cores.h"
 
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/blocked_signals.h"
-#include "base/float_environment.h"
-#include "base/parallel.h"
+#include "base/cores.h"
+#include "base/thread_pool.h"
 
 namespace glove {
 namespace {
@@ -29,26 +26,16 @@ struct Job {
 class Pipeline {
  public:
   Pipeline(const std::string& source, RowReader& reader, const PipelineOptions& options)
-      : source_(source), reader_(reader), options_(options) {
-    const int threads = options.threads > 0 ? options.threads : usable_cores();
-    max_in_flight_ = static_cast<size_t>(2 * threads + 1);
-    workers_.reserve(static_cast<size_t>(threads));
-    const BlockedSignals blocked;
-    try {
-      for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
-    } catch (const std::exception&) {
-      // Fewer threads than asked for; the calling thread does what they would have done.
-    }
-  }
+      : source_(source),
+        reader_(reader),
+        options_(options),
+        max_in_flight_(static_cast<size_t>(2 * thread_count(options.threads) + 1)),
+        poll_(options.interrupted),
+        helpers_(thread_count(options.threads) - 1, [this] { help(); }) {}
 
   ~Pipeline() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-      waiting_.clear();
-    }
-    work_changed_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
+    const std::lock_guard lock(mutex_);
+    waiting_.clear();
   }
 
   Status run(const RowConsumer& consume) {
@@ -56,30 +43,26 @@ class Pipeline {
     bool more = true;
     while (true) {
       while (more && in_flight_.size() < max_in_flight_) {
+        GLOVE_RETURN_IF_ERROR(poll_.check());
         auto fetched = fetch();
         more = fetched.ok() && fetched.value();
         fetch_status = fetched.status();
-        GLOVE_RETURN_IF_ERROR(check_progress());
       }
       // A block that was fetched before the error may hold an earlier one.
       if (in_flight_.empty()) return fetch_status;
-      Job& job = finish_first();
+      GLOVE_RETURN_IF_ERROR(finish_first());
+      Job& job = *in_flight_.front();
       if (job.exception) std::rethrow_exception(job.exception);
       GLOVE_ASSIGN_OR_RETURN(const bool wants_more, consume(job.rows, job.derived));
       if (!job.status.ok()) return job.status;
       if (!wants_more) return {};
       recycled_.push_back(std::move(in_flight_.front()));
       in_flight_.pop_front();
-      GLOVE_RETURN_IF_ERROR(check_progress());
+      if (options_.progress) options_.progress(reader_.file_position(), options_.file_bytes);
     }
   }
 
  private:
-  Status check_progress() const {
-    if (!options_.progress || options_.progress(reader_.file_position(), options_.file_bytes)) return {};
-    return {ErrorCode::kInterrupted, source_ + ": reading was interrupted"};
-  }
-
   // Fetches one block and queues it; false at the end of the file.
   Result<bool> fetch() {
     std::unique_ptr<Job> job;
@@ -92,36 +75,33 @@ class Pipeline {
     }
     GLOVE_ASSIGN_OR_RETURN(const bool got, reader_.fetch(job->raw));
     if (!got) return false;
+    in_flight_.push_back(std::move(job));
     {
       const std::lock_guard lock(mutex_);
-      waiting_.push_back(job.get());
+      waiting_.push_back(in_flight_.back().get());
     }
-    work_changed_.notify_one();
-    in_flight_.push_back(std::move(job));
+    helpers_.call(1);
     return true;
   }
 
   // Waits for the oldest block, decoding others meanwhile.
-  Job& finish_first() {
-    Job& first = *in_flight_.front();
-    std::unique_lock lock(mutex_);
-    while (!first.done) {
-      if (waiting_.empty()) {
-        job_done_.wait(lock);
-      } else {
+  Status finish_first() {
+    const Job& first = *in_flight_.front();
+    while (true) {
+      GLOVE_RETURN_IF_ERROR(poll_.check());
+      std::unique_lock lock(mutex_);
+      if (first.done) return {};
+      if (waiting_.empty())
+        job_done_.wait_for(lock, InterruptPoll::kInterval);
+      else
         process_next(lock);
-      }
     }
-    return first;
   }
 
-  void work() {
+  // What a helper does: one block, if the calling thread has not been faster.
+  void help() {
     std::unique_lock lock(mutex_);
-    while (true) {
-      work_changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-      if (stopping_) return;
-      process_next(lock);
-    }
+    if (!waiting_.empty()) process_next(lock);
   }
 
   void process_next(std::unique_lock<std::mutex>& lock) {
@@ -135,7 +115,6 @@ class Pipeline {
   }
 
   void process(Job& job) const {
-    const ScopedFloatEnvironment environment;
     try {
       job.rows.words.clear();
       job.rows.row_numbers.clear();
@@ -151,16 +130,16 @@ class Pipeline {
   const std::string& source_;
   RowReader& reader_;
   const PipelineOptions& options_;
-  size_t max_in_flight_;
+  const size_t max_in_flight_;
   std::deque<std::unique_ptr<Job>> in_flight_;  // in file order
   std::vector<std::unique_ptr<Job>> recycled_;  // their buffers are used again
 
+  InterruptPoll poll_;
+
   std::mutex mutex_;
-  std::condition_variable work_changed_;
   std::condition_variable job_done_;  // only the calling thread waits for it
   std::deque<Job*> waiting_;
-  bool stopping_ = false;
-  std::vector<std::thread> workers_;
+  ThreadPool::Helpers helpers_;  // the first to go: they use the rest
 };
 
 }  // namespace

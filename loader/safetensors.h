@@ -20,6 +20,7 @@ struct Tensor {
   int64_t bytes = 0;
 };
 
+// What a file says about its tensors, checked against its length.
 struct SafetensorsHeader {
   std::map<std::string, Tensor, std::less<>> tensors;
   std::map<std::string, std::string, std::less<>> metadata;

@@ -93,13 +93,13 @@ bool strip_suffix(std::string& path, std::string_view suffix) {
 }  // namespace
 
 Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path,
-                                                   const ProgressCallback& progress) {
-  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path, progress));
+                                                   const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path, {}, interrupted));
   return std::unique_ptr<WordSource>(std::make_unique<WordListFile>(input));
 }
 
-Result<int64_t> count_words(const std::string& path, const ProgressCallback& progress) {
-  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, progress));
+Result<int64_t> count_words(const std::string& path, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, interrupted));
   int64_t total = 0;
   for (WordBlock words;; words.clear()) {
     GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kPiece, words));
@@ -108,8 +108,8 @@ Result<int64_t> count_words(const std::string& path, const ProgressCallback& pro
   }
 }
 
-Result<WordSet> read_word_set(const std::string& path, const ProgressCallback& progress) {
-  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, progress));
+Result<WordSet> read_word_set(const std::string& path, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, interrupted));
   WordSet set;
   for (WordBlock words;; words.clear()) {
     GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kPiece, words));

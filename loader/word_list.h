@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "base/cancel.h"
 #include "base/status.h"
-#include "loader/progress.h"
 #include "model/row_block.h"
 #include "model/word_set.h"
 
@@ -23,15 +23,16 @@ class WordSource {
 };
 
 // A file with a word a line, plain, gzip or zip. Lines end with \n or \r\n; a byte-order mark is ignored; a
-// last line without an end counts, if it is not empty. `progress` as in Input::open().
+// last line without an end counts, if it is not empty. `interrupted` stops the
+// reading.
 Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path,
-                                                   const ProgressCallback& progress = {});
+                                                   const InterruptCheck& interrupted = {});
 
 // How many words a list has.
-Result<int64_t> count_words(const std::string& path, const ProgressCallback& progress = {});
+Result<int64_t> count_words(const std::string& path, const InterruptCheck& interrupted = {});
 
 // All of a list, each word once; empty lines are left out.
-Result<WordSet> read_word_set(const std::string& path, const ProgressCallback& progress = {});
+Result<WordSet> read_word_set(const std::string& path, const InterruptCheck& interrupted = {});
 
 // The word list of a file of vectors: `given` if it is not empty, else the first of its neighbours
 // NAME.words, NAME.vocab, NAME.keys, NAME.txt that exists, where NAME is `path` without .gz or .zip and its

@@ -3,7 +3,6 @@
 #include <exception>
 #include <utility>
 
-#include "base/blocked_signals.h"
 #include "base/crc32.h"
 
 namespace glove {
@@ -15,11 +14,7 @@ constexpr size_t kMostPieces = 8;
 
 WriteBehind::WriteBehind() {
   recycled_.reserve(kMostPieces);
-  const BlockedSignals blocked;
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::exception&) {
-  }
+  thread_.start("glove-write", [this] { run(); });
 }
 
 WriteBehind::~WriteBehind() {
@@ -28,12 +23,12 @@ WriteBehind::~WriteBehind() {
     stopping_ = true;
   }
   queued_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 Status WriteBehind::write(File& file, int64_t offset, Buffer<char>& bytes, uint32_t& crc, bool flush) {
   Piece piece = {&file, offset, std::exchange(bytes, {}), &crc, flush};
-  if (!thread_.joinable()) return perform(piece);
+  if (!thread_.started()) return perform(piece);
   std::unique_lock lock(mutex_);
   written_.wait(lock, [this] { return pieces_.size() < kMostPieces; });
   if (!status_.ok()) return status_;

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/io_thread.h"
 #include "base/status.h"
 
 namespace glove {
@@ -49,7 +49,7 @@ class WriteBehind {
   std::vector<Buffer<char>> recycled_;  // written pieces' buffers, to be used again
   Status status_;
   bool stopping_ = false;
-  std::thread thread_;  // none if the system gives no more: the caller then writes
+  IoThread thread_;  // not started if the system gives no more: the caller then writes
 };
 
 }  // namespace glove

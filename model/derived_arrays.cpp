@@ -47,14 +47,15 @@ Status DerivedArrays::append_codes(const int8_t* row_codes, int64_t row, int64_t
 }
 
 Status DerivedArrays::append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims,
-                                     int threads) {
+                                     int threads, const InterruptCheck& interrupted) {
   const int64_t block_rows =
       std::max<int64_t>(kTileRows, kBlockBytes / (dims * static_cast<int64_t>(sizeof(float))));
   const auto block_floats = static_cast<size_t>(block_rows * dims);
   DerivedRows derived;
   while (!vectors.empty()) {
     const auto block = vectors.first(std::min(vectors.size(), block_floats));
-    if (const auto fault = derive_rows(block, dims, threads, derived))
+    GLOVE_ASSIGN_OR_RETURN(const auto fault, derive_rows(block, dims, threads, derived, interrupted));
+    if (fault)
       return {ErrorCode::kCorrupt, source + ": row " + std::to_string(rows() + *fault + 1) +
                                        " of the vectors has a component that is NaN or infinite"};
     GLOVE_RETURN_IF_ERROR(append(derived, 0, static_cast<int64_t>(block.size()) / dims, dims));

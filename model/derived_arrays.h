@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "model/byte_sink.h"
 #include "model/derived_rows.h"
@@ -28,7 +29,8 @@ class DerivedArrays {
   // Derives and appends all rows of vectors [rows, dims], on up to `threads` threads (0 = the cores this
   // process may use). An error, which begins with `source`, names the first row with a NaN or an infinity by
   // its number among all rows, from 1.
-  Status append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims, int threads);
+  Status append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims, int threads,
+                        const InterruptCheck& interrupted = {});
 
   // Completes the last tile. Nothing may be appended afterwards.
   Status finish();

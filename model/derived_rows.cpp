@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cores.h"
 #include "base/float_environment.h"
-#include "base/parallel.h"
+#include "base/thread_pool.h"
 #include "model/exact_dot.h"
 #include "model/quantize.h"
 
@@ -31,24 +32,29 @@ void DerivedRows::compute(int64_t row, const float* x, double norm_squared, int6
   quantize_row(x, norm_squared, dims, row_codes, kTileComponents, scales[i], residuals[i]);
 }
 
-std::optional<int64_t> derive_rows(std::span<const float> vectors, int64_t dims, int threads,
-                                   DerivedRows& derived) {
+Result<std::optional<int64_t>> derive_rows(std::span<const float> vectors, int64_t dims, int threads,
+                                           DerivedRows& derived, const InterruptCheck& interrupted) {
+  constexpr int64_t kChunkComponents = int64_t{1} << 18;  // about a millisecond
+  const ScopedFloatEnvironment environment;
   const int64_t rows = static_cast<int64_t>(vectors.size()) / dims;
   derived.resize(rows, dims);
-  run_in_parallel(threads, rows, [&](int64_t first, int64_t last) {
-    const ScopedFloatEnvironment environment;
-    for (int64_t row = first; row < last; ++row) {
+  const int64_t step = std::max<int64_t>(1, kChunkComponents / dims);
+  const auto work = [&](int, int64_t chunk) {
+    const int64_t last = std::min(rows, (chunk + 1) * step);
+    for (int64_t row = chunk * step; row < last; ++row) {
       const float* const x = vectors.data() + row * dims;
       const double norm_squared = exact_dot(x, x, dims);
       derived.norms_squared[static_cast<size_t>(row)] = norm_squared;
       // Products of finite floats cannot overflow a double.
       if (std::isfinite(norm_squared)) derived.compute(row, x, norm_squared, dims);
     }
-  });
+  };
+  if (!ThreadPool::instance().run(thread_count(threads), (rows + step - 1) / step, work, interrupted))
+    return interrupted_error();
   const auto fault = std::find_if(derived.norms_squared.begin(), derived.norms_squared.end(),
                                   [](double value) { return !std::isfinite(value); });
-  if (fault == derived.norms_squared.end()) return std::nullopt;
-  return fault - derived.norms_squared.begin();
+  if (fault == derived.norms_squared.end()) return std::optional<int64_t>();
+  return std::optional<int64_t>(fault - derived.norms_squared.begin());
 }
 
 }  // namespace glove

@@ -6,6 +6,8 @@
 #include <span>
 
 #include "base/buffer.h"
+#include "base/cancel.h"
+#include "base/status.h"
 
 namespace glove {
 
@@ -31,8 +33,8 @@ int64_t padded_dims(int64_t dims);
 
 // Fills `derived`, all but the words, for vectors [rows, dims] on up to `threads` threads (0 = the cores this
 // process may use). Returns the first row with a component that is NaN or infinite, if there is one; what
-// is derived is then incomplete.
-std::optional<int64_t> derive_rows(std::span<const float> vectors, int64_t dims, int threads,
-                                   DerivedRows& derived);
+// is derived is then incomplete. The only error is that `interrupted` stopped it.
+Result<std::optional<int64_t>> derive_rows(std::span<const float> vectors, int64_t dims, int threads,
+                                           DerivedRows& derived, const InterruptCheck& interrupted = {});
 
 }  // namespace glove

@@ -132,6 +132,13 @@ MappedFile::~MappedFile() {
   if (address_ != nullptr) ::munmap(address_, bytes_);
 }
 
+std::optional<int64_t> MappedFile::offset_of(std::span<const std::byte> bytes) const {
+  const auto base = reinterpret_cast<uintptr_t>(address_);
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  if (begin < base || begin - base > bytes_ || bytes.size() > bytes_ - (begin - base)) return std::nullopt;
+  return static_cast<int64_t>(begin - base);
+}
+
 Status MappedFile::health() const {
   const auto changed = [this](const std::string& what) {
     return Status(ErrorCode::kIo,

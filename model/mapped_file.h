@@ -1,8 +1,10 @@
 // A whole file mapped for reading, in a process that outlives what others do to the file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,6 +27,9 @@ class MappedFile {
 
   std::span<const char> bytes() const { return {static_cast<const char*>(address_), bytes_}; }
   const File& file() const { return *file_; }
+
+  // Where the bytes lie in the file; nothing if they do not lie in this map.
+  std::optional<int64_t> offset_of(std::span<const std::byte> bytes) const;
 
   // Ok, or why what has been read of the map may be wrong: a page that could not be read, or the file
   // itself having been written to or cut since. A file that was deleted, or replaced by a rename, is

@@ -74,9 +74,10 @@ Result<bool> ModelAssembler::append_row(std::string_view word, std::span<const f
   return true;
 }
 
-Status ModelAssembler::derive(const std::string& source, std::span<const float> vectors, int threads) {
+Status ModelAssembler::derive(const std::string& source, std::span<const float> vectors, int threads,
+                              const InterruptCheck& interrupted) {
   const int64_t before = derived_.rows();
-  GLOVE_RETURN_IF_ERROR(derived_.append_vectors(source, vectors, dims_, threads));
+  GLOVE_RETURN_IF_ERROR(derived_.append_vectors(source, vectors, dims_, threads, interrupted));
   count_zero_rows(before);
   return {};
 }

@@ -40,7 +40,8 @@ class ModelAssembler {
 
   // Derives the arrays of all rows that append_row() has appended since the last call. vectors: theirs, as
   // they went to the sink. `source` and `threads` as in DerivedArrays::append_vectors.
-  Status derive(const std::string& source, std::span<const float> vectors, int threads);
+  Status derive(const std::string& source, std::span<const float> vectors, int threads,
+                const InterruptCheck& interrupted = {});
 
   // Completes the last tile. Nothing may be appended afterwards. REQUIRES: every row is derived.
   Status finish();

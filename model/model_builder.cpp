@@ -94,11 +94,11 @@ Status ModelBuilder::append(int64_t dims, const RowBlock& rows, const DerivedRow
   return state_->assembler.append(dims, rows, derived, kMaxRows + 1).status();
 }
 
-Status ModelBuilder::derive_added_rows(int threads) {
+Status ModelBuilder::derive_added_rows(int threads, const InterruptCheck& interrupted) {
   State& state = *state_;
   const int64_t done = state.assembler.derived().rows() * state.assembler.dims();
   const auto added = state.vectors.view<float>().subspan(static_cast<size_t>(done));
-  return added.empty() ? Status() : state.assembler.derive(source_, added, threads);
+  return added.empty() ? Status() : state.assembler.derive(source_, added, threads, interrupted);
 }
 
 Result<ModelPtr> ModelBuilder::finish(int threads) {
@@ -107,25 +107,23 @@ Result<ModelPtr> ModelBuilder::finish(int threads) {
   return finish(std::move(source), threads);
 }
 
-Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads) {
-  GLOVE_RETURN_IF_ERROR(derive_added_rows(threads));
+Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads, const InterruptCheck& interrupted) {
+  GLOVE_RETURN_IF_ERROR(derive_added_rows(threads, interrupted));
   const std::shared_ptr<State> built = std::exchange(state_, std::make_shared<State>());
   ModelAssembler& rows = built->assembler;
   if (rows.rows() == 0)
     return Error{ErrorCode::kInvalidArgument, source_ + ": there is no row to make a model of"};
   GLOVE_RETURN_IF_ERROR(rows.finish());
-  built->sorted_ids = rows.words().sorted_ids(threads);
-  ModelArrays arrays;
-  arrays.words = rows.rows();
-  arrays.dims = rows.dims();
-  arrays.vectors = built->vectors.view<float>();
-  arrays.norms_squared = rows.derived().norms_squared();
-  arrays.codes = built->codes.view<int8_t>();
-  arrays.scales = rows.derived().scales();
-  arrays.residuals = rows.derived().residuals();
-  arrays.vocabulary =
-      Vocabulary(rows.words().bytes(), rows.words().offsets(), built->sorted_ids, built->key_type);
-  return ModelPtr(std::make_shared<const Model>(arrays, std::move(source), built));
+  GLOVE_ASSIGN_OR_RETURN(built->sorted_ids, rows.words().sorted_ids(threads, interrupted));
+  ModelPart part;
+  part.rows = rows.rows();
+  part.dims = rows.dims();
+  part.vectors = built->vectors.view<float>();
+  part.norms_squared = rows.derived().norms_squared();
+  part.levels = {{8, built->codes.view<int8_t>(), rows.derived().scales(), rows.derived().residuals()}};
+  const Vocabulary vocabulary(rows.words().bytes(), rows.words().offsets(), built->sorted_ids,
+                              built->key_type);
+  return ModelPtr(std::make_shared<const Model>(std::vector{part}, vocabulary, std::move(source), built));
 }
 
 }  // namespace glove

@@ -48,12 +48,12 @@ class ModelBuilder {
   // is no row.
   Result<ModelPtr> finish(int threads = 0);
   // The same for a model that says of itself more than where it came from.
-  Result<ModelPtr> finish(Model::Source source, int threads);
+  Result<ModelPtr> finish(Model::Source source, int threads, const InterruptCheck& interrupted = {});
 
  private:
   struct State;
   Result<bool> add_key(KeyType type, std::string_view word, std::span<const float> vector);
-  Status derive_added_rows(int threads);
+  Status derive_added_rows(int threads, const InterruptCheck& interrupted = {});
 
   std::string source_;
   std::shared_ptr<State> state_;  // what a finished model keeps alive

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/cores.h"
-#include "base/parallel.h"
+#include "base/thread_pool.h"
 #include "model/vocabulary.h"
 
 namespace glove {
@@ -23,70 +23,115 @@ uint64_t prefix_of(std::string_view word) {
 }
 
 // A word's first eight bytes, and its id.
-struct Key {
+struct SortKey {
   uint64_t prefix;
   int32_t id;
 };
 
 // Sorts by the prefix alone, one byte at a time from the last. `spare` has room for as many.
-void sort_by_prefix(std::span<Key> keys, std::span<Key> spare) {
+void sort_by_prefix(std::span<SortKey> keys, std::span<SortKey> spare) {
   constexpr size_t kDigits = 8;
   std::array<std::array<uint32_t, 256>, kDigits> places{};
-  for (const Key& key : keys)
+  for (const SortKey& key : keys)
     for (size_t digit = 0; digit < kDigits; ++digit) ++places[digit][key.prefix >> (8 * digit) & 0xFF];
   for (size_t digit = 0; digit < kDigits; ++digit) {
     auto& place = places[digit];
     std::exclusive_scan(place.begin(), place.end(), place.begin(), uint32_t{0});
-    for (const Key& key : keys) spare[place[key.prefix >> (8 * digit) & 0xFF]++] = key;
+    for (const SortKey& key : keys) spare[place[key.prefix >> (8 * digit) & 0xFF]++] = key;
     std::swap(keys, spare);
   }
 }
 
+// Sorts the ids of words: pieces by their first bytes, then pairs of neighbouring runs are merged until there
+// is one. Every step is cut into chunks of a few milliseconds.
+class WordSort {
+ public:
+  WordSort(const Vocabulary& words, int64_t count, int threads, const InterruptCheck& interrupted)
+      : words_(words),
+        threads_(threads),
+        interrupted_(interrupted),
+        keys_(static_cast<size_t>(count)),
+        spare_(keys_.size()) {}
+
+  Result<std::vector<int32_t>> run() {
+    const auto sort = [this](int, int64_t piece) { sort_piece(piece * kPieceWords); };
+    if (!ThreadPool::instance().run(threads_, (size() + kPieceWords - 1) / kPieceWords, sort, interrupted_))
+      return interrupted_error();
+    for (int64_t width = kPieceWords; width < size(); width *= 2, keys_.swap(spare_)) {
+      const auto merge = [&](int, int64_t chunk) { merge_chunk(chunk, width); };
+      if (!ThreadPool::instance().run(threads_, (size() + kPieceWords - 1) / kPieceWords, merge,
+                                      interrupted_))
+        return interrupted_error();
+    }
+    std::vector<int32_t> ids(keys_.size());
+    std::transform(keys_.begin(), keys_.end(), ids.begin(), [](const Key& key) { return key.id; });
+    return ids;
+  }
+
+ private:
+  static constexpr int64_t kPieceWords = int64_t{1} << 17;
+
+  int64_t size() const { return static_cast<int64_t>(keys_.size()); }
+  bool before(const Key& a, const Key& b) const {
+    if (a.prefix != b.prefix) return a.prefix < b.prefix;
+    const auto order = words_.word(a.id) <=> words_.word(b.id);
+    return order != 0 ? order < 0 : a.id < b.id;
+  }
+
+  void sort_piece(int64_t begin) {
+    const int64_t end = std::min(size(), begin + kPieceWords);
+    for (int64_t id = begin; id < end; ++id)
+      keys_[static_cast<size_t>(id)] = {prefix_of(words_.word(id)), static_cast<int32_t>(id)};
+    const auto count = static_cast<size_t>(end - begin);
+    const auto sorted = std::span(keys_).subspan(static_cast<size_t>(begin), count);
+    sort_by_prefix(sorted, std::span(spare_).subspan(static_cast<size_t>(begin), count));
+    for (auto run = sorted.begin(); run != sorted.end();) {
+      const auto stop =
+          std::find_if(run, sorted.end(), [&](const Key& key) { return key.prefix != run->prefix; });
+      if (stop - run > 1) std::sort(run, stop, [this](const Key& a, const Key& b) { return before(a, b); });
+      run = stop;
+    }
+  }
+
+  // Merges the keys of one piece, and those of the run beside it that belong between them, into their places
+  // in `spare_`. Runs of `width` keys, a multiple of kPieceWords, are sorted.
+  void merge_chunk(int64_t chunk, int64_t width) {
+    const auto less = [this](const Key& a, const Key& b) { return before(a, b); };
+    const int64_t begin = chunk * kPieceWords;
+    const int64_t end = std::min(size(), begin + kPieceWords);
+    const int64_t left = begin / (2 * width) * (2 * width);
+    const int64_t middle = std::min(size(), left + width);
+    const int64_t right_end = std::min(size(), middle + width);
+    if (begin >= middle) return;  // the chunks of the left run do the work
+    // Where the key at `place` of the left run would go in the right one.
+    const auto split = [&](int64_t place) {
+      if (place == left) return middle;
+      if (place == middle) return right_end;
+      return std::lower_bound(keys_.begin() + middle, keys_.begin() + right_end,
+                              keys_[static_cast<size_t>(place)], less) -
+             keys_.begin();
+    };
+    const int64_t from = split(begin);
+    const int64_t to = split(end);
+    std::merge(keys_.begin() + begin, keys_.begin() + end, keys_.begin() + from, keys_.begin() + to,
+               spare_.begin() + begin + (from - middle), less);
+  }
+
+  const Vocabulary& words_;
+  const int threads_;
+  const InterruptCheck& interrupted_;
+  std::vector<Key> keys_;
+  std::vector<Key> spare_;
+};
+
 }  // namespace
 
-std::vector<int32_t> sorted_word_ids(std::span<const char> word_bytes, std::span<const int64_t> word_offsets,
-                                     int threads) {
-  constexpr int64_t kPieceWords = 50'000;  // worth a thread
+Result<std::vector<int32_t>> sorted_word_ids(std::span<const char> word_bytes,
+                                             std::span<const int64_t> word_offsets, int threads,
+                                             const InterruptCheck& interrupted) {
   const Vocabulary words(word_bytes, word_offsets, {});
   const int64_t count = word_offsets.empty() ? 0 : static_cast<int64_t>(word_offsets.size()) - 1;
-  const auto before = [&words](const Key& a, const Key& b) {
-    if (a.prefix != b.prefix) return a.prefix < b.prefix;
-    const auto order = words.word(a.id) <=> words.word(b.id);
-    return order != 0 ? order < 0 : a.id < b.id;
-  };
-  const int64_t pieces = std::min<int64_t>(threads > 0 ? threads : usable_cores(), count / kPieceWords + 1);
-  const auto begin_of = [&](int64_t piece) { return count * std::min(piece, pieces) / pieces; };
-  std::vector<Key> keys(static_cast<size_t>(count));
-  std::vector<Key> spare(keys.size());
-  run_in_parallel(threads, pieces, [&](int64_t first, int64_t last) {
-    for (int64_t piece = first; piece < last; ++piece) {
-      const int64_t begin = begin_of(piece);
-      const int64_t end = begin_of(piece + 1);
-      for (int64_t id = begin; id < end; ++id)
-        keys[static_cast<size_t>(id)] = {prefix_of(words.word(id)), static_cast<int32_t>(id)};
-      const auto length = static_cast<size_t>(end - begin);
-      const auto sorted = std::span(keys).subspan(static_cast<size_t>(begin), length);
-      sort_by_prefix(sorted, std::span(spare).subspan(static_cast<size_t>(begin), length));
-      for (auto run = sorted.begin(); run != sorted.end();) {
-        const auto stop =
-            std::find_if(run, sorted.end(), [&](const Key& key) { return key.prefix != run->prefix; });
-        if (stop - run > 1) std::sort(run, stop, before);
-        run = stop;
-      }
-    }
-  });
-  for (int64_t width = 1; width < pieces; width *= 2, keys.swap(spare))
-    run_in_parallel(threads, (pieces + 2 * width - 1) / (2 * width), [&](int64_t first, int64_t last) {
-      for (int64_t pair = first; pair < last; ++pair) {
-        const auto at = [&](int64_t piece) { return keys.begin() + begin_of(piece); };
-        const int64_t left = pair * 2 * width;
-        std::merge(at(left), at(left + width), at(left + width), at(left + 2 * width),
-                   spare.begin() + begin_of(left), before);
-      }
-    });
-  std::vector<int32_t> ids(keys.size());
-  std::transform(keys.begin(), keys.end(), ids.begin(), [](const Key& key) { return key.id; });
-  return ids;
+  return WordSort(words, count, thread_count(threads), interrupted).run();
 }
 
 }  // namespace glove

@@ -72,8 +72,8 @@ bool WordSet::contains(std::string_view target) const {
   return !slots_.empty() && slots_[find_slot(target, hash(target))].id >= 0;
 }
 
-std::vector<int32_t> WordSet::sorted_ids(int threads) const {
-  return sorted_word_ids(bytes_, offsets_, threads);
+Result<std::vector<int32_t>> WordSet::sorted_ids(int threads, const InterruptCheck& interrupted) const {
+  return sorted_word_ids(bytes_, offsets_, threads, interrupted);
 }
 
 }  // namespace glove

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
+
 namespace glove {
 
 // Owns the words' bytes and a hash table over them. One thread at a time.
@@ -35,8 +37,8 @@ class WordSet {
   std::span<const char> bytes() const { return bytes_; }
   std::span<const int64_t> offsets() const { return offsets_; }  // [size() + 1]
 
-  // The ids in the memcmp order of their words. `threads`: 0 means the cores there are.
-  std::vector<int32_t> sorted_ids(int threads = 0) const;
+  // Returns the ids in the memcmp order of their words. `threads`: 0 means the cores there are.
+  Result<std::vector<int32_t>> sorted_ids(int threads = 0, const InterruptCheck& interrupted = {}) const;
 
  private:
   struct Slot {

@@ -47,6 +47,33 @@ bool AnswerCache::Key::operator==(const Key& other) const {
          bytes_of(query.vector) == bytes_of(other.query.vector) && query.excluded == other.query.excluded;
 }
 
+AnswerCache::AnswerCache(Engine& engine, size_t max_bytes) : engine_(engine), max_bytes_(max_bytes) {
+  engine_.cache_budget().join();
+}
+
+AnswerCache::~AnswerCache() {
+  engine_.cache_budget().give_back(bytes_);
+  engine_.cache_budget().leave();
+}
+
+// What this cache may have now.
+size_t AnswerCache::most_bytes() const {
+  return std::min(max_bytes_, engine_.cache_budget().share());
+}
+
+// Takes so many bytes of the budget, and forgets the least recently used for it. False if they are not to be
+// had.
+bool AnswerCache::make_room(size_t bytes) {
+  const size_t most = most_bytes();
+  if (bytes > most / 4) return false;
+  while (bytes_ + bytes > most) erase(std::prev(entries_.end()));
+  while (!engine_.cache_budget().take(bytes)) {
+    if (entries_.empty()) return false;
+    erase(std::prev(entries_.end()));
+  }
+  return true;
+}
+
 AnswerCache::Answer AnswerCache::find(const Key& key) {
   forget_what_is_stale();
   const auto entry = find_entry(key);
@@ -59,9 +86,8 @@ AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
   const auto answer = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
   const size_t bytes = kEntryBytes + key.backend.size() + bytes_of(key.query.vector).size() +
                        bytes_of(key.query.excluded).size() + bytes_of(*answer).size();
-  if (bytes > max_bytes_ / 4) return answer;
   forget_what_is_stale();
-  if (find_entry(key) != entries_.end()) return answer;
+  if (find_entry(key) != entries_.end() || !make_room(bytes)) return answer;
   try {
     entries_.push_front({std::move(key), answer, bytes});
     try {
@@ -71,10 +97,10 @@ AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
       throw;
     }
   } catch (const std::bad_alloc&) {
+    engine_.cache_budget().give_back(bytes);
     return answer;
   }
   bytes_ += bytes;
-  while (bytes_ > max_bytes_) erase(std::prev(entries_.end()));
   return answer;
 }
 
@@ -88,6 +114,7 @@ void AnswerCache::forget_if(Stale&& stale) {
 }
 
 void AnswerCache::forget_what_is_stale() {
+  while (bytes_ > most_bytes()) erase(std::prev(entries_.end()));
   if (const uint64_t generation = engine_.catalog().generation(); generation != catalog_generation_) {
     const CatalogSnapshotPtr models = engine_.catalog().snapshot();
     forget_if([&](const Key& key) {
@@ -120,6 +147,7 @@ void AnswerCache::erase(Entries::iterator entry) {
     break;
   }
   bytes_ -= entry->bytes;
+  engine_.cache_budget().give_back(entry->bytes);
   entries_.erase(entry);
 }
 

@@ -37,10 +37,11 @@ class AnswerCache {
 
   static constexpr size_t kDefaultBytes = size_t{4} << 20;
 
-  // `max_bytes`: of all entries together, keys included. An answer of more than a quarter is not kept.
+  // `max_bytes`: of all entries together, keys included; less where the engine's caches together have no room
+  // (CacheBudget). An answer of more than a quarter is not kept.
   // The engine outlives the cache.
-  explicit AnswerCache(Engine& engine, size_t max_bytes = kDefaultBytes)
-      : engine_(engine), max_bytes_(max_bytes) {}
+  explicit AnswerCache(Engine& engine, size_t max_bytes = kDefaultBytes);
+  ~AnswerCache();
   AnswerCache(const AnswerCache&) = delete;
   AnswerCache& operator=(const AnswerCache&) = delete;
 
@@ -65,6 +66,8 @@ class AnswerCache {
   void forget_if(Stale&& stale);
   Entries::iterator find_entry(const Key& key);
   void erase(Entries::iterator entry);
+  size_t most_bytes() const;
+  bool make_room(size_t bytes);
 
   Engine& engine_;
   const size_t max_bytes_;

@@ -144,8 +144,7 @@ Status Catalog::load_from_environment(const InterruptCheck& interrupted) {
   const std::string path = value;
   Turn turn = environment_.begin();
   for (; turn == Turn::kWait; turn = environment_.begin()) {
-    if (interrupted && interrupted())
-      return Status(ErrorCode::kInterrupted, "$GLOVE_MODEL: waiting for '" + path + "' was interrupted");
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     std::this_thread::sleep_for(kBetweenQuestions);
   }
   if (turn == Turn::kDone) return {};
@@ -160,10 +159,11 @@ Status Catalog::load_from_environment(const InterruptCheck& interrupted) {
     ~Ending() { load.end(opened); }
   } ending{environment_, false};
   OpenOptions options;
-  if (interrupted) options.progress = [&](int64_t, int64_t) { return !interrupted(); };
+  options.interrupted = interrupted;
   const Result<std::string> loaded = load(path, "", options);
   ending.opened = loaded.ok();
   if (loaded.ok()) return {};
+  if (loaded.error().code == ErrorCode::kInterrupted) return loaded.error();
   return Status(loaded.error().code, "$GLOVE_MODEL: " + loaded.error().message);
 }
 

@@ -93,6 +93,9 @@ class Catalog {
   Result<CatalogEntry> find_entry(std::optional<std::string_view> name,
                                   const InterruptCheck& interrupted = {});
 
+  // Opens $GLOVE_MODEL as find() does; ok if it is not set, or was opened before.
+  Status load_from_environment(const InterruptCheck& interrupted);
+
   CatalogSnapshotPtr snapshot() const;
   std::vector<CatalogEntry> list() const { return snapshot()->entries(); }
 
@@ -100,12 +103,10 @@ class Catalog {
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
-  Status load_from_environment(const InterruptCheck& interrupted);
-
   Engine& engine_;
   std::atomic<uint64_t> generation_ = 1;
-  mutable ForkSafeMutex mutex_;   // held while current_ is read or replaced
-  CatalogSnapshotPtr current_;    // never null
+  mutable ForkSafeMutex mutex_;  // held while current_ is read or replaced
+  CatalogSnapshotPtr current_;   // never null
   EnvironmentLoad environment_;
 };
 

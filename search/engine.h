@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "search/backends.h"
+#include "search/cache_budget.h"
 #include "search/catalog.h"
 #include "search/result_cache.h"
 #include "search/settings.h"
@@ -24,6 +25,7 @@ class Engine {
   Statistics& statistics() { return statistics_; }
   ResultCache& results() { return results_; }
   Catalog& catalog() { return catalog_; }
+  CacheBudget& cache_budget() { return cache_budget_; }
 
  private:
   Log log_;
@@ -31,6 +33,7 @@ class Engine {
   Settings settings_;
   Statistics statistics_;
   ResultCache results_;
+  CacheBudget cache_budget_;
   Catalog catalog_;  // last: its models use the others
 };
 

@@ -9,7 +9,7 @@ Result<Searcher*> ModelSearchers::open(size_t backend, const InterruptCheck& int
   if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
   switch (slot.opening.enter(interrupted)) {
     case Turnstile::Entry::kInterrupted:
-      return Error{ErrorCode::kInterrupted, "interrupted"};
+      return interrupted_error();
     case Turnstile::Entry::kAlreadyInside:
       return Error{
           ErrorCode::kInvalidArgument,
@@ -17,7 +17,7 @@ Result<Searcher*> ModelSearchers::open(size_t backend, const InterruptCheck& int
     case Turnstile::Entry::kEntered:
       break;
   }
-  const TurnstileExit exit(slot.opening);
+  const TurnstileExit leaving(slot.opening);
   if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
   auto opened = engine_.backends().all()[backend]->open(model_, interrupted);
   const std::lock_guard lock(mutex_);

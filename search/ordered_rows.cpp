@@ -38,7 +38,7 @@ Status OrderedRows::sort_first(int64_t count, const InterruptCheck& interrupted)
       bounds_.pop_back();
       continue;
     }
-    if (interrupted && interrupted()) return Status(ErrorCode::kInterrupted, "interrupted");
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     const size_t pivot = partition(end);
     bounds_.push_back(pivot + 1);
     if (pivot > sorted_) bounds_.push_back(pivot);

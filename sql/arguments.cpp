@@ -1,15 +1,45 @@
 #include "sql/arguments.h"
 
+#include <memory>
 #include <new>
 #include <string>
 
-#include "sql/interrupt.h"
-#include "sql/model_pin.h"
-
 namespace glove::sql {
 
+namespace {
+
+using ConnectionPtr = std::shared_ptr<Connection>;
+
+// A function's client data.
+void release_connection(void* client_data) {
+  delete static_cast<ConnectionPtr*>(client_data);
+}
+
+// The model that a constant names.
+struct KeptModel {
+  ModelPtr model;
+  uint64_t own_changes;  // Connection::own_changes() when it was found
+};
+
+void release_model(void* kept) {
+  delete static_cast<KeptModel*>(kept);
+}
+
+// A model as its users want it: whole.
+Result<ModelPtr> healthy(Result<CatalogEntry> found) {
+  GLOVE_RETURN_IF_ERROR(found);
+  GLOVE_RETURN_IF_ERROR(found.value().model->health());
+  return std::move(found.value().model);
+}
+
+}  // namespace
+
+Connection& connection_of(sqlite3_context* context) {
+  return **static_cast<ConnectionPtr*>(sqlite3_user_data(context));
+}
+
 Engine& engine_of(sqlite3_context* context) {
-  return *static_cast<Engine*>(sqlite3_user_data(context));
+  return connection_of(context).engine();
 }
 
 std::string_view text_of(sqlite3_value* value) {
@@ -45,35 +75,32 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
   return *text;
 }
 
-Result<ModelPtr> model_argument(Engine& engine, sqlite3* db, Arguments arguments, size_t index,
-                                std::string_view function) {
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> name,
-                         optional_text(arguments, index, function, "model"));
-  InterruptPoller poller(db);
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
-  const ModelViewPtr view = ModelPin::current_view(db);
-  if (view == nullptr) return engine.catalog().find(name, interrupted);
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, view->find_entry(name, interrupted));
-  GLOVE_RETURN_IF_ERROR(entry.model->health());
-  return std::move(entry.model);
+Result<std::optional<std::string_view>> model_name_argument(Arguments arguments, size_t index,
+                                                            std::string_view function) {
+  return optional_text(arguments, index, function, "model");
 }
 
-Result<ModelPtr> model_of_call(sqlite3_context* context, Arguments arguments, size_t index,
-                               std::string_view function) {
-  const auto argument = static_cast<int>(index);
-  const bool may_be_constant = index < arguments.size();
-  if (may_be_constant)
-    if (const auto* kept = static_cast<const ModelPtr*>(sqlite3_get_auxdata(context, argument))) {
-      GLOVE_RETURN_IF_ERROR((*kept)->health());
-      return *kept;
-    }
-  GLOVE_ASSIGN_OR_RETURN(
-      ModelPtr model,
-      model_argument(engine_of(context), sqlite3_context_db_handle(context), arguments, index, function));
-  if (may_be_constant)
-    sqlite3_set_auxdata(context, argument, new ModelPtr(model),
-                        [](void* kept) { delete static_cast<ModelPtr*>(kept); });
+Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
+                                std::string_view function) {
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
+  if (!name) return healthy(connection_of(context).find(name));
+  const int argument = static_cast<int>(index);
+  Connection& connection = connection_of(context);
+  const auto* kept = static_cast<const KeptModel*>(sqlite3_get_auxdata(context, argument));
+  if (kept != nullptr && kept->own_changes == connection.own_changes()) {
+    ModelPtr model = kept->model;
+    GLOVE_RETURN_IF_ERROR(model->health());
+    return model;
+  }
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, healthy(connection.find(name)));
+  sqlite3_set_auxdata(context, argument, new KeptModel{model, connection.own_changes()}, release_model);
   return model;
+}
+
+Result<ModelPtr> model_argument(Connection::Pin& pin, Arguments arguments, size_t index,
+                                std::string_view function) {
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
+  return healthy(pin.find(name));
 }
 
 // SQLite copies a text with its NUL only if it is told no length. Where it has to add the NUL itself, when
@@ -99,12 +126,19 @@ void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t
 
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
-  for (int count = fewest; count <= most; ++count) {
-    const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, &engine, callback,
-                                                nullptr, nullptr, nullptr);
-    if (code != SQLITE_OK) return code;
+  try {
+    for (int count = fewest; count <= most; ++count) {
+      // SQLite releases it when the function is replaced, when the connection closes, and when this call
+      // fails.
+      auto* const connection = new ConnectionPtr(Connection::of(db, engine));
+      const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, connection, callback,
+                                                  nullptr, nullptr, release_connection);
+      if (code != SQLITE_OK) return code;
+    }
+    return SQLITE_OK;
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
   }
-  return SQLITE_OK;
 }
 
 }  // namespace glove::sql

@@ -9,10 +9,12 @@
 #include "model/model.h"
 #include "search/engine.h"
 #include "sql/boundary.h"
+#include "sql/connection.h"
 
 namespace glove::sql {
 
-// The engine that a function was registered with.
+// The connection and the engine that a function was registered with.
+Connection& connection_of(sqlite3_context* context);
 Engine& engine_of(sqlite3_context* context);
 
 // The arguments of one call, in order.
@@ -42,15 +44,19 @@ Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_
 Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
                                        std::string_view parameter);
 
-// The model that argv[index] names; the default model when it is absent or NULL. Where that has to be opened
-// first, an interrupt of `db` stops it.
-Result<ModelPtr> model_argument(Engine& engine, sqlite3* db, Arguments arguments, size_t index,
+// The name of a model in argv[index]; nullopt, which means the default model, when it is absent or NULL.
+Result<std::optional<std::string_view>> model_name_argument(Arguments arguments, size_t index,
+                                                            std::string_view function);
+
+// The model that argv[index] names; the default model when it is absent or NULL. A model that a constant
+// names stays the same for the whole statement, unless the connection itself changes the models. Where it has
+// to be opened first, an interrupt of the connection stops that.
+Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
                                 std::string_view function);
 
-// The same for a function's argument. Where it is a constant of the statement, all its rows have the model of
-// the first.
-Result<ModelPtr> model_of_call(sqlite3_context* context, Arguments arguments, size_t index,
-                               std::string_view function);
+// The same for a cursor.
+Result<ModelPtr> model_argument(Connection::Pin& pin, Arguments arguments, size_t index,
+                                std::string_view function);
 
 // Makes the text the function's result, copied.
 void return_text(sqlite3_context* context, std::string_view text);
@@ -59,8 +65,8 @@ void return_text(sqlite3_context* context, std::string_view text);
 void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id);
 
 // Registers `callback` as the function `name` once for each number of arguments from `fewest`
-// to `most`, with the engine as its client data. `flags` are SQLite's, without the text encoding. Returns an
-// SQLite code.
+// to `most`, with the connection as its client data. `flags` are SQLite's, without the text encoding. Returns
+// an SQLite code.
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**));
 

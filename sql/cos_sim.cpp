@@ -27,6 +27,7 @@ namespace {
 // constant (sqlite3_set_auxdata).
 struct Operand {
   ModelPtr model;                 // whose row a word's vector is; null for a BLOB
+  uint64_t own_changes = 0;       // Connection::own_changes() when the model was found
   std::vector<float> blob;        // a BLOB's components
   std::span<const float> vector;  // empty for a word that the model lacks, and for x''
   double norm_squared = 0;        // 0: unknown word or zero vector, so the cosine is NULL
@@ -82,13 +83,28 @@ void destroy_operand(void* operand) {
   delete static_cast<Operand*>(operand);
 }
 
+// The model of a constant word, which is the default model for the whole statement unless the connection
+// itself changes it; nullptr if there is none.
+ModelPtr kept_model(sqlite3_context* context) {
+  for (const int argument : {0, 1}) {
+    const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, argument));
+    if (kept != nullptr && kept->model != nullptr &&
+        kept->own_changes == connection_of(context).own_changes())
+      return kept->model;
+  }
+  return nullptr;
+}
+
 Status cos_sim(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0]) || is_null(arguments[1])) return Status();  // the result is NULL by default
 
   const bool names_model = arguments.size() > 2 && !is_null(arguments[2]);
   ModelPtr model;
-  if (names_model || !is_blob(arguments[0]) || !is_blob(arguments[1])) {
-    GLOVE_ASSIGN_OR_RETURN(model, model_of_call(context, arguments, 2, "cos_sim"));
+  if (!names_model && (!is_blob(arguments[0]) || !is_blob(arguments[1]))) model = kept_model(context);
+  if (model != nullptr) {
+    GLOVE_RETURN_IF_ERROR(model->health());
+  } else if (names_model || !is_blob(arguments[0]) || !is_blob(arguments[1])) {
+    GLOVE_ASSIGN_OR_RETURN(model, model_argument(context, arguments, 2, "cos_sim"));
   }
 
   std::array<std::unique_ptr<Operand>, 2> fresh;
@@ -96,8 +112,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
   for (size_t i = 0; i < 2; ++i) {
     const bool blob = is_blob(arguments[i]);
     const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, static_cast<int>(i)));
-    // A kept word is stale once its name means another model (loaded, unloaded, or another
-    // row's model argument).
+    // A kept word is stale once another row's model argument means another model.
     if (kept != nullptr && (blob || kept->model == model)) {
       operands[i] = kept;
       continue;
@@ -106,6 +121,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
       GLOVE_ASSIGN_OR_RETURN(fresh[i], operand_of_blob(arguments[i], i == 0 ? "first" : "second"));
     } else {
       fresh[i] = operand_of_word(arguments[i], model);
+      fresh[i]->own_changes = connection_of(context).own_changes();
     }
     operands[i] = fresh[i].get();
   }

@@ -19,7 +19,6 @@
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
 #include "sql/load_options.h"
-#include "sql/model_pin.h"
 #include "sql/register.h"
 
 namespace glove::sql {
@@ -41,19 +40,17 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kFile, "glove_load"));
   }
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  options.progress = [&poller](int64_t, int64_t) { return !poller.interrupted(); };
+  options.interrupted = [&poller] { return poller.interrupted(); };
   GLOVE_ASSIGN_OR_RETURN(
       const std::string loaded,
-      engine_of(context).catalog().load(std::string(path), std::string(name.value_or("")), options));
-  ModelPin::renew(sqlite3_context_db_handle(context));
+      connection_of(context).load(std::string(path), std::string(name.value_or("")), options));
   return_text(context, loaded);
   return Status();
 }
 
 Status glove_unload(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, "glove_unload", "name"));
-  GLOVE_RETURN_IF_ERROR(engine_of(context).catalog().unload(name));
-  ModelPin::renew(sqlite3_context_db_handle(context));
+  GLOVE_RETURN_IF_ERROR(connection_of(context).unload(name));
   return_text(context, name);
   return Status();
 }

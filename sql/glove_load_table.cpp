@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancel.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/load_options.h"
-#include "sql/model_pin.h"
 #include "sql/register.h"
 
 namespace glove::sql {
@@ -39,7 +39,7 @@ Error load_error(const std::string& rest) {
 // What the connection says about a code that is neither SQLITE_ROW nor SQLITE_DONE.
 Error connection_error(sqlite3* db, int code) {
   if (code == SQLITE_NOMEM) throw std::bad_alloc();
-  if (code == SQLITE_INTERRUPT) return Error{ErrorCode::kInterrupted, "interrupted"};
+  if (code == SQLITE_INTERRUPT) return interrupted_error();
   return load_error(std::string("the SELECT failed: ") + sqlite3_errmsg(db));
 }
 
@@ -178,8 +178,7 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   const LoadInProgress load(db);
   GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
-  engine_of(context).catalog().add(std::string(name), std::move(model));
-  ModelPin::renew(sqlite3_context_db_handle(context));
+  connection_of(context).add(std::string(name), std::move(model));
   return_text(context, name);
   return Status();
 }

@@ -66,14 +66,14 @@ class GloveNn {
       "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
       "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
 
-  explicit GloveNn(const vtab::Connection& connection)
+  explicit GloveNn(Connection& connection)
       : connection_(connection),
         pushdowns_(nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"))),
-        caches_(connection.engine) {}
+        caches_(connection.engine()) {}
 
   Status plan(sqlite3_index_info* info) {
     if (!pushdowns_.ok()) return pushdowns_.error();
-    return nn::best_index(info, pushdowns_.value(), connection_.db, connection_.engine.catalog());
+    return nn::best_index(info, pushdowns_.value(), connection_.db(), connection_.engine().catalog());
   }
 
   using Cursor = NeighborCursor;
@@ -82,9 +82,9 @@ class GloveNn {
   friend NeighborCursor;
 
   // REQUIRES: plan() returned a plan.
-  nn::ScanContext scan_context(ModelView& models) {
+  nn::TableContext table_context(Connection::Pin& models) {
     const bool cached = (pushdowns_.value() & nn::kCache) != 0;
-    return {&connection_.engine, &models, cached ? &caches_ : nullptr, &hinted_at_expr_};
+    return {&connection_.engine(), &models, cached ? &caches_ : nullptr, &hinted_at_expr_};
   }
 
   void open_cursor() noexcept { numbers_.open(); }
@@ -93,7 +93,7 @@ class GloveNn {
     if (numbers_.cursors() == 0) hinted_at_expr_ = false;
   }
 
-  vtab::Connection connection_;
+  Connection& connection_;
   Result<nn::Pushdowns> pushdowns_;
   nn::Caches caches_;
   vtab::InputNumbers numbers_;
@@ -104,7 +104,7 @@ class NeighborCursor {
   // Runs body() while the engine may ask whether to stop.
   template <class Body>
   auto interruptible(Body&& body) {
-    InterruptPoller poller(table_.connection_.db);
+    InterruptPoller poller(table_.connection_.db());
     struct Scope {
       InterruptPoller*& slot;
       ~Scope() { slot = nullptr; }
@@ -113,8 +113,7 @@ class NeighborCursor {
   }
 
  public:
-  explicit NeighborCursor(GloveNn& table)
-      : table_(table), models_(ModelPin::current_view(table.connection_.db)) {
+  NeighborCursor(GloveNn& table, Connection::Pin& models) : table_(table), models_(models) {
     table_.open_cursor();
   }
   ~NeighborCursor() { table_.close_cursor(); }
@@ -127,9 +126,9 @@ class NeighborCursor {
     branch_ = plan_text;
     table_.numbers_.begin_scan(branch_);
     if (plan == nn::Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
-    GLOVE_ASSIGN_OR_RETURN(request_,
-                           nn::Request::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db,
-                                             table_.connection_.engine.backends()));
+    GLOVE_ASSIGN_OR_RETURN(
+        request_, nn::Request::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db(),
+                                    table_.connection_.engine().backends()));
     next_setting_ = 0;
     GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
     return next();
@@ -196,14 +195,14 @@ class NeighborCursor {
     if (at_end_) return {};
     SearchOptions options;
     options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
-    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.scan_context(*models_), *request_,
+    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.table_context(models_), *request_,
                                                            next_setting_, std::move(options)));
     ++next_setting_;
     return {};
   }
 
   GloveNn& table_;
-  ModelViewPtr models_;
+  Connection::Pin& models_;
   InterruptPoller* active_poller_ = nullptr;
   const void* branch_ = nullptr;  // of table_.numbers_
   std::optional<nn::Request> request_;

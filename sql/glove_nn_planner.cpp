@@ -283,7 +283,7 @@ class Planner {
   Size model_size() {
     const auto& chosen = input(kModel);
     sqlite3_value* named = chosen ? literal(chosen->index) : nullptr;
-    for (const Catalog::Entry& entry : catalog_.list()) {
+    for (const CatalogEntry& entry : catalog_.list()) {
       if (named == nullptr || is_null(named) ? !entry.is_default : entry.name != text_of(named)) continue;
       return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
     }

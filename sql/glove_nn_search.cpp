@@ -64,17 +64,17 @@ NeighborScan::NeighborScan(NeighborScan&&) noexcept = default;
 NeighborScan& NeighborScan::operator=(NeighborScan&&) noexcept = default;
 NeighborScan::~NeighborScan() = default;
 
-Result<NeighborScan> NeighborScan::open(const ScanContext& context, const Request& request, size_t setting,
+Result<NeighborScan> NeighborScan::open(const TableContext& context, const Request& request, size_t setting,
                                         SearchOptions options) {
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry, context.models->find_entry(name, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, context.models->find(name));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
   return NeighborScan(context, request, std::move(inputs), std::move(entry), std::move(options));
 }
 
-NeighborScan::NeighborScan(const ScanContext& context, const Request& request, Inputs inputs,
-                           Catalog::Entry entry, SearchOptions options)
+NeighborScan::NeighborScan(const TableContext& context, const Request& request, Inputs inputs,
+                           CatalogEntry entry, SearchOptions options)
     : request_(&request),
       inputs_(std::move(inputs)),
       entry_(std::move(entry)),

@@ -12,8 +12,8 @@
 #include "search/engine.h"
 #include "search/rank_cache.h"
 #include "search/ranking.h"
+#include "sql/connection.h"
 #include "sql/glove_nn_inputs.h"
-#include "sql/model_pin.h"
 
 namespace glove::sql::nn {
 
@@ -32,9 +32,9 @@ struct Caches {
 };
 
 // What the scans of a connection share. All of it outlives them.
-struct ScanContext {
+struct TableContext {
   Engine* engine;
-  ModelView* models;
+  Connection::Pin* models;
   Caches* caches;        // nullptr: nothing is kept
   bool* hinted_at_expr;  // set once the statement's log has the hint about `expr`
 };
@@ -44,7 +44,7 @@ class NeighborScan {
  public:
   // Finds the model. `caches` may be null; they and `request` outlive the search. `options.backend` serves
   // where the setting names none. REQUIRES: request.query_count() > 0.
-  static Result<NeighborScan> open(const ScanContext& context, const Request& request, size_t setting,
+  static Result<NeighborScan> open(const TableContext& context, const Request& request, size_t setting,
                                    SearchOptions options);
 
   ~NeighborScan();
@@ -79,7 +79,7 @@ class NeighborScan {
     kListed,   // the first rows at once, of many queries together
     kRanked,   // in growing pieces
   };
-  NeighborScan(const ScanContext& context, const Request& request, Inputs inputs, Catalog::Entry entry,
+  NeighborScan(const TableContext& context, const Request& request, Inputs inputs, CatalogEntry entry,
                SearchOptions options);
   void look_words_up();
   Strategy choose_strategy() const;
@@ -105,9 +105,9 @@ class NeighborScan {
 
   const Request* request_;
   Inputs inputs_;
-  Catalog::Entry entry_;
+  CatalogEntry entry_;
   SearchOptions options_;
-  ScanContext context_;
+  TableContext context_;
   Bounds bounds_;                            // the request's, and k
   std::optional<std::vector<int32_t>> ids_;  // of the request's words, ascending
   Strategy strategy_ = Strategy::kNothing;

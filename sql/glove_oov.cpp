@@ -25,7 +25,7 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return Status();
   GLOVE_ASSIGN_OR_RETURN(const std::string_view expression,
                          required_text(arguments, 0, "glove_oov", "expression"));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_of_call(context, arguments, 1, "glove_oov"));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, "glove_oov"));
   GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
   std::vector<std::string_view> missing;
   std::unordered_set<std::string_view> seen;

@@ -22,7 +22,7 @@ Status glove_vec(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return Status();
   GLOVE_ASSIGN_OR_RETURN(const std::string_view expression,
                          required_text(arguments, 0, "glove_vec", "expression"));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_of_call(context, arguments, 1, "glove_vec"));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, "glove_vec"));
   GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, query_for_expression(*model, expression));
   if (query)
     sqlite3_result_blob64(context, query->vector.data(), query->vector.size() * sizeof(float),

@@ -22,7 +22,6 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/glove_words_plan.h"
-#include "sql/interrupt.h"
 #include "sql/register.h"
 #include "sql/sqlite_features.h"
 #include "sql/text_encoding.h"
@@ -207,7 +206,7 @@ class GloveWords;
 
 class WordCursor {
  public:
-  explicit WordCursor(GloveWords& table);
+  WordCursor(GloveWords& table, Connection::Pin& models);
 
   Status start(int plan, const char* plan_text, Arguments values) {
     if (plan == kWordsRaise) return {ErrorCode::kInvalidArgument, plan_text};
@@ -269,7 +268,7 @@ class WordCursor {
                                           std::to_string(scan_.position)};
   }
 
-  ModelViewPtr models_;
+  Connection::Pin& models_;
   WordScan scan_;
 };
 
@@ -281,14 +280,8 @@ Status WordCursor::take_model(FilterArguments& arguments) {
                   "glove_words: with this many conditions a NULL model cannot mean the default; name the "
                   "model, or leave the condition out");
   const Arguments values(&name, name == nullptr ? 0 : 1);
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> given,
-                         optional_text(values, 0, "glove_words", "model"));
-  InterruptPoller poller(scan_.db);
-  GLOVE_ASSIGN_OR_RETURN(Catalog::Entry entry,
-                         models_->find_entry(given, [&poller] { return poller.interrupted(); }));
-  GLOVE_RETURN_IF_ERROR(entry.model->health());
-  scan_.model = std::move(entry.model);
-  if (given) scan_.model_name = std::string(*given);
+  GLOVE_ASSIGN_OR_RETURN(scan_.model, model_argument(models_, values, 0, "glove_words"));
+  if (name != nullptr && !is_null(name)) scan_.model_name = std::string(text_of(name));
   return Status();
 }
 
@@ -327,17 +320,17 @@ class GloveWords {
       "CREATE TABLE glove_words(id INTEGER, word TEXT, norm REAL, model TEXT HIDDEN, vector BLOB HIDDEN)";
   using Cursor = WordCursor;
 
-  explicit GloveWords(const vtab::Connection& connection) : connection_(connection) {}
+  explicit GloveWords(Connection& connection) : connection_(connection) {}
 
-  Status plan(sqlite3_index_info* info) { return plan_words(info, connection_.db); }
-  const vtab::Connection& connection() const { return connection_; }
+  Status plan(sqlite3_index_info* info) { return plan_words(info, connection_.db()); }
+  const Connection& connection() const { return connection_; }
 
  private:
-  vtab::Connection connection_;
+  Connection& connection_;
 };
 
-WordCursor::WordCursor(GloveWords& table) : models_(ModelPin::current_view(table.connection().db)) {
-  scan_.db = table.connection().db;
+WordCursor::WordCursor(GloveWords& table, Connection::Pin& models) : models_(models) {
+  scan_.db = table.connection().db();
 }
 
 }  // namespace

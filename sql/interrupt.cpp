@@ -9,18 +9,17 @@ namespace {
 // every 1,000 steps.
 constexpr const char* kStatement =
     "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<100) SELECT max(x) FROM c";
-constexpr std::chrono::milliseconds kBetweenStatements(10);
+constexpr double kUsBetweenStatements = 10'000;
 
 }  // namespace
 
 bool InterruptPoller::interrupted() {
   if (interrupted_) return true;
   if (sqlite_has(kSqliteIsInterrupted) && sqlite3_is_interrupted(db_) != 0) return interrupted_ = true;
-  const Clock::time_point now = Clock::now();
-  if (last_statement_ == Clock::time_point()) last_statement_ = now;
-  if (refused_ || now - last_statement_ < kBetweenStatements) return false;
+  if (!since_statement_) since_statement_.emplace();
+  if (refused_ || since_statement_->microseconds() < kUsBetweenStatements) return false;
   interrupted_ = statement_interrupted();
-  last_statement_ = Clock::now();
+  since_statement_->lap();
   return interrupted_;
 }
 

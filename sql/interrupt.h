@@ -1,9 +1,9 @@
 // Long work that SQLite's user can stop.
 #pragma once
 
-#include <chrono>
+#include <optional>
 
-#include "search/backend.h"
+#include "base/timer.h"
 #include "sql/boundary.h"
 
 namespace glove::sql {
@@ -34,13 +34,12 @@ class InterruptPoller {
   bool interrupted();
 
  private:
-  using Clock = std::chrono::steady_clock;
   bool statement_interrupted();
 
   sqlite3* db_;
   sqlite3_stmt* statement_ = nullptr;
-  Clock::time_point last_statement_;  // or the first question; the epoch: nobody has asked
-  bool refused_ = false;              // the statement cannot be prepared: an authorizer forbids it
+  std::optional<Timer> since_statement_;  // or since the first question; empty: nobody has asked
+  bool refused_ = false;                  // the statement cannot be prepared: an authorizer forbids it
   bool interrupted_ = false;
 };
 

@@ -146,7 +146,7 @@ void time_upload(const ModelPtr& model, const char* path) {
   auto device = gpu::open_cuda_device();
   if (!device.ok()) std::exit(1);
   const std::atomic<bool> cancelled{false};
-  const auto bytes = static_cast<int64_t>(model->arrays().codes.size());
+  const auto bytes = static_cast<int64_t>(model->parts().front().levels.front().codes.size());
   auto block = device.value()->allocate(bytes);
   if (!block.ok()) std::exit(1);
   gpu::CopyTask task;
@@ -154,7 +154,9 @@ void time_upload(const ModelPtr& model, const char* path) {
   std::FILE* file = path != nullptr ? std::fopen(path, "rb") : nullptr;
   for (const bool from_file : {false, true}) {
     if (from_file && file == nullptr) break;
-    task.memory = from_file ? nullptr : reinterpret_cast<const std::byte*>(model->arrays().codes.data());
+    task.memory =
+        from_file ? nullptr
+                  : reinterpret_cast<const std::byte*>(model->parts().front().levels.front().codes.data());
     task.descriptor = from_file ? fileno(file) : -1;
     for (const int threads : {2, 4, 6, 8, 10, 12, 14}) {
       std::vector<double> rates;
@@ -186,16 +188,18 @@ size_t different_answers(const ModelPtr& model, const std::vector<Query>& querie
 class KernelBench {
  public:
   explicit KernelBench(const ModelPtr& model) : model_(model) {
-    const auto& arrays = model->arrays();
-    rows_ = tile_count(arrays.words) * kTileRows;
-    upload(&codes_, arrays.codes.data(), arrays.codes.size(), arrays.codes.size());
-    upload(&scales_, arrays.scales.data(), arrays.scales.size() * 4, static_cast<size_t>(rows_) * 4);
-    upload(&residuals_, arrays.residuals.data(), arrays.residuals.size() * 4, static_cast<size_t>(rows_) * 4);
-    upload(&vectors_, arrays.vectors.data(), arrays.vectors.size() * 4, arrays.vectors.size() * 4);
-    upload(&norms_, arrays.norms_squared.data(), arrays.norms_squared.size() * 8,
-           arrays.norms_squared.size() * 8);
-    upload(&counters_, nullptr, 0, 2 * sizeof(gpu::ScanCounters));
-    upload(&collected_, nullptr, 0, kCapacity * 12);
+    const ModelPart& part = model->parts().front();
+    const CodeLevel& level = part.levels.front();
+    rows_ = tile_count(part.rows) * kTileRows;
+    part_.rows = part.rows;
+    part_.dims = static_cast<int32_t>(part.dims);
+    upload(&part_.level.codes, level.codes, level.codes.size_bytes());
+    upload(&part_.level.scales, level.scales, static_cast<size_t>(rows_) * 4);
+    upload(&part_.level.residuals, level.residuals, static_cast<size_t>(rows_) * 4);
+    upload(&part_.vectors, part.vectors, part.vectors.size_bytes());
+    upload(&part_.norms_squared, part.norms_squared, part.norms_squared.size_bytes());
+    clear(&counters_, 2 * sizeof(gpu::ScanCounters));
+    clear(&collected_, kCapacity * 12);
     require(cudaHostAlloc(reinterpret_cast<void**>(&answer_), kCapacity * 12 + 256, cudaHostAllocMapped),
             "pinned memory");
     std::memset(answer_, 0, kCapacity * 12 + 256);
@@ -209,10 +213,10 @@ class KernelBench {
     require(gpu::single_scan_shape(0, model_->dims(), &shape), "shape");
     if (const int64_t bytes = gpu::row_upper_bytes(shape, rows_ / kTileRows);
         bytes > 0 && row_upper_ == nullptr)
-      upload(&row_upper_, nullptr, 0, static_cast<size_t>(bytes));
+      clear(&row_upper_, static_cast<size_t>(bytes));
     std::vector<double> total, scan, select, rescore;
     for (size_t i = 0; i < 60; ++i) {
-      gpu::SingleScan launch = make(queries[i % queries.size()], k);
+      gpu::SingleScanParams launch = make(queries[i % queries.size()], k);
       launch.reversed = alternate && i % 2 != 0 ? 1 : 0;
       if (ranked) {
         launch.ranked_similarities = launch.similarities;
@@ -237,7 +241,8 @@ class KernelBench {
     put("kernel_" + key + "_scan_us", scan);
     put("kernel_" + key + "_select_us", spread_of(select).median);
     put("kernel_" + key + "_rescore_us", spread_of(rescore).median);
-    const double bytes = static_cast<double>(model_->arrays().codes.size()) + static_cast<double>(rows_) * 8;
+    const double bytes = static_cast<double>(model_->parts().front().levels.front().codes.size()) +
+                         static_cast<double>(rows_) * 8;
     put("kernel_" + key + "_scan_tb_s", bytes / spread_of(scan).median * 1e-6);
   }
 
@@ -245,26 +250,29 @@ class KernelBench {
   static constexpr size_t kCapacity = 65536;
 
   template <class T>
-  static void upload(T** device, const void* from, size_t bytes, size_t allocated) {
-    require(cudaMalloc(reinterpret_cast<void**>(device), allocated), "device memory");
-    require(cudaMemset(*device, 0, allocated), "clearing");
-    if (bytes > 0) require(cudaMemcpy(*device, from, bytes, cudaMemcpyHostToDevice), "copy");
+  static void clear(T** device, size_t bytes) {
+    require(cudaMalloc(reinterpret_cast<void**>(device), bytes), "device memory");
+    require(cudaMemset(*device, 0, bytes), "clearing");
   }
 
-  gpu::SingleScan make(const Query& query, int64_t k) {
+  // With zeros up to `bytes`.
+  template <class T>
+  static void upload(const T** device, std::span<const T> from, size_t bytes) {
+    T* copy = nullptr;
+    clear(&copy, bytes);
+    require(cudaMemcpy(copy, from.data(), from.size_bytes(), cudaMemcpyHostToDevice), "copy");
+    *device = copy;
+  }
+
+  gpu::SingleScanParams make(const Query& query, int64_t k) {
     const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
-    gpu::SingleScan scan = {};
-    scan.codes = codes_;
-    scan.scales = scales_;
-    scan.residuals = residuals_;
-    scan.vectors = vectors_;
-    scan.norms_squared = norms_;
+    gpu::SingleScanParams scan = {};
+    scan.part = part_;
     scan.tiles = static_cast<int32_t>(tile_count(model_->words()));
     scan.groups = static_cast<int32_t>(component_groups(model_->dims()));
-    scan.dims = static_cast<int32_t>(model_->dims());
     scan.bound = quantized.bound;
     scan.norm_squared = query.norm_squared;
-    scan.wanted = static_cast<int32_t>(k);
+    scan.top_rows = static_cast<int32_t>(k);
     scan.sequence = ++sequence_;
     scan.counters = counters_ + (sequence_ & 1u);
     scan.next_counters = counters_ + ((sequence_ & 1u) ^ 1u);
@@ -281,11 +289,7 @@ class KernelBench {
 
   ModelPtr model_;
   int64_t rows_ = 0;
-  int8_t* codes_ = nullptr;
-  float* scales_ = nullptr;
-  float* residuals_ = nullptr;
-  float* vectors_ = nullptr;
-  double* norms_ = nullptr;
+  gpu::DevicePart part_;
   gpu::ScanCounters* counters_ = nullptr;
   uint16_t* row_upper_ = nullptr;
   std::byte* collected_ = nullptr;

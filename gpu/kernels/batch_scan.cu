@@ -82,10 +82,10 @@ struct LaneRows {
   float residual[4];  // for upper bounds: -infinity for zero rows
   bool admissible[4];
 
-  __device__ void load(const BatchScan& scan, int tile, int lane) {
+  __device__ void load(const BatchScanParams& scan, int tile, int lane) {
     const int quad = tile * kPiecesPerGroup + (lane >> 2);
-    const float4 s = __ldg(reinterpret_cast<const float4*>(scan.scales) + quad);
-    const float4 r = __ldg(reinterpret_cast<const float4*>(scan.residuals) + quad);
+    const float4 s = __ldg(reinterpret_cast<const float4*>(scan.part.level.scales) + quad);
+    const float4 r = __ldg(reinterpret_cast<const float4*>(scan.part.level.residuals) + quad);
     const float scales[4] = {s.x, s.y, s.z, s.w};
     const float residuals[4] = {r.x, r.y, r.z, r.w};
 #pragma unroll
@@ -98,7 +98,7 @@ struct LaneRows {
 };
 
 // A tile's largest lower bound for each of the chunk's queries. `order`: the tile's number in the sample.
-__device__ void keep_best(const BatchScan& scan, const Sums& sums, const LaneRows& rows,
+__device__ void keep_best(const BatchScanParams& scan, const Sums& sums, const LaneRows& rows,
                           const BatchQuery* parameters, int first_query, int order, int lane) {
 #pragma unroll
   for (int block = 0; block < 4; ++block) {
@@ -122,8 +122,8 @@ __device__ void keep_best(const BatchScan& scan, const Sums& sums, const LaneRow
 }
 
 // Appends the rows that a query's threshold does not rule out to its list.
-__device__ void append(const BatchScan& scan, const Sums& sums, const LaneRows& rows, const ChunkQuery* chunk,
-                       int first_query, int tile, int lane) {
+__device__ void append(const BatchScanParams& scan, const Sums& sums, const LaneRows& rows,
+                       const ChunkQuery* chunk, int first_query, int tile, int lane) {
   bool any = false;
 #pragma unroll
   for (int block = 0; block < 4; ++block) {
@@ -161,8 +161,8 @@ __device__ void append(const BatchScan& scan, const Sums& sums, const LaneRows& 
 // at about the same time. Shared memory: the chunk's fragments, then its parameters.
 template <bool kSample, bool kResident>
 __global__ void __launch_bounds__(kThreads, 1)
-    batch_kernel(const __grid_constant__ BatchScan scan, int first_tile, int last_tile, int chunk_queries,
-                 int query_chunks) {
+    batch_kernel(const __grid_constant__ BatchScanParams scan, int first_tile, int last_tile,
+                 int chunk_queries, int query_chunks) {
   extern __shared__ __align__(128) std::byte shared[];
   const int warp = static_cast<int>(threadIdx.x) >> 5;
   const int lane = static_cast<int>(threadIdx.x) & 31;
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(kThreads, 1)
        order < last_tile; order += teams * kWarps) {
     const int tile =
         kSample ? static_cast<int>(static_cast<int64_t>(order) * scan.tiles / scan.sample_tiles) : order;
-    const uint4* codes = reinterpret_cast<const uint4*>(scan.codes) +
+    const uint4* codes = reinterpret_cast<const uint4*>(scan.part.level.codes) +
                          static_cast<int64_t>(tile) * scan.groups * kPiecesPerGroup;
     TileStep resident[kResident ? kResidentSteps : 1];
     if constexpr (kResident) {
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 // One block a query: the threshold that its sample gives.
-__global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ BatchScan scan) {
+__global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ BatchScanParams scan) {
   __shared__ uint32_t counts[kBins];
   __shared__ ThresholdScratch scratch;
   const int64_t query = blockIdx.x;
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ 
   for (int i = static_cast<int>(threadIdx.x); i < scan.sample_tiles; i += static_cast<int>(blockDim.x))
     if (best[i] > -INFINITY) atomicAdd(counts + bin_of(best[i]), 1u);
   __syncthreads();
-  const float threshold = block_threshold(counts, static_cast<uint32_t>(scan.wanted), scratch);
+  const float threshold = block_threshold(counts, static_cast<uint32_t>(scan.top_rows), scratch);
   if (threadIdx.x == 0) scan.thresholds[query] = threshold;
 }
 
@@ -251,27 +251,28 @@ struct AnswerMemory {
   uint32_t survivors;
 };
 
-__device__ float list_estimate(const BatchScan& scan, ListedRow listed, const QueryBound& bound) {
-  return bound.estimate(listed.sum, __ldg(scan.scales + listed.row));
+__device__ float list_estimate(const BatchScanParams& scan, ListedRow listed, const QueryBound& bound) {
+  return bound.estimate(listed.sum, __ldg(scan.part.level.scales + listed.row));
 }
 
-__device__ float list_error(const BatchScan& scan, ListedRow listed, const QueryBound& bound) {
-  return bound.error(__ldg(scan.residuals + listed.row));
+__device__ float list_error(const BatchScanParams& scan, ListedRow listed, const QueryBound& bound) {
+  return bound.error(__ldg(scan.part.level.residuals + listed.row));
 }
 
 // The threshold that a list gives. All threads of a block of kAnswerThreads; counts [kBins] in shared memory.
-__device__ float list_threshold(const BatchScan& scan, const ListedRow* list, uint32_t size,
+__device__ float list_threshold(const BatchScanParams& scan, const ListedRow* list, uint32_t size,
                                 const QueryBound& bound, uint32_t* counts, ThresholdScratch& scratch) {
   for (int i = static_cast<int>(threadIdx.x); i < kBins; i += kAnswerThreads) counts[i] = 0;
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads)
     atomicAdd(counts + bin_of(list_estimate(scan, list[i], bound) - list_error(scan, list[i], bound)), 1u);
   __syncthreads();
-  return block_threshold(counts, static_cast<uint32_t>(scan.wanted), scratch);
+  return block_threshold(counts, static_cast<uint32_t>(scan.top_rows), scratch);
 }
 
 // One block a query: a list that holds rows of some tiles gives a threshold as a sample does.
-__global__ void __launch_bounds__(kAnswerThreads) raise_kernel(const __grid_constant__ BatchScan scan) {
+__global__ void __launch_bounds__(kAnswerThreads)
+    tighten_threshold_kernel(const __grid_constant__ BatchScanParams scan) {
   __shared__ uint32_t counts[kBins];
   __shared__ ThresholdScratch scratch;
   const int64_t query = blockIdx.x;
@@ -282,7 +283,7 @@ __global__ void __launch_bounds__(kAnswerThreads) raise_kernel(const __grid_cons
 }
 
 // The rows of the list that its own best lower bounds leave, into memory.rows. Gives their number.
-__device__ uint32_t survivors_of(const BatchScan& scan, const ListedRow* list, uint32_t size,
+__device__ uint32_t survivors_of(const BatchScanParams& scan, const ListedRow* list, uint32_t size,
                                  const QueryBound& bound, AnswerMemory& memory) {
   if (threadIdx.x == 0) memory.survivors = 0;
   const float threshold = list_threshold(scan, list, size, bound, memory.counts, memory.scratch);
@@ -296,7 +297,8 @@ __device__ uint32_t survivors_of(const BatchScan& scan, const ListedRow* list, u
 }
 
 // One block a query.
-__global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_constant__ BatchScan scan) {
+__global__ void __launch_bounds__(kAnswerThreads)
+    answer_kernel(const __grid_constant__ BatchScanParams scan) {
   extern __shared__ __align__(128) std::byte shared[];
   auto& memory = *reinterpret_cast<AnswerMemory*>(shared);
   const int64_t query = blockIdx.x;
@@ -308,7 +310,7 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
   const uint32_t survivors = size <= scan.list_capacity
                                  ? survivors_of(scan, list, size, parameters.bound, memory)
                                  : kMaxSurvivors + 1;
-  const bool rank = scan.vectors != nullptr;
+  const bool rank = scan.part.vectors != nullptr;
   if (survivors > kMaxSurvivors || (!rank && survivors > scan.answer_capacity)) {
     if (threadIdx.x == 0) scan.answer_sizes[query] = kListOverflow;
     return;
@@ -319,14 +321,14 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
     return;
   }
   const int lane = static_cast<int>(threadIdx.x) & 31;
-  const float* vector = scan.query_vectors + query * scan.dims;
+  const float* vector = scan.query_vectors + query * scan.part.dims;
   for (uint32_t base = 0; base < survivors; base += kAnswerThreads / 8) {
     const uint32_t i = base + threadIdx.x / 8;
     const float* row =
-        i < survivors ? scan.vectors + static_cast<int64_t>(memory.rows[i]) * scan.dims : nullptr;
-    const double dot = team_exact_dot(vector, row, scan.dims, lane);
+        i < survivors ? scan.part.vectors + static_cast<int64_t>(memory.rows[i]) * scan.part.dims : nullptr;
+    const double dot = team_exact_dot(vector, row, scan.part.dims, lane);
     if (i < survivors && (lane & 7) == 0) {
-      const double norm = scan.norms_squared[memory.rows[i]];
+      const double norm = scan.part.norms_squared[memory.rows[i]];
       memory.similarities[i] = cosine_from_dots(dot, parameters.norm_squared, norm);
     }
   }
@@ -335,19 +337,19 @@ __global__ void __launch_bounds__(kAnswerThreads) answer_kernel(const __grid_con
     const double similarity = memory.similarities[i];
     const int32_t row = memory.rows[i];
     uint32_t better = 0;
-    for (uint32_t j = 0; j < survivors && better < static_cast<uint32_t>(scan.wanted); ++j)
+    for (uint32_t j = 0; j < survivors && better < static_cast<uint32_t>(scan.top_rows); ++j)
       better += memory.similarities[j] > similarity ||
                 (memory.similarities[j] == similarity && memory.rows[j] < row);
-    if (better >= static_cast<uint32_t>(scan.wanted)) continue;
+    if (better >= static_cast<uint32_t>(scan.top_rows)) continue;
     ids[better] = row;
     similarities[better] = similarity;
   }
   if (threadIdx.x == 0)
-    scan.answer_sizes[query] = static_cast<int32_t>(min(survivors, static_cast<uint32_t>(scan.wanted)));
+    scan.answer_sizes[query] = static_cast<int32_t>(min(survivors, static_cast<uint32_t>(scan.top_rows)));
 }
 
 template <bool kSample, bool kResident>
-cudaError_t launch_batch(const BatchScan& scan, int first, int last, const BatchShape& shape,
+cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const BatchShape& shape,
                          cudaStream_t stream) {
   const int room = shape.shared_limit - 1024;
   const int pair_bytes = scan.steps * kPairStepBytes;
@@ -370,7 +372,7 @@ cudaError_t launch_batch(const BatchScan& scan, int first, int last, const Batch
 }
 
 template <bool kSample>
-cudaError_t launch_batch(const BatchScan& scan, int first, int last, const BatchShape& shape,
+cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const BatchShape& shape,
                          cudaStream_t stream) {
   return scan.steps <= kResidentSteps ? launch_batch<kSample, true>(scan, first, last, shape, stream)
                                       : launch_batch<kSample, false>(scan, first, last, shape, stream);
@@ -384,24 +386,25 @@ cudaError_t batch_shape(int device, BatchShape* shape) {
   return cudaDeviceGetAttribute(&shape->shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
 }
 
-cudaError_t launch_batch_thresholds(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream) {
+cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const BatchShape& shape,
+                                    cudaStream_t stream) {
   const cudaError_t error = launch_batch<true>(scan, 0, scan.sample_tiles, shape, stream);
   if (error != cudaSuccess) return error;
   threshold_kernel<<<static_cast<unsigned>(scan.padded_queries), 256, 0, stream>>>(scan);
   return cudaGetLastError();
 }
 
-cudaError_t launch_batch_lists(const BatchScan& scan, int32_t first, int32_t last, const BatchShape& shape,
-                               cudaStream_t stream) {
+cudaError_t launch_batch_lists(const BatchScanParams& scan, int32_t first, int32_t last,
+                               const BatchShape& shape, cudaStream_t stream) {
   return first < last ? launch_batch<false>(scan, first, last, shape, stream) : cudaSuccess;
 }
 
-cudaError_t launch_batch_raise(const BatchScan& scan, cudaStream_t stream) {
-  raise_kernel<<<static_cast<unsigned>(scan.queries), kAnswerThreads, 0, stream>>>(scan);
+cudaError_t launch_batch_tighten(const BatchScanParams& scan, cudaStream_t stream) {
+  tighten_threshold_kernel<<<static_cast<unsigned>(scan.queries), kAnswerThreads, 0, stream>>>(scan);
   return cudaGetLastError();
 }
 
-cudaError_t launch_batch_answers(const BatchScan& scan, cudaStream_t stream) {
+cudaError_t launch_batch_answers(const BatchScanParams& scan, cudaStream_t stream) {
   static_assert(sizeof(AnswerMemory) <= 64512, "what compute capability 7.5 has");
   const cudaError_t error = cudaFuncSetAttribute(answer_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                  static_cast<int>(sizeof(AnswerMemory)));

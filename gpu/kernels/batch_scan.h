@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "gpu/bounds.h"
+#include "gpu/device_part.h"
 
 namespace glove::gpu {
 
@@ -23,24 +24,18 @@ struct BatchQuery {
   double norm_squared;
 };
 
-struct BatchScan {
-  // The model (DeviceModel).
-  const int8_t* codes;
-  const float* scales;
-  const float* residuals;
-  const float* vectors;         // null: the lists come back unscored
-  const double* norms_squared;  // with vectors
-  int32_t tiles;
-  int32_t groups;
-  int32_t dims;
-  int32_t steps;  // matrix_steps(dims)
+struct BatchScanParams {
+  DevicePart part;  // without vectors: the lists come back unscored
+  int32_t tiles;    // tile_count(part.rows)
+  int32_t groups;   // component_groups(part.dims)
+  int32_t steps;    // matrix_steps(part.dims)
   // The queries; device memory.
   const int8_t* fragments;       // pack_fragments
   const float* query_vectors;    // [queries, dims], with vectors
   const BatchQuery* parameters;  // [padded_queries]
   int32_t queries;
   int32_t padded_queries;  // a multiple of 32
-  int32_t wanted;
+  int32_t top_rows;        // of Device::propose
   // Scratch; device memory.
   int32_t sample_tiles;
   float* sample_best;    // [padded_queries, sample_tiles]: a tile's largest lower bound
@@ -63,14 +58,15 @@ struct BatchShape {
 cudaError_t batch_shape(int device, BatchShape* shape);
 
 // sample_best, then thresholds.
-cudaError_t launch_batch_thresholds(const BatchScan& scan, const BatchShape& shape, cudaStream_t stream);
+cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const BatchShape& shape,
+                                    cudaStream_t stream);
 // Appends the rows of tiles [first, last) to lists and list_sizes.
-cudaError_t launch_batch_lists(const BatchScan& scan, int32_t first, int32_t last, const BatchShape& shape,
-                               cudaStream_t stream);
-// Raises thresholds to what the lists so far allow.
-cudaError_t launch_batch_raise(const BatchScan& scan, cudaStream_t stream);
-// The answer: with vectors the `wanted` best of each list by exact similarity, ties by id; without them the
+cudaError_t launch_batch_lists(const BatchScanParams& scan, int32_t first, int32_t last,
+                               const BatchShape& shape, cudaStream_t stream);
+// Tightens thresholds to what the lists so far allow: a threshold never falls.
+cudaError_t launch_batch_tighten(const BatchScanParams& scan, cudaStream_t stream);
+// The answer: with vectors the `top_rows` best of each list by exact similarity, ties by id; without them the
 // rows of the list that its own best lower bounds do not rule out.
-cudaError_t launch_batch_answers(const BatchScan& scan, cudaStream_t stream);
+cudaError_t launch_batch_answers(const BatchScanParams& scan, cudaStream_t stream);
 
 }  // namespace glove::gpu

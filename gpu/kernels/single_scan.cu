@@ -47,7 +47,7 @@ __device__ RowBound row_bound(int sum, float scale, float residual, const QueryB
 }
 
 // Counts the tile's lower bounds in the block's own histogram. Whole warp.
-__device__ void count_tile(const SingleScan& scan, uint32_t* histogram, RowBound row, int lane) {
+__device__ void count_tile(const SingleScanParams& scan, uint32_t* histogram, RowBound row, int lane) {
   if (scan.count_every_row != 0) {
     if (row.lower > -INFINITY) atomicAdd(histogram + bin_of(row.lower), 1u);
   } else {
@@ -70,20 +70,20 @@ struct Share {
   __host__ __device__ int64_t rows() const { return int64_t{rounds} * warps * kRowsPerTile; }
 
   // The tile of a place in the block's share; behind the last one it is not in 0 .. tiles - 1.
-  __device__ int tile(const SingleScan& scan, int place) const {
+  __device__ int tile(const SingleScanParams& scan, int place) const {
     const int in_order = place * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
     return scan.reversed != 0 ? scan.tiles - 1 - in_order : in_order;
   }
 
   // The row that a lane holds after a tile's products; `index`: kRowsPerTile places, lane by lane.
-  __device__ int row(const SingleScan& scan, int index) const {
+  __device__ int row(const SingleScanParams& scan, int index) const {
     static_assert(kRowsPerTile == 1 << 5);
     return tile(scan, index >> 5) * kRowsPerTile + row_of_lane(index & 31);
   }
 };
 
 // uppers: [share.rows()], in the order of Share::row.
-__device__ void scan_share(const SingleScan& scan, const Share& share, const uint2* planes,
+__device__ void scan_share(const SingleScanParams& scan, const Share& share, const uint2* planes,
                            uint32_t* histogram, uint16_t* uppers, int warp, int lane) {
   const int64_t tile_pieces = static_cast<int64_t>(scan.groups) * kPiecesPerGroup;
   for (int place = warp; place < share.rounds * share.warps; place += share.warps) {
@@ -91,10 +91,11 @@ __device__ void scan_share(const SingleScan& scan, const Share& share, const uin
     RowBound bound = {-INFINITY, -INFINITY};
     if (tile >= 0 && tile < scan.tiles) {
       const int64_t row = static_cast<int64_t>(tile) * kRowsPerTile + row_of_lane(lane);
-      const float scale = __ldcs(scan.scales + row);
-      const float residual = __ldcs(scan.residuals + row);
-      const int sum = tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.codes) + tile * tile_pieces,
-                                           planes, scan.groups, lane);
+      const float scale = __ldcs(scan.part.level.scales + row);
+      const float residual = __ldcs(scan.part.level.residuals + row);
+      const int sum =
+          tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.part.level.codes) + tile * tile_pieces,
+                               planes, scan.groups, lane);
       bound = row_bound(sum, scale, residual, scan.bound);
       count_tile(scan, histogram, bound, lane);
     }
@@ -120,8 +121,8 @@ __device__ void collect_hits(const uint16_t* uppers, int64_t first, int64_t last
 
 // Writes the block's candidates out with their exact products, eight lanes a row. hits: [kHits], shared
 // memory that nobody uses any more. All threads of the block.
-__device__ void refine(const SingleScan& scan, const Share& share, const float* query, const uint16_t* uppers,
-                       float threshold, int* hits, int warp, int lane) {
+__device__ void refine(const SingleScanParams& scan, const Share& share, const float* query,
+                       const uint16_t* uppers, float threshold, int* hits, int warp, int lane) {
   __shared__ int hit_count;
   __shared__ uint32_t first_slot;
   const uint16_t code = threshold_code(threshold);
@@ -146,17 +147,17 @@ __device__ void refine(const SingleScan& scan, const Share& share, const float* 
       const int i = base + (lane >> 3) * share.warps + warp;
       const int row = i < count ? share.row(scan, hits[i]) : -1;
       double similarity = 0.0;
-      if (scan.vectors != nullptr) {
-        const double norm = row >= 0 ? __ldg(scan.norms_squared + row) : 0.0;
+      if (scan.part.vectors != nullptr) {
+        const double norm = row >= 0 ? __ldg(scan.part.norms_squared + row) : 0.0;
         const double dot = team_exact_dot<kRowLoads>(
-            query, row >= 0 ? scan.vectors + static_cast<int64_t>(row) * scan.dims : nullptr, scan.dims,
-            lane);
+            query, row >= 0 ? scan.part.vectors + static_cast<int64_t>(row) * scan.part.dims : nullptr,
+            scan.part.dims, lane);
         similarity = cosine_from_dots(dot, scan.norm_squared, norm);
       }
       if (base == 0) __syncthreads();  // first_slot has arrived, while the products were computed
       const uint32_t slot = first_slot + static_cast<uint32_t>(i);
       if (row < 0 || (lane & 7) != 0 || slot >= scan.capacity) continue;
-      if (scan.vectors != nullptr) __stcg(scan.similarities + slot, similarity);
+      if (scan.part.vectors != nullptr) __stcg(scan.similarities + slot, similarity);
       __stcg(scan.ids + slot, row);
     }
     first = last;
@@ -166,7 +167,7 @@ __device__ void refine(const SingleScan& scan, const Share& share, const float* 
 // Writes the best candidates in order. All blocks of the grid, when each has written its own to device
 // memory. A warp ranks one candidate at a time by counting those that come before it. staged: shared memory
 // for `staged_rows`, which nobody uses any more.
-__device__ void rank_candidates(const SingleScan& scan, RankedRow* staged, int staged_rows, int warp,
+__device__ void rank_candidates(const SingleScanParams& scan, RankedRow* staged, int staged_rows, int warp,
                                 int lane) {
   const auto count = static_cast<uint32_t>(__ldcg(&scan.counters->progress));
   if (count > scan.capacity) return;
@@ -190,7 +191,7 @@ __device__ void rank_candidates(const SingleScan& scan, RankedRow* staged, int s
         before += staged[i].ranks_before(own) ? 1 : 0;
     }
     before = warp_sum(before);
-    if (lane == 0 && mine < count && before < static_cast<uint32_t>(scan.wanted)) {
+    if (lane == 0 && mine < count && before < static_cast<uint32_t>(scan.top_rows)) {
       __stcg(scan.ranked_similarities + before, __ldcg(scan.similarities + mine));
       __stcg(scan.ranked_ids + before, own.id);
     }
@@ -206,7 +207,7 @@ __device__ uint64_t in_time_units(uint64_t nanoseconds) {
 }
 
 // The last block to come here tells the host.
-__device__ void finish(const SingleScan& scan, const Times& times) {
+__device__ void finish(const SingleScanParams& scan, const Times& times) {
   __syncthreads();
   if (threadIdx.x != 0) return;
   const unsigned long long progress = atomicAdd(&scan.counters->progress, 1ull << 32);
@@ -221,10 +222,10 @@ __device__ void finish(const SingleScan& scan, const Times& times) {
 
 // Brings the query to shared memory and clears the block's histogram and the next launch's counters. All
 // threads; ends with a barrier.
-__device__ void start_block(const SingleScan& scan, std::byte* shared, uint32_t* histogram) {
+__device__ void start_block(const SingleScanParams& scan, std::byte* shared, uint32_t* histogram) {
   const auto* from =
       reinterpret_cast<const uint32_t*>(scan.long_query != nullptr ? scan.long_query : scan.query);
-  const int words = static_cast<int>(query_bytes(scan.dims) / 4);
+  const int words = static_cast<int>(query_bytes(scan.part.dims) / 4);
   for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
     reinterpret_cast<uint32_t*>(shared)[i] = from[i];
   for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x)) histogram[i] = 0;
@@ -236,7 +237,7 @@ __device__ void start_block(const SingleScan& scan, std::byte* shared, uint32_t*
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
-    single_scan_kernel(const __grid_constant__ SingleScan scan, const int staged_rows) {
+    single_scan_kernel(const __grid_constant__ SingleScanParams scan, const int staged_rows) {
   extern __shared__ __align__(128) std::byte shared[];
   __shared__ ThresholdScratch scratch;
   const int warp = static_cast<int>(threadIdx.x) >> 5;
@@ -244,9 +245,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   Times times;
   times.started = global_nanoseconds();
 
-  std::byte* behind_query = shared + shared_query_bytes(scan.dims);
+  std::byte* behind_query = shared + shared_query_bytes(scan.part.dims);
   const auto* planes = reinterpret_cast<const uint2*>(shared);
-  const auto* query = reinterpret_cast<const float*>(shared + query_floats_offset(scan.dims));
+  const auto* query = reinterpret_cast<const float*>(shared + query_floats_offset(scan.part.dims));
   auto* histogram = reinterpret_cast<uint32_t*>(behind_query);
   const Share share(scan.tiles, static_cast<int>(gridDim.x));
   uint16_t* uppers = scan.row_upper != nullptr ? scan.row_upper + share.rows() * blockIdx.x
@@ -257,7 +258,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   grid_barrier(&scan.counters->scanned);
   times.scanned = global_nanoseconds();
   load_histogram(histogram, scan.counters->histogram);
-  const float threshold = block_threshold(histogram, static_cast<uint32_t>(scan.wanted), scratch);
+  const float threshold = block_threshold(histogram, static_cast<uint32_t>(scan.top_rows), scratch);
   times.selected = global_nanoseconds();
   refine(scan, share, query, uppers, threshold, reinterpret_cast<int*>(histogram), warp, lane);
   if (scan.ranked_ids != nullptr) {
@@ -299,14 +300,14 @@ cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape) {
   return shape->query_bytes + kBins * 4 <= shape->shared_limit ? cudaSuccess : cudaErrorInvalidConfiguration;
 }
 
-cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream) {
+cudaError_t launch_single_scan(const SingleScanParams& scan, const ScanShape& shape, cudaStream_t stream) {
   const int64_t uppers = scan.row_upper == nullptr ? upper_bytes_of_block(shape, scan.tiles) : 0;
   const int64_t scanning = kBins * 4 + uppers;
   const int64_t ranking = std::min<int64_t>(shape.shared_limit - shape.query_bytes,
                                             kStagedRows * static_cast<int64_t>(sizeof(RankedRow)));
   const int64_t behind_query = std::max(scanning, ranking);
   int staged_rows = static_cast<int>(behind_query / static_cast<int64_t>(sizeof(RankedRow)));
-  void* arguments[] = {const_cast<SingleScan*>(&scan), &staged_rows};
+  void* arguments[] = {const_cast<SingleScanParams*>(&scan), &staged_rows};
   return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&single_scan_kernel),
                                      dim3(static_cast<unsigned>(shape.blocks)), dim3(kThreads), arguments,
                                      static_cast<size_t>(shape.query_bytes + behind_query), stream);

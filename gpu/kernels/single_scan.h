@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "gpu/bounds.h"
+#include "gpu/device_part.h"
 
 namespace glove::gpu {
 
@@ -45,20 +46,14 @@ GLOVE_HOST_DEVICE constexpr int64_t query_bytes(int64_t dims) {
   return (query_floats_offset(dims) + dims * 4 + 15) / 16 * 16;
 }
 
-struct SingleScan {
-  // The model (DeviceModel).
-  const int8_t* codes;
-  const float* scales;
-  const float* residuals;
-  const float* vectors;         // null: no exact dots
-  const double* norms_squared;  // with vectors
-  int32_t tiles;
-  int32_t groups;  // of four components
-  int32_t dims;
+struct SingleScanParams {
+  DevicePart part;  // without vectors: no exact dots
+  int32_t tiles;    // tile_count(part.rows)
+  int32_t groups;   // component_groups(part.dims)
   // The query.
   QueryBound bound;
   double norm_squared;
-  int32_t wanted;
+  int32_t top_rows;  // of Device::propose
   int32_t count_every_row;
   int32_t reversed;  // the last tile first: finds in L2 what the scan before left there
   // Device memory.
@@ -67,12 +62,12 @@ struct SingleScan {
   uint16_t* row_upper;          // row_upper_bytes() bytes; null: shared memory holds them
   const std::byte* long_query;  // query_bytes(dims), or null: `query`
   // The candidates as they are found, in mapped host memory (kNoRow and kNothingYet before the launch), or,
-  // if they are to be ranked, in device memory. Similarities are there if `vectors` are.
+  // if they are to be ranked, in device memory. Similarities are there if part.vectors are.
   uint32_t capacity;
   int32_t* ids;          // [capacity]
   double* similarities;  // [capacity]
-  // Mapped host memory: the `wanted` best of them in the relation's order (kNoRow and kNothingYet before the
-  // launch), unless there are more than `capacity`. Null: they are not ranked. REQUIRES: vectors.
+  // Mapped host memory: the `top_rows` best of them in the relation's order (kNoRow and kNothingYet before
+  // the launch), unless there are more than `capacity`. Null: they are not ranked. REQUIRES: part.vectors.
   int32_t* ranked_ids;
   double* ranked_similarities;
   ScanDone* done;
@@ -94,6 +89,6 @@ int64_t row_upper_bytes(const ScanShape& shape, int64_t tiles);
 // Raises the kernel's shared memory limit as needed; call it once a model and keep it.
 cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape);
 
-cudaError_t launch_single_scan(const SingleScan& scan, const ScanShape& shape, cudaStream_t stream);
+cudaError_t launch_single_scan(const SingleScanParams& scan, const ScanShape& shape, cudaStream_t stream);
 
 }  // namespace glove::gpu

@@ -8,31 +8,25 @@
 
 namespace glove {
 
+// Each pair is a row of the table: Format::sniff and Format::open.
 Result<bool> sniff_glove_model(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions& options);
+Result<bool> sniff_numpy(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options);
+Result<bool> sniff_safetensors(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const ReadOptions& options);
+Result<bool> sniff_word2vec_binary(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_word2vec_binary(const Input& input, const ReadOptions& options);
+Result<bool> sniff_word2vec_text(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_word2vec_text(const Input& input, const ReadOptions& options);
+Result<bool> sniff_norm_text(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions& options);
+Result<bool> sniff_glove_text(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const ReadOptions& options);
+Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const ReadOptions& options);
 
 // A safetensors file for random access, unpacked as far as its header describes it.
 Result<std::shared_ptr<const File>> safetensors_file(const Input& input);
-
-Result<bool> sniff_numpy(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options);
-
-Result<bool> sniff_safetensors(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const ReadOptions& options);
-
-Result<bool> sniff_word2vec_binary(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_word2vec_binary(const Input& input, const ReadOptions& options);
-
-Result<bool> sniff_word2vec_text(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_word2vec_text(const Input& input, const ReadOptions& options);
-
-Result<bool> sniff_norm_text(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions& options);
-
-Result<bool> sniff_glove_text(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const ReadOptions& options);
-
-Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const ReadOptions& options);
 
 }  // namespace glove

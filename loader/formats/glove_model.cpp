@@ -47,9 +47,10 @@ Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const Re
   MatrixLayout layout;
   layout.rows = model->words();
   layout.columns = model->dims();
-  const FileExtent& vectors = model->source().vectors;
+  const auto vectors = std::as_bytes(model->parts().front().vectors);
+  const int64_t begin = model->place_in_file(vectors)->offset;
   return read_row_major(input.path(), layout,
-                        plain_stream(file, vectors.offset, vectors.offset + vectors.bytes),
+                        plain_stream(file, begin, begin + static_cast<int64_t>(vectors.size())),
                         std::make_unique<ModelWords>(model));
 }
 

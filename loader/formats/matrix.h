@@ -5,21 +5,23 @@
 #include <memory>
 #include <string>
 
-#include "loader/byte_stream.h"
 #include "base/file.h"
-#include "loader/row_reader.h"
 #include "base/status.h"
+#include "loader/byte_stream.h"
+#include "loader/row_reader.h"
 #include "loader/word_list.h"
 
 namespace glove {
 
 enum class ElementType { kFloat16, kBFloat16, kFloat32, kFloat64 };  // little-endian
 
+// Bytes that an element takes in a file.
 int64_t element_bytes(ElementType type);
 
 // `count` elements -> float32, rounded to nearest. `from` needs no alignment.
 void convert_elements(ElementType type, const char* from, int64_t count, float* to);
 
+// What a matrix in a file looks like.
 struct MatrixLayout {
   int64_t rows = 0;
   int64_t columns = 0;

@@ -25,7 +25,7 @@ Result<KeysAndValues> examine(const Input& input, const ReadOptions& options, in
   constexpr auto kNumberBytes = static_cast<int64_t>(sizeof(float));
   KeysAndValues pair;
   GLOVE_ASSIGN_OR_RETURN(pair.keys_path, find_word_list(input.path(), options.words_path));
-  GLOVE_ASSIGN_OR_RETURN(pair.layout.rows, count_words(pair.keys_path, input.progress_of_companions()));
+  GLOVE_ASSIGN_OR_RETURN(pair.layout.rows, count_words(pair.keys_path, input.interrupt_check()));
   GLOVE_ASSIGN_OR_RETURN(pair.values,
                          input.random_access(pair.layout.rows * most_columns * kNumberBytes,
                                              "rows for all words of '" + pair.keys_path + "' have"));
@@ -91,7 +91,7 @@ Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options) {
 
 Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const ReadOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(KeysAndValues pair, examine(input, options, kMaxDims + 1));
-  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(pair.keys_path, input.progress_of_companions()));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(pair.keys_path, input.interrupt_check()));
   return read_row_major(input.path(), pair.layout, plain_stream(pair.values, 0, pair.bytes),
                         std::move(words));
 }

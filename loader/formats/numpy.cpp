@@ -95,7 +95,7 @@ Result<bool> sniff_numpy(const Input& input, const ReadOptions&) {
 Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const NumpyHeader header, read_header(input));
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
-  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.progress_of_companions()));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check()));
   if (header.fortran_order) {
     const MatrixLayout& layout = header.layout;
     const int64_t expected = header.data_offset + layout.rows * layout.columns * element_bytes(layout.type);

@@ -64,7 +64,7 @@ Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const Re
   layout.type = *element_type(tensor->dtype);
   GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), layout));
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
-  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.progress_of_companions()));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check()));
   return read_row_major(input.path(), layout,
                         plain_stream(file, tensor->offset, tensor->offset + tensor->bytes), std::move(words));
 }

@@ -37,7 +37,7 @@ class Snapshot {
   static constexpr const char* kName = Definition::kName;
   static constexpr const char* kSchema = Definition::kSchema;
 
-  explicit Snapshot(const Connection& connection) : engine_(connection.engine) {}
+  explicit Snapshot(Connection& connection) : engine_(connection.engine()) {}
 
   Status plan(sqlite3_index_info* info) {
     info->estimatedCost = 1000;
@@ -47,7 +47,7 @@ class Snapshot {
 
   class Cursor {
    public:
-    explicit Cursor(Snapshot& table) : engine_(table.engine_) {}
+    Cursor(Snapshot& table, Connection::Pin&) : engine_(table.engine_) {}
 
     Status start(int, const char*, Arguments) {
       position_ = 0;

@@ -5,12 +5,12 @@
 //    public:
 //     static constexpr const char* kName = "glove_t";
 //     static constexpr const char* kSchema = "CREATE TABLE glove_t(...)";
-//     explicit T(const Connection& connection);
+//     explicit T(Connection& connection);  // which outlives the table
 //     Status plan(sqlite3_index_info* info);   // xBestIndex
 //
 //     class Cursor {                           // one scan; T outlives it
 //      public:
-//       explicit Cursor(T& table);
+//       Cursor(T& table, Connection::Pin& models);   // the models that the scan sees; they outlive it too
 //       Status start(int plan, const char* plan_text, Arguments values);  // xFilter: to the first row
 //       Status next();                                                    // xNext
 //       bool at_end() const noexcept;                                     // xEof
@@ -41,46 +41,28 @@
 #include "search/engine.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
-#include "sql/model_pin.h"
+#include "sql/connection.h"
 
 namespace glove::sql::vtab {
 
-// What a table belongs to. All of it outlives the table.
-struct Connection {
-  sqlite3* db;
-  Engine& engine;
-  // Where a cursor finds the models: the adapter opens it for the life of the cursor, which takes the view
-  // from ModelPin::current_view() when it is made.
-  std::shared_ptr<ModelPin> models;
-};
+using ConnectionPtr = std::shared_ptr<Connection>;
 
 namespace detail {
 
+// What SQLite knows as the table: made by xConnect, freed by xDisconnect.
 template <class Table>
 struct TableObject : sqlite3_vtab {
-  explicit TableObject(const Connection& connection)
-      : sqlite3_vtab{}, models(connection.models), table(connection) {}
-  std::shared_ptr<ModelPin> models;
+  explicit TableObject(ConnectionPtr of) : sqlite3_vtab{}, connection(std::move(of)), table(*connection) {}
+  const ConnectionPtr connection;
   Table table;
 };
 
-// Pins the models that the connection sees.
-class PinHold {
- public:
-  explicit PinHold(ModelPin& models) : models_(models) { models_.open_cursor(); }
-  ~PinHold() { models_.close_cursor(); }
-  PinHold(const PinHold&) = delete;
-  PinHold& operator=(const PinHold&) = delete;
-
- private:
-  ModelPin& models_;
-};
-
+// What SQLite knows as a cursor: made by xOpen, freed by xClose. Pins the models in between.
 template <class Table>
 struct CursorObject : sqlite3_vtab_cursor {
   explicit CursorObject(TableObject<Table>& object)
-      : sqlite3_vtab_cursor{}, pin(*object.models), cursor(object.table) {}
-  PinHold pin;
+      : sqlite3_vtab_cursor{}, models(object.connection), cursor(object.table, models) {}
+  Connection::Pin models;
   typename Table::Cursor cursor;
 };
 
@@ -112,8 +94,7 @@ class Callbacks {
   static int connect(sqlite3* db, void* engine, int, const char* const*, sqlite3_vtab** table,
                      char**) noexcept {
     try {
-      auto& of_process = *static_cast<Engine*>(engine);
-      auto object = std::make_unique<Object>(Connection{db, of_process, ModelPin::of(db, of_process)});
+      auto object = std::make_unique<Object>(Connection::of(db, *static_cast<Engine*>(engine)));
       if (const int code = sqlite3_declare_vtab(db, Table::kSchema); code != SQLITE_OK) return code;
       *table = object.release();
       return SQLITE_OK;

@@ -4,7 +4,13 @@ arrows          extension -> sql, cpu, gpu -> analysis -> search -> loader -> mo
 foreign_headers SQLite's headers in sql/ and extension/ only, CUDA's in gpu/ only
 backends        sql/ names no concrete backend
 silence         the library never prints, aborts or exits (the glove-convert tool may)
-length          files under 500 lines
+length          no source file has more than 420 lines
+functions       no function has more than 60 lines, from its first line to its closing brace
+type_names      no two types of the project have one name, in whatever namespace; types inside a class or a function may,
+                and those of the -inl.h files, of which each source includes one
+contracts       each header begins with a comment that says what it is for, and each class, function and alias at namespace
+                scope has a comment: above it, at the end of its line, or above the lines without a gap that it stands in.
+                The header's first comment will do for what it declares first. (-inl.h files are sources, not headers.)
 paths           no file names a folder of somebody's machine
 
 Each check is run on the project, and on a small tree that breaks it, so that each is known to be able to fail.
@@ -15,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+from cpp_outline import outline
 
 PROJECT = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.getcwd()
 
@@ -32,7 +40,8 @@ MAY_INCLUDE = {
 }
 ROOMS = set(MAY_INCLUDE)
 SOURCES = (".h", ".cpp", ".cu", ".cuh")
-MOST_LINES = 500
+MOST_LINES = 420
+MOST_FUNCTION_LINES = 60
 TOOL = "convert/"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
@@ -112,8 +121,56 @@ def check_silence(root):
 def check_length(root):
     for name, _, text in sources_of(root):
         lines = text.count("\n")
-        if lines >= MOST_LINES:
-            yield f"{name} has {lines} lines: split it before {MOST_LINES}"
+        if lines > MOST_LINES:
+            yield f"{name} has {lines} lines: split it into files of at most {MOST_LINES}"
+
+
+def check_functions(root):
+    for name, _, text in sources_of(root):
+        for found in outline(text):
+            lines = found.last_line - found.first_line + 1
+            if found.kind == "function" and found.defined and lines > MOST_FUNCTION_LINES:
+                yield f"{name}:{found.first_line} {found.name} has {lines} lines: split it into functions of at most {MOST_FUNCTION_LINES}"
+
+
+def check_type_names(root):
+    places = {}
+    for name, _, text in sources_of(root):
+        if name.endswith("-inl.h"):
+            continue
+        for found in outline(text):
+            if found.kind == "type" and found.name and not found.nested and "::" not in found.name:
+                places.setdefault(found.name, []).append(f"{name}:{found.first_line}")
+    for type_name, where in sorted(places.items()):
+        if len(where) > 1:
+            yield f"{type_name} is defined in {', '.join(where)}: give each thing a name of its own"
+
+
+def undocumented(text):
+    """The declarations of a header that no comment tells about."""
+    lines = [""] + text.split("\n")
+    documented_until = 0  # the last line of the documented group of lines
+    at_namespace_scope = [found for found in outline(text) if not found.nested and "::" not in found.name]
+    for place, found in enumerate(at_namespace_scope):
+        above = found.first_line - 1
+        while lines[above].lstrip().startswith("#"):
+            above -= 1
+        commented = lines[above].lstrip().startswith("//") or above == documented_until or \
+            any("//" in line for line in lines[found.first_line:found.last_line + 1][:1])
+        if commented or place == 0:
+            documented_until = found.last_line
+        else:
+            yield found
+
+
+def check_contracts(root):
+    for name, _, text in sources_of(root):
+        if not name.endswith((".h", ".cuh")) or name.endswith("-inl.h"):
+            continue
+        if not text.startswith("//"):
+            yield f"{name} does not begin with a comment that says what it is for"
+        for found in undocumented(text):
+            yield f"{name}:{found.first_line} {found.name} has no comment that states its contract"
 
 
 def check_paths(root):
@@ -143,19 +200,79 @@ BREAKERS = {
         "search/a.cpp": 'std::cerr << 1;\nstd::snprintf(b, 2, "");\n', "gpu/b.cu": 'printf("x");\n',
         "sql/c.cpp": 'abort();\nstd::exit(1);  // exit(2)\nat_exit_of(3);\n', "convert/d.cpp": 'std::fprintf(stderr, "x");\n',
     },
-    check_length: {"sql/a.cpp": "\n" * 500, "sql/b.cpp": "\n" * 499},
+    check_length: {"sql/a.cpp": "\n" * 421, "sql/b.cpp": "\n" * 420},
+    check_functions: {
+        "base/a.cpp": "namespace a {\nint f() {\n" + "  g();\n" * 59 + "}\n}\n",
+        "base/b.cpp": "int f() {\n" + "  g();\n" * 58 + "}\n",
+        # Braces and lambdas among the initializers of members, and braces in literals and comments.
+        "base/c.h": "class C {\n  C(int n) : a_{n}, b_([] { return 1; }) {  // }\n" + "    '}';\"}}\";\n" * 59 + "  }\n};\n",
+        "gpu/d.cu": "template <int kN>\n__global__ void __launch_bounds__(256, 2) kernel(int n)\n{\n" + "  g();\n" * 58 + "}\n",
+        # No functions, however long: a type, a namespace, a table.
+        "sql/e.cpp": "namespace e {\nstruct S {\n" + "  int f() { return 1; }\n" * 70 + "};\nconst int kTable[] = {\n" + "  1,\n" * 70 +
+                     "};\nint f() try {\n} catch (...) {\n}\n}\n",
+        "sql/f.cpp": "Status f() try {\n" + "  g();\n" * 30 + "} catch (...) {\n" + "  g();\n" * 30 + "}\n",
+    },
+    check_type_names: {
+        "base/a.h": "namespace a {\nclass Block final : public B<int> {\n  struct Entry {};\n};\nclass Later;\n}\n",
+        "sql/b.cpp": "namespace {\nstruct Block {\n};\nenum class Later { kOne };\nstruct B::Entry {};\nvoid f() { struct Local {}; }\n}\n",
+        "sql/c.cpp": "struct stat info {};\nstruct stat more {};\n// struct Later {};\nstd::string f() { struct Local {}; return \"struct Later {\"; }\n"
+                     "template <>\nstruct hash<Later> {};\ntemplate <>\nstruct hash<Block> {};\nclass A : B { struct Entry {}; };\n",
+        "gpu/d.h": "template <class Block>\nstruct alignas(16) Point {\n};\nunion Point2 {};\n",
+        "gpu/e.cu": "enum Point { kP };\n", "cpu/f-inl.h": "struct Dot {};\n", "cpu/g-inl.h": "struct Dot {};\n",
+    },
+    check_contracts: {
+        "base/a.h": "#pragma once\n",
+        "base/b.h": "// What B is.\n#pragma once\nclass Later;\nclass B {\n  void f();\n};\n\n// Both of them.\nvoid g();\nvoid h(int a,\n"
+                    "       int b);\nint i();  // three\n\nconstexpr int kNumber = 1;\nusing std::string;\n",
+        "base/c.h": "// What C is.\n#pragma once\nclass C {\n};\n\nclass D {\n};\n\nvoid g();\nvoid h();\n\ntemplate <class T>\nusing V = W<T>;\n",
+        "base/d.cpp": "void f();\n", "cpu/e-inl.h": "void f();\nvoid g();\n\nvoid h();\n",
+    },
     check_paths: {
         "docs/a.md": "open /" + "home/ada/x and /usr/lib, not a/" + "work/b\n",
         "sql/b.cpp": '"/' + 'work/data"\n',
     },
 }
-EXPECTED_BREAKS = {check_arrows: 6, check_foreign_headers: 4, check_backends: 1, check_silence: 4, check_length: 1, check_paths: 2}
+EXPECTED_BREAKS = {check_arrows: 6, check_foreign_headers: 4, check_backends: 1, check_silence: 4, check_length: 1,
+                   check_functions: 4, check_type_names: 2, check_contracts: 5, check_paths: 2}
+
+
+# What is still to be mended, by the beginning of the complaint without its line number. It may only become shorter.
+TO_MEND = (
+    "cpu/cluster_kernels.h ClusterKernels has no comment",
+    "cpu/kernels.h Kernels has no comment",
+    "cpu/moment_kernels.h MomentKernels has no comment",
+    "gpu/cuda_error.h cuda_status has no comment",
+    "gpu/cuda_memory.h Event has no comment",
+    "gpu/cuda_memory.h DeviceMemory has no comment",
+    "gpu/kernels/batch_scan.h BatchQuery has no comment",
+    "gpu/kernels/batch_scan.h BatchScan has no comment",
+    "gpu/kernels/batch_scan.h BatchShape has no comment",
+    "gpu/kernels/batch_scan.h batch_shape has no comment",
+    "gpu/kernels/single_scan.h SingleScan has no comment",
+    "gpu/kernels/single_scan.h launch_single_scan has no comment",
+    "gpu/plan.h plan_batch has no comment",
+    "gpu/warp/reduce.cuh from_ordered_key has no comment",
+    "gpu/warp/reduce.cuh warp_max has no comment",
+    "gpu/warp/reduce.cuh warp_sum has no comment",
+    "model/byte_sink.h bytes_of has no comment",
+    "model/model.h ModelPtr has no comment",
+    "search/catalog.h CatalogSnapshotPtr has no comment",
+    "search/model_searchers.h ModelSearchersPtr has no comment",
+    "sql/arguments.h is_null has no comment",
+    "sql/arguments.h is_blob has no comment",
+    "gpu/kernels/batch_scan.cu batch_kernel has",
+    "BatchScan is defined in cpu/scan.cpp, gpu/kernels/batch_scan.h",
+    "Cursor is defined in sql/glove_nn.cpp, sql/glove_words.cpp, sql/snapshot_table.cpp",
+    "Plan is defined in sql/glove_nn_plan.h, sql/glove_words_plan.cpp",
+    "Table is defined in sql/glove_nn.cpp, sql/glove_words.cpp, sql/snapshot_table.cpp",
+)
 
 
 class Architecture(unittest.TestCase):
     def check(self, function):
         self.assertGreater(len(files_of(PROJECT)), 50, "the project's files were not found")
-        self.assertEqual("\n".join(function(PROJECT)), "")
+        self.assertEqual("\n".join(complaint for complaint in function(PROJECT)
+                                   if not re.sub(r":\d+", "", complaint).startswith(TO_MEND)), "")
         with tempfile.TemporaryDirectory(prefix="glove-architecture-") as folder:
             for name, text in BREAKERS[function].items():
                 os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
@@ -178,6 +295,15 @@ class Architecture(unittest.TestCase):
 
     def test_length(self):
         self.check(check_length)
+
+    def test_functions(self):
+        self.check(check_functions)
+
+    def test_type_names(self):
+        self.check(check_type_names)
+
+    def test_contracts(self):
+        self.check(check_contracts)
 
     def test_paths(self):
         self.check(check_paths)

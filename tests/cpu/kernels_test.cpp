@@ -61,18 +61,16 @@ TEST(Kernels, BoundsHoldForEveryRow) {
   for (const int64_t dims : {1, 2, 5, 31, 100, 257}) {
     const Matrix matrix = test::clustered(77, dims, random);
     const ModelPtr model = test::make_model(matrix);
-    const ModelArrays& arrays = model->arrays();
-    const ScanRows rows{arrays.codes.data(), arrays.scales.data(), arrays.residuals.data(), arrays.words,
-                        component_groups(dims)};
+    const ModelPart& part = model->parts().front();
     const Query query = test::make_query(matrix.row(5), dims);
     for (const auto& [kernels, kernel] : scan_kernels()) {
       const std::vector<QuantizedQuery> queries = {
           quantize_query(query.vector, query.norm_squared, kernel->max_query_code)};
       std::vector<int8_t> packed;
-      kernel->pack(queries, rows.groups, packed);
+      kernel->pack(queries, component_groups(dims), packed);
       SharedThreshold shared;
       Collector collector(1000, {}, shared);
-      kernel->scan(rows, 0, tile_count(rows.rows), queries, packed.data(), &collector);
+      kernel->scan(part, part.levels.front(), 0, tile_count(part.rows), queries, packed.data(), &collector);
       ASSERT_EQ(collector.candidates().size(), 77u) << kernels->name;
       ASSERT_EQ(collector.lower_bounds().size(), 77u) << kernels->name;
       for (const Collector::Candidate& candidate : collector.candidates()) {

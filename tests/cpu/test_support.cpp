@@ -69,13 +69,11 @@ ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vecto
   };
   auto owner =
       std::make_shared<Owner>(Owner{model, std::move(codes), std::move(scales), std::move(residuals)});
-  ModelArrays arrays = model->arrays();
-  arrays.codes = owner->codes;
-  arrays.scales = owner->scales;
-  arrays.residuals = owner->residuals;
+  ModelPart part = model->parts().front();
+  part.levels = {{8, owner->codes, owner->scales, owner->residuals}};
   Model::Source source;
   source.path = model->path();
-  return std::make_shared<Model>(arrays, source, owner);
+  return std::make_shared<Model>(std::vector{part}, model->vocabulary(), source, owner);
 }
 
 Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded) {

@@ -42,7 +42,7 @@ Matrix clustered(int64_t rows, int64_t dims, std::mt19937_64& random);
 // The words are "w0", "w1", ...
 ModelPtr make_model(const Matrix& matrix);
 
-// The same model with other codes, scales and residuals (sizes as in ModelArrays).
+// The same model of one part with other codes, scales and residuals (sizes as in CodeLevel).
 ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
                     std::vector<float> residuals);
 

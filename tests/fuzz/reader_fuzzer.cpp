@@ -52,15 +52,18 @@ std::string with_header_checksum(std::string bytes) {
 // Reads everything; the sum keeps the reads from being left out.
 double read_all(const glove::Model& model) {
   double sum = 0;
-  const glove::ModelArrays& arrays = model.arrays();
   for (int64_t id = 0; id < model.words(); ++id) {
     sum += static_cast<double>(model.vector(id)[model.dims() - 1]) + model.norm_squared(id);
-    sum += static_cast<double>(arrays.scales[static_cast<size_t>(id)] +
-                               arrays.residuals[static_cast<size_t>(id)]);
-    const std::string_view word = arrays.vocabulary.word(id);
-    sum += static_cast<double>(arrays.vocabulary.find(word).value_or(0)) + (word.empty() ? 0 : word.back());
+    const std::string_view word = model.vocabulary().word(id);
+    sum += static_cast<double>(model.vocabulary().find(word).value_or(0)) + (word.empty() ? 0 : word.back());
   }
-  for (const int8_t code : arrays.codes) sum += code;
+  for (const glove::ModelPart& part : model.parts())
+    for (const glove::CodeLevel& level : part.levels) {
+      for (int64_t row = 0; row < part.rows; ++row)
+        sum += static_cast<double>(level.scales[static_cast<size_t>(row)] +
+                                   level.residuals[static_cast<size_t>(row)]);
+      for (const int8_t code : level.codes) sum += code;
+    }
   return sum;
 }
 

@@ -56,9 +56,10 @@ void check_search(Bytes bytes) {
   }
   if (queries.empty()) return;
   if (damaged) {
-    std::vector<int8_t> codes(model->arrays().codes.size());
+    std::vector<int8_t> codes(model->parts().front().levels.front().codes.size());
     for (int8_t& code : codes) code = bytes.take<int8_t>();
-    std::vector<float> scales(model->arrays().scales.size()), residuals(model->arrays().residuals.size());
+    std::vector<float> scales(model->parts().front().levels.front().scales.size()),
+        residuals(model->parts().front().levels.front().residuals.size());
     for (float& scale : scales) scale = bytes.take<float>();
     for (float& residual : residuals) residual = bytes.take<float>();
     model = with_codes(model, std::move(codes), std::move(scales), std::move(residuals));

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/cores.h"
 #include "base/float_environment.h"
 #include "cpu/cpu_backend.h"
 #include "gpu/cuda_backend.h"
@@ -156,7 +157,7 @@ ModelPtr large_model(uint64_t seed, int64_t words, int64_t dims) {
   arrays->residuals.resize(n);
   arrays->word_offsets.resize(n + 1);
   arrays->sorted_ids.resize(n);
-  const int64_t threads = std::max(1u, std::thread::hardware_concurrency());
+  const int64_t threads = usable_cores();
   const int64_t share = (words / threads / kTileRows + 1) * kTileRows;
   std::vector<std::thread> workers;
   for (int64_t first = 0; first < words; first += share)
@@ -164,18 +165,16 @@ ModelPtr large_model(uint64_t seed, int64_t words, int64_t dims) {
         [&, first] { fill_rows(*arrays, seed, first, std::min(words, first + share), dims); });
   for (std::thread& worker : workers) worker.join();
 
-  ModelArrays views;
-  views.words = words;
-  views.dims = dims;
-  views.vectors = arrays->vectors;
-  views.norms_squared = arrays->norms_squared;
-  views.codes = arrays->codes;
-  views.scales = arrays->scales;
-  views.residuals = arrays->residuals;
-  views.vocabulary = Vocabulary(arrays->word_bytes, arrays->word_offsets, arrays->sorted_ids);
+  ModelPart part;
+  part.rows = words;
+  part.dims = dims;
+  part.vectors = arrays->vectors;
+  part.norms_squared = arrays->norms_squared;
+  part.levels = {{8, arrays->codes, arrays->scales, arrays->residuals}};
+  const Vocabulary vocabulary(arrays->word_bytes, arrays->word_offsets, arrays->sorted_ids);
   Model::Source source;
   source.path = "random rows";
-  return std::make_shared<Model>(views, source, arrays);
+  return std::make_shared<Model>(std::vector{part}, vocabulary, source, arrays);
 }
 
 }  // namespace glove::testing

@@ -15,9 +15,11 @@
 #include "cpu/cpu_backend.h"
 #include "gpu/plan.h"
 #include "model/exact_dot.h"
+#include "model/mapped_file.h"
 #include "search/engine.h"
 #include "tests/gpu/fake_device.h"
 #include "tests/loader/random.h"
+#include "tests/model/parts.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
 
@@ -131,42 +133,75 @@ TEST_F(DeviceBackendTest, EveryKindOfModel) {
   }
 }
 
+TEST_F(DeviceBackendTest, ModelsOfSeveralParts) {
+  make();
+  for (int round = 0; round < 20; ++round) {
+    const auto words = 1 + static_cast<int64_t>(random_() % 900);
+    const ModelPtr whole = model(words, 1 + static_cast<int64_t>(random_() % 30));
+    const int64_t second = words / 3;
+    const ModelPtr parts = round % 2 == 0 || second == 0 ? randomly_split(whole, random_)
+                                                         : rebuilt_in_parts(*whole, {second, words - second});
+    ASSERT_TRUE(open(parts).ok());
+    for (const int64_t k : {int64_t{1}, int64_t{10}, words}) expect_right(parts, k);
+    std::vector<double> dots(static_cast<size_t>(words));
+    const Query q = query(*whole);
+    for (int pass = 0; pass < 2; ++pass) {  // before and, perhaps, after the vectors are there
+      ScanCost cost;
+      ASSERT_TRUE(searchers(parts)->open(0, {}).value()->score_all(q, dots, {}, cost).ok());
+      for (int64_t row = 0; row < words; ++row)
+        ASSERT_EQ(dots[static_cast<size_t>(row)],
+                  exact_dot(q.vector.data(), whole->vector(row), whole->dims()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+    expect_right(parts, 10);
+    forget(parts);
+    EXPECT_EQ(knobs_.allocated, 0);
+  }
+}
+
 TEST_F(DeviceBackendTest, ReadsAFileRatherThanItsMap) {
   const ModelPtr heap = model(3000, 25, Rows::kGaussian);
-  const ModelArrays& arrays = heap->arrays();
   const std::string path = ::testing::TempDir() + "glove-upload-" + std::to_string(getpid());
-  std::ofstream file(path, std::ios::binary);
+  std::ofstream out(path, std::ios::binary);
+  const ModelPart& part = heap->parts().front();
+  const CodeLevel& level = part.levels.front();
+  const auto append = [&](auto span) {
+    out.seekp((out.tellp() + std::streamoff{63}) / 64 * 64);
+    const auto offset = static_cast<int64_t>(out.tellp());
+    out.write(reinterpret_cast<const char*>(span.data()), static_cast<std::streamsize>(span.size_bytes()));
+    return offset;
+  };
+  out << "header";
+  const int64_t offsets[] = {append(part.vectors), append(part.norms_squared), append(level.codes),
+                             append(level.scales), append(level.residuals)};
+  out.close();
+  auto file = std::make_shared<const File>(File::open_for_reading(path).value());
   Model::Source source;
   source.path = path;
-  const auto append = [&](auto span) {
-    const FileExtent extent{static_cast<int64_t>(file.tellp()), static_cast<int64_t>(span.size_bytes())};
-    file.write(reinterpret_cast<const char*>(span.data()), static_cast<std::streamsize>(span.size_bytes()));
-    return extent;
+  source.maps = {MappedFile::map(path, std::move(file)).value()};
+  const auto mapped = [&](auto like, int64_t offset) {
+    return decltype(like)(
+        reinterpret_cast<decltype(like.data())>(source.maps.front()->bytes().data() + offset), like.size());
   };
-  file << "header";
-  source.vectors = append(arrays.vectors);
-  source.norms_squared = append(arrays.norms_squared);
-  source.codes = append(arrays.codes);
-  source.scales = append(arrays.scales);
-  source.residuals = append(arrays.residuals);
-  file.close();
-  std::FILE* opened = std::fopen(path.c_str(), "rb");
-  source.descriptor = fileno(opened);
-  const auto from_file = std::make_shared<Model>(arrays, source, heap);
+  ModelPart in_file = part;
+  in_file.vectors = mapped(part.vectors, offsets[0]);
+  in_file.norms_squared = mapped(part.norms_squared, offsets[1]);
+  in_file.levels = {{8, mapped(level.codes, offsets[2]), mapped(level.scales, offsets[3]),
+                     mapped(level.residuals, offsets[4])}};
+  const auto from_file = std::make_shared<Model>(std::vector{in_file}, heap->vocabulary(), source, heap);
   make();
   ASSERT_TRUE(open(from_file).ok());
   expect_right(from_file);
 
   // Cut the file: the error says where it ends, and nothing stays on the device.
-  const auto cut = std::make_shared<Model>(arrays, source, heap);
+  const auto cut = std::make_shared<Model>(std::vector{in_file}, heap->vocabulary(), source, heap);
   forget(from_file);
-  ASSERT_EQ(truncate(path.c_str(), source.codes.offset + 100), 0);
+  ASSERT_EQ(truncate(path.c_str(), offsets[2] + 100), 0);
   const Status status = open(cut);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kIo);
   EXPECT_NE(status.error().message.find(path), std::string::npos) << status.error().message;
   EXPECT_EQ(knobs_.allocated, 0);
-  std::fclose(opened);
   std::remove(path.c_str());
 }
 

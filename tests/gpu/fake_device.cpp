@@ -61,42 +61,42 @@ struct Bounds {
 };
 
 // A row's bounds from its tile and the query's planes.
-Bounds bounds_of(const gpu::DeviceModel& model, int64_t row, const std::vector<int8_t>& planes,
+Bounds bounds_of(const gpu::DevicePart& part, int64_t row, const std::vector<int8_t>& planes,
                  const QueryBound& bound) {
-  if (std::isinf(model.residuals[row]))
+  if (std::isinf(part.level.residuals[row]))
     return {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
   int32_t sum = 0;
-  for (int64_t j = 0; j < model.dims; ++j) {
+  for (int64_t j = 0; j < part.dims; ++j) {
     const auto at = static_cast<size_t>(j / 4 * 8 + j % 4);
-    sum += model.codes[code_index(row, j, model.dims)] * (planes[at] * 128 + planes[at + 4]);
+    sum += part.level.codes[code_index(row, j, part.dims)] * (planes[at] * 128 + planes[at + 4]);
   }
-  const float estimate = bound.estimate(static_cast<float>(sum), model.scales[row]);
-  const float error = bound.error(model.residuals[row]);
+  const float estimate = bound.estimate(static_cast<float>(sum), part.level.scales[row]);
+  const float error = bound.error(part.level.residuals[row]);
   return {estimate - error, estimate + error};
 }
 
-std::vector<Neighbor> search(const gpu::DeviceModel& model, const Query& query, int64_t wanted) {
+std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, int64_t top_rows) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
   std::vector<int8_t> planes(quantized.codes.size() * 2);
   gpu::pack_planes(quantized.codes, planes.data());
   std::vector<Bounds> rows;
   std::vector<int64_t> counts(gpu::kBins);
-  for (int64_t row = 0; row < model.words; ++row) {
-    rows.push_back(bounds_of(model, row, planes, quantized.bound));
+  for (int64_t row = 0; row < part.rows; ++row) {
+    rows.push_back(bounds_of(part, row, planes, quantized.bound));
     if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(gpu::bin_of(rows.back().lower))];
   }
   int bin = gpu::kBins;
   int64_t above = 0;
-  while (bin > 0 && above < wanted) above += counts[static_cast<size_t>(--bin)];
-  const uint16_t threshold = gpu::threshold_code(above < wanted ? gpu::bin_floor(0) : gpu::bin_floor(bin));
+  while (bin > 0 && above < top_rows) above += counts[static_cast<size_t>(--bin)];
+  const uint16_t threshold = gpu::threshold_code(above < top_rows ? gpu::bin_floor(0) : gpu::bin_floor(bin));
   std::vector<Neighbor> candidates;
-  for (int64_t row = 0; row < model.words; ++row) {
+  for (int64_t row = 0; row < part.rows; ++row) {
     if (gpu::upper_code(rows[static_cast<size_t>(row)].upper) < threshold) continue;
     candidates.push_back({static_cast<int32_t>(row), kNoSimilarity});
-    if (model.vectors != nullptr)
+    if (part.vectors != nullptr)
       candidates.back().similarity =
-          cosine_from_dots(exact_dot(query.vector.data(), model.vectors + row * model.dims, model.dims),
-                           query.norm_squared, model.norms_squared[row]);
+          cosine_from_dots(exact_dot(query.vector.data(), part.vectors + row * part.dims, part.dims),
+                           query.norm_squared, part.norms_squared[row]);
   }
   return candidates;
 }
@@ -131,25 +131,25 @@ void FakeDevice::give_back_ring(std::unique_ptr<gpu::CopyRing> ring) {
   EXPECT_FALSE(static_cast<FakeRing&>(*ring).busy()) << "a ring was given back with a copy on its way";
 }
 
-Status FakeDevice::propose(const gpu::DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                            const InterruptCheck& interrupted) {
   if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    request.rows = search(model, *request.query, wanted);
-    request.cost.rows_scanned += model.words;
+    request.rows = search(part, *request.query, top_rows);
+    request.cost.rows_scanned += part.rows;
     ++knobs_.searches;
   }
   return {};
 }
 
-Status FakeDevice::score_all(const gpu::DeviceModel& model, const Query& query, std::span<double> dots,
+Status FakeDevice::score_all(const gpu::DevicePart& part, const Query& query, std::span<double> dots,
                              const InterruptCheck&, ScanCost&) {
   if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
   ++knobs_.searches;
-  for (int64_t row = 0; row < model.words; ++row)
+  for (int64_t row = 0; row < part.rows; ++row)
     dots[static_cast<size_t>(row)] =
-        exact_dot(query.vector.data(), model.vectors + row * model.dims, model.dims);
+        exact_dot(query.vector.data(), part.vectors + row * part.dims, part.dims);
   return {};
 }
 

@@ -34,9 +34,9 @@ class FakeDevice : public gpu::Device {
   void deallocate(std::byte* data) override;
   Result<std::unique_ptr<gpu::CopyRing>> take_ring() override;
   void give_back_ring(std::unique_ptr<gpu::CopyRing> ring) override;
-  Status propose(const gpu::DeviceModel& model, std::span<SearchRequest> requests, int64_t wanted,
+  Status propose(const gpu::DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                  const InterruptCheck& interrupted) override;
-  Status score_all(const gpu::DeviceModel& model, const Query& query, std::span<double> dots,
+  Status score_all(const gpu::DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
 
  private:

@@ -249,7 +249,6 @@ TEST_F(BadInput, APromiseReservesNoMoreThanTheFileHasRoomFor) {
         struct stat info {};
         if (::fstat(descriptor, &info) == 0) most = std::max(most, int64_t{info.st_blocks} * 512);
       }
-      return true;
     };
     (void)convert(directory_.write("in", content), directory_.path("out"), options);
     EXPECT_GT(most, 0);
@@ -454,13 +453,17 @@ TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
   EXPECT_EQ(matrix.value()->vocabulary().word(0), "x");
 }
 
-TEST_F(BadInput, AReaderStopsWhenItsProgressCallbackSaysSo) {
+TEST_F(BadInput, AReaderStopsWhenItIsInterrupted) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += std::to_string(i) + " 1 2 3\n";
   const std::string path = directory_.write("in", text);
   OpenOptions options;
-  options.progress = [](int64_t, int64_t) { return false; };
+  options.interrupted = [] { return true; };
   EXPECT_EQ(open_model(path, options).error().code, ErrorCode::kInterrupted);
+  const std::string model = directory_.path("model");
+  ASSERT_TRUE(convert(path, model, {}).ok());
+  options.verify = true;
+  EXPECT_EQ(open_model(model, options).error().code, ErrorCode::kInterrupted);
 }
 
 TEST_F(BadInput, VerifyingStopsInEachOfItsPasses) {
@@ -474,7 +477,7 @@ TEST_F(BadInput, VerifyingStopsInEachOfItsPasses) {
     int64_t calls = 0;
     OpenOptions options;
     options.verify = true;
-    options.progress = [&](int64_t, int64_t) { return calls++ != stop_at; };
+    options.interrupted = [&] { return calls++ == stop_at; };
     const auto opened = open_model(model, options);
     if (opened.ok()) break;
     EXPECT_EQ(opened.error().code, ErrorCode::kInterrupted);
@@ -492,15 +495,15 @@ TEST_F(BadInput, AConversionStopsBetweenAnyTwoStepsAndLeavesNothing) {
     const std::string path = directory_.write("in", text);
     const std::string output = directory_.write("out", "as it was");
     const auto before = directory_.entries();
-    int64_t stop_at = 0;  // the call of the callback that says so
+    int64_t stop_at = 0;  // the question that is answered so
     while (true) {
       ASSERT_LT(stop_at, 1000);
       int64_t calls = 0;
       ConvertOptions options;
-      options.progress = [&](int64_t, int64_t) {
+      options.interrupted = [&] {
         // Never asked after the renaming: it could only say what is not so.
         EXPECT_EQ(TemporaryDirectory::read(output), "as it was");
-        return calls++ != stop_at;
+        return calls++ == stop_at;
       };
       const auto converted = convert(path, output, options);
       if (converted.ok()) break;

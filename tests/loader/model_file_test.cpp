@@ -8,6 +8,7 @@
 #include "loader/open.h"
 #include "tests/loader/random.h"
 #include "tests/loader/temporary_directory.h"
+#include "tests/model/parts.h"
 
 namespace glove {
 namespace {
@@ -28,11 +29,6 @@ std::string random_text(int64_t rows, int64_t dims) {
   return text;
 }
 
-template <class T>
-bool same(std::span<const T> a, std::span<const T> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end());
-}
-
 TEST(ModelFile, HoldsTheSameModelAsTheTextItCameFrom) {
   GLOVE_TRACE_SEED();
   const TemporaryDirectory directory;
@@ -48,18 +44,11 @@ TEST(ModelFile, HoldsTheSameModelAsTheTextItCameFrom) {
     const ModelPtr& mapped = opened.value();
     EXPECT_EQ(report.rows, mapped->words());
     EXPECT_EQ(report.counts.duplicates, read->source().duplicates);
-    const ModelArrays& a = read->arrays();
-    const ModelArrays& b = mapped->arrays();
-    ASSERT_EQ(a.words, b.words);
-    ASSERT_EQ(a.dims, b.dims);
-    EXPECT_TRUE(same(a.vectors, b.vectors));
-    EXPECT_TRUE(same(a.norms_squared, b.norms_squared));
-    EXPECT_TRUE(same(a.codes, b.codes));
-    EXPECT_TRUE(same(a.scales, b.scales));
-    EXPECT_TRUE(same(a.residuals, b.residuals));
-    for (int64_t id = 0; id < a.words; ++id) {
-      EXPECT_EQ(a.vocabulary.word(id), b.vocabulary.word(id));
-      EXPECT_EQ(b.vocabulary.find_exact(a.vocabulary.word(id)), id);
+    testing::expect_same_parts(*mapped, *read);
+    for (int64_t id = 0; id < read->words(); ++id) {
+      const std::string_view word = read->vocabulary().word(id);
+      EXPECT_EQ(word, mapped->vocabulary().word(id));
+      EXPECT_EQ(mapped->vocabulary().find_exact(word), id);
     }
     EXPECT_EQ(directory.entries(), (std::vector<std::string>{"model.safetensors", "model.txt"}));
   }

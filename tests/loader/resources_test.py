@@ -145,7 +145,7 @@ class Resources(unittest.TestCase):
                          "GLOVE_TEST_FSYNC": str(fsync)})
                 if fsync == 1:
                     self.assertEqual((result.returncode, result.stderr.decode()), (
-                        1, f"glove-convert: {self.path('out')}: writing was interrupted\n"))
+                        1, "glove-convert: interrupted\n"))
                     self.assertEqual(os.listdir(self.path("")), ["in"])
                 else:
                     self.assertEqual((result.returncode, result.stderr), (0, b""))

@@ -110,9 +110,9 @@ TEST(WordOrder, OfDamagedWordsIsThePlainOne) {
     std::iota(plain.begin(), plain.end(), 0);
     std::stable_sort(plain.begin(), plain.end(),
                      [&](int32_t a, int32_t b) { return words.word(a) < words.word(b); });
-    EXPECT_TRUE(sorted_word_ids(bytes, offsets, 1 + round % 4) == plain);
+    EXPECT_TRUE(sorted_word_ids(bytes, offsets, 1 + round % 4).value() == plain);
   }
-  EXPECT_TRUE(sorted_word_ids({}, {}, 1).empty());
+  EXPECT_TRUE(sorted_word_ids({}, {}, 1).value().empty());
 }
 
 // Enough words for five threads; many are equal in their first eight bytes, or in all but NULs at the end.
@@ -129,7 +129,8 @@ TEST(WordSet, TheSortOnAnyNumberOfThreadsIsThePlainOne) {
   std::vector<int32_t> plain(static_cast<size_t>(words.size()));
   std::iota(plain.begin(), plain.end(), 0);
   std::sort(plain.begin(), plain.end(), [&](int32_t a, int32_t b) { return words.word(a) < words.word(b); });
-  for (const int threads : {0, 1, 2, 3, 5, 64}) EXPECT_TRUE(words.sorted_ids(threads) == plain) << threads;
+  for (const int threads : {0, 1, 2, 3, 5, 64})
+    EXPECT_TRUE(words.sorted_ids(threads).value() == plain) << threads;
 }
 
 }  // namespace

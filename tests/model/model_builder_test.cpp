@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -14,6 +13,7 @@
 #include "model/exact_dot.h"
 #include "model/row_transform.h"
 #include "tests/loader/random.h"
+#include "tests/model/parts.h"
 
 namespace glove {
 namespace {
@@ -112,14 +112,7 @@ TEST(ModelBuilder, TakesRowsAndBlocksInAnyOrder) {
     EXPECT_EQ(mixed.duplicates(), singly.duplicates());
     const ModelPtr wanted = singly.finish(1).value();
     const ModelPtr got = mixed.finish(2).value();
-    const ModelArrays& a = wanted->arrays();
-    const ModelArrays& b = got->arrays();
-    const auto equal = [](auto x, auto y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
-    EXPECT_TRUE(equal(a.vectors, b.vectors));
-    EXPECT_TRUE(equal(a.norms_squared, b.norms_squared));
-    EXPECT_TRUE(equal(a.codes, b.codes));
-    EXPECT_TRUE(equal(a.scales, b.scales));
-    EXPECT_TRUE(equal(a.residuals, b.residuals));
+    testing::expect_same_parts(*got, *wanted);
     for (int64_t i = 0; i < wanted->words(); ++i) {
       EXPECT_EQ(wanted->vocabulary().word(i), got->vocabulary().word(i));
       EXPECT_EQ(wanted->vocabulary().sorted_id(i), got->vocabulary().sorted_id(i));
@@ -158,26 +151,26 @@ TEST(ModelBuilder, CodesAreWithinTheirResidual) {
       ASSERT_TRUE(builder.add(std::to_string(row), vector).ok());
     }
     const ModelPtr model = builder.finish().value();
-    const ModelArrays& arrays = model->arrays();
+    const CodeLevel& level = model->parts().front().levels.front();
     for (int64_t row = 0; row < rows; ++row) {
       const auto i = static_cast<size_t>(row);
       const float* x = model->vector(row);
       ASSERT_EQ(model->norm_squared(row), exact_dot(x, x, dims));
       if (model->norm_squared(row) == 0) {
-        EXPECT_EQ(arrays.scales[i], 0.0f);
-        EXPECT_TRUE(std::isinf(arrays.residuals[i]));
+        EXPECT_EQ(level.scales[i], 0.0f);
+        EXPECT_TRUE(std::isinf(level.residuals[i]));
         continue;
       }
       long double distance = 0;
       for (int64_t j = 0; j < dims; ++j) {
-        const int code = arrays.codes[static_cast<size_t>(code_index(row, j, dims))];
+        const int code = level.codes[static_cast<size_t>(code_index(row, j, dims))];
         ASSERT_GE(code, -127);
         const long double u = x[j] / std::sqrt(static_cast<long double>(model->norm_squared(row)));
-        distance += std::pow(u - static_cast<long double>(arrays.scales[i]) * code, 2.0L);
+        distance += std::pow(u - static_cast<long double>(level.scales[i]) * code, 2.0L);
       }
-      ASSERT_LE(std::sqrt(distance), arrays.residuals[i]);
-      ASSERT_GT(arrays.scales[i], 0.0f);
-      ASSERT_LT(arrays.residuals[i], 0.01f * std::sqrt(static_cast<float>(dims)));
+      ASSERT_LE(std::sqrt(distance), level.residuals[i]);
+      ASSERT_GT(level.scales[i], 0.0f);
+      ASSERT_LT(level.residuals[i], 0.01f * std::sqrt(static_cast<float>(dims)));
     }
   }
 }

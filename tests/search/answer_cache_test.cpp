@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
@@ -88,6 +90,26 @@ TEST_F(AnswerCacheTest, ForgetsWhatIsNoLongerTrue) {
   ASSERT_TRUE(catalog.unload("own").ok());
   EXPECT_EQ(cache.find(key(1, 5, "cpu")), nullptr);
   EXPECT_EQ(cache.bytes(), 0u);
+}
+
+// However many connections there are.
+TEST_F(AnswerCacheTest, CachesShareALimit) {
+  CacheBudget& budget = test_.engine.cache_budget();
+  constexpr size_t kAnswers = 400;  // of 16 kB each, more than one cache may have
+  std::vector<std::unique_ptr<AnswerCache>> caches;
+  for (int i = 0; i < 60; ++i) {
+    AnswerCache& cache = *caches.emplace_back(std::make_unique<AnswerCache>(test_.engine));
+    for (size_t a = 0; a < kAnswers; ++a) cache.insert(key(static_cast<float>(a)), rows(1000));
+    ASSERT_LE(budget.used(), CacheBudget::kDefaultBytes);
+  }
+  EXPECT_GT(budget.used(), CacheBudget::kDefaultBytes / 2) << "and they make use of it";
+  EXPECT_GT(caches.front()->bytes(), budget.share());
+  caches.front()->find(key(0));
+  EXPECT_LE(caches.front()->bytes(), budget.share()) << "one that is used again keeps its share";
+  caches.back()->insert(key(1000), rows(1000));
+  EXPECT_NE(caches.back()->find(key(1000)), nullptr) << "room for the latest";
+  caches.clear();
+  EXPECT_EQ(budget.used(), 0u);
 }
 
 // Each connection has a cache of its own; they share the engine.

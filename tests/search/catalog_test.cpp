@@ -149,7 +149,7 @@ TEST_F(EnvironmentCatalogTest, AnInterruptStopsTheOpening) {
   const auto found = catalog_.find({}, [&] { return ++questions == 2; });
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, ErrorCode::kInterrupted);
-  EXPECT_EQ(found.error().message, "$GLOVE_MODEL: " + long_.path() + ": reading was interrupted");
+  EXPECT_EQ(found.error().message, "interrupted");
   EXPECT_TRUE(catalog_.list().empty());
   EXPECT_TRUE(catalog_.find({}).ok()) << "and it is opened by the next one";
 }
@@ -160,7 +160,7 @@ TEST_F(EnvironmentCatalogTest, WhoWaitsHeedsHisOwnInterrupt) {
   const auto found = catalog_.find({}, [&] { return ++questions == 3; });
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, ErrorCode::kInterrupted);
-  EXPECT_EQ(found.error().message, "$GLOVE_MODEL: waiting for '" + long_.path() + "' was interrupted");
+  EXPECT_EQ(found.error().message, "interrupted");
   EXPECT_TRUE(catalog_.list().empty()) << "looking and loading go on meanwhile";
   EXPECT_EQ(load(two_.path(), "other"), "other");
   EXPECT_EQ(catalog_.find({}).value()->dims(), 2);

@@ -180,15 +180,16 @@ TEST(Engine, DamagedRowsAreLeftOut) {
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   const ModelPtr good = random_model(random, 5000, 3, Rows::kGaussian);
-  ModelArrays arrays = good->arrays();
-  std::vector<float> vectors(arrays.vectors.begin(), arrays.vectors.end());
-  std::vector<double> norms(arrays.norms_squared.begin(), arrays.norms_squared.end());
+  ModelPart part = good->parts().front();
+  std::vector<float> vectors(part.vectors.begin(), part.vectors.end());
+  std::vector<double> norms(part.norms_squared.begin(), part.norms_squared.end());
   const float bad[] = {std::nanf(""), INFINITY, -INFINITY};
   for (int i = 0; i < 3000; ++i) vectors[random() % vectors.size()] = bad[i % 3];
   for (int i = 0; i < 300; ++i) norms[random() % norms.size()] = i % 2 ? NAN : -1;
-  arrays.vectors = vectors;
-  arrays.norms_squared = norms;
-  const ModelPtr damaged = std::make_shared<const Model>(arrays, Model::Source{}, good);
+  part.vectors = vectors;
+  part.norms_squared = norms;
+  const ModelPtr damaged =
+      std::make_shared<const Model>(std::vector{part}, good->vocabulary(), Model::Source{}, good);
   const Query query = *query_for_vector(*damaged, bytes_of({1, 2, 3})).value();
   for (const char* backend : {"cpu", "plain", "ranking"})
     for (const int64_t k : {10, 5000}) {

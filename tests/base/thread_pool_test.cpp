@@ -1,23 +1,23 @@
 #include "base/thread_pool.h"
-#include "base/cores.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <set>
+#include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
-#include "cpu/cpu_backend.h"
-#include "tests/cpu/test_support.h"
+#include "base/timer.h"
 #include "tests/float_settings.h"
 
-namespace glove::cpu {
+namespace glove {
 namespace {
 
 size_t threads_of_this_process() {
@@ -92,6 +92,131 @@ TEST(ThreadPool, AsksTheCallingThreadWhetherToStop) {
   }
 }
 
+// Work that uses the pool, down to the bottom and from every thread: callers never wait for one another.
+TEST(ThreadPool, WorkMayUseThePool) {
+  std::atomic<int64_t> leaves = 0;
+  const std::function<void(int)> split = [&](int depth) {
+    if (depth == 0) {
+      ++leaves;
+      return;
+    }
+    ThreadPool::instance().run(4, 3, [&](int, int64_t) { split(depth - 1); });
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) callers.emplace_back([&] { split(6); });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(leaves, 3 * 729);
+}
+
+// As a progress handler does that runs a search.
+TEST(ThreadPool, AnInterruptCheckMayUseThePool) {
+  for (const int threads : {1, 4}) {
+    std::atomic<int64_t> total = 0;
+    int asked = 0;
+    const auto add = [&](int, int64_t chunk) { total += chunk; };
+    const auto slow = [&](int, int64_t chunk) {
+      total += chunk;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    EXPECT_TRUE(ThreadPool::instance().run(threads, 40, slow, [&] {
+      ++asked;
+      EXPECT_TRUE(ThreadPool::instance().run(threads, 10, add));
+      return false;
+    }));
+    EXPECT_GT(asked, 0);
+    EXPECT_EQ(total, 780 + 45 * asked);
+  }
+}
+
+TEST(ThreadPool, WhatAnInterruptCheckThrowsReachesTheCallerWhenNoThreadWorks) {
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> inside = 0;
+    int asked = 0;
+    const auto work = [&](int, int64_t) {
+      ++inside;
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+      --inside;
+    };
+    const auto throws_at_the_third = [&]() -> bool {
+      if (++asked == 3) throw std::runtime_error("host");
+      return false;
+    };
+    EXPECT_THROW(ThreadPool::instance().run(3, 1000000, work, throws_at_the_third), std::runtime_error);
+    EXPECT_EQ(inside, 0);
+  }
+}
+
+// Ten milliseconds of work never pass without a question. Counted, not timed: chunks of 1 ms, and a question
+// per few of them at least.
+TEST(ThreadPool, AsksOftenEnough) {
+  const auto caller = std::this_thread::get_id();
+  int since_question = 0, most = 0;
+  const auto work = [&](int, int64_t) {
+    const Timer timer;
+    while (timer.microseconds() < 1000) {
+    }
+    if (std::this_thread::get_id() == caller) most = std::max(most, ++since_question);
+  };
+  EXPECT_TRUE(ThreadPool::instance().run(1, 60, work, [&] {
+    since_question = 0;
+    return false;
+  }));
+  EXPECT_LE(most, 3);
+}
+
+TEST(PoolHelpers, RunOncePerCallOnAFewThreadsAtATime) {
+  std::atomic<int> runs = 0, inside = 0;
+  std::atomic<bool> too_many = false;
+  {
+    ThreadPool::Helpers helpers(2, [&] {
+      if (++inside > 2) too_many = true;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      ++runs;
+      --inside;
+    });
+    for (int done = 0; done < 50; ++done) {
+      helpers.call(1);
+      while (runs <= done) std::this_thread::yield();
+    }
+    EXPECT_EQ(runs, 50);
+    helpers.call(1000);
+    helpers.finish();
+    EXPECT_EQ(inside, 0);
+    EXPECT_LE(runs, 54);
+  }
+  EXPECT_FALSE(too_many);
+}
+
+TEST(PoolHelpers, AnExceptionIsRethrownOnce) {
+  std::atomic<bool> ran = false;
+  ThreadPool::Helpers helpers(1, [&] {
+    ran = true;
+    throw std::bad_alloc();
+  });
+  helpers.call(1);
+  while (!ran) std::this_thread::yield();
+  EXPECT_THROW(helpers.finish(), std::bad_alloc);
+  EXPECT_NO_THROW(helpers.finish());
+}
+
+// One who wants help all the time does not keep others from it.
+TEST(PoolHelpers, TakeTurns) {
+  std::atomic<bool> done = false;
+  std::atomic<int> others = 0;
+  ThreadPool::Helpers greedy(1, [] { std::this_thread::sleep_for(std::chrono::microseconds(50)); });
+  ThreadPool::Helpers modest(1, [&] {
+    ++others;
+    done = true;
+  });
+  greedy.call(1);
+  modest.call(1);
+  while (!done) {
+    greedy.call(1);
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(others, 1);
+}
+
 #if defined(GLOVE_HAS_FLOAT_SETTINGS)
 TEST(ThreadPool, WorkersComputeWithDenormalsWhateverTheHostDoes) {
   const uint64_t saved = host::float_settings();
@@ -121,9 +246,30 @@ TEST(ThreadPool, StartsNoThreadBeforeTheFirstScan) {
   const pid_t child = fork();
   if (child == 0) {
     const size_t before = threads_of_this_process();  // 1, and an emulator's own
-    const auto backend = make_cpu_backend();
     ThreadPool::instance();
     _exit(threads_of_this_process() == before ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// In a child whose memory is used up: no thread can be started, and the calling thread does all of the work.
+TEST(ThreadPool, WorksWithoutThreads) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers need the address space";
+#endif
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_AS, &none);
+    int64_t total = 0;
+    std::mutex mutex;
+    const bool finished = ThreadPool::instance().run(64, 1000, [&](int, int64_t chunk) {
+      const std::lock_guard lock(mutex);
+      total += chunk;
+    });
+    _exit(finished && total == 499500 && threads_of_this_process() < 64 ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);
@@ -153,22 +299,5 @@ TEST(ThreadPool, AForkedChildScansWithThreadsOfItsOwn) {
 #endif
 }
 
-TEST(UsableCores, RespectsTheAffinity) {
-  cpu_set_t saved;
-  ASSERT_EQ(sched_getaffinity(0, sizeof(saved), &saved), 0);
-  EXPECT_GE(usable_cores(), 1);
-  EXPECT_LE(usable_cores(), CPU_COUNT(&saved));
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &saved)) {
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(cpu, &one);
-      ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-      break;
-    }
-  EXPECT_EQ(usable_cores(), 1);
-  ASSERT_EQ(sched_setaffinity(0, sizeof(saved), &saved), 0);
-}
-
 }  // namespace
-}  // namespace glove::cpu
+}  // namespace glove

@@ -1,0 +1,29 @@
+#include "base/io_thread.h"
+
+#include <pthread.h>
+
+#include <exception>
+#include <utility>
+
+#include "base/blocked_signals.h"
+#include "base/float_environment.h"
+
+namespace glove {
+
+bool IoThread::start(const char* name, std::function<void()> body) noexcept try {
+  const BlockedSignals blocked;
+  thread_ = std::thread([work = std::move(body)] {
+    const ScopedFloatEnvironment environment;
+    work();
+  });
+  pthread_setname_np(thread_.native_handle(), name);
+  return true;
+} catch (const std::exception&) {
+  return false;
+}
+
+void IoThread::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace glove

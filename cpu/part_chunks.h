@@ -1,0 +1,45 @@
+// The rows of a model's parts in chunks of work.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/model_part.h"
+
+namespace glove::cpu {
+
+// Immutable; safe to use from many threads at once. The parts outlive it.
+class PartChunks {
+ public:
+  // Rows [first, last) of one part.
+  struct Chunk {
+    const ModelPart& part;
+    int64_t first;
+    int64_t last;
+  };
+
+  // Chunks of `rows` rows, in order. None spans two parts, so the last one of a part may be smaller.
+  PartChunks(std::span<const ModelPart> parts, int64_t rows) : parts_(parts), rows_(rows) {
+    for (const ModelPart& part : parts) ends_.push_back(count() + (part.rows + rows - 1) / rows);
+  }
+
+  int64_t count() const { return ends_.empty() ? 0 : ends_.back(); }
+
+  // REQUIRES: 0 <= index < count().
+  Chunk operator[](int64_t index) const {
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
+    const ModelPart& part = parts_[static_cast<size_t>(end - ends_.begin())];
+    const int64_t first = (index - (end == ends_.begin() ? 0 : *(end - 1))) * rows_;
+    return {part, first, std::min(first + rows_, part.rows)};
+  }
+
+ private:
+  std::span<const ModelPart> parts_;
+  int64_t rows_;
+  std::vector<int64_t> ends_;  // of each part, the number of its last chunk plus one
+};
+
+}  // namespace glove::cpu

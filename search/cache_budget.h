@@ -1,0 +1,41 @@
+// The memory that the answer caches of an engine share.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+namespace glove {
+
+// Each cache may have an equal share, and all of them together no more than the limit. A cache gives back
+// what exceeds its share when it is next used. Thread-safe, without a lock.
+class CacheBudget {
+ public:
+  static constexpr size_t kDefaultBytes = size_t{64} << 20;
+
+  explicit CacheBudget(size_t limit = kDefaultBytes) : limit_(limit) {}
+
+  // Every cache joins once, and leaves after it has given everything back.
+  void join() { ++caches_; }
+  void leave() { --caches_; }
+
+  size_t share() const { return limit_ / std::max<size_t>(1, caches_.load(std::memory_order_relaxed)); }
+
+  // False, and nothing taken, if there is not that much.
+  bool take(size_t bytes) {
+    size_t used = used_.load(std::memory_order_relaxed);
+    while (bytes <= limit_ && used <= limit_ - bytes)
+      if (used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed)) return true;
+    return false;
+  }
+  void give_back(size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  size_t used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  const size_t limit_;
+  std::atomic<size_t> used_ = 0;
+  std::atomic<size_t> caches_ = 0;
+};
+
+}  // namespace glove

@@ -1,0 +1,93 @@
+#include "base/io_thread.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <vector>
+
+#include "tests/float_settings.h"
+
+namespace glove {
+namespace {
+
+TEST(IoThread, RunsOnceAndIsJoined) {
+  std::atomic<int> runs = 0;
+  IoThread thread;
+  EXPECT_FALSE(thread.started());
+  ASSERT_TRUE(thread.start("glove-test", [&] { ++runs; }));
+  EXPECT_TRUE(thread.started());
+  thread.join();
+  EXPECT_FALSE(thread.started());
+  EXPECT_EQ(runs, 1);
+  thread.join();
+  ASSERT_TRUE(thread.start("glove-test", [&] { ++runs; }));
+  thread.join();
+  EXPECT_EQ(runs, 2);
+}
+
+TEST(IoThread, ItsDestructorWaits) {
+  std::atomic<bool> ended = false;
+  {
+    IoThread thread;
+    ASSERT_TRUE(thread.start("glove-test", [&] {
+      usleep(2000);
+      ended = true;
+    }));
+  }
+  EXPECT_TRUE(ended);
+}
+
+TEST(IoThread, TakesNoneOfTheHostsSignalsButItsOwnFaults) {
+  sigset_t mask, before, after;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
+  IoThread thread;
+  ASSERT_TRUE(thread.start("glove-test", [&] { pthread_sigmask(SIG_SETMASK, nullptr, &mask); }));
+  thread.join();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGUSR1})
+    EXPECT_EQ(sigismember(&mask, signal), 1);
+  for (const int signal : {SIGBUS, SIGSEGV, SIGFPE}) EXPECT_EQ(sigismember(&mask, signal), 0);
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &after), 0);
+  for (int signal = 1; signal < 32; ++signal)
+    EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
+}
+
+#if defined(GLOVE_HAS_FLOAT_SETTINGS)
+TEST(IoThread, ComputesWithDenormalsWhateverTheHostDoes) {
+  const uint64_t saved = host::float_settings();
+  host::set_float_settings(saved | host::kDenormalsFlushed);
+  uint64_t inside = 0;
+  IoThread thread;
+  const bool started = thread.start("glove-test", [&] { inside = host::float_settings(); });
+  thread.join();
+  host::set_float_settings(saved);
+  ASSERT_TRUE(started);
+  EXPECT_EQ(inside, host::kStandard);
+}
+#endif
+
+// In a child whose memory is used up: there is no room for another thread's stack. (The first few may get
+// those that earlier threads have left.)
+TEST(IoThread, SaysSoWhenTheSystemGivesNoThread) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers need the address space";
+#endif
+  std::vector<IoThread> threads(64);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_AS, &none);
+    for (IoThread& thread : threads)
+      if (!thread.start("glove-test", [] { pause(); })) _exit(thread.started() ? 2 : 0);
+    _exit(1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace glove
