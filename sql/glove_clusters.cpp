@@ -41,7 +41,7 @@ class GloveClusters : public KMeansTable {
 
   class Cursor {
    public:
-    explicit Cursor(GloveClusters& table) : scan_(table, kColumns) {}
+    Cursor(GloveClusters& table, Connection::Pin& models) : scan_(table, models, kColumns) {}
 
     Status start(int plan, const char* plan_text, Arguments values) {
       cluster_ = end_ = 0;

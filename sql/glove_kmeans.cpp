@@ -34,7 +34,7 @@ class GloveKMeans : public KMeansTable {
 
   class Cursor {
    public:
-    explicit Cursor(GloveKMeans& table) : scan_(table, kColumns) {}
+    Cursor(GloveKMeans& table, Connection::Pin& models) : scan_(table, models, kColumns) {}
 
     Status start(int plan, const char* plan_text, Arguments values) {
       row_ = end_ = 0;

@@ -168,8 +168,9 @@ Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_vi
   return options;
 }
 
-Result<FoundFit> find_kmeans_fit(Engine& engine, ModelView& models, sqlite3* db, std::string_view table,
+Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
                                  sqlite3_value* const (&inputs)[5]) {
+  Engine& engine = models.connection().engine();
   FoundFit found;
   if (inputs[kKMeansK] == nullptr) return invalid(table, "k is NULL; it takes the number of clusters");
   const std::optional<int64_t> k = whole_number(inputs[kKMeansK]);
@@ -179,13 +180,13 @@ Result<FoundFit> find_kmeans_fit(Engine& engine, ModelView& models, sqlite3* db,
     if (is_blob(json)) return invalid(table, "the options are a BLOB where JSON text belongs");
     GLOVE_ASSIGN_OR_RETURN(options, parse_kmeans_options(text_of(json), table));
   }
-  InterruptPoller poller(db);
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
-  GLOVE_ASSIGN_OR_RETURN(found.subject, read_subject(engine, models, interrupted, table, inputs[kKMeansWords],
+  GLOVE_ASSIGN_OR_RETURN(found.subject, read_subject(models, table, inputs[kKMeansWords],
                                                      inputs[kKMeansModel], inputs[kKMeansBackend]));
   found.key = key_of(found.subject, *k, options);
   found.fit = engine.results().find<KMeansFit>(found.key);
   if (found.fit != nullptr) return found;
+  InterruptPoller poller(models.connection().db());
+  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
   auto fit = compute(engine, found.subject, *k, options, interrupted);
   if (!fit.ok()) {
     if (fit.error().code == ErrorCode::kInvalidArgument) return invalid(table, fit.error().message);

@@ -41,7 +41,7 @@ struct FoundFit {
 
 // The fit for these inputs; nullptr stands for NULL. Computes it if no statement of the process has asked for
 // it before. Errors name the input. `table` begins the messages.
-Result<FoundFit> find_kmeans_fit(Engine& engine, ModelView& models, sqlite3* db, std::string_view table,
+Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
                                  sqlite3_value* const (&inputs)[5]);
 
 // option    value                       meaning

@@ -60,11 +60,8 @@ Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns) {
   return {};
 }
 
-KMeansScan::KMeansScan(KMeansTable& table, const KMeansColumns& columns)
-    : table_(table),
-      models_(ModelPin::current_view(table.connection.db)),
-      columns_(columns),
-      inputs_(columns.inputs) {
+KMeansScan::KMeansScan(KMeansTable& table, Connection::Pin& models, const KMeansColumns& columns)
+    : table_(table), models_(models), columns_(columns), inputs_(columns.inputs) {
   table_.numbers.open();
 }
 
@@ -82,8 +79,7 @@ Status KMeansScan::start(int plan, const char* plan_text, Arguments values) {
   const int first = columns_.inputs.first;
   sqlite3_value* const inputs[5] = {inputs_[first], inputs_[first + 1], inputs_[first + 2],
                                     inputs_[first + 3], inputs_[first + 4]};
-  GLOVE_ASSIGN_OR_RETURN(found_, find_kmeans_fit(table_.connection.engine, *models_, table_.connection.db,
-                                                 columns_.inputs.table, inputs));
+  GLOVE_ASSIGN_OR_RETURN(found_, find_kmeans_fit(models_, columns_.inputs.table, inputs));
   if ((plan & kKMeansByWord) != 0) look_up_word(values.back());
   if ((plan & kKMeansByCluster) != 0 && sqlite3_value_numeric_type(values.back()) == SQLITE_INTEGER)
     cluster_ = sqlite3_value_int64(values.back()) - 1;
@@ -94,7 +90,7 @@ Status KMeansScan::start(int plan, const char* plan_text, Arguments values) {
 void KMeansScan::look_up_word(sqlite3_value* value) {
   if (sqlite3_value_type(value) != SQLITE_TEXT || model().vocabulary().key_type() != KeyType::kText) return;
   const std::string_view word = text_of(value);
-  if (!equals_by_bytes(table_.connection.db, word)) return;
+  if (!equals_by_bytes(models_.connection().db(), word)) return;
   const std::optional<int32_t> id = model().vocabulary().find_exact(word);
   row_ = id ? fit().row_of(*id) : -1;
 }

@@ -29,15 +29,14 @@ Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns);
 
 // One per connection and table.
 struct KMeansTable {
-  explicit KMeansTable(const vtab::Connection& the_connection) : connection(the_connection) {}
-  vtab::Connection connection;
+  explicit KMeansTable(Connection&) {}
   vtab::InputNumbers numbers;
 };
 
-// One scan of a fit. The table outlives it.
+// One scan of a fit. The table and the models outlive it.
 class KMeansScan {
  public:
-  KMeansScan(KMeansTable& table, const KMeansColumns& columns);
+  KMeansScan(KMeansTable& table, Connection::Pin& models, const KMeansColumns& columns);
   ~KMeansScan();
   KMeansScan(const KMeansScan&) = delete;
   KMeansScan& operator=(const KMeansScan&) = delete;
@@ -63,7 +62,7 @@ class KMeansScan {
   void look_up_word(sqlite3_value* value);
 
   KMeansTable& table_;
-  ModelViewPtr models_;
+  Connection::Pin& models_;
   const KMeansColumns& columns_;
   vtab::InputValues inputs_;
   FoundFit found_;

@@ -108,18 +108,17 @@ std::string ToolboxSubject::key() const {
   return key;
 }
 
-Result<ToolboxSubject> read_subject(Engine& engine, ModelView& models, const InterruptCheck& interrupted,
-                                    std::string_view table, sqlite3_value* words, sqlite3_value* model,
-                                    sqlite3_value* backend) {
+Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
+                                    sqlite3_value* model, sqlite3_value* backend) {
   ToolboxSubject subject;
   std::optional<std::string_view> name;
   if (model != nullptr && is_blob(model))
     return invalid(table, "the model is a BLOB where text belongs; CAST it AS TEXT");
   if (model != nullptr && !is_null(model)) name = text_of(model);
-  GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find_entry(name, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   GLOVE_RETURN_IF_ERROR(read_words(table, words, subject));
-  GLOVE_RETURN_IF_ERROR(choose_backend(engine, table, backend, subject));
+  GLOVE_RETURN_IF_ERROR(choose_backend(models.connection().engine(), table, backend, subject));
   return subject;
 }
 

@@ -13,13 +13,13 @@
 #include "base/status.h"
 #include "search/engine.h"
 #include "sql/boundary.h"
-#include "sql/model_pin.h"
+#include "sql/connection.h"
 
 namespace glove::sql {
 
 // Which rows to work on, and what computes.
 struct ToolboxSubject {
-  Catalog::Entry entry;          // the model, by the name under which it was found
+  CatalogEntry entry;            // the model, by the name under which it was found
   int64_t rows = 0;              // the first rows of the model, if no ids are chosen
   bool chosen = false;           // the rows with these ids instead
   std::vector<int32_t> ids;      // rising, each once
@@ -38,10 +38,9 @@ struct ToolboxSubject {
 // model    a model's name; NULL: the default model
 // backend  a registered backend, or "auto" (NULL): the first that is available and has a toolbox. A backend
 //          without one leaves the work to the CPU.
-// nullptr stands for NULL. `table` begins the messages; `interrupted` stops the opening of a model.
-Result<ToolboxSubject> read_subject(Engine& engine, ModelView& models, const InterruptCheck& interrupted,
-                                    std::string_view table, sqlite3_value* words, sqlite3_value* model,
-                                    sqlite3_value* backend);
+// nullptr stands for NULL. `table` begins the messages.
+Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
+                                    sqlite3_value* model, sqlite3_value* backend);
 
 // The whole number that a value is: 3, 3.0 and '3'; nullopt if it is none.
 std::optional<int64_t> whole_number(sqlite3_value* value);
