@@ -22,6 +22,10 @@ constexpr int64_t kExactBlock = 64;
 // Threads that move rows have sums of their own, which together take this much at most.
 constexpr int64_t kMostSumBytes = int64_t{256} << 20;
 
+Status interrupted_error() {
+  return {ErrorCode::kInterrupted, "interrupted"};
+}
+
 int64_t rows_per_chunk(int64_t dims) {
   return std::max(kExactBlock, kChunkValues / dims);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/crc32.h"
 #include "base/utf8.h"
 #include "loader/model_format.h"
 #include "model/derived_arrays.h"
@@ -164,6 +165,23 @@ Status check_header(const std::string& path, const SafetensorsHeader& header, co
   return {};
 }
 
+// The header and every tensor that is used, with its checksum; nothing if one has none.
+std::vector<MappedFile::Content> known_content(const SafetensorsHeader& header, const std::string& raw) {
+  std::vector<MappedFile::Content> content = {{0, static_cast<int64_t>(raw.size()), crc32_continue(0, raw)}};
+  for (const std::string_view name :
+       {kVectors, kNormsSquared, kCodes, kScales, kResiduals, kWordBytes, kWordOffsets, kSortedIds}) {
+    const Tensor* const tensor = header.find(name);
+    if (tensor == nullptr) continue;
+    const std::string_view stored =
+        header.metadata_value(std::string(kTensorChecksumPrefix) + std::string(name));
+    uint32_t crc = 0;
+    const auto [rest, error] = std::from_chars(stored.data(), stored.data() + stored.size(), crc, 16);
+    if (error != std::errc() || checksum_text(crc) != stored) return {};
+    content.push_back({tensor->offset, tensor->bytes, crc});
+  }
+  return content;
+}
+
 }  // namespace
 
 bool is_model_file(const SafetensorsHeader& header) {
@@ -172,6 +190,8 @@ bool is_model_file(const SafetensorsHeader& header) {
 
 Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads,
                                  const InterruptCheck& interrupted) {
+  // The map comes first: what is written to the file after that does not go unseen.
+  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<MappedFile> map, MappedFile::map(path, file));
   std::string raw;
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file, &raw));
   if (!is_model_file(header))
@@ -179,13 +199,10 @@ Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const 
                  path + ": this safetensors file is no model file: it lacks vectors or words"};
   GLOVE_RETURN_IF_ERROR(check_header(path, header, raw));
   auto owner = std::make_shared<MappedArrays>();
-  GLOVE_ASSIGN_OR_RETURN(owner->map, MappedFile::map(path, std::move(file)));
-  // The file may have shrunk since its header was read.
-  const Tensor* last = nullptr;
-  for (const auto& [name, tensor] : header.tensors)
-    if (last == nullptr || tensor.offset + tensor.bytes > last->offset + last->bytes) last = &tensor;
-  if (static_cast<int64_t>(owner->map->bytes().size()) < last->offset + last->bytes)
-    return Error{ErrorCode::kIo, path + ": the file became shorter while it was opened"};
+  if (static_cast<int64_t>(map->bytes().size()) != header.end)
+    return Error{ErrorCode::kIo, path + ": the file changed its size while it was opened"};
+  map->know_content(known_content(header, raw));
+  owner->map = map;
   return ModelFileReader(path, header, std::move(owner)).read(threads, interrupted);
 }
 

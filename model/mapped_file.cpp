@@ -6,11 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <utility>
 
+#include "base/crc32.h"
 #include "base/fork_safe_mutex.h"
 
 namespace glove {
@@ -100,14 +102,24 @@ int guard(const void* address, size_t bytes) {
   return -1;
 }
 
-int64_t modification_time(const struct stat& info) {
-  return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+int64_t nanoseconds(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::map(std::string path,
-                                                          std::shared_ptr<const File> file) {
+void MappedFile::Times::store(const struct stat& info) {
+  modified = nanoseconds(info.st_mtim);
+  changed = nanoseconds(info.st_ctim);
+  names = static_cast<int64_t>(info.st_nlink);
+}
+
+bool MappedFile::Times::equal(const struct stat& info) const {
+  return modified == nanoseconds(info.st_mtim) && changed == nanoseconds(info.st_ctim) &&
+         names == static_cast<int64_t>(info.st_nlink);
+}
+
+Result<std::shared_ptr<MappedFile>> MappedFile::map(std::string path, std::shared_ptr<const File> file) {
   struct stat info {};
   if (::fstat(file->descriptor(), &info) != 0) return system_error("examine", path);
   std::shared_ptr<MappedFile> mapped(new MappedFile);
@@ -116,7 +128,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(std::string path,
   if (address == MAP_FAILED) return system_error("map", path);
   mapped->address_ = address;
   mapped->bytes_ = bytes;
-  mapped->modified_ns_ = modification_time(info);
+  mapped->good_.store(info);
   mapped->path_ = std::move(path);
   mapped->file_ = std::move(file);
   mapped->slot_ = guard(address, bytes);
@@ -124,7 +136,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(std::string path,
     return Error{ErrorCode::kUnavailable, "cannot map '" + mapped->path_ +
                                               "': " + std::to_string(kMaxRanges) +
                                               " models are mapped already; unload one"};
-  return std::shared_ptr<const MappedFile>(std::move(mapped));
+  return mapped;
 }
 
 MappedFile::~MappedFile() {
@@ -139,6 +151,32 @@ std::optional<int64_t> MappedFile::offset_of(std::span<const std::byte> bytes) c
   return static_cast<int64_t>(begin - base);
 }
 
+// A name more or less changes the time of the last change, too: what replaces the file by a rename does that.
+// It need not be read again for that.
+bool MappedFile::may_have_been_written(const struct stat& info) const {
+  if (nanoseconds(info.st_mtim) != good_.modified) return true;
+  return !content_.empty() && nanoseconds(info.st_ctim) != good_.changed &&
+         static_cast<int64_t>(info.st_nlink) == good_.names;
+}
+
+bool MappedFile::has_good_content() const {
+  if (content_.empty()) return false;
+  std::vector<char> buffer(size_t{1} << 20);
+  for (const Content& content : content_) {
+    uint32_t crc = 0;
+    for (int64_t done = 0; done < content.bytes;) {
+      const auto piece = std::min<int64_t>(content.bytes - done, static_cast<int64_t>(buffer.size()));
+      const std::span<char> bytes(buffer.data(), static_cast<size_t>(piece));
+      const auto got = file_->read_at(content.offset + done, bytes);
+      if (!got.ok() || got.value() < bytes.size()) return false;
+      crc = crc32_continue(crc, bytes);
+      done += piece;
+    }
+    if (crc != content.crc) return false;
+  }
+  return true;
+}
+
 Status MappedFile::health() const {
   const auto changed = [this](const std::string& what) {
     return Status(ErrorCode::kIo,
@@ -150,7 +188,19 @@ Status MappedFile::health() const {
     return changed("went from " + std::to_string(bytes_) + " to " + std::to_string(info.st_size) + " bytes");
   if (slot_ >= 0 && g_ranges[slot_].failed.load(std::memory_order_acquire))
     return changed("could not be read in part");
-  if (modification_time(info) != modified_ns_) return changed("was written to");
+  if (good_.equal(info)) return {};
+  if (may_have_been_written(info)) {
+    if (bad_.equal(info)) return changed("was written to");
+    const bool good = has_good_content();
+    // Whoever wrote while it was read has changed the times again, and the next to ask reads it again.
+    struct stat after {};
+    const bool stayed = ::fstat(file_->descriptor(), &after) == 0 &&
+                        nanoseconds(after.st_ctim) == nanoseconds(info.st_ctim) &&
+                        nanoseconds(after.st_mtim) == nanoseconds(info.st_mtim);
+    if (!good && stayed) bad_.store(info);
+    if (!good || !stayed) return changed("was written to");
+  }
+  good_.store(info);
   return {};
 }
 

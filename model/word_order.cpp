@@ -64,7 +64,7 @@ class WordSort {
         return interrupted_error();
     }
     std::vector<int32_t> ids(keys_.size());
-    std::transform(keys_.begin(), keys_.end(), ids.begin(), [](const Key& key) { return key.id; });
+    std::transform(keys_.begin(), keys_.end(), ids.begin(), [](const SortKey& key) { return key.id; });
     return ids;
   }
 
@@ -72,7 +72,7 @@ class WordSort {
   static constexpr int64_t kPieceWords = int64_t{1} << 17;
 
   int64_t size() const { return static_cast<int64_t>(keys_.size()); }
-  bool before(const Key& a, const Key& b) const {
+  bool before(const SortKey& a, const SortKey& b) const {
     if (a.prefix != b.prefix) return a.prefix < b.prefix;
     const auto order = words_.word(a.id) <=> words_.word(b.id);
     return order != 0 ? order < 0 : a.id < b.id;
@@ -87,8 +87,8 @@ class WordSort {
     sort_by_prefix(sorted, std::span(spare_).subspan(static_cast<size_t>(begin), count));
     for (auto run = sorted.begin(); run != sorted.end();) {
       const auto stop =
-          std::find_if(run, sorted.end(), [&](const Key& key) { return key.prefix != run->prefix; });
-      if (stop - run > 1) std::sort(run, stop, [this](const Key& a, const Key& b) { return before(a, b); });
+          std::find_if(run, sorted.end(), [&](const SortKey& key) { return key.prefix != run->prefix; });
+      if (stop - run > 1) std::sort(run, stop, [this](const SortKey& a, const SortKey& b) { return before(a, b); });
       run = stop;
     }
   }
@@ -96,7 +96,7 @@ class WordSort {
   // Merges the keys of one piece, and those of the run beside it that belong between them, into their places
   // in `spare_`. Runs of `width` keys, a multiple of kPieceWords, are sorted.
   void merge_chunk(int64_t chunk, int64_t width) {
-    const auto less = [this](const Key& a, const Key& b) { return before(a, b); };
+    const auto less = [this](const SortKey& a, const SortKey& b) { return before(a, b); };
     const int64_t begin = chunk * kPieceWords;
     const int64_t end = std::min(size(), begin + kPieceWords);
     const int64_t left = begin / (2 * width) * (2 * width);
@@ -120,8 +120,8 @@ class WordSort {
   const Vocabulary& words_;
   const int threads_;
   const InterruptCheck& interrupted_;
-  std::vector<Key> keys_;
-  std::vector<Key> spare_;
+  std::vector<SortKey> keys_;
+  std::vector<SortKey> spare_;
 };
 
 }  // namespace

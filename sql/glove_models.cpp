@@ -51,8 +51,9 @@ vtab::SnapshotRow row_of(const CatalogEntry& entry) {
                            model.dims(), model.source().file_bytes};
   const Choice choice = choose_backend(*entry.searchers);
   if (choice.backend != nullptr) {
+    const Status health = model.health();  // no backend serves a file that was written to
     row.insert(row.end(), {std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
-                           choice.info.state});
+                           health.ok() ? choice.info.state : "failed: " + health.error().message});
   } else {
     row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
   }

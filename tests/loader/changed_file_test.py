@@ -74,6 +74,38 @@ class ChangedFile(unittest.TestCase):
             file.write(b"overwritten")
         self.assert_told("was written to while it was loaded; load it again")
 
+    def state(self):
+        return self.db.execute("SELECT state FROM glove_models WHERE name = 'changed'").fetchone()[0]
+
+    def test_a_touched_file_goes_on(self):
+        before = self.neighbours()
+        for times in (None, (1, 1), None):
+            os.utime(self.path, times)
+            self.assertEqual(self.neighbours(), before)
+            self.assertEqual(self.state(), "mapped")
+        os.chmod(self.path, 0o600)
+        self.assertEqual(self.neighbours(), before)
+        self.assertEqual(self.db.execute("SELECT cos_sim('w1', 'w1', 'changed')").fetchall(), [(1.0,)])
+
+    def test_a_written_file_with_its_old_time_is_told_of(self):
+        info = os.stat(self.path)
+        with open(self.path, "r+b") as file:
+            file.seek(5000)
+            file.write(b"overwritten")
+        os.utime(self.path, ns=(info.st_atime_ns, info.st_mtime_ns))
+        self.assert_told("was written to while it was loaded; load it again")
+        self.assertRegex(self.state(), "^failed: the model file '.*' was written to while it was loaded; load it again$")
+
+    def test_another_model_written_over_the_file_is_told_of(self):
+        other = self.path + ".other"
+        self.path, path = other, self.path
+        self.write_model(1)
+        self.path = path
+        with open(other, "rb") as source, open(path, "r+b") as target:
+            target.write(source.read())
+        self.assertEqual(os.path.getsize(other), os.path.getsize(path))
+        self.assert_told("was written to while it was loaded; load it again")
+
     def test_a_file_that_is_cut_between_the_rows_of_a_query_ends_it(self):
         for query in ("SELECT neighbor FROM glove_nn('w3', NULL, 10, 'changed')", "SELECT word FROM glove_words('changed')",
                       "SELECT word, vector FROM glove_words('changed') WHERE word > 'w5' LIMIT 1000"):

@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/crc32.h"
 #include "tests/loader/temporary_directory.h"
 
 namespace glove {
@@ -57,6 +62,72 @@ TEST(MappedFile, AFileThatIsWrittenToIsToldOf) {
                                    std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
   EXPECT_EQ(written->health().error().message,
             "the model file '" + second + "' was written to while it was loaded; load it again");
+}
+
+// A file whose first half has a checksum.
+class KnownContent : public ::testing::Test {
+ protected:
+  KnownContent() {
+    auto file = std::make_shared<const File>(File::open_for_reading(path_).value());
+    mapped_ = MappedFile::map(path_, file).value();
+    mapped_->know_content({{0, 2'000'000, crc32_continue(0, std::string(2'000'000, 'x'))}});
+    EXPECT_TRUE(mapped_->health().ok());
+  }
+  void write(size_t at, char c) const {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(c);
+  }
+  void set_time(int seconds) const {
+    std::filesystem::last_write_time(path_, written_ + std::chrono::seconds(seconds));
+  }
+  std::string written_to() const {
+    return "the model file '" + path_ + "' was written to while it was loaded; load it again";
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_ = directory_.write("file", std::string(4'000'000, 'x'));
+  std::filesystem::file_time_type written_ = std::filesystem::last_write_time(path_);
+  std::shared_ptr<MappedFile> mapped_;
+};
+
+TEST_F(KnownContent, AChangedTimeAloneIsNoChange) {
+  for (int i = 1; i < 4; ++i) {
+    set_time(100 * i);
+    EXPECT_TRUE(mapped_->health().ok());
+    EXPECT_TRUE(mapped_->health().ok());
+  }
+  std::filesystem::permissions(path_,
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_TRUE(mapped_->health().ok());
+  std::filesystem::rename(path_, directory_.path("renamed"));
+  EXPECT_TRUE(mapped_->health().ok());
+  std::filesystem::remove(directory_.path("renamed"));
+  EXPECT_TRUE(mapped_->health().ok());
+}
+
+TEST_F(KnownContent, AWriteIsAChangeWhateverTimeTheFileShows) {
+  write(1'999'999, 'y');
+  EXPECT_EQ(mapped_->health().error().message, written_to());
+  EXPECT_EQ(mapped_->health().error().message, written_to());
+  set_time(0);  // as copying with its times does
+  EXPECT_EQ(mapped_->health().error().message, written_to());
+  set_time(100);
+  EXPECT_EQ(mapped_->health().error().message, written_to());
+  write(1'999'999, 'x');
+  EXPECT_TRUE(mapped_->health().ok()) << "the same bytes again";
+  write(3'000'000, 'y');
+  EXPECT_TRUE(mapped_->health().ok()) << "bytes that nobody reads";
+}
+
+TEST_F(KnownContent, ManyThreadsAskAtOnce) {
+  std::vector<std::thread> threads;
+  set_time(100);
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int j = 0; j < 100; ++j) EXPECT_TRUE(mapped_->health().ok());
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(MappedFile, TheTableOfMapsIsReused) {
