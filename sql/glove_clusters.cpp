@@ -13,7 +13,7 @@
 namespace glove::sql {
 namespace {
 
-enum Column : int {
+enum ClusterColumn : int {
   kCluster,
   kSize,
   kLabel,

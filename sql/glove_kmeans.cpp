@@ -16,7 +16,7 @@
 namespace glove::sql {
 namespace {
 
-enum Column : int { kWord, kCluster, kSimilarity, kDistance, kSilhouette, kFirstInput };
+enum MemberColumn : int { kWord, kCluster, kSimilarity, kDistance, kSilhouette, kFirstInput };
 
 constexpr const char* kInputNames[] = {"k", "words", "model", "backend", "options"};
 const KMeansColumns kColumns = {{"glove_kmeans", kFirstInput, kInputNames, "k = 8"}, kWord, kCluster, 400000};

@@ -33,6 +33,7 @@ struct KMeansFit {
   double similarity(int64_t row) const;
 };
 
+// A fit and the model that its rows belong to.
 struct FoundFit {
   ToolboxSubject subject;
   std::string key;  // spells everything that the fit depends on

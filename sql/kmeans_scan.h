@@ -25,6 +25,7 @@ struct KMeansColumns {
 constexpr int kKMeansByWord = 1 << 8;
 constexpr int kKMeansByCluster = 1 << 9;
 
+// The body of xBestIndex.
 Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns);
 
 // One per connection and table.
