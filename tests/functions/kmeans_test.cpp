@@ -96,8 +96,7 @@ TEST_F(KMeansTables, LookupsGiveTheRowsOfAScan) {
   EXPECT_EQ(connection.value("SELECT count(*) FROM glove_kmeans(3) WHERE word IN ('east', 'north', 5)"), "2");
   EXPECT_EQ(connection.value("SELECT count(*) FROM glove_kmeans(3) WHERE word = 'nothing'"), "0");
   EXPECT_EQ(connection.value("SELECT count(*) FROM glove_kmeans(3) WHERE word = NULL"), "0");
-  for (const char* value :
-       {"1", "2", "3", "4", "0", "-1", "1.0", "1.5", "NULL", "9223372036854775807"}) {
+  for (const char* value : {"1", "2", "3", "4", "0", "-1", "1.0", "1.5", "NULL", "9223372036854775807"}) {
     const std::string condition = std::string("cluster = ") + value;
     EXPECT_EQ(connection.rows("SELECT word FROM glove_kmeans(3) WHERE " + condition),
               connection.rows("SELECT word FROM glove_kmeans(3) WHERE +" + condition))
