@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "analysis/moments.h"
@@ -59,6 +61,15 @@ std::vector<float> removal(const PrincipalComponents& components, int64_t remove
   return {matrix.begin(), matrix.end()};
 }
 
+// Keeps the type of the keys.
+Result<bool> add_row(ModelBuilder& builder, const Vocabulary& words, int64_t row,
+                     std::span<const float> vector) {
+  const std::string_view word = words.word(row);
+  if (words.key_type() == KeyType::kInteger)
+    if (const std::optional<int64_t> key = integer_key(word)) return builder.add(*key, vector);
+  return builder.add(word, vector);
+}
+
 }  // namespace
 
 Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveOptions& options) {
@@ -87,8 +98,8 @@ Result<ModelPtr> derive_model(Analysis& analysis, const ModelPtr& model, int64_t
   ModelBuilder builder(source);
   for (int64_t row = 0; row < rows; ++row) {
     if (row % kMomentBlock == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    GLOVE_RETURN_IF_ERROR(builder.add(model->vocabulary().word(row),
-                                      std::span(mapped).subspan(static_cast<size_t>(row) * width, width)));
+    GLOVE_RETURN_IF_ERROR(add_row(builder, model->vocabulary(), row,
+                                  std::span(mapped).subspan(static_cast<size_t>(row) * width, width)));
   }
   return builder.finish();
 }

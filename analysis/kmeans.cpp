@@ -219,9 +219,13 @@ Status check_options(const KMeansOptions& options) {
 
 Status check_k(int64_t k, size_t rows, const KMeansOptions& options) {
   if (k < 1) return invalid("k must be at least 1, but is " + std::to_string(k));
-  if (k > static_cast<int64_t>(rows))
-    return invalid("k is " + std::to_string(k) + ", but there are only " + std::to_string(rows) +
-                   (options.metric == Metric::kCosine ? " rows that have a direction" : " rows"));
+  if (k > static_cast<int64_t>(rows)) {
+    const bool one = rows == 1;
+    const std::string direction = one ? " that has a direction" : " that have a direction";
+    return invalid("k is " + std::to_string(k) + ", but there " + (one ? "is" : "are") + " only " +
+                   std::to_string(rows) + (one ? " row" : " rows") +
+                   (options.metric == Metric::kCosine ? direction : ""));
+  }
   if (!options.start_rows.empty() && static_cast<int64_t>(options.start_rows.size()) != k)
     return invalid("k is " + std::to_string(k) + ", but " + std::to_string(options.start_rows.size()) +
                    " rows to start from are given");

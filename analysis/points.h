@@ -9,7 +9,8 @@
 
 namespace glove {
 
-// Rows as a backend reads them, laid out as in ModelPart and CodeLevel. A view: the owner of the arrays outlives it.
+// Rows as a backend reads them, laid out as in ModelPart and CodeLevel. A view: the owner of the arrays
+// outlives it.
 struct Points {
   int64_t rows = 0;
   int64_t dims = 0;
@@ -25,7 +26,8 @@ struct Points {
 // Owns a selection of a model's rows and keeps the model alive. Immutable; any thread may read it.
 class PointSet {
  public:
-  // The first `rows` rows of the model, without copying them if they lie in one part. REQUIRES: 0 <= rows <= model->words().
+  // The first `rows` rows of the model, without copying them if they lie in one part. REQUIRES: 0 <= rows <=
+  // model->words().
   static PointSet first_rows(ModelPtr model, int64_t rows);
   // Copies of the rows with these ids, in their order. REQUIRES: every id is a row of the model.
   static PointSet chosen_rows(ModelPtr model, std::vector<int32_t> ids);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/cores.h"
+#include "cpu/cpu_analysis.h"
 #include "cpu/kernels.h"
 #include "cpu/processor_name.h"
 #include "cpu/row_access.h"
@@ -75,7 +76,8 @@ class CpuSearcher final : public Searcher {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const CpuBackendOptions& options) : cpu_(std::make_shared<Cpu>(options)) {}
+  explicit CpuBackend(const CpuBackendOptions& options)
+      : cpu_(std::make_shared<Cpu>(options)), analysis_(make_cpu_analysis(options)) {}
 
   std::string_view name() const override { return "cpu"; }
   Status available() override { return cpu_->kernels.status(); }
@@ -85,6 +87,8 @@ class CpuBackend final : public Backend {
     return std::shared_ptr<Searcher>(std::make_shared<CpuSearcher>(cpu_, model));
   }
 
+  Analysis* analysis() override { return analysis_.ok() ? analysis_.value().get() : nullptr; }
+
   SearcherInfo info() const override { return cpu_->info(); }
 
   std::string_view target() const {
@@ -93,6 +97,7 @@ class CpuBackend final : public Backend {
 
  private:
   const std::shared_ptr<const Cpu> cpu_;
+  const Result<std::unique_ptr<Analysis>> analysis_;
 };
 
 }  // namespace

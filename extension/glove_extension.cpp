@@ -22,6 +22,7 @@ using RegisterObject = int (*)(sqlite3*, glove::Engine&);
 constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_glove_nn,         glove::sql::register_glove_models,
     glove::sql::register_glove_words,      glove::sql::register_glove_stats,
+    glove::sql::register_glove_kmeans,     glove::sql::register_glove_clusters,
     glove::sql::register_cos_sim,          glove::sql::register_glove_vec,
     glove::sql::register_glove_oov,        glove::sql::register_glove_load,
     glove::sql::register_glove_load_table, glove::sql::register_glove_config,

@@ -11,6 +11,8 @@
 
 namespace glove {
 
+class Analysis;  // analysis/analysis.h
+
 // Thread-safe: any member may be called at any time, from any thread. There is one object per engine.
 class Backend {
  public:
@@ -26,6 +28,10 @@ class Backend {
   // `interrupted` stopped it, returns kInterrupted and keeps nothing.
   virtual Result<std::shared_ptr<Searcher>> open(const ModelPtr& model,
                                                  const InterruptCheck& interrupted) = 0;
+
+  // Returns the analyses that run on this backend, or nullptr if they run on the CPU instead. Lives as long
+  // as the backend.
+  virtual Analysis* analysis() { return nullptr; }
 
   // Describes a model that is not open on this backend.
   virtual SearcherInfo info() const = 0;

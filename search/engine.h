@@ -5,6 +5,7 @@
 #include "search/backends.h"
 #include "search/cache_budget.h"
 #include "search/catalog.h"
+#include "search/result_cache.h"
 #include "search/settings.h"
 #include "search/statistics.h"
 
@@ -22,6 +23,7 @@ class Engine {
   Backends& backends() { return backends_; }
   Settings& settings() { return settings_; }
   Statistics& statistics() { return statistics_; }
+  ResultCache& results() { return results_; }
   Catalog& catalog() { return catalog_; }
   CacheBudget& cache_budget() { return cache_budget_; }
 
@@ -30,6 +32,7 @@ class Engine {
   Backends backends_;
   Settings settings_;
   Statistics statistics_;
+  ResultCache results_;
   CacheBudget cache_budget_;
   Catalog catalog_;  // last, because its models use the others
 };

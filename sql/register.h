@@ -14,6 +14,8 @@ int register_glove_nn(sqlite3* db, Engine& engine);          // glove_nn.cpp: th
 int register_glove_models(sqlite3* db, Engine& engine);      // glove_models.cpp: the loaded models
 int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp: the vocabulary
 int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp: what the last queries cost
+int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp: the cluster of each word
+int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
 int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp

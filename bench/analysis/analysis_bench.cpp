@@ -4,7 +4,7 @@
 //   moment ROUNDS                            mean and centred second moment
 //   principal [unit]                         the first singular values
 //
-// FILE.npy is a float32 matrix in C order, the same that run.py hands to the other libraries.
+// FILE.npy is a float32 matrix in C order, which other libraries can be timed with as well.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

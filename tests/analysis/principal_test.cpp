@@ -8,6 +8,7 @@
 #include "analysis/derive.h"
 #include "analysis/eigen.h"
 #include "base/float_environment.h"
+#include "model/model_builder.h"
 #include "tests/analysis/analyses.h"
 #include "tests/cpu/test_support.h"
 
@@ -248,6 +249,17 @@ TEST_F(Derive, CentersAndKeepsTheWords) {
   for (const float value : components_of(model).mean) EXPECT_NEAR(value, 0, 1e-5);
   for (int64_t j = 0; j < 8; ++j)
     EXPECT_EQ(model->vector(5)[j], matrix_.row(5)[j] - components_.mean[static_cast<size_t>(j)]);
+}
+
+TEST_F(Derive, KeepsIntegerKeys) {
+  ModelBuilder builder("keys");
+  for (int64_t row = 0; row < 10; ++row) ASSERT_TRUE(builder.add(100 - row, {matrix_.row(row), 8}).ok());
+  const ModelPtr keys = builder.finish().value();
+  const RowMap map = make_row_map(components_, {.center = true}).value();
+  const ModelPtr model = derive_model(*analysis_, keys, 7, map, "derived", {}).value();
+  EXPECT_EQ(model->words(), 7);
+  EXPECT_EQ(model->vocabulary().key_type(), KeyType::kInteger);
+  EXPECT_EQ(model->vocabulary().word(3), "97");
 }
 
 TEST_F(Derive, RemovesTheFirstComponents) {

@@ -5,6 +5,7 @@ test_examples.py NAME --extension GLOVE.SO --convert GLOVE-CONVERT --project DIR
 quickstart         quickstart.sql prints queen first, and every table it promises
 analogies_sample   analogies.sql on the 20,000-word sample = a NumPy float64 evaluation made here
 similarity_sample  similarity.sql on the sample = Spearman's correlation computed here
+clusters           clusters.sql names every cluster by its most typical word, and they hold all words
 full_model         both on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
                    = the figures recorded below
 """
@@ -140,6 +141,17 @@ def similarity_sample(run):
             sys.exit(f"{name}: found {rows[name][0]}, expected {expected}")
 
 
+def clusters(run):
+    rows = [line.split("|") for line in run.shell("clusters.sql", run.convert_sample(), "list").splitlines()]
+    check_equal("clusters", len(rows), 12)
+    sizes = [int(row[1]) for row in rows]
+    check_equal("sizes", sizes, sorted(sizes, reverse=True))
+    check_equal("words", sum(sizes), 2000)
+    for label, _, _, words in rows:
+        check_equal("the most typical word", words.split(" ")[0], label)
+    check_equal("families", [{"father", "mother"} <= set(row[3].split()) for row in rows].count(True), 1)
+
+
 def full_model(run):
     model = os.path.join(run.options.project, "build/glove-6b-100d.safetensors")
     if not os.path.exists(model):
@@ -157,7 +169,7 @@ def full_model(run):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "full_model"])
+    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()

@@ -53,7 +53,8 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_models"}, {"glove_nn"}, {"glove_stats"}, {"glove_words"}};
+  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_models"},
+                         {"glove_nn"},       {"glove_stats"},  {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
 
@@ -88,9 +89,23 @@ TEST(Surface, ColumnsOfGloveStats) {
             "select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL");
 }
 
+TEST(Surface, ColumnsOfGloveKmeans) {
+  EXPECT_EQ(columns_of("glove_kmeans"),
+            "word TEXT, cluster INTEGER, similarity REAL, distance REAL, silhouette REAL, +k INTEGER, "
+            "+words TEXT, +model TEXT, +backend TEXT, +options TEXT");
+}
+
+TEST(Surface, ColumnsOfGloveClusters) {
+  EXPECT_EQ(columns_of("glove_clusters"),
+            "cluster INTEGER, size INTEGER, label TEXT, inertia REAL, silhouette REAL, iterations INTEGER, "
+            "converged INTEGER, centroid BLOB, +k INTEGER, +words TEXT, +model TEXT, +backend TEXT, "
+            "+options TEXT");
+}
+
 TEST(Surface, TablesAreReadOnlyAndCannotBeMadeAgain) {
   Connection connection;
-  for (const char* table : {"glove_nn", "glove_models", "glove_words", "glove_stats"}) {
+  for (const char* table :
+       {"glove_nn", "glove_models", "glove_words", "glove_stats", "glove_kmeans", "glove_clusters"}) {
     const std::string name = table;
     EXPECT_EQ(connection.error("DELETE FROM " + name), "table " + name + " may not be modified");
     EXPECT_EQ(connection.error("CREATE VIRTUAL TABLE t USING " + name), "no such module: " + name);

@@ -1,0 +1,45 @@
+// Results that took long to compute, kept for callers that request them again.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/fork_safe_mutex.h"
+
+namespace glove {
+
+// Keeps the most recently used results, up to kMostBytes in total (a larger one is kept alone). Results are
+// immutable and shared: every holder keeps its result alive. Thread-safe.
+class ResultCache {
+ public:
+  static constexpr int64_t kMostBytes = int64_t{256} << 20;
+
+  // Returns nullptr if there is none. REQUIRES: a result with this key was added as a Result.
+  template <class Result>
+  std::shared_ptr<const Result> find(std::string_view key) {
+    return std::static_pointer_cast<const Result>(find_any(key));
+  }
+
+  // Replaces a result with the same key. `key` must name everything that the result depends on, beginning
+  // with the kind of result. `bytes` is the memory that the result uses.
+  void add(std::string key, std::shared_ptr<const void> result, int64_t bytes);
+
+  int64_t bytes() const;
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const void> result;
+    int64_t bytes;
+  };
+  std::shared_ptr<const void> find_any(std::string_view key);
+
+  mutable ForkSafeMutex mutex_;  // guards the members below
+  std::list<Entry> entries_;     // most recently used first
+  int64_t bytes_ = 0;
+};
+
+}  // namespace glove

@@ -1,0 +1,200 @@
+#include "sql/kmeans_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/timer.h"
+#include "sql/arguments.h"
+#include "sql/interrupt.h"
+
+namespace glove::sql {
+namespace {
+
+using Json = nlohmann::json;
+
+Error invalid(std::string_view table, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
+}
+
+// False: a value that is none of the choices.
+template <class Choice, size_t kCount>
+bool take_choice(const Json& value, const std::array<std::pair<const char*, Choice>, kCount>& choices,
+                 Choice& choice) {
+  if (!value.is_string()) return false;
+  for (const auto& [name, meaning] : choices)
+    if (value.get_ref<const std::string&>() == name) {
+      choice = meaning;
+      return true;
+    }
+  return false;
+}
+
+bool take_whole(const Json& value, int64_t least, int64_t& number) {
+  if (!value.is_number_integer()) return false;
+  if (value.is_number_unsigned() &&
+      value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    return false;
+  number = value.get<int64_t>();
+  return number >= least;
+}
+
+bool take_metric(const Json& value, KMeansOptions& options) {
+  constexpr std::array<std::pair<const char*, Metric>, 2> kMetrics = {
+      {{"cosine", Metric::kCosine}, {"euclidean", Metric::kEuclidean}}};
+  return take_choice(value, kMetrics, options.metric);
+}
+
+bool take_init(const Json& value, KMeansOptions& options) {
+  using Start = KMeansOptions::Start;
+  constexpr std::array<std::pair<const char*, Start>, 3> kStarts = {
+      {{"auto", Start::kAuto}, {"k-means++", Start::kSpread}, {"random", Start::kRandom}}};
+  return take_choice(value, kStarts, options.start);
+}
+
+bool take_seed(const Json& value, KMeansOptions& options) {
+  int64_t seed = 0;
+  if (!take_whole(value, 0, seed)) return false;
+  options.seed = static_cast<uint64_t>(seed);
+  return true;
+}
+
+bool take_tolerance(const Json& value, KMeansOptions& options) {
+  if (!value.is_number()) return false;
+  options.tolerance = value.get<double>();
+  return options.tolerance >= 0 && options.tolerance <= 1;
+}
+
+struct KMeansOption {
+  const char* name;
+  const char* expects;
+  bool (*take)(const Json& value, KMeansOptions& options);  // false: a wrong value
+};
+
+constexpr std::array kOptions = {
+    KMeansOption{"metric", "\"cosine\" or \"euclidean\"", take_metric},
+    KMeansOption{"init", "\"auto\", \"k-means++\" or \"random\"", take_init},
+    KMeansOption{"seed", "a whole number from 0 on", take_seed},
+    KMeansOption{
+        "n_init", "a whole number from 1 on",
+        [](const Json& value, KMeansOptions& options) { return take_whole(value, 1, options.runs); }},
+    KMeansOption{"max_iter", "a whole number from 1 on",
+                 [](const Json& value, KMeansOptions& options) {
+                   return take_whole(value, 1, options.max_iterations);
+                 }},
+    KMeansOption{"tol", "a number from 0 to 1", take_tolerance},
+};
+
+// A value as it stands in a message; of a nested one only its kind.
+std::string shown(const Json& value) {
+  if (value.is_structured()) return std::string("an ") + value.type_name();
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Status take_option(const std::string& name, const Json& value, std::string_view table,
+                   KMeansOptions& options) {
+  std::string names;
+  for (const KMeansOption& option : kOptions) {
+    if (name == option.name) {
+      if (option.take(value, options)) return {};
+      return invalid(table, "option \"" + name + "\" is " + shown(value) + "; it takes " + option.expects);
+    }
+    names += (names.empty() ? "" : ", ") + std::string(option.name);
+  }
+  return invalid(table, "unknown option " + shown(name) + "; there are: " + names);
+}
+
+// Spells what a fit depends on.
+std::string key_of(const ToolboxSubject& subject, int64_t k, const KMeansOptions& options) {
+  return "kmeans " + std::to_string(k) + " " + std::to_string(static_cast<int>(options.metric)) + " " +
+         std::to_string(static_cast<int>(options.start)) + " " + std::to_string(options.seed) + " " +
+         std::to_string(options.runs) + " " + std::to_string(options.max_iterations) + " " +
+         std::to_string(std::bit_cast<uint64_t>(options.tolerance)) + " " + subject.key();
+}
+
+int64_t bytes_of(const KMeansFit& fit) {
+  return static_cast<int64_t>(fit.ids.size() * sizeof(int32_t) + fit.norms_squared.size() * sizeof(double) +
+                              fit.clustering.rows.size() * sizeof(NearestTwo) +
+                              fit.clustering.centroids.vectors.size() * sizeof(float) +
+                              fit.clustering.clusters.size() * sizeof(Clustering::Cluster) +
+                              sizeof(KMeansFit));
+}
+
+Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
+                                                 const KMeansOptions& options,
+                                                 const InterruptCheck& interrupted) {
+  const Timer timer;
+  const PointSet set = subject.points();
+  GLOVE_ASSIGN_OR_RETURN(Clustering clustering,
+                         cluster_rows(*subject.analysis, set.points(), k, options, interrupted));
+  GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
+  auto fit = std::make_shared<KMeansFit>(KMeansFit{subject.chosen, subject.ids, {}, std::move(clustering)});
+  if (options.metric == Metric::kEuclidean)
+    fit->norms_squared.assign(set.points().norms_squared, set.points().norms_squared + set.rows());
+  SearchReport report;
+  report.model = subject.entry.name;
+  report.backend = subject.backend;
+  report.kind = "kmeans";
+  report.queries = 1;
+  report.k = k;
+  report.cost.rows_scanned = set.rows() * fit->clustering.iterations;
+  report.total_us = timer.microseconds();
+  engine.statistics().record(std::move(report));
+  return std::shared_ptr<const KMeansFit>(std::move(fit));
+}
+
+}  // namespace
+
+int64_t KMeansFit::row_of(int64_t id) const {
+  if (!chosen) return id < rows() ? id : -1;
+  const auto found = std::lower_bound(ids.begin(), ids.end(), id);
+  return found != ids.end() && *found == id ? found - ids.begin() : -1;
+}
+
+double KMeansFit::similarity(int64_t row) const {
+  return clustering.similarity(row, norms_squared.empty() ? 0 : norms_squared[static_cast<size_t>(row)]);
+}
+
+Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_view table) {
+  KMeansOptions options;
+  const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object())
+    return invalid(table, "the options are no JSON object such as {\"seed\":1}: " + std::string(json));
+  for (const auto& [name, value] : object.items())
+    GLOVE_RETURN_IF_ERROR(take_option(name, value, table, options));
+  return options;
+}
+
+Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
+                                 sqlite3_value* const (&inputs)[5]) {
+  Engine& engine = models.connection().engine();
+  FoundFit found;
+  if (inputs[kKMeansK] == nullptr) return invalid(table, "k is NULL; it takes the number of clusters");
+  const std::optional<int64_t> k = whole_number(inputs[kKMeansK]);
+  if (!k) return invalid(table, "k must be a whole number, but is " + shown_value(inputs[kKMeansK]));
+  KMeansOptions options;
+  if (sqlite3_value* const json = inputs[kKMeansOptions]; json != nullptr) {
+    if (is_blob(json)) return invalid(table, "the options are a BLOB where JSON text belongs");
+    GLOVE_ASSIGN_OR_RETURN(options, parse_kmeans_options(text_of(json), table));
+  }
+  GLOVE_ASSIGN_OR_RETURN(found.subject, read_subject(models, table, inputs[kKMeansWords],
+                                                     inputs[kKMeansModel], inputs[kKMeansBackend]));
+  found.key = key_of(found.subject, *k, options);
+  found.fit = engine.results().find<KMeansFit>(found.key);
+  if (found.fit != nullptr) return found;
+  InterruptPoller poller(models.connection().db());
+  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  auto fit = compute(engine, found.subject, *k, options, interrupted);
+  if (!fit.ok()) {
+    if (fit.error().code == ErrorCode::kInvalidArgument) return invalid(table, fit.error().message);
+    return fit.error();
+  }
+  found.fit = std::move(fit.value());
+  engine.results().add(found.key, found.fit, bytes_of(*found.fit));
+  return found;
+}
+
+}  // namespace glove::sql

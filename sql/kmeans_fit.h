@@ -1,0 +1,59 @@
+// The fits of glove_kmeans and glove_clusters: their inputs, and the cache that both tables share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/kmeans.h"
+#include "base/status.h"
+#include "search/engine.h"
+#include "sql/boundary.h"
+#include "sql/toolbox_inputs.h"
+
+namespace glove::sql {
+
+// The inputs of both tables, in the order of their columns.
+enum KMeansInput : int { kKMeansK, kKMeansWords, kKMeansModel, kKMeansBackend, kKMeansOptions };
+
+// A fit with the rows that it was made of. Does not keep the model alive: cached fits outlive it.
+struct KMeansFit {
+  bool chosen = false;
+  std::vector<int32_t> ids;           // of the rows, rising, if chosen; else they are the first rows
+  std::vector<double> norms_squared;  // [rows], for Euclidean similarities only, else empty
+  Clustering clustering;
+
+  int64_t rows() const { return static_cast<int64_t>(clustering.rows.size()); }
+  int64_t row_id(int64_t row) const { return chosen ? ids[static_cast<size_t>(row)] : row; }
+  // The row of a word's id, -1 if it is none.
+  int64_t row_of(int64_t id) const;
+  // NaN: there is none.
+  double similarity(int64_t row) const;
+};
+
+// A fit and the model that its rows belong to.
+struct FoundFit {
+  ToolboxSubject subject;
+  std::string key;  // spells everything that the fit depends on
+  std::shared_ptr<const KMeansFit> fit;
+};
+
+// The fit for these inputs; nullptr stands for NULL. Computes it if no statement of the process has asked for
+// it before. Errors name the input. `table` begins the messages.
+Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
+                                 sqlite3_value* const (&inputs)[5]);
+
+// option    value                       meaning
+// metric    "cosine", "euclidean"       how rows are compared (default "cosine")
+// init      "auto", "k-means++",        the first centroids; "auto" (default) means k-means++ up to k = 256,
+// random
+//           "random"                    rows above
+// seed      a whole number from 0 on    of the random numbers (default 0)
+// n_init    a whole number from 1 on    runs, of which the one with the least inertia is kept (default 1)
+// max_iter  a whole number from 1 on    iterations at most (default 100)
+// tol       a number from 0 to 1        stops when at most this share of the rows changes its cluster (0.001)
+Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_view table);
+
+}  // namespace glove::sql

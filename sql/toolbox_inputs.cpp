@@ -1,0 +1,145 @@
+#include "sql/toolbox_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "search/backend.h"
+#include "sql/arguments.h"
+
+namespace glove::sql {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMostShownBytes = 60;
+
+Error invalid(std::string_view table, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
+}
+
+Error wrong_words(std::string_view table, const std::string& shown) {
+  return invalid(table, "words is " + shown +
+                            "; it takes a whole number n (the first n words), a JSON array of words such as "
+                            "json_group_array(tag) makes, or NULL (all words)");
+}
+
+std::string quoted(std::string_view text) {
+  const bool cut = text.size() > kMostShownBytes;
+  return "'" + std::string(text.substr(0, kMostShownBytes)) + (cut ? "...'" : "'");
+}
+
+// Adds the row of one element of the array. False: an element that can be no word.
+bool add_word(const Json& element, const Vocabulary& words, std::vector<int32_t>& ids) {
+  if (element.is_null()) return true;
+  std::string text;
+  if (element.is_string())
+    text = element.get<std::string>();
+  else if (element.is_number_integer())
+    text = element.dump();
+  else
+    return false;
+  if (const std::optional<int32_t> id = words.find(text)) ids.push_back(*id);
+  return true;
+}
+
+Status read_array(std::string_view table, const Json& array, ToolboxSubject& subject) {
+  subject.chosen = true;
+  for (size_t i = 0; i < array.size(); ++i)
+    if (!add_word(array[i], subject.entry.model->vocabulary(), subject.ids))
+      return invalid(table, "element " + std::to_string(i + 1) + " of words is " +
+                                std::string(array[i].type_name()) + "; it must be a word or NULL");
+  std::sort(subject.ids.begin(), subject.ids.end());
+  subject.ids.erase(std::unique(subject.ids.begin(), subject.ids.end()), subject.ids.end());
+  return {};
+}
+
+Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& subject) {
+  subject.rows = subject.entry.model->words();
+  if (words == nullptr || is_null(words)) return {};
+  if (is_blob(words)) return wrong_words(table, "a BLOB");
+  if (const std::optional<int64_t> count = whole_number(words)) {
+    if (*count < 0) return wrong_words(table, std::to_string(*count));
+    subject.rows = std::min(subject.rows, *count);
+    return {};
+  }
+  const std::string_view text = text_of(words);
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return wrong_words(table, quoted(text));
+  return read_array(table, json, subject);
+}
+
+Status choose_backend(Engine& engine, std::string_view table, sqlite3_value* value, ToolboxSubject& subject) {
+  const auto all = engine.backends().all();
+  Backend* chosen = nullptr;
+  if (value != nullptr && is_blob(value)) return invalid(table, "the backend is a BLOB where text belongs");
+  if (value != nullptr && !is_null(value) && text_of(value) != "auto") {
+    chosen = engine.backends().find(text_of(value));
+    if (chosen == nullptr)
+      return invalid(table, "there is no backend " + quoted(text_of(value)) +
+                                "; there are: " + engine.backends().choices());
+  } else {
+    GLOVE_ASSIGN_OR_RETURN(chosen, engine.settings().backend());
+    for (size_t i = 0; chosen == nullptr && i < all.size(); ++i)
+      if (all[i]->analysis() != nullptr && all[i]->available().ok()) chosen = all[i].get();
+  }
+  // The CPU's is the last.
+  if (chosen == nullptr || chosen->analysis() == nullptr) chosen = all.back().get();
+  GLOVE_RETURN_IF_ERROR(chosen->available());
+  subject.analysis = chosen->analysis();
+  subject.backend = chosen->name();
+  return {};
+}
+
+}  // namespace
+
+PointSet ToolboxSubject::points() const {
+  return chosen ? PointSet::chosen_rows(entry.model, ids) : PointSet::first_rows(entry.model, rows);
+}
+
+std::string ToolboxSubject::key() const {
+  std::string key = std::to_string(entry.model->id()) + (chosen ? " of " : " first ");
+  if (!chosen) return key + std::to_string(rows);
+  const size_t size = key.size();
+  key.resize(size + ids.size() * sizeof(int32_t));
+  std::memcpy(key.data() + size, ids.data(), ids.size() * sizeof(int32_t));
+  return key;
+}
+
+Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
+                                    sqlite3_value* model, sqlite3_value* backend) {
+  ToolboxSubject subject;
+  std::optional<std::string_view> name;
+  if (model != nullptr && is_blob(model))
+    return invalid(table, "the model is a BLOB where text belongs; CAST it AS TEXT");
+  if (model != nullptr && !is_null(model)) name = text_of(model);
+  GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
+  GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
+  GLOVE_RETURN_IF_ERROR(read_words(table, words, subject));
+  GLOVE_RETURN_IF_ERROR(choose_backend(models.connection().engine(), table, backend, subject));
+  return subject;
+}
+
+std::optional<int64_t> whole_number(sqlite3_value* value) {
+  switch (sqlite3_value_numeric_type(value)) {
+    case SQLITE_INTEGER:
+      return sqlite3_value_int64(value);
+    case SQLITE_FLOAT: {
+      const double number = sqlite3_value_double(value);
+      if (number == std::floor(number) && std::fabs(number) < 0x1p53) return static_cast<int64_t>(number);
+      return std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string shown_value(sqlite3_value* value) {
+  if (is_null(value)) return "NULL";
+  if (is_blob(value)) return "a BLOB";
+  return sqlite3_value_type(value) == SQLITE_TEXT ? quoted(text_of(value)) : std::string(text_of(value));
+}
+
+}  // namespace glove::sql
