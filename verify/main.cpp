@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "verify/launch/spec_file.h"
 #include "verify/ptx/parser.h"
 #include "verify/report/text.h"
 #include "verify/run/verify.h"
@@ -19,7 +20,7 @@ constexpr int kUsage = 4;
 
 struct Arguments {
   std::vector<std::string> files;
-  std::string kernel, block, grid, shared_volatile = "";
+  std::string kernel, block, grid, launch, name;
   glove::verify::Options options;
   bool explain = false;
 };
@@ -37,47 +38,66 @@ bool parse_size(const std::string& text, std::array<uint32_t, 3>* size) {
   return true;
 }
 
-int run_file(const std::string& file, const Arguments& arguments) {
+// The worse of two exit codes: a defect, a usage error, something unsupported, something unproved.
+int worse(int a, int b) {
+  const auto rank = [](int code) { return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0; };
+  return rank(a) > rank(b) ? a : b;
+}
+
+int complain(const std::string& message) {
+  std::cerr << message << "\n";
+  return kUsage;
+}
+
+std::optional<glove::verify::Module> read_module(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    std::cerr << "glove-verify: cannot read '" << file << "'\n";
-    return kUsage;
-  }
   std::stringstream text;
   text << in.rdbuf();
+  if (!in) {
+    complain("glove-verify: cannot read '" + file + "'");
+    return std::nullopt;
+  }
   const std::string source = text.str();
   glove::verify::ParseError error;
-  const auto module = glove::verify::parse(source, &error);
-  if (!module) {
-    std::cerr << file << ":" << error.line << ": " << error.message << "\n";
-    return kUsage;
+  auto module = glove::verify::parse(source, &error);
+  if (!module) complain(file + ":" + std::to_string(error.line) + ": " + error.message);
+  return module;
+}
+
+int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Arguments& arguments) {
+  if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
+  if (launch.block[0] == 0) launch.block = kernel.max_threads;
+  if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
+  if (launch.block[0] == 0) return complain("glove-verify: " + kernel.name + " has no .maxntid; please give its size with --block");
+  if (uint64_t{launch.block[0]} * launch.block[1] * launch.block[2] > 1024) return complain("glove-verify: a block has at most 1024 threads");
+  if (uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] > 65536) return complain("glove-verify: a grid has at most 65536 blocks here");
+  const Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
+  std::cout << glove::verify::text_of(verdict, arguments.explain);
+  return verdict.exit_code();
+}
+
+int run_file(const std::string& file, const Arguments& arguments) {
+  const auto module = read_module(file);
+  if (!module) return kUsage;
+  glove::verify::SpecFile spec;
+  spec.launches.emplace_back();
+  std::string error;
+  if (!arguments.launch.empty()) {
+    spec.launches.clear();
+    if (!glove::verify::read_spec(arguments.launch, &spec, &error)) return complain(error);
   }
+  const std::string wanted = arguments.kernel.empty() ? spec.kernel : arguments.kernel;
   int worst = 0;
-  const auto rank = [](int code) {
-    return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0;
-  };
   size_t matched = 0;
   for (const auto& kernel : module->kernels) {
-    if (!arguments.kernel.empty() && !std::regex_search(kernel.name, std::regex(arguments.kernel))) continue;
-    ++matched;
-    Launch launch;
-    if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
-    if (launch.block[0] == 0) launch.block = kernel.max_threads;
-    if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
-    if (launch.block[0] == 0) {
-      std::cerr << file << ": " << kernel.name << " has no .maxntid; please give its size with --block\n";
-      worst = rank(kUsage) > rank(worst) ? kUsage : worst;
-      continue;
+    if (!wanted.empty() && !std::regex_search(kernel.name, std::regex(wanted))) continue;
+    for (const Launch& launch : spec.launches) {
+      if (!arguments.name.empty() && !std::regex_search(launch.name, std::regex(arguments.name))) continue;
+      ++matched;
+      worst = worse(worst, run_kernel(kernel, launch, arguments));
     }
-    const Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
-    std::cout << glove::verify::text_of(verdict, arguments.explain);
-    if (rank(verdict.exit_code()) > rank(worst)) worst = verdict.exit_code();
   }
-  if (matched == 0) {
-    std::cerr << file << ": no kernel"
-              << (arguments.kernel.empty() ? "" : " matches '" + arguments.kernel + "'") << "\n";
-    return kUsage;
-  }
+  if (matched == 0) return complain(file + ": no kernel" + (wanted.empty() ? "" : " matches '" + wanted + "'"));
   return worst;
 }
 
@@ -88,6 +108,8 @@ int main(int argc, char** argv) {
   CLI::App app("Proves that CUDA kernels in PTX have no deadlock, no misuse of barriers and no race.");
   app.add_option("files", arguments.files, "PTX files")->required();
   app.add_option("--kernel", arguments.kernel, "only kernels whose name matches this regular expression");
+  app.add_option("--launch", arguments.launch, "a launch spec (TOML)");
+  app.add_option("--name", arguments.name, "only launches of the spec whose name matches this regular expression");
   app.add_option("--block", arguments.block, "threads of a block: X[,Y[,Z]]");
   app.add_option("--grid", arguments.grid, "blocks: X[,Y[,Z]]");
   app.add_flag("--shared-only", arguments.options.shared_only, "leave global memory out");

@@ -39,11 +39,14 @@ bool has_effect(const Instruction& in) {
   }
 }
 
+// A branch on a number that a long computation yields may go either way: the computation need not be followed.
+constexpr int kFloatDepth = 6;
+
 class Slicer {
  public:
   Slicer(const Kernel& kernel, bool keep_data) : kernel_(kernel), keep_data_(keep_data) {
     needed_.assign(kernel.registers.size(), false);
-    visited_.assign(kernel.code.size(), false);
+    depth_.assign(kernel.registers.size(), 0);
     writers_.resize(kernel.registers.size());
     for (size_t i = 0; i < kernel.code.size(); ++i)
       for (const Operand& result : kernel.code[i].results)
@@ -75,9 +78,14 @@ class Slicer {
     return keep_data_ || (in.space != Space::kGlobal && (loaded_sizes_ & bits_of(in.type)) != 0);
   }
 
-  void need(const Operand& operand) {
-    if (operand.kind != OperandKind::kRegister || needed_[operand.index]) return;
+  // `depth`: how many float operations lie between the value and what needs it.
+  void need(const Operand& operand, int depth = 0) {
+    if (operand.kind != OperandKind::kRegister) return;
+    if (kernel_.registers[operand.index].type == Type::kPred) depth = 0;
+    if (depth > kFloatDepth) return;
+    if (needed_[operand.index] && depth_[operand.index] <= depth) return;
     needed_[operand.index] = true;
+    depth_[operand.index] = depth;
     work_.push_back(operand.index);
   }
 
@@ -99,13 +107,14 @@ class Slicer {
       work_.pop_back();
       for (const size_t writer : writers_[reg]) {
         const Instruction& in = kernel_.code[writer];
-        if (in.op == Op::kLoad && in.space != Space::kParam && in.space != Space::kConst)
-          loaded_sizes_ |= bits_of(in.type);
-        if (visited_[writer]) continue;
-        visited_[writer] = true;
-        visit(writer);
+        const bool loads = in.op == Op::kLoad && in.space != Space::kParam && in.space != Space::kConst;
+        const bool floats = is_float(in.type) && is_float(kernel_.registers[reg].type);
+        const int depth = floats ? depth_[reg] + 1 : 0;
+        if (loads && depth <= kFloatDepth) loaded_sizes_ |= bits_of(in.type);
+        if (in.has_guard) need(in.guard);
+        need(in.address);
         if (in.op != Op::kMatrix)
-          for (const Operand& operand : in.operands) need(operand);
+          for (const Operand& operand : in.operands) need(operand, depth);
       }
     }
   }
@@ -154,7 +163,7 @@ class Slicer {
   const Kernel& kernel_;
   bool keep_data_;
   std::vector<bool> needed_;
-  std::vector<bool> visited_;
+  std::vector<int> depth_;
   std::vector<std::vector<size_t>> writers_;
   std::vector<uint32_t> work_;
   unsigned loaded_sizes_ = 0;

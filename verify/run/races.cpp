@@ -101,7 +101,7 @@ void Engine::exact_access(BlockState& state, Warp& warp, uint32_t record, int la
 }
 
 bool Engine::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
-                     const Warp& warp, int lane, const AccessRecord& mine) const {
+                     const Warp& warp, int lane, const AccessRecord&) const {
   if (options_.lockstep && other.warp == warp.index) return true;
   return !other.asynchronous &&
          state.clocks.before(other.warp * 32 + static_cast<uint32_t>(other_lane), epoch, warp.thread(lane));

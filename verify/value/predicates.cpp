@@ -2,30 +2,13 @@
 #include "verify/value/symbols.h"
 
 namespace glove::verify {
-namespace {
-
-template <class T>
-void append(std::string& key, const T& value) {
-  key.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-}  // namespace
-
 PredicateId SymbolTable::intern(Predicate predicate) {
-  std::string key;
-  append(key, predicate.kind);
-  append(key, predicate.compare);
-  append(key, predicate.is_float);
-  append(key, predicate.is_signed);
-  append(key, predicate.bits);
-  append(key, predicate.a.constant);
-  append(key, predicate.a.form);
-  append(key, predicate.b.constant);
-  append(key, predicate.b.form);
-  append(key, predicate.p);
-  append(key, predicate.q);
-  const auto [found, added] =
-      predicate_ids_.try_emplace(std::move(key), static_cast<uint32_t>(predicates_.size()));
+  const InternKey key = {
+      {static_cast<uint64_t>(predicate.kind) | static_cast<uint64_t>(predicate.compare) << 8 |
+           uint64_t{predicate.is_float} << 16 | uint64_t{predicate.is_signed} << 17 | uint64_t{predicate.bits} << 24,
+       predicate.a.form | uint64_t{predicate.b.form} << 32, predicate.a.constant, predicate.b.constant,
+       predicate.p | uint64_t{predicate.q} << 32, 0, 2}};
+  const auto [found, added] = predicate_ids_.try_emplace(key, static_cast<uint32_t>(predicates_.size()));
   if (added) predicates_.push_back(predicate);
   return found->second << 1;
 }

@@ -1,19 +1,7 @@
 #include "verify/value/symbols.h"
 
-#include <cstring>
-
 namespace glove::verify {
 namespace {
-
-template <class T>
-void append(std::string& key, const T& value) {
-  key.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-void append(std::string& key, const Value& value) {
-  append(key, value.constant);
-  append(key, value.form);
-}
 
 bool fits(const Interval& range, unsigned bits) {
   return Interval::of_signed(bits).contains(range);
@@ -29,14 +17,12 @@ SymbolTable::SymbolTable() {
 
 FormId SymbolTable::form_of(std::vector<Term> terms) {
   if (terms.empty()) return 0;
-  std::string key;
-  for (const Term& term : terms) {
-    append(key, term.symbol);
-    append(key, term.factor);
-  }
-  const auto [found, added] = form_ids_.try_emplace(std::move(key), static_cast<uint32_t>(forms_.size()));
-  if (added) forms_.push_back(std::move(terms));
-  return found->second;
+  const auto found = form_ids_.find(terms);
+  if (found != form_ids_.end()) return found->second;
+  const auto id = static_cast<FormId>(forms_.size());
+  form_ids_.emplace(terms, id);
+  forms_.push_back(std::move(terms));
+  return id;
 }
 
 SymbolId SymbolTable::add_symbol(Symbol symbol) {
@@ -65,14 +51,12 @@ Value SymbolTable::fresh_in(unsigned bits, Scope scope, Interval range) {
 
 Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, const Value (&arguments)[3],
                              PredicateId condition) {
-  std::string key;
-  append(key, op);
-  append(key, type);
-  append(key, detail);
-  append(key, bits);
-  append(key, condition);
-  for (const Value& argument : arguments) append(key, argument);
-  const auto [found, added] = symbol_ids_.try_emplace(std::move(key), static_cast<uint32_t>(symbols_.size()));
+  const InternKey key = {{static_cast<uint64_t>(op) | static_cast<uint64_t>(type) << 8 | uint64_t{bits} << 16 |
+                              uint64_t{detail} << 32,
+                          condition | uint64_t{arguments[0].form} << 32,
+                          arguments[1].form | uint64_t{arguments[2].form} << 32, arguments[0].constant,
+                          arguments[1].constant, arguments[2].constant, 0}};
+  const auto [found, added] = symbol_ids_.try_emplace(key, static_cast<uint32_t>(symbols_.size()));
   if (added) {
     Symbol symbol;
     symbol.kind = SymbolKind::kOperation;
@@ -99,11 +83,8 @@ Value SymbolTable::loaded(Type type, uint32_t space, unsigned bits, Value addres
 }
 
 Value SymbolTable::input(SymbolKind kind, uint32_t detail, unsigned bits, Scope scope) {
-  std::string key = "input";
-  append(key, kind);
-  append(key, detail);
-  append(key, bits);
-  const auto [found, added] = symbol_ids_.try_emplace(std::move(key), static_cast<uint32_t>(symbols_.size()));
+  const InternKey key = {{static_cast<uint64_t>(kind), detail, bits, 0, 0, 0, 1}};
+  const auto [found, added] = symbol_ids_.try_emplace(key, static_cast<uint32_t>(symbols_.size()));
   if (added) {
     fresh(bits, scope);
     symbols_.back().kind = kind;

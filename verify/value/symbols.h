@@ -2,8 +2,8 @@
 // not know; the same expression of the same inputs is the same symbol, whichever thread computes it.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -86,6 +86,32 @@ struct Predicate {
   PredicateId p = 0, q = 0;
 };
 
+// What an operation, a predicate or an input is, to find the same one again.
+struct InternKey {
+  std::array<uint64_t, 7> words{};
+  bool operator==(const InternKey&) const = default;
+};
+struct InternHash {
+  size_t operator()(const InternKey& key) const {
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (const uint64_t word : key.words) {
+      hash ^= word;
+      hash *= 0xff51afd7ed558ccdu;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+  size_t operator()(const std::vector<Term>& terms) const {
+    uint64_t hash = terms.size();
+    for (const Term& term : terms) {
+      hash ^= term.symbol + (static_cast<uint64_t>(term.factor) << 20);
+      hash *= 0xff51afd7ed558ccdu;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
 // Owns symbols, forms and predicates for one kernel's run. Ids are never reused.
 class SymbolTable {
  public:
@@ -153,9 +179,9 @@ class SymbolTable {
   std::vector<Symbol> symbols_;
   std::vector<std::vector<Term>> forms_;
   std::vector<Predicate> predicates_;
-  std::unordered_map<std::string, uint32_t> form_ids_;
-  std::unordered_map<std::string, uint32_t> symbol_ids_;
-  std::unordered_map<std::string, uint32_t> predicate_ids_;
+  std::unordered_map<std::vector<Term>, uint32_t, InternHash> form_ids_;
+  std::unordered_map<InternKey, uint32_t, InternHash> symbol_ids_;
+  std::unordered_map<InternKey, uint32_t, InternHash> predicate_ids_;
   bool assumed_no_wrap_ = false;
 };
 
