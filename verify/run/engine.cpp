@@ -51,9 +51,6 @@ Verdict Engine::run() {
       validate_counters();
     } catch (const Restart&) {
       again = true;
-      const auto written = written_objects_;
-      const auto pointers = pointers_;
-      const auto left = table_.assumed_no_wrap();
       records_.clear();
       recent_records_.clear();
       found_.clear();
@@ -66,9 +63,6 @@ Verdict Engine::run() {
       forks_.clear();
       snapshots_.clear();
       context_ = nullptr;
-      (void)left;
-      (void)written;
-      (void)pointers;
     } catch (const RunEnds&) {
     }
   }
@@ -221,7 +215,7 @@ void Engine::report_stuck(BlockState& state) {
     for (const Warp& warp : state.warps)
       gone += static_cast<uint32_t>(std::popcount(warp.lanes & ~warp.alive));
     if (gone > 0) message += "; " + std::to_string(gone) + " have left the kernel";
-    find(gone > 0 && stuck.expected == (threads_ + 31) / 32 * 32 ? FindingKind::kDivergence
+    find(gone > 0 && in.operands.size() < 2 ? FindingKind::kDivergence
                                                                  : FindingKind::kDeadlock,
          !state.path, in, nullptr, message, &state);
   }

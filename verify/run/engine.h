@@ -199,6 +199,8 @@ class Engine {
   bool subsumed(const Snapshot& general, const BlockState& state, bool* facts_differ);
   std::shared_ptr<Snapshot> snapshot(const BlockState& state) const;
   void widen(const Snapshot& start, BlockState& state, Snapshot& result);
+  Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
+                       Snapshot& result);
   void weaken(const Snapshot& general, BlockState& state, Snapshot& result);
   PathPointer common_facts(const Snapshot& general, const BlockState& state);
   size_t differences(const Snapshot& a, const BlockState& b);

@@ -114,7 +114,7 @@ bool Engine::subsumed(const Snapshot& general, const BlockState& state, bool* fa
     return std::find(general.anything.begin(), general.anything.end(), symbol) != general.anything.end();
   };
   const auto matches = [&](Value pattern, Value value, unsigned bits) {
-    if (pattern == value) return true;
+    if (pattern == value && pattern.known()) return true;
     for (const Term& term : table_.terms(pattern.form)) {
       const bool iteration = term.symbol == general.iteration && general.iteration != 0;
       if (!iteration && !is_any(term.symbol)) continue;
@@ -144,7 +144,7 @@ bool Engine::subsumed(const Snapshot& general, const BlockState& state, bool* fa
       }
       return false;
     }
-    return false;
+    return pattern == value;
   };
   for (size_t w = 0; w < state.warps.size(); ++w) {
     const Warp& warp = state.warps[w];
@@ -198,6 +198,20 @@ PathPointer Engine::common_facts(const Snapshot& general, const BlockState& stat
   return common;
 }
 
+// A new unknown, the same for all lanes whose values were the same before and are the same now.
+Value Engine::common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
+                             Snapshot& result) {
+  const auto [found, added] = common.try_emplace({before.constant, before.form, now.constant, now.form});
+  if (added && type == Type::kPred) {
+    found->second = table_.fresh_predicate(Scope::kBlock, false);
+    result.anything.push_back(found->second.form | 0x80000000u);
+  } else if (added) {
+    found->second = table_.fresh(std::max(16u, bits_of(type)), Scope::kBlock);
+    result.anything.push_back(table_.single(found->second));
+  }
+  return found->second;
+}
+
 // The state at a later round of a loop, as the start plus so many steps as the loop has run.
 void Engine::widen(const Snapshot& start, BlockState& state, Snapshot& result) {
   Symbol symbol;
@@ -217,35 +231,19 @@ void Engine::widen(const Snapshot& start, BlockState& state, Snapshot& result) {
                             bits);
     return true;
   };
-  const auto fresh = [&](unsigned bits, Scope scope) {
-    const Value any = table_.fresh(bits, scope);
-    result.anything.push_back(table_.single(any));
-    return any;
-  };
   for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {
     const Type type = kernel_.registers[r].type;
     const unsigned bits = std::max(16u, bits_of(type));
-    Value common_before, common_now, shared;
-    bool begun = false;
+    // Lanes that had the same and have the same are taken to go on so; the next visit checks it.
+    std::map<std::array<uint64_t, 4>, Value> common;
     for (size_t w = 0; w < state.warps.size(); ++w)
       each_lane(state.warps[w].alive, [&](int lane) {
         WarpRegister& target = result.warps[w].registers[r];
         const Value before = start.warps[w].registers[r].get(lane), now = target.get(lane);
         Value out;
         if (before == now) return;
-        if (type == Type::kPred) {
-          const Value any = table_.fresh_predicate(Scope::kThread, false);
-          result.anything.push_back(any.form | 0x80000000u);
-          target.set(lane, any);
-        } else if (!is_float(type) && affine(before, now, bits, &out)) {
-          target.set(lane, out);
-        } else if (begun && common_before == before && common_now == now) {
-          target.set(lane, shared);  // the same for all: it stays the same for all
-        } else {
-          out = fresh(bits, begun ? Scope::kThread : Scope::kBlock);
-          if (!begun) common_before = before, common_now = now, shared = out, begun = true;
-          target.set(lane, out);
-        }
+        if (type != Type::kPred && !is_float(type) && affine(before, now, bits, &out)) return target.set(lane, out);
+        target.set(lane, common_unknown(common, before, now, type, result));
       });
   }
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
@@ -272,36 +270,17 @@ void Engine::weaken(const Snapshot& general, BlockState& state, Snapshot& result
   for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {
     const Type type = kernel_.registers[r].type;
     const unsigned bits = std::max(16u, bits_of(type));
-    Value common_before, common_now, shared;
-    bool begun = false;
+    std::map<std::array<uint64_t, 4>, Value> common;
     for (size_t w = 0; w < state.warps.size(); ++w)
       each_lane(state.warps[w].alive, [&](int lane) {
         WarpRegister& target = result.warps[w].registers[r];
         const Value before = general.warps[w].registers[r].get(lane), now = target.get(lane);
         if (before == now) return;
-        int64_t factor = 0;
-        for (const Term& term : table_.terms(type == Type::kPred ? 0 : before.form)) {
-          if (term.symbol == general.iteration) factor = term.factor;
-          if (std::find(general.anything.begin(), general.anything.end(), term.symbol) !=
-              general.anything.end())
+        for (const Term& term : table_.terms(type == Type::kPred ? 0 : before.form))
+          if (term.symbol == general.iteration &&
+              table_.subtract(now, before, bits) == Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
             return target.set(lane, before);
-        }
-        if (type == Type::kPred) {
-          const Value any = !before.known() && std::find(general.anything.begin(), general.anything.end(),
-                                                         before.form | 0x80000000u) != general.anything.end()
-                                ? before
-                                : table_.fresh_predicate(Scope::kThread, false);
-          result.anything.push_back(any.form | 0x80000000u);
-          return target.set(lane, any);
-        }
-        if (factor != 0 &&
-            table_.subtract(now, before, bits) == Value{mask_bits(static_cast<uint64_t>(factor), bits), 0})
-          return target.set(lane, before);
-        if (begun && common_before == before && common_now == now) return target.set(lane, shared);
-        const Value any = table_.fresh(bits, begun ? Scope::kThread : Scope::kBlock);
-        result.anything.push_back(table_.single(any));
-        if (!begun) common_before = before, common_now = now, shared = any, begun = true;
-        target.set(lane, any);
+        target.set(lane, common_unknown(common, before, now, type, result));
       });
   }
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {

@@ -187,6 +187,7 @@ void Engine::run_bundles(BlockState& state, Warp& warp, Context& context, std::v
       context.dropped = false;
       continue;
     }
+    if (done) note_facts(state, warp, bundle.lanes & warp.alive);
     Bundle after = capture(warp, context, bundle.lanes);
     after.trips = bundle.trips;
     after.side = bundle.side;

@@ -12,8 +12,11 @@ std::optional<BarrierProblem> NamedBarriers::arrive(const Arrival& arrival,
                                                              : members[0];
   const uint32_t other = barrier.instructions.empty() ? arrival.instruction : barrier.instructions[0];
   // In another schedule this arrival could belong to the generation before.
+  const auto is_here = [&](uint32_t member) {
+    return std::find(barrier.passed_by.begin(), barrier.passed_by.end(), member) != barrier.passed_by.end();
+  };
   for (const uint32_t member : members)
-    if (clocks.barrier_generation(member, arrival.barrier) < barrier.generation)
+    if (clocks.barrier_generation(member, arrival.barrier) < barrier.generation || is_here(member))
       return BarrierProblem{BarrierFault::kRecycling,
                             "thread " + std::to_string(member) + " arrives again at barrier " +
                                 std::to_string(arrival.barrier) +

@@ -117,7 +117,7 @@ Interval Reasoner::bound(PredicateId id, FormId form, Interval known, int depth)
   const Value mine = on_left ? fact.a : fact.b;
   const Value other = on_left ? fact.b : fact.a;
   if (other.form == form) return nothing;
-  const Interval limit = range(other, fact.bits, fact.is_signed, depth + 1);
+  const Interval limit = range(other, fact.bits, fact.is_signed, depth + 2);
   const bool holds = (id & 1) == 0;
   Interval sum;
   if (fact.compare == CompareKind::kEq) {
@@ -154,6 +154,7 @@ Interval Reasoner::symbol_range(SymbolId id, int depth) const {
   Interval known = symbol.range;
   if (depth > kDepth) return known;
   if (symbol.kind == SymbolKind::kOperation) known = known.meet(operation_range(symbol, depth + 1));
+  if (depth > kFactDepth) return known;
   any_fact([&](PredicateId fact) {
     const Predicate& predicate = table_.predicate(fact);
     if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
@@ -206,10 +207,11 @@ Interval Reasoner::range(Value value, unsigned bits, bool as_signed, int depth) 
     sum = sum.plus(symbol_range(term.symbol, depth + 1).times(term.factor));
     counts &= table_.symbol(term.symbol).kind == SymbolKind::kIteration;
   }
-  any_fact([&](PredicateId fact) {
-    sum = sum.meet(bound(fact, value.form, sum, depth + 1));
-    return false;
-  });
+  if (depth <= kFactDepth)
+    any_fact([&](PredicateId fact) {
+      sum = sum.meet(bound(fact, value.form, sum, depth + 1));
+      return false;
+    });
   sum = sum.plus(sign_extend(value.constant, bits));
   const Interval whole = as_signed ? Interval::of_signed(bits) : Interval::of_unsigned(bits);
   if (whole.contains(sum)) return sum.meet(base);

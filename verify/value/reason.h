@@ -59,7 +59,8 @@ class Reasoner {
   }
 
  private:
-  static constexpr int kDepth = 5;
+  static constexpr int kDepth = 6;      // operations that are followed
+  static constexpr int kFactDepth = 3;  // where conditions are still asked
 
   template <class Visit>
   bool visit_parts(PredicateId id, Visit& visit) const {
