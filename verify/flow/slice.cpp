@@ -58,13 +58,14 @@ class Slicer {
       if (has_effect(kernel_.code[i])) visit(i);
     drain();
     // Stored data are needed when a load of the same size is, whose value is needed in turn.
-    for (unsigned done = 0; done != loaded_sizes_;) {
+    unsigned done = 0;
+    do {
       done = loaded_sizes_;
       for (const Instruction& in : kernel_.code)
         if (in.op == Op::kStore && needs_data(in))
           for (const Operand& operand : in.operands) need(operand);
       drain();
-    }
+    } while (done != loaded_sizes_);
     if (statistics != nullptr) {
       statistics->registers = needed_.size();
       statistics->kept = static_cast<size_t>(std::count(needed_.begin(), needed_.end(), true));

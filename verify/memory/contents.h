@@ -35,8 +35,8 @@ class Contents {
   const std::vector<Slot>& slots() const { return slots_; }
 
   void write(uint64_t address, unsigned bytes, Value value, bool known);
-  // After a write at an address that is not known.
-  void blur(uint64_t from, uint64_t to);
+  // After a write at an address that is not known. Returns false if nothing changed by it.
+  bool blur(uint64_t from, uint64_t to);
   // After a write that may not have happened. Returns false if nothing changed by it.
   bool write_maybe(uint64_t address, unsigned bytes);
   // What varied stays as it is until it is written again.

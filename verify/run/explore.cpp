@@ -68,6 +68,8 @@ void Engine::at_full_barrier(BlockState& state) {
     // The same state under other conditions: go on once more without them.
     state.path = common_facts(*general, state);
     general->path = state.path;
+    state.warps = general->warps;
+    state.shared = general->shared;
     return;
   }
   auto& lineage = state.lineage[place];
@@ -75,14 +77,18 @@ void Engine::at_full_barrier(BlockState& state) {
   if (!lineage.empty() && forks == state.forks) return;  // a loop of known length
   forks = state.forks;
   auto now = snapshot(state);
-  if (lineage.size() >= kUnrolled) {
-    const auto start = *std::min_element(
-        lineage.end() - kRemembered, lineage.end(),
-        [&](const auto& a, const auto& b) { return differences(*a, state) < differences(*b, state); });
-    if (start->iteration != 0)
-      weaken(*start, state, *now);
-    else
-      widen(*start, state, *now);
+  // The last general state; a loop whose rounds alternate comes back to it only after a few.
+  size_t since = 0;
+  while (since < lineage.size() && lineage[lineage.size() - 1 - since]->iteration == 0) ++since;
+  const bool has_general = since < lineage.size();
+  if (has_general ? since >= 2 : lineage.size() >= kUnrolled) {
+    if (has_general) {
+      weaken(*lineage[lineage.size() - 1 - since], state, *now);
+    } else {
+      widen(**std::min_element(lineage.end() - kRemembered, lineage.end(), [&](const auto& a, const auto& b) {
+        return differences(*a, state) < differences(*b, state);
+      }), state, *now);
+    }
     state.warps = now->warps;
     state.shared = now->shared;
     state.path = now->path;

@@ -169,7 +169,7 @@ Value Engine::load_shared(BlockState& state, Warp& warp, const Instruction& in, 
               : mask_bits(value.constant, bits_of(in.type));
     else if (bytes < 4)
       return table_.operation(Op::kLoad, in.type, 3, bits, {value, {}, {}});
-    return Reasoner(table_, position(state, warp, lane)).simplify(value, bits);
+    return value;
   }
   const bool stable = whole && (slot.known == Known::kUnknown || slot.known == Known::kNothingWritten ||
                                 (slot.known == Known::kVaries && context_ == nullptr));
@@ -276,8 +276,7 @@ void Engine::store_value(BlockState& state, Warp& warp, const Instruction& in, c
     const uint64_t from = range.lo < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.lo, kMostShared));
     const uint64_t to =
         range.hi < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.hi + bytes - 1, kMostShared));
-    state.shared.blur(from, to);
-    ++blurred_;
+    if (state.shared.blur(from, to)) ++blurred_;
     return;
   }
   if (!maybe) return state.shared.write(place.address.constant, bytes, value, known);
@@ -441,22 +440,21 @@ void Engine::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
   each_lane(lanes, [&](int lane) {
     const Reasoner reasoner(table_, position(state, warp, lane));
     reasoner.any_fact([&](PredicateId fact) {
+      // seen == number, or not (seen < number)
       const Predicate predicate = table_.predicate(fact);
+      const bool holds = (fact & 1) == 0;
       if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
-      for (const Value& side : {predicate.a, predicate.b}) {
-        const auto& terms = table_.terms(side.form);
-        if (terms.size() != 1) continue;
-        const Symbol& symbol = table_.symbol(terms[0].symbol);
-        const bool observed = symbol.kind == SymbolKind::kObserved,
-                   ticket = symbol.kind == SymbolKind::kTicket;
-        if (!observed && !ticket) continue;
-        const auto counter = counters_.find(symbol.detail);
-        if (counter == counters_.end() || counter->second >= Clocks::kCounters) continue;
-        const Interval seen = reasoner.range(table_.of(terms[0].symbol), symbol.bits, false);
-        const Wide full = observed ? Wide{blocks_} : Wide{blocks_} - 1;
-        if (seen.lo >= full)
-          warp.observed[static_cast<size_t>(lane)] |= static_cast<uint8_t>(1u << counter->second);
-      }
+      if ((predicate.compare == CompareKind::kEq) != holds) return false;
+      const bool swapped = predicate.a.known();
+      const Value seen = swapped ? predicate.b : predicate.a, number = swapped ? predicate.a : predicate.b;
+      const SymbolId id = table_.single(seen);
+      if (id == 0 || !number.known() || (swapped && !holds) || sign_extend(number.constant, predicate.bits) <= 0) return false;
+      const Symbol& symbol = table_.symbol(id);
+      const bool observed = symbol.kind == SymbolKind::kObserved;
+      if (!observed && symbol.kind != SymbolKind::kTicket) return false;
+      const auto counter = counters_.find(symbol.detail);
+      if (counter == counters_.end() || counter->second >= Clocks::kCounters) return false;
+      if (number.constant + (observed ? 0 : 1) >= blocks_) warp.observed[static_cast<size_t>(lane)] |= static_cast<uint8_t>(1u << counter->second);
       return false;
     });
   });

@@ -70,6 +70,9 @@ Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, c
       symbol.arguments[i] = arguments[i];
       symbol.scope = std::max(symbol.scope, scope_of(arguments[i]));
     }
+    const bool passes_data = op == Op::kAnd || op == Op::kRem || op == Op::kShr || op == Op::kMin || op == Op::kMax ||
+                             op == Op::kConvert || op == Op::kBitExtract;
+    if (passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1]))) symbol.data = true;
     set_operation_range(symbol);
     add_symbol(symbol);
   }
