@@ -45,7 +45,7 @@ class Engine {
     Bundle start;    // the state from which the body was entered last
     Bundle general;  // that all later iterations are instances of
     Lanes seen = 0;
-    bool widened = false;
+    Lanes widened = 0;
     std::array<SymbolId, 32> iteration{};
     std::unordered_set<SymbolId> anything;
     uint32_t blurred = 0;
@@ -182,7 +182,11 @@ class Engine {
   void split(BlockState& state, Warp& warp, Lanes lanes, int pc, const std::array<PredicateId, 32>& taken,
              int target, int fall);
   bool visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc);
-  bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, int pc);
+  void begin_iterations(const Context& context, LoopState& loop, Lanes lanes);
+  Value general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane, unsigned bits,
+                      bool integer);
+  Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
+  bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
   Bundle capture(const Warp& warp, const Context& context, Lanes lanes) const;
   void restore(Warp& warp, const Context& context, const Bundle& bundle) const;
   void join_bundles(BlockState& state, Warp& warp, Context& context, const std::vector<Bundle>& finished,
