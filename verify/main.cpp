@@ -40,7 +40,9 @@ bool parse_size(const std::string& text, std::array<uint32_t, 3>* size) {
 
 // The worse of two exit codes: a defect, a usage error, something unsupported, something unproved.
 int worse(int a, int b) {
-  const auto rank = [](int code) { return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0; };
+  const auto rank = [](int code) {
+    return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0;
+  };
   return rank(a) > rank(b) ? a : b;
 }
 
@@ -68,9 +70,12 @@ int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Argumen
   if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
   if (launch.block[0] == 0) launch.block = kernel.max_threads;
   if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
-  if (launch.block[0] == 0) return complain("glove-verify: " + kernel.name + " has no .maxntid; please give its size with --block");
-  if (uint64_t{launch.block[0]} * launch.block[1] * launch.block[2] > 1024) return complain("glove-verify: a block has at most 1024 threads");
-  if (uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] > 65536) return complain("glove-verify: a grid has at most 65536 blocks here");
+  if (launch.block[0] == 0)
+    return complain("glove-verify: " + kernel.name + " has no .maxntid; please give its size with --block");
+  if (uint64_t{launch.block[0]} * launch.block[1] * launch.block[2] > 1024)
+    return complain("glove-verify: a block has at most 1024 threads");
+  if (uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] > 65536)
+    return complain("glove-verify: a grid has at most 65536 blocks here");
   const Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
   std::cout << glove::verify::text_of(verdict, arguments.explain);
   return verdict.exit_code();
@@ -97,7 +102,8 @@ int run_file(const std::string& file, const Arguments& arguments) {
       worst = worse(worst, run_kernel(kernel, launch, arguments));
     }
   }
-  if (matched == 0) return complain(file + ": no kernel" + (wanted.empty() ? "" : " matches '" + wanted + "'"));
+  if (matched == 0)
+    return complain(file + ": no kernel" + (wanted.empty() ? "" : " matches '" + wanted + "'"));
   return worst;
 }
 
@@ -109,7 +115,8 @@ int main(int argc, char** argv) {
   app.add_option("files", arguments.files, "PTX files")->required();
   app.add_option("--kernel", arguments.kernel, "only kernels whose name matches this regular expression");
   app.add_option("--launch", arguments.launch, "a launch spec (TOML)");
-  app.add_option("--name", arguments.name, "only launches of the spec whose name matches this regular expression");
+  app.add_option("--name", arguments.name,
+                 "only launches of the spec whose name matches this regular expression");
   app.add_option("--block", arguments.block, "threads of a block: X[,Y[,Z]]");
   app.add_option("--grid", arguments.grid, "blocks: X[,Y[,Z]]");
   app.add_flag("--shared-only", arguments.options.shared_only, "leave global memory out");

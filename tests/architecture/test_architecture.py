@@ -24,11 +24,12 @@ MAY_INCLUDE = {
     "search": {"search", "loader"},
     "gpu": {"gpu", "search", "loader"},
     "loader": {"loader"},
+    "verify": {"verify"},
 }
 ROOMS = set(MAY_INCLUDE)
 SOURCES = (".h", ".cpp", ".cu", ".cuh")
 MOST_LINES = 500
-TOOL = "loader/convert/"
+TOOL = ("loader/convert/", "verify/main.cpp")  # programs, which may print
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/', re.DOTALL)

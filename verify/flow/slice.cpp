@@ -39,7 +39,8 @@ bool has_effect(const Instruction& in) {
   }
 }
 
-// A branch on a number that a long computation yields may go either way: the computation need not be followed.
+// A branch on a number that a long computation yields may go either way: the computation need not be
+// followed.
 constexpr int kFloatDepth = 6;
 
 class Slicer {

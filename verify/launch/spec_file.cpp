@@ -21,10 +21,12 @@ struct Reader {
     *out = {1, 1, 1};
     if (const auto number = node->value<int64_t>(); number && *number > 0 && *number <= 65535) {
       (*out)[0] = static_cast<uint32_t>(*number);
-    } else if (const toml::array* array = node->as_array(); array != nullptr && !array->empty() && array->size() <= 3) {
+    } else if (const toml::array* array = node->as_array();
+               array != nullptr && !array->empty() && array->size() <= 3) {
       for (size_t i = 0; i < array->size(); ++i) {
         const auto part = (*array)[i].value<int64_t>();
-        if (!part || *part < 1 || *part > 65535) return fail(*node, std::string(key) + " holds numbers from 1 to 65535");
+        if (!part || *part < 1 || *part > 65535)
+          return fail(*node, std::string(key) + " holds numbers from 1 to 65535");
         (*out)[i] = static_cast<uint32_t>(*part);
       }
     } else {
@@ -58,20 +60,25 @@ struct Reader {
     if (const auto name = table["name"].value<std::string>()) out->name = *name;
     size(table, "block", &out->block);
     size(table, "grid", &out->grid);
-    if (const auto bytes = table["dynamic_shared"].value<int64_t>()) out->dynamic_shared = static_cast<uint64_t>(*bytes);
+    if (const auto bytes = table["dynamic_shared"].value<int64_t>())
+      out->dynamic_shared = static_cast<uint64_t>(*bytes);
     if (const toml::array* parameters = table["parameters"].as_array())
       for (const toml::node& node : *parameters) {
-        if (const toml::table* entry = node.as_table()) parameter(*entry, out);
-        else fail(node, "a parameter is a table");
+        if (const toml::table* entry = node.as_table())
+          parameter(*entry, out);
+        else
+          fail(node, "a parameter is a table");
       }
     if (const toml::array* lemmas = table["lemmas"].as_array())
       for (const toml::node& node : *lemmas) {
         const toml::table* entry = node.as_table();
-        if (entry == nullptr || !(*entry)["file"].is_string() || !(*entry)["line"].is_integer() || !(*entry)["reason"].is_string()) {
+        if (entry == nullptr || !(*entry)["file"].is_string() || !(*entry)["line"].is_integer() ||
+            !(*entry)["reason"].is_string()) {
           fail(node, "a lemma has a file, a line and a reason");
           continue;
         }
-        out->lemmas.push_back({(*entry)["file"].value_or<std::string>(""), static_cast<int>((*entry)["line"].value_or<int64_t>(0)),
+        out->lemmas.push_back({(*entry)["file"].value_or<std::string>(""),
+                               static_cast<int>((*entry)["line"].value_or<int64_t>(0)),
                                (*entry)["reason"].value_or<std::string>("")});
       }
   }
@@ -82,7 +89,8 @@ struct Reader {
 bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
   const toml::parse_result parsed = toml::parse_file(path);
   if (!parsed) {
-    *error = path + ":" + std::to_string(parsed.error().source().begin.line) + ": " + std::string(parsed.error().description());
+    *error = path + ":" + std::to_string(parsed.error().source().begin.line) + ": " +
+             std::string(parsed.error().description());
     return false;
   }
   const toml::table& root = parsed.table();

@@ -8,13 +8,15 @@
 
 namespace glove::verify {
 
-// One `[[launch]]` of a file. Options that a launch sets (lockstep and the like) are the command line's affair.
+// One `[[launch]]` of a file. Options that a launch sets (lockstep and the like) are the command line's
+// affair.
 struct SpecFile {
-  std::string kernel;           // a regular expression for the kernel's name
+  std::string kernel;  // a regular expression for the kernel's name
   std::vector<Launch> launches;
 };
 
-// Returns false and sets `error`, one sentence with the file and the line, if the file does not say what it must.
+// Returns false and sets `error`, one sentence with the file and the line, if the file does not say what it
+// must.
 bool read_spec(const std::string& path, SpecFile* spec, std::string* error);
 
 }  // namespace glove::verify

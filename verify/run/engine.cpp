@@ -215,9 +215,8 @@ void Engine::report_stuck(BlockState& state) {
     for (const Warp& warp : state.warps)
       gone += static_cast<uint32_t>(std::popcount(warp.lanes & ~warp.alive));
     if (gone > 0) message += "; " + std::to_string(gone) + " have left the kernel";
-    find(gone > 0 && in.operands.size() < 2 ? FindingKind::kDivergence
-                                                                 : FindingKind::kDeadlock,
-         !state.path, in, nullptr, message, &state);
+    find(gone > 0 && in.operands.size() < 2 ? FindingKind::kDivergence : FindingKind::kDeadlock, !state.path,
+         in, nullptr, message, &state);
   }
 }
 

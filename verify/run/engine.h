@@ -128,7 +128,7 @@ class Engine {
                         Value amount, bool certain);
   void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
   void step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
-  void check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+  bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                     bool certain);
 
   // races.cpp
@@ -183,8 +183,8 @@ class Engine {
              int target, int fall);
   bool visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc);
   void begin_iterations(const Context& context, LoopState& loop, Lanes lanes);
-  Value general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane, unsigned bits,
-                      bool integer);
+  Value general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
+                      unsigned bits, bool integer);
   Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
   Bundle capture(const Warp& warp, const Context& context, Lanes lanes) const;

@@ -85,9 +85,11 @@ void Engine::at_full_barrier(BlockState& state) {
     if (has_general) {
       weaken(*lineage[lineage.size() - 1 - since], state, *now);
     } else {
-      widen(**std::min_element(lineage.end() - kRemembered, lineage.end(), [&](const auto& a, const auto& b) {
-        return differences(*a, state) < differences(*b, state);
-      }), state, *now);
+      widen(**std::min_element(lineage.end() - kRemembered, lineage.end(),
+                               [&](const auto& a, const auto& b) {
+                                 return differences(*a, state) < differences(*b, state);
+                               }),
+            state, *now);
     }
     state.warps = now->warps;
     state.shared = now->shared;
@@ -205,8 +207,8 @@ PathPointer Engine::common_facts(const Snapshot& general, const BlockState& stat
 }
 
 // A new unknown, the same for all lanes whose values were the same before and are the same now.
-Value Engine::common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
-                             Snapshot& result) {
+Value Engine::common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now,
+                             Type type, Snapshot& result) {
   const auto [found, added] = common.try_emplace({before.constant, before.form, now.constant, now.form});
   if (added && type == Type::kPred) {
     found->second = table_.fresh_predicate(Scope::kBlock, false);
@@ -248,7 +250,8 @@ void Engine::widen(const Snapshot& start, BlockState& state, Snapshot& result) {
         const Value before = start.warps[w].registers[r].get(lane), now = target.get(lane);
         Value out;
         if (before == now) return;
-        if (type != Type::kPred && !is_float(type) && affine(before, now, bits, &out)) return target.set(lane, out);
+        if (type != Type::kPred && !is_float(type) && affine(before, now, bits, &out))
+          return target.set(lane, out);
         target.set(lane, common_unknown(common, before, now, type, result));
       });
   }
@@ -284,7 +287,8 @@ void Engine::weaken(const Snapshot& general, BlockState& state, Snapshot& result
         if (before == now) return;
         for (const Term& term : table_.terms(type == Type::kPred ? 0 : before.form))
           if (term.symbol == general.iteration &&
-              table_.subtract(now, before, bits) == Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
+              table_.subtract(now, before, bits) ==
+                  Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
             return target.set(lane, before);
         target.set(lane, common_unknown(common, before, now, type, result));
       });

@@ -16,8 +16,10 @@ PathPointer common_path(PathPointer a, PathPointer b) {
     return count;
   };
   for (int da = depth(a), db = depth(b); a != b;) {
-    if (da >= db) a = a->parent, --da;
-    else b = b->parent, --db;
+    if (da >= db)
+      a = a->parent, --da;
+    else
+      b = b->parent, --db;
   }
   return a;
 }
@@ -36,7 +38,9 @@ bool Engine::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lanes, 
   const Lanes fresh = lanes & ~loop.start.lanes, old = lanes & ~fresh;
   if (fresh != 0) {
     for (size_t i = 0; i < context.written->size(); ++i)
-      each_lane(fresh, [&](int lane) { loop.start.registers[i].set(lane, warp.registers[(*context.written)[i]].get(lane)); });
+      each_lane(fresh, [&](int lane) {
+        loop.start.registers[i].set(lane, warp.registers[(*context.written)[i]].get(lane));
+      });
     loop.start.lanes |= fresh;
     loop.start.path = common_path(loop.start.path, warp.path);
     if (loop.widened != 0) loop.general.path = common_path(loop.general.path, warp.path);
@@ -46,7 +50,8 @@ bool Engine::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lanes, 
   const Lanes first = old & ~loop.widened;
   if (loop.widened == 0) loop.general = loop.start;
   begin_iterations(context, loop, first);
-  const bool changed = generalise(warp, context, loop, old, first, pc) || first != 0 || fresh != 0 || loop.blurred != blurred_;
+  const bool changed =
+      generalise(warp, context, loop, old, first, pc) || first != 0 || fresh != 0 || loop.blurred != blurred_;
   loop.widened |= old;
   loop.blurred = blurred_;
   if (!changed) {
@@ -83,10 +88,10 @@ void Engine::begin_iterations(const Context& context, LoopState& loop, Lanes lan
   });
 }
 
-// The general value that covers `now`: the general one if it does, the start plus a multiple of the rounds, or
-// anything.
-Value Engine::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane, unsigned bits,
-                            bool integer) {
+// The general value that covers `now`: the general one if it does, the start plus a multiple of the rounds,
+// or anything.
+Value Engine::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
+                            unsigned bits, bool integer) {
   if (now == general) return general;
   const SymbolId symbol = table_.single(general);
   if (symbol != 0 && loop.anything.count(symbol) > 0) return general;
@@ -94,17 +99,19 @@ Value Engine::general_value(LoopState& loop, Value now, Value start, Value gener
   if (integer && first) {
     const Value step = table_.subtract(now, start, bits);
     if (step.known())
-      return table_.add(start, table_.scale(table_.of(iteration), sign_extend(step.constant, bits), bits), bits);
+      return table_.add(start, table_.scale(table_.of(iteration), sign_extend(step.constant, bits), bits),
+                        bits);
   }
   if (integer)
     for (const Term& term : table_.terms(general.form))
-      if (term.symbol == iteration &&
-          table_.subtract(now, general, bits) == Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
+      if (term.symbol == iteration && table_.subtract(now, general, bits) ==
+                                          Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
         return general;
   const Value any = table_.fresh(bits, Scope::kThread);
   const SymbolId seen = table_.single(now), before = table_.single(start);
   if (seen != 0 && before != 0 && table_.symbol(seen).kind == SymbolKind::kObserved &&
-      table_.symbol(before).kind == SymbolKind::kObserved && table_.symbol(seen).detail == table_.symbol(before).detail) {
+      table_.symbol(before).kind == SymbolKind::kObserved &&
+      table_.symbol(seen).detail == table_.symbol(before).detail) {
     const uint32_t detail = table_.symbol(seen).detail;
     Symbol& same = table_.change(table_.single(any));
     same.kind = SymbolKind::kObserved;
@@ -115,7 +122,8 @@ Value Engine::general_value(LoopState& loop, Value now, Value start, Value gener
 }
 
 // The same for a predicate: comparisons of the same kind stay comparisons.
-Value Engine::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane) {
+Value Engine::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first,
+                                int lane) {
   if (now == general) return general;
   if (!general.known() && loop.anything.count((general.form & ~1u) | 0x80000000u) > 0) return general;
   const auto alike = [&](Value a, Value b) {
@@ -125,7 +133,8 @@ Value Engine::general_predicate(LoopState& loop, Value now, Value start, Value g
            p.is_float == q.is_float && p.is_signed == q.is_signed && p.bits == q.bits;
   };
   if (alike(now, start) && alike(now, general)) {
-    const Predicate n = table_.predicate(now.form), s = table_.predicate(start.form), g = table_.predicate(general.form);
+    const Predicate n = table_.predicate(now.form), s = table_.predicate(start.form),
+                    g = table_.predicate(general.form);
     const Value a = general_value(loop, n.a, s.a, g.a, first, lane, n.bits, !n.is_float);
     const Value b = general_value(loop, n.b, s.b, g.b, first, lane, n.bits, !n.is_float);
     Value result = table_.compare(n.compare, n.is_float, n.is_signed, n.bits, a, b);
@@ -149,9 +158,9 @@ bool Engine::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lan
       const Value start = loop.start.registers[i].get(lane);
       const Value general = loop.general.registers[i].get(lane);
       const bool begins = (first >> lane & 1) != 0;
-      const Value next = type == Type::kPred
-                             ? general_predicate(loop, now, start, general, begins, lane)
-                             : general_value(loop, now, start, general, begins, lane, std::max(16u, bits_of(type)), !is_float(type));
+      const Value next = type == Type::kPred ? general_predicate(loop, now, start, general, begins, lane)
+                                             : general_value(loop, now, start, general, begins, lane,
+                                                             std::max(16u, bits_of(type)), !is_float(type));
       if (next == general) return;
       loop.general.registers[i].set(lane, next);
       changed = true;

@@ -65,12 +65,19 @@ Engine::Place Engine::place_of(const BlockState& state, const Warp& warp, const 
   return place;
 }
 
-void Engine::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+// Returns false for an access that cannot be there; it is reported if it is certain to happen.
+bool Engine::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                           bool certain) {
   const uint64_t bytes = std::max(1u, bits_of(in.type) / 8);
-  if (place.kind != Place::kNumber) return;
+  if (place.kind != Place::kNumber) return true;
+  bool inside = true;
   const uint64_t address = place.address.constant;
   const auto report = [&](const std::string& what) {
+    inside = false;
+    if (!certain) {
+      assumptions_.insert("accesses under unknown conditions stay inside their object");
+      return;
+    }
     find(FindingKind::kBounds, certain, in, nullptr,
          "thread " + std::to_string(warp.thread(lane)) + " accesses " + what, &state);
     throw PathEnds{};
@@ -103,6 +110,7 @@ void Engine::check_bounds(BlockState& state, Warp& warp, const Instruction& in, 
                  std::to_string(static_cast<int64_t>(address)) + " of " +
                  std::to_string(parameter.buffer_bytes));
   }
+  return inside;
 }
 
 Value Engine::load_parameter(const Place& place, Type type, unsigned bits) {
@@ -225,15 +233,17 @@ Value Engine::load_value(BlockState& state, Warp& warp, const Instruction& in, c
 void Engine::step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
                        const Guarded& guard) {
   std::array<Place, 32> places;
-  const Lanes active = guard.certain | guard.possible;
+  Lanes inside = guard.certain | guard.possible;
   (void)lanes;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
-  each_lane(active, [&](int lane) {
+  each_lane(guard.certain | guard.possible, [&](int lane) {
     places[static_cast<size_t>(lane)] =
         place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
-    check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                 (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp));
+    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+      inside &= ~(1u << lane);
   });
+  const Lanes active = inside;
   each_lane(active, [&](int lane) {
     Place place = places[static_cast<size_t>(lane)];
     for (unsigned i = 0; i < in.vector; ++i) {
@@ -304,16 +314,18 @@ void Engine::store_value(BlockState& state, Warp& warp, const Instruction& in, c
 
 void Engine::step_store(BlockState& state, Warp& warp, Lanes, const Instruction& in, const Guarded& guard) {
   std::array<Place, 32> places;
-  const Lanes active = guard.certain | guard.possible;
+  Lanes inside = guard.certain | guard.possible;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
-  each_lane(active, [&](int lane) {
+  each_lane(guard.certain | guard.possible, [&](int lane) {
     places[static_cast<size_t>(lane)] =
         place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
-    check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                 (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp));
+    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+      inside &= ~(1u << lane);
     if (places[static_cast<size_t>(lane)].space == Space::kParam)
       unproved(in, "a store through a pointer that is not understood", &state);
   });
+  const Lanes active = inside;
   access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
   each_lane(active, [&](int lane) {
     Place place = places[static_cast<size_t>(lane)];
@@ -369,14 +381,16 @@ Value Engine::atomic_result(BlockState& state, Warp& warp, const Instruction& in
 
 void Engine::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in, const Guarded& guard) {
   std::array<Place, 32> places;
-  const Lanes active = guard.certain | guard.possible;
+  Lanes inside = guard.certain | guard.possible;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
-  each_lane(active, [&](int lane) {
+  each_lane(guard.certain | guard.possible, [&](int lane) {
     places[static_cast<size_t>(lane)] =
         place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
-    check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                 (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp));
+    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+      inside &= ~(1u << lane);
   });
+  const Lanes active = inside;
   access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
   each_lane(active, [&](int lane) {
     const Place& place = places[static_cast<size_t>(lane)];
@@ -414,67 +428,6 @@ void Engine::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction
   });
 }
 
-// A block adds one to a counter behind a fence: the arrival at a grid barrier.
-void Engine::counter_addition(BlockState& state, Warp& warp, const Instruction&, const Place& place, int lane,
-                              Value amount, bool certain) {
-  if (blocks_ < 2 || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
-  const uint32_t at = location(place);
-  const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
-  if (!certain || !amount.known() || amount.constant != 1 || !mark.clock ||
-      mark.phase != state.shadow.phase) {
-    spoiled_.insert(at);
-    return;
-  }
-  if (counters_.size() >= Clocks::kCounters && counters_.count(at) == 0) return;
-  const uint32_t counter = counters_.try_emplace(at, static_cast<uint32_t>(counters_.size())).first->second;
-  counter_places_[counter] = key_of(place);
-  if ((state.arrived >> counter & 1) != 0) spoiled_.insert(at);  // twice
-  state.arrived |= 1u << counter;
-  state.releases[counter] = {warp.thread(lane), mark};
-  arrivals_[counter][state.block] |= 1;
-}
-
-// Conditions on what a strong load or an atomic addition saw may say that a counter is full.
-void Engine::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
-  if (counters_.empty() || blocks_ < 2) return;
-  each_lane(lanes, [&](int lane) {
-    const Reasoner reasoner(table_, position(state, warp, lane));
-    reasoner.any_fact([&](PredicateId fact) {
-      // seen == number, or not (seen < number)
-      const Predicate predicate = table_.predicate(fact);
-      const bool holds = (fact & 1) == 0;
-      if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
-      if ((predicate.compare == CompareKind::kEq) != holds) return false;
-      const bool swapped = predicate.a.known();
-      const Value seen = swapped ? predicate.b : predicate.a, number = swapped ? predicate.a : predicate.b;
-      const SymbolId id = table_.single(seen);
-      if (id == 0 || !number.known() || (swapped && !holds) || sign_extend(number.constant, predicate.bits) <= 0) return false;
-      const Symbol& symbol = table_.symbol(id);
-      const bool observed = symbol.kind == SymbolKind::kObserved;
-      if (!observed && symbol.kind != SymbolKind::kTicket) return false;
-      const auto counter = counters_.find(symbol.detail);
-      if (counter == counters_.end() || counter->second >= Clocks::kCounters) return false;
-      if (number.constant + (observed ? 0 : 1) >= blocks_) warp.observed[static_cast<size_t>(lane)] |= static_cast<uint8_t>(1u << counter->second);
-      return false;
-    });
-  });
-}
-
-void Engine::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
-  if (in.fence != FenceScope::kDevice) return;
-  note_facts(state, warp, lanes);
-  each_lane(lanes, [&](int lane) {
-    const uint32_t thread = warp.thread(lane);
-    warp.fence[static_cast<size_t>(lane)] = {state.clocks.known(thread), state.clocks.epoch(thread),
-                                             state.shadow.phase};
-    for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter)
-      if ((warp.observed[static_cast<size_t>(lane)] >> counter & 1) != 0) {
-        state.clocks.see_counter(thread, counter);
-        used_counters_.insert(counter);
-      }
-  });
-}
-
 void Engine::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
                                 const Guarded& guard) {
   if (guard.possible != 0) unproved(in, "a matrix is moved under a condition that is not known", &state);
@@ -489,7 +442,7 @@ void Engine::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, cons
     Place& place = places[static_cast<size_t>(lane)];
     place = place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
     place.space = Space::kShared;
-    check_bounds(state, warp, row, place, lane, true);
+    (void)check_bounds(state, warp, row, place, lane, true);
     for (uint64_t i = 0; i < 16 && place.kind == Place::kNumber; i += 4) {
       if (in.op == Op::kMatrixStore) {
         if (context_ != nullptr)

@@ -27,7 +27,11 @@ void Engine::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
     return split(state, warp, lanes, pc, taken, target, fall);
   if (region.block_barrier) {
     const PredicateId condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
-    if (context_ == nullptr && table_.scope_of_predicate(condition) != Scope::kThread) {
+    bool same = true;
+    each_lane(lanes, [&](int lane) { same &= taken[static_cast<size_t>(lane)] == condition; });
+    const bool may_differ =
+        !same && table_.predicate(condition).data;  // the data decide for each lane by itself
+    if (context_ == nullptr && !may_differ && table_.scope_of_predicate(condition) != Scope::kThread) {
       each_lane(lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = pc; });
       return fork(state, condition, static_cast<uint32_t>(pc));
     }

@@ -211,7 +211,8 @@ void Engine::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const I
                    &number)) {
       result = {number, 0};
     } else {
-      // Without what the block knows: that depends on how far other warps are, and all must name a value alike.
+      // Without what the block knows: that depends on how far other warps are, and all must name a value
+      // alike.
       result = evaluate(in, x, count, table_, Reasoner(table_, {warp.path.get(), nullptr, lane}));
     }
     if (in.op == Op::kSetPredicate) {

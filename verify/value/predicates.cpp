@@ -3,11 +3,12 @@
 
 namespace glove::verify {
 PredicateId SymbolTable::intern(Predicate predicate) {
-  const InternKey key = {
-      {static_cast<uint64_t>(predicate.kind) | static_cast<uint64_t>(predicate.compare) << 8 |
-           uint64_t{predicate.is_float} << 16 | uint64_t{predicate.is_signed} << 17 | uint64_t{predicate.bits} << 24,
-       predicate.a.form | uint64_t{predicate.b.form} << 32, predicate.a.constant, predicate.b.constant,
-       predicate.p | uint64_t{predicate.q} << 32, 0, 2}};
+  const InternKey key = {{static_cast<uint64_t>(predicate.kind) |
+                              static_cast<uint64_t>(predicate.compare) << 8 |
+                              uint64_t{predicate.is_float} << 16 | uint64_t{predicate.is_signed} << 17 |
+                              uint64_t{predicate.bits} << 24,
+                          predicate.a.form | uint64_t{predicate.b.form} << 32, predicate.a.constant,
+                          predicate.b.constant, predicate.p | uint64_t{predicate.q} << 32, 0, 2}};
   const auto [found, added] = predicate_ids_.try_emplace(key, static_cast<uint32_t>(predicates_.size()));
   if (added) predicates_.push_back(predicate);
   return found->second << 1;

@@ -51,8 +51,8 @@ Value SymbolTable::fresh_in(unsigned bits, Scope scope, Interval range) {
 
 Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, const Value (&arguments)[3],
                              PredicateId condition) {
-  const InternKey key = {{static_cast<uint64_t>(op) | static_cast<uint64_t>(type) << 8 | uint64_t{bits} << 16 |
-                              uint64_t{detail} << 32,
+  const InternKey key = {{static_cast<uint64_t>(op) | static_cast<uint64_t>(type) << 8 |
+                              uint64_t{bits} << 16 | uint64_t{detail} << 32,
                           condition | uint64_t{arguments[0].form} << 32,
                           arguments[1].form | uint64_t{arguments[2].form} << 32, arguments[0].constant,
                           arguments[1].constant, arguments[2].constant, 0}};
@@ -70,9 +70,10 @@ Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, c
       symbol.arguments[i] = arguments[i];
       symbol.scope = std::max(symbol.scope, scope_of(arguments[i]));
     }
-    const bool passes_data = op == Op::kAnd || op == Op::kRem || op == Op::kShr || op == Op::kMin || op == Op::kMax ||
-                             op == Op::kConvert || op == Op::kBitExtract;
-    if (passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1]))) symbol.data = true;
+    const bool passes_data = op == Op::kAnd || op == Op::kRem || op == Op::kShr || op == Op::kMin ||
+                             op == Op::kMax || op == Op::kConvert || op == Op::kBitExtract;
+    if (passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1])))
+      symbol.data = true;
     set_operation_range(symbol);
     add_symbol(symbol);
   }
