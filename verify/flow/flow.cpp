@@ -76,11 +76,11 @@ void Flow::find_blocks() {
     };
     for (const int target : last.targets) add(block_of_[static_cast<size_t>(target)]);
     const bool returns = last.op == Op::kReturn || last.op == Op::kTrap || last.op == Op::kAssertFail;
-    if (returns) add(exit());
-    if (!ends_block(last) || last.has_guard) add(b + 1 < blocks_.size() ? static_cast<int>(b) + 1 : exit());
-    if (successors.empty()) add(exit());
+    if (returns) add(exit_block());
+    if (!ends_block(last) || last.has_guard) add(b + 1 < blocks_.size() ? static_cast<int>(b) + 1 : exit_block());
+    if (successors.empty()) add(exit_block());
     for (const int successor : successors)
-      if (successor != exit())
+      if (successor != exit_block())
         blocks_[static_cast<size_t>(successor)].predecessors.push_back(static_cast<int>(b));
   }
 }
@@ -119,7 +119,7 @@ void Flow::number_blocks() {
         continue;
       }
       const int successor = successors[next++];
-      if (successor == exit()) continue;
+      if (successor == exit_block()) continue;
       if (state[static_cast<size_t>(successor)] == 0) {
         state[static_cast<size_t>(successor)] = 1;
         stack.emplace_back(successor, 0);
@@ -136,7 +136,7 @@ void Flow::number_blocks() {
     int left = 0;
     for (const auto& loop : loops)
       left +=
-          loop[static_cast<size_t>(block)] && (successor == exit() || !loop[static_cast<size_t>(successor)]);
+          loop[static_cast<size_t>(block)] && (successor == exit_block() || !loop[static_cast<size_t>(successor)]);
     return left;
   };
   search(
@@ -164,7 +164,7 @@ void Flow::find_post_dominators() {
   for (size_t b = 0; b < count; ++b)
     for (const int successor : blocks_[b].successors)
       reversed[static_cast<size_t>(successor)].push_back(static_cast<int>(b));
-  std::vector<std::pair<int, size_t>> stack = {{exit(), 0}};
+  std::vector<std::pair<int, size_t>> stack = {{exit_block(), 0}};
   seen[count] = 1;
   while (!stack.empty()) {
     auto& [block, next] = stack.back();
@@ -179,7 +179,7 @@ void Flow::find_post_dominators() {
   }
   std::vector<int> number(count + 1, -1), dominator(count + 1, -1);
   for (size_t i = 0; i < finished.size(); ++i) number[static_cast<size_t>(finished[i])] = static_cast<int>(i);
-  dominator[count] = exit();
+  dominator[count] = exit_block();
   const auto meet = [&](int a, int b) {
     while (a != b) {
       while (number[static_cast<size_t>(a)] < number[static_cast<size_t>(b)])
@@ -192,7 +192,7 @@ void Flow::find_post_dominators() {
   for (bool changed = true; changed;) {
     changed = false;
     for (auto block = finished.rbegin(); block != finished.rend(); ++block) {
-      if (*block == exit()) continue;
+      if (*block == exit_block()) continue;
       int best = -1;
       for (const int successor : blocks_[static_cast<size_t>(*block)].successors)
         if (dominator[static_cast<size_t>(successor)] >= 0)
@@ -204,7 +204,7 @@ void Flow::find_post_dominators() {
     }
   }
   // A block from which no way leads to the end joins at the end.
-  for (size_t b = 0; b < count; ++b) blocks_[b].post_dominator = dominator[b] < 0 ? exit() : dominator[b];
+  for (size_t b = 0; b < count; ++b) blocks_[b].post_dominator = dominator[b] < 0 ? exit_block() : dominator[b];
 }
 
 const Region& Flow::region(int branch) {
@@ -213,13 +213,13 @@ const Region& Flow::region(int branch) {
   if (!added) return region;
   const int from = block_of(branch);
   const int join = blocks_[static_cast<size_t>(from)].post_dominator;
-  region.join = join == exit() ? end() : blocks_[static_cast<size_t>(join)].first;
+  region.join = join == exit_block() ? end() : blocks_[static_cast<size_t>(join)].first;
   std::vector<bool> seen(blocks_.size(), false);
   std::vector<int> work = blocks_[static_cast<size_t>(from)].successors;
   while (!work.empty()) {
     const int block = work.back();
     work.pop_back();
-    if (block == join || block == exit() || seen[static_cast<size_t>(block)]) continue;
+    if (block == join || block == exit_block() || seen[static_cast<size_t>(block)]) continue;
     seen[static_cast<size_t>(block)] = true;
     region.loops |= block == from;
     for (const int successor : blocks_[static_cast<size_t>(block)].successors) work.push_back(successor);
@@ -272,7 +272,7 @@ void Flow::find_live() {
 const std::vector<uint32_t>& Flow::live_in(int instruction) {
   const auto [found, added] = live_lists_.try_emplace(instruction);
   if (!added || instruction >= end()) return found->second;
-  std::vector<uint64_t> live(live_[static_cast<size_t>(exit())].size(), 0);
+  std::vector<uint64_t> live(live_[static_cast<size_t>(exit_block())].size(), 0);
   const BasicBlock& block = blocks_[static_cast<size_t>(block_of(instruction))];
   for (const int successor : block.successors)
     for (size_t w = 0; w < live.size(); ++w) live[w] |= live_[static_cast<size_t>(successor)][w];

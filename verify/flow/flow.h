@@ -12,7 +12,7 @@ namespace glove::verify {
 struct BasicBlock {
   int first = 0;
   int last = 0;                 // behind the last instruction
-  std::vector<int> successors;  // blocks; Flow::exit() for a return
+  std::vector<int> successors;  // blocks; Flow::exit_block() for a return
   std::vector<int> predecessors;
   int order = 0;           // reverse post-order, loops before what follows them
   int post_dominator = 0;  // the nearest
@@ -32,7 +32,7 @@ class Flow {
   explicit Flow(const Kernel& kernel);
 
   const std::vector<BasicBlock>& blocks() const { return blocks_; }
-  int exit() const { return static_cast<int>(blocks_.size()); }
+  int exit_block() const { return static_cast<int>(blocks_.size()); }
   int end() const { return static_cast<int>(block_of_.size()); }
   int block_of(int instruction) const { return block_of_[static_cast<size_t>(instruction)]; }
   // Lanes at the instruction with the least order run first.

@@ -161,8 +161,8 @@ Value Engine::load_constant(const Instruction& in, const Place& place, unsigned 
   return table_.loaded(in.type, 2, bits, place.address);
 }
 
-Value Engine::load_shared(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
-                          int lane) {
+Value Engine::load_shared(BlockState& state, Warp&, const Instruction& in, const Place& place,
+                          int) {
   const unsigned bits = std::max(16u, bits_of(in.type));
   if (place.kind != Place::kNumber) return table_.fresh(bits, Scope::kThread);
   const unsigned bytes = bits_of(in.type) / 8;
