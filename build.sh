@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, configures and builds.
 #
-#   ./build.sh                       build/release/glove.so and build/release/glove-convert
+#   ./build.sh                       build/release/glove.so, build/release/glove-convert and build/release/glove-verify
 #   ./build.sh --tests               the tests too
 #   ./build.sh --preset asan --tests another preset of CMakePresets.json
 #   ./build.sh --packages-only tests install the packages that tests/ needs (fuzz, aarch64: see packages.txt), and stop

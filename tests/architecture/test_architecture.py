@@ -37,12 +37,14 @@ MAY_INCLUDE = {
     "gpu": {"gpu", "search", "analysis", "model", "base"},
     "sql": {"sql", "search", "analysis", "loader", "model", "base"},
     "extension": {"extension", "sql", "cpu", "gpu", "search", "base"},
+    "verify": {"verify"},
 }
 ROOMS = set(MAY_INCLUDE)
 SOURCES = (".h", ".cpp", ".cu", ".cuh")
 MOST_LINES = 420
 MOST_FUNCTION_LINES = 60
-TOOL = "convert/"
+TOOL = ("convert/", "verify/main.cpp")  # programs, which may print
+IN_DEVELOPMENT = {"verify"}  # not built by default yet; arrows and silence hold, the counts do not
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -82,6 +84,10 @@ def sources_of(root):
             yield name, room, text_of(root, name)
 
 
+def finished_sources_of(root):
+    return (source for source in sources_of(root) if source[1] not in IN_DEVELOPMENT)
+
+
 def without_comments(text):
     """Strings stay, so that // inside one is no comment."""
     return STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " ", text)
@@ -119,14 +125,14 @@ def check_silence(root):
 
 
 def check_length(root):
-    for name, _, text in sources_of(root):
+    for name, _, text in finished_sources_of(root):
         lines = text.count("\n")
         if lines > MOST_LINES:
             yield f"{name} has {lines} lines: split it into files of at most {MOST_LINES}"
 
 
 def check_functions(root):
-    for name, _, text in sources_of(root):
+    for name, _, text in finished_sources_of(root):
         for found in outline(text):
             lines = found.last_line - found.first_line + 1
             if found.kind == "function" and found.defined and lines > MOST_FUNCTION_LINES:
@@ -135,7 +141,7 @@ def check_functions(root):
 
 def check_type_names(root):
     places = {}
-    for name, _, text in sources_of(root):
+    for name, _, text in finished_sources_of(root):
         if name.endswith("-inl.h"):
             continue
         for found in outline(text):
@@ -164,7 +170,7 @@ def undocumented(text):
 
 
 def check_contracts(root):
-    for name, _, text in sources_of(root):
+    for name, _, text in finished_sources_of(root):
         if not name.endswith((".h", ".cuh")) or name.endswith("-inl.h"):
             continue
         if not text.startswith("//"):

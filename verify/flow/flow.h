@@ -1,0 +1,74 @@
+// Control flow of a kernel: basic blocks, an order in which lanes reconverge, post-dominators and regions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "verify/ptx/program.h"
+
+namespace glove::verify {
+
+struct BasicBlock {
+  int first = 0;
+  int last = 0;                 // behind the last instruction
+  std::vector<int> successors;  // blocks; Flow::exit_block() for a return
+  std::vector<int> predecessors;
+  int order = 0;           // reverse post-order, loops before what follows them
+  int post_dominator = 0;  // the nearest
+};
+
+// What lies between a branch and its nearest post-dominator.
+struct Region {
+  int join = 0;  // the post-dominator's first instruction; Flow::end() for the kernel's end
+  bool block_barrier = false;
+  bool warp_synchronisation = false;
+  bool loops = false;             // a way leads back to the branch
+  std::vector<uint32_t> written;  // registers
+};
+
+class Flow {
+ public:
+  explicit Flow(const Kernel& kernel);
+
+  const std::vector<BasicBlock>& blocks() const { return blocks_; }
+  int exit_block() const { return static_cast<int>(blocks_.size()); }
+  int end() const { return static_cast<int>(block_of_.size()); }
+  int block_of(int instruction) const { return block_of_[static_cast<size_t>(instruction)]; }
+  // Lanes at the instruction with the least order run first.
+  int order(int instruction) const { return order_[static_cast<size_t>(instruction)]; }
+  // REQUIRES: the instruction is a branch or a guarded return.
+  const Region& region(int branch);
+  // Registers that are read at or behind an instruction that begins a block, before they are written.
+  const std::vector<uint32_t>& live_in(int instruction);
+
+ private:
+  void find_blocks();
+  void number_blocks();
+  void find_post_dominators();
+  void find_live();
+  std::vector<bool> loop_members(int head, const std::vector<int>& tails) const;
+
+  const Kernel& kernel_;
+  std::vector<BasicBlock> blocks_;
+  std::vector<int> block_of_;
+  std::vector<int> order_;
+  std::map<int, Region> regions_;
+  std::vector<std::vector<uint64_t>> live_;  // by block, a bit per register
+  std::map<int, std::vector<uint32_t>> live_lists_;
+};
+
+bool is_block_barrier(const Instruction& in);
+bool is_warp_synchronisation(const Instruction& in);
+
+template <class Visit>
+void each_read(const Instruction& in, Visit visit) {
+  const auto one = [&](const Operand& operand) {
+    if (operand.kind == OperandKind::kRegister) visit(operand.index);
+  };
+  if (in.has_guard) one(in.guard);
+  one(in.address);
+  for (const Operand& operand : in.operands) one(operand);
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,50 @@
+// How a kernel is launched: what the command line or a .launch.toml file fixes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace glove::verify {
+
+struct ParameterValue {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  // of the parameter
+  uint64_t value = 0;  // of a number
+  bool is_buffer = false;
+  std::string buffer;         // its name
+  uint64_t buffer_bytes = 0;  // 0: unknown
+  bool zeroed = false;
+};
+
+// A fact about the program that is declared and not proved: accesses of these lines do not meet.
+struct Lemma {
+  std::string file;
+  int line = 0;
+  std::string reason;
+};
+
+struct Launch {
+  std::string name;
+  std::array<uint32_t, 3> block = {0, 0, 0};  // 0: from .maxntid
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  std::optional<uint64_t> dynamic_shared;
+  std::vector<ParameterValue> parameters;
+  std::vector<Lemma> lemmas;
+};
+
+struct Options {
+  bool shared_only = false;
+  bool lockstep = false;
+  bool strict_barriers = false;
+  bool allow_undefined = false;
+  bool volatile_shared_strong = false;
+  bool volatile_global_strong = true;
+  double time_limit = 60;
+  size_t most_findings = 64;
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,151 @@
+// glove-verify: proves that kernels in PTX have no deadlock, no misuse of barriers and no race.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <regex>
+#include <sstream>
+
+#include "verify/launch/spec_file.h"
+#include "verify/ptx/parser.h"
+#include "verify/report/text.h"
+#include "verify/run/verify.h"
+
+namespace {
+
+using glove::verify::Launch;
+using glove::verify::Verdict;
+
+constexpr int kUsage = 4;
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string kernel, block, grid, launch, name;
+  glove::verify::Options options;
+  bool explain = false;
+};
+
+bool parse_size(const std::string& text, std::array<uint32_t, 3>* size) {
+  *size = {1, 1, 1};
+  std::stringstream in(text);
+  std::string part;
+  for (size_t i = 0; i < 3 && std::getline(in, part, ','); ++i) {
+    char* end = nullptr;
+    const unsigned long value = std::strtoul(part.c_str(), &end, 10);
+    if (*end != '\0' || value == 0 || value > 65535) return false;
+    (*size)[i] = static_cast<uint32_t>(value);
+  }
+  return true;
+}
+
+// The worse of two exit codes: a defect, a usage error, something unsupported, something unproved.
+int worse(int a, int b) {
+  const auto rank = [](int code) {
+    return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0;
+  };
+  return rank(a) > rank(b) ? a : b;
+}
+
+int complain(const std::string& message) {
+  std::cerr << message << "\n";
+  return kUsage;
+}
+
+std::optional<glove::verify::Module> read_module(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  if (!in) {
+    complain("glove-verify: cannot read '" + file + "'");
+    return std::nullopt;
+  }
+  const std::string source = text.str();
+  glove::verify::ParseError error;
+  auto module = glove::verify::parse(source, &error);
+  if (!module) complain(file + ":" + std::to_string(error.line) + ": " + error.message);
+  return module;
+}
+
+int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Arguments& arguments) {
+  if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
+  if (launch.block[0] == 0) launch.block = kernel.max_threads;
+  if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
+  if (launch.block[0] == 0)
+    return complain("glove-verify: " + kernel.name + " has no .maxntid; please give its size with --block");
+  if (uint64_t{launch.block[0]} * launch.block[1] * launch.block[2] > 1024)
+    return complain("glove-verify: a block has at most 1024 threads");
+  if (uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] > 65536)
+    return complain("glove-verify: a grid has at most 65536 blocks here");
+  const Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
+  std::cout << glove::verify::text_of(verdict, arguments.explain);
+  return verdict.exit_code();
+}
+
+int run_file(const std::string& file, const Arguments& arguments) {
+  const auto module = read_module(file);
+  if (!module) return kUsage;
+  glove::verify::SpecFile spec;
+  spec.launches.emplace_back();
+  std::string error;
+  if (!arguments.launch.empty()) {
+    spec.launches.clear();
+    if (!glove::verify::read_spec(arguments.launch, &spec, &error)) return complain(error);
+  }
+  const std::string wanted = arguments.kernel.empty() ? spec.kernel : arguments.kernel;
+  int worst = 0;
+  size_t matched = 0;
+  for (const auto& kernel : module->kernels) {
+    if (!wanted.empty() && !std::regex_search(kernel.name, std::regex(wanted))) continue;
+    for (const Launch& launch : spec.launches) {
+      if (!arguments.name.empty() && !std::regex_search(launch.name, std::regex(arguments.name))) continue;
+      ++matched;
+      worst = worse(worst, run_kernel(kernel, launch, arguments));
+    }
+  }
+  if (matched == 0)
+    return complain(file + ": no kernel" + (wanted.empty() ? "" : " matches '" + wanted + "'"));
+  return worst;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Proves that CUDA kernels in PTX have no deadlock, no misuse of barriers and no race.");
+  app.add_option("files", arguments.files, "PTX files")->required();
+  app.add_option("--kernel", arguments.kernel, "only kernels whose name matches this regular expression");
+  app.add_option("--launch", arguments.launch, "a launch spec (TOML)");
+  app.add_option("--name", arguments.name,
+                 "only launches of the spec whose name matches this regular expression");
+  app.add_option("--block", arguments.block, "threads of a block: X[,Y[,Z]]");
+  app.add_option("--grid", arguments.grid, "blocks: X[,Y[,Z]]");
+  app.add_flag("--shared-only", arguments.options.shared_only, "leave global memory out");
+  app.add_flag("--lockstep", arguments.options.lockstep,
+               "the lanes of a warp run in step, as before compute capability 7.0");
+  app.add_flag("--strict-barriers", arguments.options.strict_barriers,
+               "all threads come to the same barrier of the program");
+  app.add_flag("--allow-undefined", arguments.options.allow_undefined,
+               "do not report reads of shared memory that nobody wrote");
+  app.add_option("--time-limit", arguments.options.time_limit, "seconds for a kernel");
+  app.add_flag("--explain", arguments.explain, "how each defect comes about");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  std::array<uint32_t, 3> size;
+  for (const std::string* text : {&arguments.block, &arguments.grid})
+    if (!text->empty() && !parse_size(*text, &size)) {
+      std::cerr << "glove-verify: '" << *text << "' is no size; write X, X,Y or X,Y,Z\n";
+      return kUsage;
+    }
+  int worst = 0;
+  const auto rank = [](int code) {
+    return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0;
+  };
+  for (const std::string& file : arguments.files) {
+    const int code = run_file(file, arguments);
+    if (rank(code) > rank(worst)) worst = code;
+  }
+  return worst;
+}

@@ -1,0 +1,73 @@
+// Accesses to shared and global memory, as the search for races keeps them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "verify/value/reason.h"
+
+namespace glove::verify {
+
+using Lanes = uint32_t;
+
+enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
+
+// What all accesses of a warp by one instruction have in common.
+struct AccessRecord {
+  AccessKind kind = AccessKind::kRead;
+  bool strong = false;  // strong accesses of one location do not race with each other
+  bool certain = true;  // happens in every run
+  bool asynchronous = false;
+  uint32_t instruction = 0;
+  uint32_t warp = 0;
+  uint32_t block = 0;
+  uint32_t bytes = 4;
+  uint32_t acquired = 0;   // grid barriers that were seen full before
+  uint32_t uncovered = 0;  // grid barriers at which the block had arrived before
+  PathPointer warp_path;
+  PathPointer block_path;
+};
+
+// A record's lanes at one place.
+struct Entry {
+  uint32_t record;
+  Lanes lanes;
+  uint32_t epoch;
+};
+
+// Lanes whose addresses hold unknowns.
+struct RangeAccess {
+  uint32_t record;
+  Lanes lanes;
+  SymbolId object;  // 0: shared memory
+  std::array<uint32_t, 32> epoch;
+  std::array<Value, 32> address;
+};
+
+inline bool conflict(const AccessRecord& a, const AccessRecord& b) {
+  if (a.kind == AccessKind::kRead && b.kind == AccessKind::kRead) return false;
+  const bool strong_a = a.strong || a.kind == AccessKind::kAtomic;
+  const bool strong_b = b.strong || b.kind == AccessKind::kAtomic;
+  return !(strong_a && strong_b && a.bytes == b.bytes);
+}
+
+// One thread's side of a comparison.
+struct Side {
+  Value address;  // 64 bits; constant + form
+  unsigned bytes;
+  Position position;
+};
+
+enum class Overlap {
+  kNever,
+  kPossible,  // the data decide: some contents of memory make the two meet
+  kUnproved,
+};
+
+// Whether two accesses to one object can touch a common byte.
+Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table);
+// Whether what the two threads know rules out that both accesses happen.
+bool exclude_each_other(Position a, Position b, SymbolTable& table);
+
+}  // namespace glove::verify

@@ -1,0 +1,49 @@
+// What is stored in shared or local memory, as far as it is known.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "verify/value/symbols.h"
+
+namespace glove::verify {
+
+constexpr uint64_t kMostShared = 228 * 1024;  // bytes that a block can have
+
+enum class Known : uint8_t {
+  kNothingWritten,
+  kValue,    // the slot holds `value`
+  kUnknown,  // something: the first who reads names it
+  kVaries,   // written under a condition or in a loop: each read may find something else
+  kTail,     // the second half of the value before
+};
+
+struct Slot {
+  Value value;
+  uint8_t bytes = 0;
+  Known known = Known::kNothingWritten;
+};
+
+class Contents {
+ public:
+  // Slots of four bytes. A write marks bytes as defined; reads tell whether anything has been written.
+  Slot& at(uint64_t address) {
+    const size_t index = static_cast<size_t>(address / 4);
+    if (index >= slots_.size()) slots_.resize(index + 64);
+    return slots_[index];
+  }
+  const std::vector<Slot>& slots() const { return slots_; }
+
+  void write(uint64_t address, unsigned bytes, Value value, bool known);
+  // After a write at an address that is not known. Returns false if nothing changed by it.
+  bool blur(uint64_t from, uint64_t to);
+  // After a write that may not have happened. Returns false if nothing changed by it.
+  bool write_maybe(uint64_t address, unsigned bytes);
+  // What varied stays as it is until it is written again.
+  void settle();
+
+ private:
+  std::vector<Slot> slots_;
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,194 @@
+// The rules by which two accesses with unknown addresses are told apart.
+#include <cstdlib>
+#include <numeric>
+
+#include "verify/memory/access.h"
+
+namespace glove::verify {
+namespace {
+
+bool contains(const std::vector<Term>& terms, SymbolId symbol) {
+  for (const Term& term : terms)
+    if (term.symbol == symbol) return true;
+  return false;
+}
+
+class Comparison {
+ public:
+  Comparison(const Side& a, const Side& b, SymbolTable& table)
+      : table_(table), know_a_(table, a.position), know_b_(table, b.position), a_(a), b_(b) {
+    a_.address = know_a_.simplify(a_.address, 64);
+    b_.address = know_b_.simplify(b_.address, 64);
+    difference_ = table.subtract(a_.address, b_.address, 64);
+  }
+
+  Overlap run() {
+    if (apart(range(difference_))) return Overlap::kNever;
+    if (difference_.form == 0) return Overlap::kPossible;
+    if (congruence() || tickets() || separate_ranges()) return Overlap::kNever;
+    return table_.is_data(difference_) ? Overlap::kPossible : Overlap::kUnproved;
+  }
+
+ private:
+  // Bytes in common need -a.bytes < difference < b.bytes.
+  bool apart(const Interval& difference) const {
+    return difference.empty() || difference.hi <= -Wide{a_.bytes} || difference.lo >= Wide{b_.bytes};
+  }
+
+  Interval symbol_range(SymbolId symbol) const {
+    const bool shared = table_.symbol(symbol).scope != Scope::kThread;
+    const bool in_a = contains(table_.terms(a_.address.form), symbol);
+    const bool in_b = contains(table_.terms(b_.address.form), symbol);
+    Interval known = table_.symbol(symbol).range;
+    if (shared || in_a) known = known.meet(know_a_.symbol_range(symbol));
+    if (shared || in_b) known = known.meet(know_b_.symbol_range(symbol));
+    return known;
+  }
+
+  Interval range(Value value) const {
+    Interval sum = Interval::exactly(static_cast<int64_t>(value.constant));
+    for (const Term& term : table_.terms(value.form))
+      sum = sum.plus(symbol_range(term.symbol).times(term.factor));
+    return sum;
+  }
+
+  // All possible differences are equal modulo a number.
+  bool congruence() const {
+    uint64_t step = 0;
+    Wide residue = static_cast<int64_t>(difference_.constant);
+    for (const Term& term : table_.terms(difference_.form)) {
+      const Symbol& symbol = table_.symbol(term.symbol);
+      step = std::gcd(step, static_cast<uint64_t>(std::llabs(term.factor)) * symbol.stride);
+      residue += Wide{term.factor} * symbol.residue;
+    }
+    if (step == 0) return false;
+    // The least difference that is congruent and greater than -a.bytes.
+    const Wide low = -Wide{a_.bytes} + 1;
+    const Wide least =
+        residue + ceil_divide(low - residue, static_cast<Wide>(step)) * static_cast<Wide>(step);
+    return least >= Wide{b_.bytes};
+  }
+
+  // Two results of positive additions to one location differ; [T, T + n) belongs to who has added n.
+  bool tickets() {
+    for (const Term& left : table_.terms(a_.address.form)) {
+      const Symbol first = table_.symbol(left.symbol);
+      if (first.kind != SymbolKind::kTicket) continue;
+      for (const Term& right : table_.terms(b_.address.form)) {
+        const Symbol second = table_.symbol(right.symbol);
+        if (second.kind != SymbolKind::kTicket || second.detail != first.detail ||
+            right.factor != left.factor || left.symbol == right.symbol || left.factor <= 0)
+          continue;
+        if (distinct(left, right, first, second) || ranges_owned(left, right, first, second)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool distinct(const Term& left, const Term& right, const Symbol& first, const Symbol& second) {
+    const Value tickets = table_.subtract(table_.scale(table_.of(left.symbol), left.factor, 64),
+                                          table_.scale(table_.of(right.symbol), right.factor, 64), 64);
+    const Interval rest = range(table_.subtract(difference_, tickets, 64));
+    const Wide least = std::min(least_amount(know_a_, first), least_amount(know_b_, second));
+    const Wide gap = least * left.factor;
+    return least > 0 && rest.lo + gap >= Wide{b_.bytes} && rest.hi - gap <= -Wide{a_.bytes};
+  }
+
+  static Wide least_amount(const Reasoner& reasoner, const Symbol& ticket) {
+    return reasoner.range(ticket.arguments[0], ticket.bits, false).lo;
+  }
+
+  bool ranges_owned(const Term& left, const Term& right, const Symbol& first, const Symbol& second) {
+    // What the addresses have in common cancels; the rest is the place in the range.
+    Value common = {0, 0};
+    for (const Term& term : table_.terms(a_.address.form))
+      for (const Term& other : table_.terms(b_.address.form))
+        if (term == other)
+          common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const auto place = [&](const Side& side, const Term& ticket) {
+      const Value own = table_.subtract(side.address, common, 64);
+      return table_.subtract(own, table_.scale(table_.of(ticket.symbol), ticket.factor, 64), 64);
+    };
+    return inside(know_a_, place(a_, left), a_.bytes, left.factor, first) &&
+           inside(know_b_, place(b_, right), b_.bytes, right.factor, second);
+  }
+
+  bool inside(const Reasoner& reasoner, Value place, unsigned bytes, int64_t factor, const Symbol& ticket) {
+    if (reasoner.exact_range(place).lo < 0) return false;
+    const Value amount =
+        ticket.bits == 64 ? ticket.arguments[0] : table_.zero_extended(ticket.arguments[0], ticket.bits);
+    const Value room = table_.subtract(table_.scale(amount, factor, 64), place, 64);
+    if (reasoner.exact_range(room).lo >= Wide{bytes}) return true;
+    // place = factor * i: i < n leaves room for one element.
+    if (place.form == 0 && bytes <= static_cast<uint64_t>(factor)) {
+      const Value index = {place.constant / static_cast<uint64_t>(factor), 0};
+      return place.constant % static_cast<uint64_t>(factor) + bytes <= static_cast<uint64_t>(factor) &&
+             reasoner.range(ticket.arguments[0], ticket.bits, false).lo > static_cast<Wide>(index.constant);
+    }
+    return false;
+  }
+
+  // What is known about the whole of either address.
+  bool separate_ranges() {
+    Value common = {0, 0};
+    for (const Term& term : table_.terms(a_.address.form))
+      for (const Term& other : table_.terms(b_.address.form))
+        if (term == other)
+          common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const Interval a = know_a_.exact_range(table_.subtract(a_.address, common, 64));
+    const Interval b = know_b_.exact_range(table_.subtract(b_.address, common, 64));
+    if (a.hi + a_.bytes <= b.lo || b.hi + b_.bytes <= a.lo) return true;
+    return apart(know_a_.exact_range(difference_).meet(Interval{})) ||
+           apart(know_b_.exact_range(difference_));
+  }
+
+  SymbolTable& table_;
+  Reasoner know_a_, know_b_;
+  Side a_, b_;
+  Value difference_;
+};
+
+// The number that a ticket is known to be.
+bool same_ticket_value(const Reasoner& a, const Reasoner& b, SymbolTable& table) {
+  bool found = false;
+  const auto each_ticket = [&](const Reasoner& reasoner, auto visit) {
+    reasoner.any_fact([&](PredicateId fact) {
+      const Predicate predicate = table.predicate(fact);
+      if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
+      for (const Value& side : {predicate.a, predicate.b})
+        for (const Term& term : table.terms(side.form))
+          if (table.symbol(term.symbol).kind == SymbolKind::kTicket &&
+              reasoner.symbol_range(term.symbol).single())
+            visit(term.symbol, reasoner.symbol_range(term.symbol).lo);
+      return false;
+    });
+  };
+  each_ticket(a, [&](SymbolId left, Wide value) {
+    each_ticket(b, [&](SymbolId right, Wide other) {
+      const Symbol& first = table.symbol(left);
+      const Symbol& second = table.symbol(right);
+      found |= left != right && value == other && first.detail == second.detail &&
+               a.range(first.arguments[0], first.bits, false).lo > 0 &&
+               b.range(second.arguments[0], second.bits, false).lo > 0;
+    });
+  });
+  return found;
+}
+
+}  // namespace
+
+Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table) {
+  return Comparison(a, b, table).run();
+}
+
+bool exclude_each_other(Position a, Position b, SymbolTable& table) {
+  const Reasoner know_a(table, a), know_b(table, b);
+  const bool contradiction = know_a.any_fact([&](PredicateId fact) {
+    if (table.scope_of_predicate(fact) == Scope::kThread) return false;
+    const auto there = know_b.truth(Value{0, fact});
+    return there && !*there;
+  });
+  return contradiction || same_ticket_value(know_a, know_b, table);
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,232 @@
+// PTX as the rest of the verifier sees it: kernels of decoded instructions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace glove::verify {
+
+// What an instruction does, as far as addresses, branches and synchronisation can depend on it.
+enum class Op : uint8_t {
+  kMove,
+  kAdd,
+  kSub,
+  kMul,
+  kMad,
+  kFma,
+  kDiv,
+  kRem,
+  kMin,
+  kMax,
+  kNeg,
+  kAbs,
+  kAnd,
+  kOr,
+  kXor,
+  kNot,
+  kCnot,
+  kShl,
+  kShr,
+  kFunnelLeft,
+  kFunnelRight,
+  kBitExtract,
+  kBitInsert,
+  kBitReverse,
+  kPopCount,
+  kCountLeadingZeros,
+  kFindBit,
+  kPermute,
+  kLogic3,
+  kSelect,
+  kSet,
+  kSetPredicate,
+  kConvert,
+  kConvertAddress,
+  kIsSpace,
+  kPure,  // the result depends on the operands alone, and nothing is known about it
+  kLoad,
+  kStore,
+  kAtomic,
+  kBranch,
+  kBranchIndexed,
+  kReturn,
+  kTrap,
+  kBarrier,  // bar, barrier: all forms but bar.warp.sync
+  kWarpBarrier,
+  kShuffle,
+  kVote,
+  kMatch,
+  kReduce,
+  kActiveMask,
+  kElect,
+  kMatrix,  // mma.sync and relatives: the whole warp computes, no memory
+  kMatrixLoad,
+  kMatrixStore,
+  kFence,
+  kProxyFence,
+  kWgmmaFence,
+  kWgmma,
+  kWgmmaCommit,
+  kWgmmaWait,
+  kAssertFail,  // a call that does not return
+  kPrint,       // a call without effect on the kernel
+  kNothing,
+  kUnsupported,
+};
+
+enum class Type : uint8_t {
+  kNone,
+  kPred,
+  kB8,
+  kB16,
+  kB32,
+  kB64,
+  kB128,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kF16,
+  kF16x2,
+  kF32,
+  kF64,
+};
+
+unsigned bits_of(Type type);  // 1 for a predicate, 0 for kNone
+bool is_signed(Type type);
+bool is_float(Type type);
+
+enum class Space : uint8_t { kGeneric, kParam, kShared, kGlobal, kLocal, kConst };
+enum class Compare : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kNumber, kNan };
+enum class AtomicOp : uint8_t { kAdd, kInc, kDec, kMin, kMax, kAnd, kOr, kXor, kExchange, kCas };
+enum class BarrierOp : uint8_t { kSync, kArrive, kReduce };
+enum class MulPart : uint8_t { kLow, kHigh, kWide };
+enum class FenceScope : uint8_t { kNone, kBlock, kDevice };
+
+enum class OperandKind : uint8_t { kNone, kRegister, kImmediate, kSpecial, kVariable };
+
+// The special registers that the verifier knows; kUnknown may have any value.
+enum class Special : uint8_t {
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneId,
+  kWarpId,
+  kNwarpId,
+  kLaneMaskEq,
+  kLaneMaskLt,
+  kLaneMaskLe,
+  kLaneMaskGt,
+  kLaneMaskGe,
+  kDynamicSharedSize,
+  kUnknown,
+};
+
+struct Operand {
+  OperandKind kind = OperandKind::kNone;
+  bool negated = false;  // predicates: !%p
+  Special special = Special::kUnknown;
+  uint32_t index = 0;      // register, or variable of the module
+  uint64_t immediate = 0;  // also the offset that is added to a variable or, in an address, a register
+};
+
+// Where an instruction comes from: the innermost source line first, then the calls that were inlined.
+struct SourceLine {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+struct Site {
+  int ptx_line = 0;
+  std::vector<SourceLine> chain;
+};
+
+struct Instruction {
+  Op op = Op::kUnsupported;
+  Type type = Type::kNone;  // of the operation; of a conversion's result
+  Type from = Type::kNone;  // of a conversion's or comparison's operands
+  Space space = Space::kGeneric;
+  Compare compare = Compare::kEq;
+  bool unordered = false;  // a float comparison that NaN makes true
+  char combine = 0;        // setp: '&', '|' or '^' with the last operand
+  AtomicOp atomic = AtomicOp::kAdd;
+  BarrierOp barrier = BarrierOp::kSync;
+  MulPart part = MulPart::kLow;
+  FenceScope fence = FenceScope::kNone;  // of a fence; of an access, the scope of acquire and release
+  bool is_volatile = false;
+  bool strong = false;  // relaxed or stronger
+  bool acquire = false;
+  bool release = false;
+  bool aligned = true;     // barriers
+  bool wide = false;       // cvt: rounds towards zero to an integer (rzi)
+  bool read_only = false;  // ld.global.nc
+  bool uses_carry = false;
+  uint8_t vector = 1;   // elements of a load or store
+  uint8_t shuffle = 0;  // 'u', 'd', 'b', 'i'
+  uint8_t vote = 0;     // 'l' all, 'y' any, 'u' uni, 'b' ballot; match: 'y' any, 'l' all
+  bool has_guard = false;
+  Operand guard;
+  std::vector<Operand> results;
+  std::vector<Operand> operands;
+  Operand address;           // of loads, stores and atomics
+  std::vector<int> targets;  // instructions to branch to
+  uint32_t site = 0;         // index into Kernel::sites
+  std::string text;          // the opcode as it was written
+  std::string reason;        // of kUnsupported
+};
+
+struct Register {
+  Type type = Type::kB32;
+};
+
+// A variable of shared, global, constant or local memory.
+struct Variable {
+  std::string name;
+  Space space = Space::kGlobal;
+  uint64_t size = 0;
+  uint64_t align = 1;
+  uint64_t offset = 0;  // shared and local: from the start of the window
+  bool is_extern = false;
+  std::vector<uint8_t> initial;  // constant memory with an initialiser; else empty
+};
+
+struct Parameter {
+  std::string name;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  bool is_array = false;
+};
+
+struct Kernel {
+  std::string name;
+  std::array<uint32_t, 3> max_threads = {0, 0, 0};  // .maxntid or .reqntid; 0: none
+  std::vector<Parameter> parameters;
+  std::vector<Register> registers;
+  std::vector<Instruction> code;
+  std::vector<Site> sites;
+  std::vector<Variable> variables;  // the module's, and this kernel's
+  uint64_t shared_bytes = 0;        // static; dynamic shared memory begins here
+};
+
+struct Module {
+  std::string target;
+  std::vector<Kernel> kernels;
+};
+
+}  // namespace glove::verify

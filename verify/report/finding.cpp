@@ -1,0 +1,47 @@
+#include "verify/report/finding.h"
+
+namespace glove::verify {
+
+std::string_view name_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kRace:
+      return "race";
+    case FindingKind::kSameValueRace:
+      return "race of equal values";
+    case FindingKind::kDeadlock:
+      return "deadlock";
+    case FindingKind::kCount:
+      return "barrier count";
+    case FindingKind::kRecycling:
+      return "unsafe recycling";
+    case FindingKind::kArriveOnly:
+      return "nobody waits";
+    case FindingKind::kDivergence:
+      return "divergence";
+    case FindingKind::kUndefinedRead:
+      return "undefined read";
+    case FindingKind::kBounds:
+      return "out of bounds";
+    case FindingKind::kUnproved:
+      return "not proved";
+    case FindingKind::kUnsupported:
+      return "unsupported";
+  }
+  return "?";
+}
+
+bool is_defect(FindingKind kind) {
+  return kind != FindingKind::kUnproved && kind != FindingKind::kUnsupported;
+}
+
+int Verdict::exit_code() const {
+  bool unproved = false, unsupported = false;
+  for (const Finding& finding : findings) {
+    if (is_defect(finding.kind)) return 1;
+    unproved |= finding.kind == FindingKind::kUnproved;
+    unsupported |= finding.kind == FindingKind::kUnsupported;
+  }
+  return unsupported ? 3 : unproved ? 2 : 0;
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,51 @@
+// What the verifier has to say about a kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/ptx/program.h"
+
+namespace glove::verify {
+
+enum class FindingKind {
+  kRace,
+  kSameValueRace,
+  kDeadlock,
+  kCount,
+  kRecycling,
+  kArriveOnly,
+  kDivergence,
+  kUndefinedRead,
+  kBounds,
+  kUnproved,
+  kUnsupported,
+};
+
+struct Finding {
+  FindingKind kind = FindingKind::kUnproved;
+  bool definite = false;  // happens in every run; else: for some contents of memory or parameters
+  std::string message;
+  Site site;
+  Site other;  // of the other thread; ptx_line 0: none
+  std::vector<std::string> explanation;
+};
+
+std::string_view name_of(FindingKind kind);
+// A defect, and not merely something that could not be proved.
+bool is_defect(FindingKind kind);
+
+struct Verdict {
+  std::string kernel;
+  std::string shape;  // block, grid, what is fixed
+  std::vector<Finding> findings;
+  std::vector<std::string> assumptions;
+  std::vector<std::string> uncovered;  // synchronising and memory instructions that no path reached
+  size_t paths = 0;
+  size_t steps = 0;  // warp instructions
+  double seconds = 0;
+  int exit_code() const;  // 0 proved, 1 defect, 2 could not prove, 3 unsupported
+};
+
+}  // namespace glove::verify

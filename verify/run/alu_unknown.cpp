@@ -1,0 +1,296 @@
+// Arithmetic on unknowns: linear forms where possible, otherwise a symbol for the operation itself.
+#include <bit>
+
+#include "verify/run/alu.h"
+
+namespace glove::verify {
+namespace {
+
+uint32_t detail_of(const Instruction& in) {
+  return static_cast<uint32_t>(in.part) | (in.wide ? 8u : 0u);
+}
+
+Value as_operation(const Instruction& in, const Value* x, size_t count, unsigned bits, SymbolTable& table) {
+  Value arguments[3];
+  for (size_t i = 0; i < count && i < 3; ++i) arguments[i] = x[i];
+  if (count > 3) {  // bfi, lop3: the fourth goes into the first
+    const Value pair[3] = {x[0], x[3], {}};
+    arguments[0] = table.operation(in.op, Type::kNone, 99, 64, pair);
+  }
+  return table.operation(in.op, in.type, detail_of(in), bits, arguments);
+}
+
+Value compare(const Instruction& in, Value a, Value b, SymbolTable& table) {
+  const unsigned bits = bits_of(in.from);
+  if (in.from == Type::kPred || bits == 0) return table.fresh_predicate(Scope::kThread, false);
+  if (is_float(in.from)) {
+    CompareKind kind = CompareKind::kEq;
+    bool negate = in.unordered;
+    // An unordered comparison is the negation of the ordered one's opposite.
+    switch (in.compare) {
+      case Compare::kEq:
+        kind = in.unordered ? CompareKind::kNe : CompareKind::kEq;
+        break;
+      case Compare::kNe:
+        kind = in.unordered ? CompareKind::kEq : CompareKind::kNe;
+        break;
+      case Compare::kLt:
+        kind = in.unordered ? CompareKind::kGe : CompareKind::kLt;
+        break;
+      case Compare::kLe:
+        kind = in.unordered ? CompareKind::kGt : CompareKind::kLe;
+        break;
+      case Compare::kGt:
+        kind = in.unordered ? CompareKind::kLe : CompareKind::kGt;
+        break;
+      case Compare::kGe:
+        kind = in.unordered ? CompareKind::kLt : CompareKind::kGe;
+        break;
+      case Compare::kNumber:
+        kind = CompareKind::kNumber;
+        break;
+      case Compare::kNan:
+        kind = CompareKind::kNumber;
+        negate = true;
+        break;
+    }
+    const Value ordered = table.compare(kind, true, true, bits, a, b);
+    return negate ? SymbolTable::logical_not(ordered) : ordered;
+  }
+  const bool as_signed = is_signed(in.from);
+  const auto less = [&](Value left, Value right, bool or_equal) {
+    // Against a number: always `unknown < number` or its negation, so that the same test has one name.
+    const uint64_t top = as_signed ? (uint64_t{1} << (bits - 1)) - 1 : mask_bits(~uint64_t{0}, bits);
+    if (right.known()) {
+      if (!or_equal) return table.compare(CompareKind::kLt, false, as_signed, bits, left, right);
+      if (right.constant == top) return SymbolTable::number(1);
+      return table.compare(CompareKind::kLt, false, as_signed, bits, left,
+                           {mask_bits(right.constant + 1, bits), 0});
+    }
+    if (left.known()) {
+      if (or_equal)
+        return SymbolTable::logical_not(table.compare(CompareKind::kLt, false, as_signed, bits, right, left));
+      if (left.constant == top) return SymbolTable::number(0);
+      return SymbolTable::logical_not(table.compare(CompareKind::kLt, false, as_signed, bits, right,
+                                                    {mask_bits(left.constant + 1, bits), 0}));
+    }
+    if (!or_equal) return table.compare(CompareKind::kLt, false, as_signed, bits, left, right);
+    return SymbolTable::logical_not(table.compare(CompareKind::kLt, false, as_signed, bits, right, left));
+  };
+  switch (in.compare) {
+    case Compare::kLt:
+      return less(a, b, false);
+    case Compare::kLe:
+      return less(a, b, true);
+    case Compare::kGt:
+      return less(b, a, false);
+    case Compare::kGe:
+      return less(b, a, true);
+    default:
+      break;
+  }
+  if (a.known() || (!b.known() && b.form < a.form)) std::swap(a, b);
+  const Value equal = table.compare(CompareKind::kEq, false, as_signed, bits, a, b);
+  return in.compare == Compare::kNe ? SymbolTable::logical_not(equal) : equal;
+}
+
+Value convert(const Instruction& in, const Value* x, SymbolTable& table) {
+  const unsigned to = bits_of(in.type), from = bits_of(in.from);
+  if (!is_float(in.type) && !is_float(in.from)) {
+    if (to > from) {
+      if (is_signed(in.from))
+        return from >= 32 ? table.sign_extended(x[0], from) : as_operation(in, x, 1, to, table);
+      if (from >= 32) return table.zero_extended(x[0], from);
+      // A register of 16 bits may hold a form that was not reduced to 16 bits.
+      const Value arguments[3] = {x[0], {}, {}};
+      return table.operation(Op::kConvert, Type::kU64, from, to, arguments);
+    }
+    if (to < from) return to >= 32 ? table.truncated(x[0], from, to) : as_operation(in, x, 1, to, table);
+    return x[0];
+  }
+  const Value arguments[3] = {x[0], {}, {}};
+  if (is_float(in.from) && in.type == Type::kS32 && in.wide && from >= 32)
+    return table.operation(Op::kConvert, Type::kS32, 100 + from, 32, arguments);
+  if (in.from == Type::kS32 && (in.type == Type::kF32 || in.type == Type::kF64))
+    return table.operation(Op::kConvert, in.type, 32, to, arguments);
+  const Value named[3] = {x[0], {from, 0}, {1, 0}};
+  return table.operation(Op::kConvert, in.type, 200u + static_cast<uint32_t>(in.from), to, named);
+}
+
+Value multiply(const Instruction& in, const Value* x, SymbolTable& table) {
+  const unsigned bits = bits_of(in.type);
+  Value a = x[0], b = x[1];
+  if (in.part == MulPart::kHigh) {
+    const Value arguments[3] = {a, b, {}};
+    return table.operation(Op::kMul, in.type, 1, bits, arguments);
+  }
+  unsigned wide = bits;
+  if (in.part == MulPart::kWide) {
+    wide = 2 * bits;
+    if (bits < 32) {
+      const Value arguments[3] = {a, b, {}};
+      return table.operation(Op::kMul, in.type, 2, wide, arguments);
+    }
+    a = is_signed(in.type) ? table.sign_extended(a, bits) : table.zero_extended(a, bits);
+    b = is_signed(in.type) ? table.sign_extended(b, bits) : table.zero_extended(b, bits);
+  }
+  if (a.known()) std::swap(a, b);
+  if (b.known()) return table.scale(a, sign_extend(b.constant, wide), wide);
+  // (constant + form) times an unknown: the constant's share stays linear.
+  if (table.scope_of(a) == Scope::kGrid || table.scope_of(b) == Scope::kGrid) {
+    const auto single = [&](Value v) { return table.terms(v.form).size() == 1; };
+    if (single(b) && b.constant == 0 && a.constant != 0) {
+      const Value forms[3] = {{0, std::min(a.form, b.form)}, {0, std::max(a.form, b.form)}, {}};
+      const Value product = table.operation(Op::kMul, Type::kNone, 0, wide, forms);
+      return table.add(product, table.scale(b, sign_extend(a.constant, wide), wide), wide);
+    }
+    if (single(a) && a.constant == 0 && b.constant != 0) {
+      const Value swapped[2] = {b, a};
+      const Value forms[3] = {{0, std::min(a.form, b.form)}, {0, std::max(a.form, b.form)}, {}};
+      const Value product = table.operation(Op::kMul, Type::kNone, 0, wide, forms);
+      return table.add(product, table.scale(swapped[1], sign_extend(b.constant, wide), wide), wide);
+    }
+  }
+  if (b.form < a.form) std::swap(a, b);
+  const Value arguments[3] = {a, b, {}};
+  return table.operation(Op::kMul, Type::kNone, 0, wide, arguments);
+}
+
+// Whether the bits of `a` that may be set and those of the number `b` have none in common.
+bool bits_apart(Value a, uint64_t b, unsigned bits, SymbolTable& table, const Reasoner& reasoner) {
+  const Interval range = reasoner.range(a, bits, false);
+  uint64_t step = 0;
+  for (const Term& term : table.terms(a.form)) {
+    const Symbol& symbol = table.symbol(term.symbol);
+    const uint64_t power = static_cast<uint64_t>(term.factor) * (symbol.residue == 0 ? symbol.stride : 1);
+    step |= power;
+  }
+  const unsigned zeros = static_cast<unsigned>(std::countr_zero(step | a.constant));
+  if (zeros < 64 && b < (uint64_t{1} << zeros)) return true;
+  const unsigned b_zeros = b == 0 ? 64 : static_cast<unsigned>(std::countr_zero(b));
+  return range.lo >= 0 && b_zeros < 63 && range.hi < (Wide{1} << b_zeros);
+}
+
+Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Reasoner& reasoner) {
+  const unsigned bits = bits_of(in.type);
+  Value a = x[0], b = x[1];
+  if (in.type == Type::kPred) {
+    return in.op == Op::kAnd  ? table.logical_and(a, b)
+           : in.op == Op::kOr ? table.logical_or(a, b)
+                              : table.logical_xor(a, b);
+  }
+  if (a.known()) std::swap(a, b);
+  if (b.known()) {
+    const uint64_t mask = mask_bits(b.constant, bits);
+    if (in.op == Op::kAnd && mask == 0) return {0, 0};
+    if (in.op == Op::kAnd && mask == mask_bits(~uint64_t{0}, bits)) return a;
+    if (in.op == Op::kAnd && std::has_single_bit(mask + 1)) {  // a low mask that keeps all of a small number
+      const Interval range = reasoner.range(a, bits, false);
+      if (range.lo >= 0 && range.hi <= static_cast<Wide>(mask)) return a;
+    }
+    if (in.op != Op::kAnd && mask == 0) return a;
+    if (in.op != Op::kAnd && bits_apart(a, mask, bits, table, reasoner)) return table.add(a, b, bits);
+    if (in.op == Op::kXor && mask == mask_bits(~uint64_t{0}, bits)) return table.subtract({mask, 0}, a, bits);
+  } else if (a == b) {
+    return in.op == Op::kXor ? Value{0, 0} : a;
+  } else if (b.form < a.form) {
+    std::swap(a, b);
+  }
+  const Value arguments[3] = {a, b, {}};
+  return table.operation(in.op, in.type, 0, bits, arguments);
+}
+
+Value select(const Value* x, unsigned bits, Type type, SymbolTable& table, const Reasoner& reasoner) {
+  if (x[0] == x[1]) return x[0];
+  if (const auto known = reasoner.truth(x[2])) return x[*known ? 0 : 1];
+  PredicateId condition = x[2].form;
+  Value arguments[3] = {x[0], x[1], {}};
+  if ((condition & 1) != 0) {
+    condition ^= 1;
+    std::swap(arguments[0], arguments[1]);
+  }
+  return table.operation(Op::kSelect, type, 0, bits, arguments, condition);
+}
+
+Value remainder_or_quotient(const Instruction& in, const Value* x, unsigned bits, SymbolTable& table,
+                            const Reasoner& reasoner) {
+  if (in.op == Op::kRem && x[1].known()) {
+    const Interval range = reasoner.range(x[0], bits, is_signed(in.type));
+    if (range.lo >= 0 && range.hi < Wide{sign_extend(x[1].constant, bits)}) return x[0];
+  }
+  return as_operation(in, x, 2, bits, table);
+}
+
+}  // namespace
+
+Value evaluate(const Instruction& in, const Value* x, size_t count, SymbolTable& table,
+               const Reasoner& reasoner) {
+  const unsigned bits = bits_of(in.type);
+  switch (in.op) {
+    case Op::kSetPredicate:
+      return compare(in, x[0], x[1], table);
+    case Op::kMove:
+      return x[0];
+    case Op::kSelect:
+      return select(x, bits, in.type, table, reasoner);
+    case Op::kConvert:
+      return convert(in, x, table);
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+      return logic(in, x, table, reasoner);
+    case Op::kNot:
+      if (in.type == Type::kPred) return SymbolTable::logical_not(x[0]);
+      return table.subtract({mask_bits(~uint64_t{0}, bits), 0}, x[0], bits);
+    default:
+      break;
+  }
+  if (is_float(in.type)) return as_operation(in, x, count, std::max(bits, 16u), table);
+  switch (in.op) {
+    case Op::kAdd:
+      return table.add(x[0], x[1], bits);
+    case Op::kSub:
+      return table.subtract(x[0], x[1], bits);
+    case Op::kMul:
+      return multiply(in, x, table);
+    case Op::kMad: {
+      const unsigned wide = in.part == MulPart::kWide ? 2 * bits : bits;
+      return table.add(multiply(in, x, table), x[2], wide);
+    }
+    case Op::kNeg:
+      return table.scale(x[0], -1, bits);
+    case Op::kShl:
+      if (x[1].known()) {
+        if (mask_bits(x[1].constant, 32) >= bits) return {0, 0};
+        return table.scale(x[0], sign_extend(uint64_t{1} << x[1].constant, 64), bits);
+      }
+      break;
+    case Op::kDiv:
+    case Op::kRem:
+      return remainder_or_quotient(in, x, bits, table, reasoner);
+    case Op::kMin:
+    case Op::kMax: {
+      const Interval a = reasoner.range(x[0], bits, is_signed(in.type)),
+                     b = reasoner.range(x[1], bits, is_signed(in.type));
+      if (a.hi <= b.lo) return x[in.op == Op::kMin ? 0 : 1];
+      if (b.hi <= a.lo) return x[in.op == Op::kMin ? 1 : 0];
+      break;
+    }
+    case Op::kBitInsert:
+      // Bits of b outside the field, and the low bits of a inside it.
+      if (x[2].known() && x[3].known() && x[2].constant + x[3].constant >= bits && x[1].known() &&
+          x[2].constant < bits)
+        return table.add(table.scale(x[0], sign_extend(uint64_t{1} << x[2].constant, 64), bits),
+                         {mask_bits(x[1].constant, static_cast<unsigned>(x[2].constant)), 0}, bits);
+      break;
+    case Op::kPopCount:
+    case Op::kCountLeadingZeros:
+    case Op::kFindBit:
+      return as_operation(in, x, count, 32, table);
+    default:
+      break;
+  }
+  return as_operation(in, x, count, std::max(bits, 16u), table);
+}
+
+}  // namespace glove::verify

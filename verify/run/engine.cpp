@@ -1,0 +1,265 @@
+// Blocks, scheduling and the end of a run.
+#include "verify/run/engine.h"
+
+#include <algorithm>
+
+namespace glove::verify {
+
+Engine::Engine(const Kernel& kernel, const Launch& launch, const Options& options,
+               std::chrono::steady_clock::time_point deadline)
+    : kernel_(kernel), launch_(launch), options_(options), flow_(kernel), deadline_(deadline) {
+  threads_ = launch_.block[0] * launch_.block[1] * launch_.block[2];
+  blocks_ = launch_.grid[0] * launch_.grid[1] * launch_.grid[2];
+  check_global_ = !options_.shared_only;
+  executed_.assign(kernel_.code.size(), false);
+  for (const Instruction& in : kernel_.code)
+    if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
+      if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
+        granule_ = std::min(granule_, std::max(1u, bits_of(in.type) / 8));
+}
+
+std::vector<uint32_t> Engine::threads_of(const Warp& warp, Lanes lanes) const {
+  std::vector<uint32_t> threads;
+  each_lane(lanes, [&](int lane) { threads.push_back(warp.thread(lane)); });
+  return threads;
+}
+
+BlockState Engine::initial_state(uint32_t block) {
+  BlockState state;
+  state.block = block;
+  state.block_index = {block % launch_.grid[0], block / launch_.grid[0] % launch_.grid[1],
+                       block / launch_.grid[0] / launch_.grid[1]};
+  state.clocks = Clocks((threads_ + 31) / 32 * 32);
+  for (uint32_t first = 0; first < threads_; first += 32) {
+    Warp warp;
+    warp.index = first / 32;
+    warp.lanes = threads_ - first >= 32 ? ~Lanes{0} : (Lanes{1} << (threads_ - first)) - 1;
+    warp.alive = warp.lanes;
+    warp.registers.resize(kernel_.registers.size());
+    state.warps.push_back(std::move(warp));
+  }
+  return state;
+}
+
+Verdict Engine::run() {
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool again = true; again;) {
+    again = false;
+    try {
+      for (uint32_t block = 0; block < blocks_; ++block) run_block(block);
+      if (check_global_ && blocks_ > 1) compare_blocks();
+      validate_counters();
+    } catch (const Restart&) {
+      again = true;
+      records_.clear();
+      recent_records_.clear();
+      found_.clear();
+      verdict_.findings.clear();
+      grid_cells_.clear();
+      grid_forms_.clear();
+      grid_ranges_.clear();
+      read_objects_.clear();
+      arrivals_.clear();
+      forks_.clear();
+      snapshots_.clear();
+      context_ = nullptr;
+    } catch (const RunEnds&) {
+    }
+  }
+  if (writes_unknown_ && check_global_)
+    assumptions_.insert("pointers from memory point to buffers of their own");
+  if (table_.assumed_no_wrap()) assumptions_.insert("index arithmetic in 32 bits does not wrap");
+  verdict_.assumptions.assign(assumptions_.begin(), assumptions_.end());
+  verdict_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (size_t i = 0; i < executed_.size(); ++i) {
+    const Instruction& in = kernel_.code[i];
+    const bool matters = is_block_barrier(in) || is_warp_synchronisation(in) || in.op == Op::kStore ||
+                         in.op == Op::kAtomic || (in.op == Op::kLoad && in.space != Space::kParam);
+    if (matters && !executed_[i])
+      verdict_.uncovered.push_back(in.text + " at PTX line " +
+                                   std::to_string(kernel_.sites[in.site].ptx_line));
+  }
+  return std::move(verdict_);
+}
+
+void Engine::run_block(uint32_t block) {
+  snapshots_.clear();
+  forks_.clear();
+  forks_.push_back(initial_state(block));
+  while (!forks_.empty()) {
+    BlockState state = std::move(forks_.back());
+    forks_.pop_back();
+    ++verdict_.paths;
+    try {
+      run_path(state);
+    } catch (const PathEnds&) {
+      context_ = nullptr;
+    }
+    if (check_global_) keep_for_grid(state);
+  }
+}
+
+void Engine::run_path(BlockState& state) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (Warp& warp : state.warps) {
+      if ((warp.alive & ~warp.waiting) == 0) continue;
+      progress = true;
+      run_warp(state, warp);
+      if (state.at_full_barrier) {
+        state.at_full_barrier = false;
+        at_full_barrier(state);
+      }
+    }
+  }
+  for (const Warp& warp : state.warps)
+    if (warp.waiting != 0) {
+      report_stuck(state);
+      throw PathEnds{};
+    }
+}
+
+void Engine::run_warp(BlockState& state, Warp& warp) {
+  while ((warp.alive & ~warp.waiting) != 0 && !state.at_full_barrier) run_group(state, warp, ~Lanes{0}, -1);
+}
+
+// One instruction of the lanes that are furthest behind; false if none of `scope` can run before `stop`.
+bool Engine::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
+  const Lanes ready = warp.alive & ~warp.waiting & scope;
+  int best = -1, best_order = 0;
+  int waiting_pc = -1, waiting_order = 0;
+  Lanes group = 0;
+  const auto synchronises = [&](int pc) {
+    const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
+    return is_warp_synchronisation(in) || (is_block_barrier(in) && in.aligned);
+  };
+  each_lane(ready, [&](int lane) {
+    const int pc = warp.pc[static_cast<size_t>(lane)];
+    if (pc == stop) return;
+    const int order = flow_.order(pc);
+    int& chosen = synchronises(pc) ? waiting_pc : best;
+    int& chosen_order = synchronises(pc) ? waiting_order : best_order;
+    if (chosen < 0 || order < chosen_order) chosen = pc, chosen_order = order;
+  });
+  // Lanes at a synchronising instruction wait until no other lane can still come to it.
+  const int pc = best >= 0 ? best : waiting_pc;
+  if (pc < 0) return false;
+  each_lane(ready, [&](int lane) { group |= Lanes{warp.pc[static_cast<size_t>(lane)] == pc} << lane; });
+  tick(static_cast<uint32_t>(std::popcount(group)));
+  if (best < 0) {
+    // Of several groups that wait, the first that is complete goes on.
+    std::vector<int> places;
+    each_lane(ready, [&](int lane) {
+      const int at = warp.pc[static_cast<size_t>(lane)];
+      if (at != stop && std::find(places.begin(), places.end(), at) == places.end()) places.push_back(at);
+    });
+    std::sort(places.begin(), places.end(), [&](int a, int b) { return flow_.order(a) < flow_.order(b); });
+    for (const int place : places) {
+      Lanes there = 0, members = 0;
+      each_lane(ready,
+                [&](int lane) { there |= Lanes{warp.pc[static_cast<size_t>(lane)] == place} << lane; });
+      if (!warp_complete(state, warp, there, place, &members)) continue;
+      executed_[static_cast<size_t>(place)] = true;
+      if (kernel_.code[static_cast<size_t>(place)].op == Op::kWarpBarrier)
+        step_warp_barrier(state, warp, members);
+      else
+        step(state, warp, members, place);
+      return true;
+    }
+    const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
+    const int lane = std::countr_zero(group);
+    std::string message = "the lanes of a warp do not come to '" + in.text + "' together: thread " +
+                          std::to_string(warp.thread(lane)) + " waits here";
+    const Instruction* other = nullptr;
+    const Lanes missing = warp.lanes & ~group;
+    if (missing != 0) {
+      const int far = std::countr_zero(missing);
+      message += ", thread " + std::to_string(warp.thread(far));
+      if ((warp.alive >> far & 1) == 0)
+        message += " has left the kernel";
+      else if ((warp.waiting >> far & 1) != 0)
+        message += " waits at a barrier";
+      else
+        other = &kernel_.code[static_cast<size_t>(
+            std::min<int>(warp.pc[static_cast<size_t>(far)], static_cast<int>(kernel_.code.size()) - 1))],
+        message += " is elsewhere";
+    }
+    find(FindingKind::kDivergence, !under_conditions(state, warp), in, other, message, &state);
+    throw PathEnds{};
+  }
+  executed_[static_cast<size_t>(pc)] = true;
+  step(state, warp, group, pc);
+  return true;
+}
+
+void Engine::tick(uint32_t) {
+  if ((++verdict_.steps & 0xff) != 0) return;
+  if (std::chrono::steady_clock::now() < deadline_) return;
+  Finding finding;
+  finding.kind = FindingKind::kUnproved;
+  finding.message =
+      "the time limit ended the search after " + std::to_string(verdict_.steps) + " warp instructions";
+  verdict_.findings.push_back(finding);
+  throw RunEnds{};
+}
+
+void Engine::report_stuck(BlockState& state) {
+  for (uint32_t barrier = 0; barrier < Clocks::kBarriers; ++barrier) {
+    const NamedBarrier& stuck = state.barriers[barrier];
+    if (stuck.waiting.empty()) continue;
+    const Instruction& in = kernel_.code[stuck.instructions[0]];
+    std::string message = "thread " + std::to_string(stuck.waiting[0]) + " waits for ever at barrier " +
+                          std::to_string(barrier) + ": " + std::to_string(stuck.arrived) + " of " +
+                          std::to_string(stuck.expected) + " threads arrive";
+    uint32_t gone = 0;
+    for (const Warp& warp : state.warps)
+      gone += static_cast<uint32_t>(std::popcount(warp.lanes & ~warp.alive));
+    if (gone > 0) message += "; " + std::to_string(gone) + " have left the kernel";
+    find(gone > 0 && in.operands.size() < 2 ? FindingKind::kDivergence : FindingKind::kDeadlock, !state.path,
+         in, nullptr, message, &state);
+  }
+}
+
+bool Engine::under_conditions(const BlockState& state, const Warp& warp) const {
+  return context_ != nullptr || state.path != nullptr || warp.path != nullptr;
+}
+
+void Engine::find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
+                  std::string message, const BlockState* state) {
+  Finding finding;
+  finding.kind = kind;
+  finding.definite = definite;
+  finding.message = std::move(message);
+  finding.site = kernel_.sites[in.site];
+  if (other != nullptr) finding.other = kernel_.sites[other->site];
+  const auto place = [](const Site& site) { return std::to_string(site.ptx_line); };
+  std::string a = place(finding.site), b = place(finding.other);
+  if (b < a) std::swap(a, b);
+  if (!found_.insert(std::to_string(static_cast<int>(kind)) + ":" + a + ":" + b).second) return;
+  if (state != nullptr && state->path != nullptr) {
+    std::string conditions;
+    int shown = 0;
+    for (const Path* path = state->path.get(); path != nullptr && shown < 8;
+         path = path->parent.get(), ++shown) {
+      const Site& site = kernel_.sites[kernel_.code[path->site].site];
+      conditions += (shown > 0 ? ", " : "") +
+                    (site.chain.empty() ? "PTX line " + std::to_string(site.ptx_line)
+                                        : site.chain[0].file + ":" + std::to_string(site.chain[0].line));
+    }
+    finding.explanation.push_back("on a path that is decided at " + conditions);
+  }
+  verdict_.findings.push_back(std::move(finding));
+  if (verdict_.findings.size() >= options_.most_findings) throw RunEnds{};
+}
+
+void Engine::unsupported(const Instruction& in, const std::string& reason) {
+  find(FindingKind::kUnsupported, true, in, nullptr, "'" + in.text + "': " + reason, nullptr);
+  throw RunEnds{};
+}
+
+void Engine::unproved(const Instruction& in, const std::string& reason, const BlockState* state) {
+  find(FindingKind::kUnproved, false, in, nullptr, reason, state);
+  throw PathEnds{};
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,259 @@
+// Runs a kernel for one launch: all threads with concrete indices, all data unknown, and looks for defects of
+// synchronisation on the way. run/*.cpp hold its parts: engine (blocks and scheduling), step (instructions),
+// memory_step, warp_step, barrier_step, regions (unknown branches), explore (forks), races.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <set>
+#include <unordered_set>
+
+#include "verify/flow/flow.h"
+#include "verify/launch/spec.h"
+#include "verify/report/finding.h"
+#include "verify/run/state.h"
+
+namespace glove::verify {
+
+class Engine {
+ public:
+  // REQUIRES: `kernel` outlives the engine; it may be sliced.
+  Engine(const Kernel& kernel, const Launch& launch, const Options& options,
+         std::chrono::steady_clock::time_point deadline);
+
+  Verdict run();
+
+ private:
+  // Thrown and caught inside: this path of the exploration needs or allows no more steps.
+  struct PathEnds {};
+  struct RunEnds {};  // nothing more can be said about the kernel
+  struct Restart {};  // an object that was taken for read-only is written
+
+  // A set of lanes that runs under a condition which is not known.
+  struct Bundle {
+    Lanes lanes = 0;
+    std::array<int, 32> pc{};
+    std::array<uint8_t, 32> observed{};
+    std::vector<WarpRegister> registers;  // of Context::written
+    PathPointer path;
+    uint32_t trips = 0;  // backward jumps so far
+    Lanes exited = 0;
+    int side = 0;  // 1: only the first branch's taken side, 2: only the other one
+  };
+  struct LoopState {
+    uint32_t visits = 0;
+    Bundle start;    // the state from which the body was entered last
+    Bundle general;  // that all later iterations are instances of
+    Lanes seen = 0;
+    Lanes widened = 0;
+    std::array<SymbolId, 32> iteration{};
+    std::unordered_set<SymbolId> anything;
+    uint32_t blurred = 0;
+    bool finishing = false;
+  };
+  struct Context {
+    Context* outer = nullptr;
+    Lanes scope = 0;
+    bool uniform = true;  // the lanes go the same way
+    int stop = 0;
+    bool loops = false;
+    const std::vector<uint32_t>* written = nullptr;
+    PredicateId condition = 0;  // of all lanes, if it is the same
+    bool synchronises = false;
+    std::vector<Bundle> pending;
+    std::map<int, LoopState> loop_states;
+    std::optional<Bundle> split_off;
+    bool dropped = false;  // the running bundle is an instance of what was seen
+    Bundle* running = nullptr;
+  };
+  struct Guarded {
+    Lanes certain = 0;
+    Lanes possible = 0;  // the guard is not known
+    std::array<PredicateId, 32> condition{};
+  };
+
+  // engine.cpp
+  BlockState initial_state(uint32_t block);
+  void run_block(uint32_t block);
+  void run_path(BlockState& state);
+  void run_warp(BlockState& state, Warp& warp);
+  bool run_group(BlockState& state, Warp& warp, Lanes scope, int stop);
+  void report_stuck(BlockState& state);
+  void tick(uint32_t lanes);
+  void end_path_if_done(BlockState& state);
+  std::vector<uint32_t> threads_of(const Warp& warp, Lanes lanes) const;
+
+  // step.cpp
+  void step(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  void step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  Guarded evaluate_guard(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
+  Value operand(const BlockState& state, const Warp& warp, const Operand& operand, int lane);
+  uint64_t special(const BlockState& state, const Warp& warp, Special special, int lane) const;
+  void write_result(const BlockState& state, Warp& warp, const Operand& result, int lane, Value value,
+                    PredicateId condition);
+  unsigned register_bits(const Operand& operand) const;
+  Position position(const BlockState& state, const Warp& warp, int lane) const {
+    return {warp.path.get(), state.path.get(), lane};
+  }
+
+  // memory_step.cpp
+  struct Place {
+    enum Kind { kNumber, kRange } kind = kNumber;
+    Space space = Space::kGlobal;
+    SymbolId object = 0;  // of global memory
+    Value address;        // an offset into the window, or the whole address of global memory
+  };
+  void step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
+  void step_store(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
+  void step_atomic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
+  void step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                          const Guarded& guard);
+  Place place_of(const BlockState& state, const Warp& warp, const Instruction& in, Value address, int lane);
+  SymbolId object_of(Value address);
+  Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                   unsigned element);
+  Value load_shared(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
+  Value load_parameter(const Place& place, Type type, unsigned bits);
+  Value load_constant(const Instruction& in, const Place& place, unsigned bits);
+  void store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                   Value value, bool known, PredicateId condition);
+  Value atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                      Value amount);
+  static GlobalPlace key_of(const Place& place);
+  uint32_t location(const Place& place);
+  void forget_location(const Place& place);
+  void counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                        Value amount, bool certain);
+  void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
+  void step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                    bool certain);
+
+  // races.cpp
+  uint32_t add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
+                      PathPointer path, bool certain);
+  void access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
+              Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard);
+  void exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place);
+  void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                    const std::array<Place, 32>& places);
+  void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
+  void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
+                           Value address);
+  void compare_with_cells(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
+                          Value address);
+  void compare_one(uint32_t record, int lane, Value address, uint32_t other, int other_lane,
+                   Value other_address, unsigned other_bytes);
+  bool ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
+               const Warp& warp, int lane, const AccessRecord& mine) const;
+  void report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                   const std::string& place, bool exact, Overlap overlap, bool same_value);
+  void keep_for_grid(BlockState& state);
+  void compare_blocks();
+  void compare_blocks_at(SymbolId object);
+  bool blocks_ordered(const AccessRecord& a, const AccessRecord& b) const;
+  void validate_counters();
+
+  // warp_step.cpp
+  bool warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members);
+  void step_warp_barrier(BlockState& state, Warp& warp, Lanes members);
+  void step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+
+  // barrier_step.cpp
+  void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc, uint32_t barrier,
+              uint32_t count);
+  void release(BlockState& state, uint32_t barrier);
+  [[noreturn]] void unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                                              PredicateId condition);
+
+  // regions.cpp
+  void unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                      const std::array<PredicateId, 32>& taken, int target, int fall);
+  void run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
+                  const std::array<PredicateId, 32>& taken, int target, int fall);
+  void run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished);
+  bool run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle);
+  void split(BlockState& state, Warp& warp, Lanes lanes, int pc, const std::array<PredicateId, 32>& taken,
+             int target, int fall);
+  bool visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc);
+  void begin_iterations(const Context& context, LoopState& loop, Lanes lanes);
+  Value general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
+                      unsigned bits, bool integer);
+  Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
+  bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
+  Bundle capture(const Warp& warp, const Context& context, Lanes lanes) const;
+  void restore(Warp& warp, const Context& context, const Bundle& bundle) const;
+  void join_bundles(BlockState& state, Warp& warp, Context& context, const std::vector<Bundle>& finished,
+                    Lanes before);
+  Value join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
+                    PredicateId condition, int lane, const BlockState& state);
+  bool merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other, const BlockState& state);
+  PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
+                        bool negate, uint32_t site) const;
+
+  // explore.cpp
+  void fork(BlockState& state, PredicateId condition, uint32_t site);
+  void at_full_barrier(BlockState& state);
+  bool subsumed(const Snapshot& general, const BlockState& state, bool* facts_differ);
+  std::shared_ptr<Snapshot> snapshot(const BlockState& state) const;
+  void widen(const Snapshot& start, BlockState& state, Snapshot& result);
+  Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
+                       Snapshot& result);
+  void weaken(const Snapshot& general, BlockState& state, Snapshot& result);
+  PathPointer common_facts(const Snapshot& general, const BlockState& state);
+  size_t differences(const Snapshot& a, const BlockState& b);
+  void drop_thread_facts(BlockState& state);
+
+  // findings
+  void find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
+            std::string message, const BlockState* state);
+  bool under_conditions(const BlockState& state, const Warp& warp) const;
+  [[noreturn]] void unsupported(const Instruction& in, const std::string& reason);
+  [[noreturn]] void unproved(const Instruction& in, const std::string& reason, const BlockState* state);
+  std::string thread_name(const AccessRecord& record, int lane) const;
+
+  const Kernel& kernel_;
+  Launch launch_;
+  Options options_;
+  Flow flow_;
+  SymbolTable table_;
+  Verdict verdict_;
+  std::chrono::steady_clock::time_point deadline_;
+  uint32_t threads_ = 0;
+  uint32_t blocks_ = 1;
+  unsigned granule_ = 4;  // bytes of a cell
+  bool check_global_ = true;
+  std::vector<bool> executed_;
+  std::vector<AccessRecord> records_;
+  std::unordered_map<uint64_t, uint32_t> recent_records_;
+  std::vector<BlockState> forks_;
+  std::map<uint64_t, std::vector<std::shared_ptr<Snapshot>>> snapshots_;
+  Context* context_ = nullptr;
+  uint32_t blurred_ = 0;         // how often a slot of shared memory began to vary
+  std::set<std::string> found_;  // to say each thing once
+  std::unordered_set<SymbolId> written_objects_;
+  std::unordered_set<SymbolId> read_objects_;
+  std::unordered_set<SymbolId> pointers_;
+  bool writes_unknown_ = false;
+  std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash>
+      locations_;  // granule: the address and its space
+  uint32_t next_location_ = 1;
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> plainly_written_;
+  std::map<uint32_t, GlobalPlace> counter_places_;
+  std::map<uint32_t, uint32_t> counters_;                      // location -> counter of a grid barrier
+  std::map<uint32_t, std::map<uint32_t, uint32_t>> arrivals_;  // counter -> block -> additions on a path
+  std::set<uint32_t> spoiled_;                                 // locations that something else writes
+  std::set<uint32_t> used_counters_;
+  std::unordered_map<GlobalPlace, std::vector<Entry>, GlobalPlaceHash> grid_cells_;
+  std::unordered_map<SymbolId, std::set<FormId>> grid_forms_;
+  std::unordered_map<SymbolId, std::vector<RangeAccess>> grid_ranges_;
+  std::set<std::string> assumptions_;
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,308 @@
+// Conditions that are the same for the whole block and have a barrier behind them: the block's state is
+// forked. States that meet again at a full barrier are compared, so that loops of unknown length come to an
+// end.
+#include <algorithm>
+
+#include "verify/run/engine.h"
+
+namespace glove::verify {
+namespace {
+
+constexpr uint32_t kUnrolled = 4;  // rounds with a fork before a state is generalised
+constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
+constexpr size_t kMostSnapshots = 64;
+
+// Where all lanes are.
+uint64_t place_of_state(const BlockState& state) {
+  uint64_t hash = 1469598103934665603u;
+  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  for (const Warp& warp : state.warps) {
+    mix(warp.alive);
+    each_lane(warp.alive, [&](int lane) { mix(static_cast<uint64_t>(warp.pc[static_cast<size_t>(lane)])); });
+  }
+  mix(state.arrived);
+  return hash;
+}
+
+}  // namespace
+
+void Engine::fork(BlockState& state, PredicateId condition, uint32_t site) {
+  if (forks_.size() > 4096)
+    unproved(kernel_.code[site], "too many conditions with barriers behind them", &state);
+  ++state.forks;
+  BlockState other = state;
+  other.path = extend(state.path, condition ^ 1, site);
+  state.path = extend(state.path, condition, site);
+  forks_.push_back(std::move(other));
+}
+
+void Engine::drop_thread_facts(BlockState& state) {
+  // What one thread knows about its own data does not matter to the others, and would tell equal states
+  // apart.
+  for (Warp& warp : state.warps) warp.path = nullptr;
+}
+
+std::shared_ptr<Snapshot> Engine::snapshot(const BlockState& state) const {
+  auto copy = std::make_shared<Snapshot>();
+  copy->warps = state.warps;
+  copy->shared = state.shared;
+  copy->path = state.path;
+  return copy;
+}
+
+void Engine::at_full_barrier(BlockState& state) {
+  if (check_global_) keep_for_grid(state);
+  state.arrived_before = state.arrived;
+  state.shadow.new_phase();
+  state.shared.settle();
+  recent_records_.clear();
+  if (blocks_ < 2) records_.clear();
+  drop_thread_facts(state);
+  if (state.path == nullptr) return;  // nothing unknown has decided so far
+  const uint64_t place = place_of_state(state);
+  auto& known = snapshots_[place];
+  for (auto& general : known) {
+    bool facts_differ = false;
+    if (!subsumed(*general, state, &facts_differ)) continue;
+    if (!facts_differ) throw PathEnds{};
+    // The same state under other conditions: go on once more without them.
+    state.path = common_facts(*general, state);
+    general->path = state.path;
+    state.warps = general->warps;
+    state.shared = general->shared;
+    return;
+  }
+  auto& lineage = state.lineage[place];
+  uint32_t& forks = state.lineage_forks[place];
+  if (!lineage.empty() && forks == state.forks) return;  // a loop of known length
+  forks = state.forks;
+  auto now = snapshot(state);
+  // The last general state; a loop whose rounds alternate comes back to it only after a few.
+  size_t since = 0;
+  while (since < lineage.size() && lineage[lineage.size() - 1 - since]->iteration == 0) ++since;
+  const bool has_general = since < lineage.size();
+  if (has_general ? since >= 2 : lineage.size() >= kUnrolled) {
+    if (has_general) {
+      weaken(*lineage[lineage.size() - 1 - since], state, *now);
+    } else {
+      widen(**std::min_element(lineage.end() - kRemembered, lineage.end(),
+                               [&](const auto& a, const auto& b) {
+                                 return differences(*a, state) < differences(*b, state);
+                               }),
+            state, *now);
+    }
+    state.warps = now->warps;
+    state.shared = now->shared;
+    state.path = now->path;
+    assumptions_.insert("loop counters do not wrap");
+  }
+  lineage.push_back(now);
+  if (known.size() < kMostSnapshots)
+    known.push_back(now);
+  else if (now->iteration != 0)
+    known.back() = now;
+}
+
+size_t Engine::differences(const Snapshot& a, const BlockState& b) {
+  size_t count = 0;
+  for (size_t w = 0; w < b.warps.size(); ++w) {
+    const Warp& warp = b.warps[w];
+    if (warp.alive == 0) continue;
+    const int lane = std::countr_zero(warp.alive);
+    for (const uint32_t r : flow_.live_in(warp.pc[static_cast<size_t>(lane)]))
+      count += !(a.warps[w].registers[r].get(lane) == warp.registers[r].get(lane));
+  }
+  return count;
+}
+
+// Whether `state` is an instance of a state from which everything was explored.
+bool Engine::subsumed(const Snapshot& general, const BlockState& state, bool* facts_differ) {
+  std::map<SymbolId, Value> meaning;  // of the general state's own symbols
+  const auto is_any = [&](SymbolId symbol) {
+    return std::find(general.anything.begin(), general.anything.end(), symbol) != general.anything.end();
+  };
+  const auto matches = [&](Value pattern, Value value, unsigned bits) {
+    if (pattern == value && pattern.known()) return true;
+    for (const Term& term : table_.terms(pattern.form)) {
+      const bool iteration = term.symbol == general.iteration && general.iteration != 0;
+      if (!iteration && !is_any(term.symbol)) continue;
+      if (is_any(term.symbol) && term.factor != 1) return false;
+      const Value rest =
+          table_.subtract(pattern, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+      const Value scaled = table_.subtract(value, rest, bits);
+      const auto found = meaning.find(term.symbol);
+      if (found != meaning.end()) return table_.scale(found->second, term.factor, bits) == scaled;
+      if (!iteration) {
+        meaning[term.symbol] = scaled;
+        return true;
+      }
+      // value = rest + factor * (iteration + k)
+      const Value step = table_.subtract(value, pattern, bits);
+      const int64_t by = sign_extend(step.constant, bits);
+      if (step.known() && by % term.factor == 0) {
+        const int64_t rounds = by / term.factor;
+        if (rounds < 0) return false;
+        meaning[term.symbol] = table_.add(table_.of(term.symbol), {static_cast<uint64_t>(rounds), 0}, 64);
+        return true;
+      }
+      if (scaled.known() && sign_extend(scaled.constant, bits) % term.factor == 0 &&
+          sign_extend(scaled.constant, bits) / term.factor >= 0) {
+        meaning[term.symbol] = {static_cast<uint64_t>(sign_extend(scaled.constant, bits) / term.factor), 0};
+        return true;
+      }
+      return false;
+    }
+    return pattern == value;
+  };
+  for (size_t w = 0; w < state.warps.size(); ++w) {
+    const Warp& warp = state.warps[w];
+    if (warp.alive == 0) continue;
+    std::set<int> places;
+    each_lane(warp.alive, [&](int lane) { places.insert(warp.pc[static_cast<size_t>(lane)]); });
+    for (const int place : places)
+      for (const uint32_t r : flow_.live_in(place)) {
+        const Type type = kernel_.registers[r].type;
+        bool all = true;
+        each_lane(warp.alive, [&](int lane) {
+          if (!all || warp.pc[static_cast<size_t>(lane)] != place) return;
+          const Value a = general.warps[w].registers[r].get(lane), b = warp.registers[r].get(lane);
+          if (type == Type::kPred)
+            all = a == b || (!a.known() && is_any(a.form | 0x80000000u));
+          else
+            all = matches(a, b, std::max(16u, bits_of(type)));
+        });
+        if (!all) return false;
+      }
+  }
+  const auto& slots = general.shared.slots();
+  const auto& present = state.shared.slots();
+  for (size_t i = 0; i < std::max(slots.size(), present.size()); ++i) {
+    const Slot a = i < slots.size() ? slots[i] : Slot{}, b = i < present.size() ? present[i] : Slot{};
+    if (a.known == Known::kUnknown && b.known != Known::kNothingWritten) continue;
+    if (a.known != b.known ||
+        (a.known == Known::kValue &&
+         (a.bytes != b.bytes || !matches(a.value, b.value, 8u * std::max<unsigned>(a.bytes, 2u)))))
+      return false;
+  }
+  const Reasoner reasoner(table_, {nullptr, state.path.get(), 0});
+  for (const Path* path = general.path.get(); path != nullptr; path = path->parent.get()) {
+    const auto truth = reasoner.truth(Value{0, path->everyone});
+    if (!truth || !*truth) *facts_differ = true;
+  }
+  return true;
+}
+
+PathPointer Engine::common_facts(const Snapshot& general, const BlockState& state) {
+  const Reasoner reasoner(table_, {nullptr, state.path.get(), 0});
+  std::vector<const Path*> kept;
+  for (const Path* path = general.path.get(); path != nullptr; path = path->parent.get()) {
+    const auto truth = reasoner.truth(Value{0, path->everyone});
+    if (truth && *truth) kept.push_back(path);
+  }
+  PathPointer common;
+  for (auto path = kept.rbegin(); path != kept.rend(); ++path)
+    common = extend(common, (*path)->everyone, (*path)->site);
+  if (common == nullptr && general.path != nullptr) common = extend(nullptr, 0, general.path->site);
+  return common;
+}
+
+// A new unknown, the same for all lanes whose values were the same before and are the same now.
+Value Engine::common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now,
+                             Type type, Snapshot& result) {
+  const auto [found, added] = common.try_emplace({before.constant, before.form, now.constant, now.form});
+  if (added && type == Type::kPred) {
+    found->second = table_.fresh_predicate(Scope::kBlock, false);
+    result.anything.push_back(found->second.form | 0x80000000u);
+  } else if (added) {
+    found->second = table_.fresh(std::max(16u, bits_of(type)), Scope::kBlock);
+    result.anything.push_back(table_.single(found->second));
+  }
+  return found->second;
+}
+
+// The state at a later round of a loop, as the start plus so many steps as the loop has run.
+void Engine::widen(const Snapshot& start, BlockState& state, Snapshot& result) {
+  Symbol symbol;
+  symbol.kind = SymbolKind::kIteration;
+  symbol.scope = Scope::kBlock;
+  symbol.range = symbol.unsigned_range = {0, (Wide{1} << 31) - 1};
+  symbol.bits = 64;
+  result.iteration = table_.add_symbol(symbol);
+  result.path = start.path;
+  const auto affine = [&](Value before, Value now, unsigned bits, Value* out) {
+    const Value step = table_.subtract(now, before, bits);
+    if (!step.known()) return false;
+    *out = step.constant == 0
+               ? before
+               : table_.add(before,
+                            table_.scale(table_.of(result.iteration), sign_extend(step.constant, bits), bits),
+                            bits);
+    return true;
+  };
+  for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {
+    const Type type = kernel_.registers[r].type;
+    const unsigned bits = std::max(16u, bits_of(type));
+    // Lanes that had the same and have the same are taken to go on so; the next visit checks it.
+    std::map<std::array<uint64_t, 4>, Value> common;
+    for (size_t w = 0; w < state.warps.size(); ++w)
+      each_lane(state.warps[w].alive, [&](int lane) {
+        WarpRegister& target = result.warps[w].registers[r];
+        const Value before = start.warps[w].registers[r].get(lane), now = target.get(lane);
+        Value out;
+        if (before == now) return;
+        if (type != Type::kPred && !is_float(type) && affine(before, now, bits, &out))
+          return target.set(lane, out);
+        target.set(lane, common_unknown(common, before, now, type, result));
+      });
+  }
+  for (size_t i = 0; i < result.shared.slots().size(); ++i) {
+    Slot& now = result.shared.at(i * 4);
+    const Slot before = i < start.shared.slots().size() ? start.shared.slots()[i] : Slot{};
+    if (now.known != Known::kValue ||
+        (before.known == Known::kValue && before.bytes == now.bytes && before.value == now.value))
+      continue;
+    Value out;
+    if (before.known == Known::kValue && before.bytes == now.bytes &&
+        affine(before.value, now.value, 8u * std::max<unsigned>(now.bytes, 2u), &out))
+      now.value = out;
+    else
+      now.known = Known::kUnknown;
+    if (now.known == Known::kUnknown && now.bytes == 8) result.shared.at(i * 4 + 4).known = Known::kUnknown;
+  }
+}
+
+// A general state did not cover this one: what differs from its next round may be anything.
+void Engine::weaken(const Snapshot& general, BlockState& state, Snapshot& result) {
+  result.iteration = general.iteration;
+  result.anything = general.anything;
+  result.path = general.path;
+  for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {
+    const Type type = kernel_.registers[r].type;
+    const unsigned bits = std::max(16u, bits_of(type));
+    std::map<std::array<uint64_t, 4>, Value> common;
+    for (size_t w = 0; w < state.warps.size(); ++w)
+      each_lane(state.warps[w].alive, [&](int lane) {
+        WarpRegister& target = result.warps[w].registers[r];
+        const Value before = general.warps[w].registers[r].get(lane), now = target.get(lane);
+        if (before == now) return;
+        for (const Term& term : table_.terms(type == Type::kPred ? 0 : before.form))
+          if (term.symbol == general.iteration &&
+              table_.subtract(now, before, bits) ==
+                  Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
+            return target.set(lane, before);
+        target.set(lane, common_unknown(common, before, now, type, result));
+      });
+  }
+  for (size_t i = 0; i < result.shared.slots().size(); ++i) {
+    Slot& now = result.shared.at(i * 4);
+    const Slot before = i < general.shared.slots().size() ? general.shared.slots()[i] : Slot{};
+    if (now.known == Known::kValue && before.known == Known::kValue && before.value == now.value &&
+        before.bytes == now.bytes)
+      continue;
+    if (now.known == Known::kNothingWritten && before.known == Known::kNothingWritten) continue;
+    now.known = Known::kUnknown;
+    if (now.bytes == 8) result.shared.at(i * 4 + 4).known = Known::kUnknown;
+  }
+}
+
+}  // namespace glove::verify

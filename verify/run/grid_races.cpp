@@ -1,0 +1,132 @@
+// Races between blocks. Blocks run one after another, so their accesses are kept and compared at the end; two
+// are ordered only through a grid barrier.
+#include <algorithm>
+
+#include "verify/run/engine.h"
+
+namespace glove::verify {
+
+// Called at the end of a phase and of a path: what the block did to global memory since the last full
+// barrier.
+void Engine::keep_for_grid(BlockState& state) {
+  if (blocks_ < 2) return;
+  const auto covered = [&](uint32_t counter, uint32_t thread, uint32_t epoch) {
+    const auto& [adder, mark] = state.releases.at(counter);
+    if (thread == adder) return epoch <= mark.epoch;
+    return (*mark.clock)[thread] >= epoch;
+  };
+  const uint32_t recent = state.arrived & ~state.arrived_before;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> adjusted;  // record and mask -> record
+  const auto settle = [&](uint32_t record, Lanes lanes, uint32_t epoch) {
+    uint32_t mask = 0;
+    for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
+      if ((recent >> counter & 1) == 0) continue;
+      bool all = true;
+      each_lane(lanes, [&](int lane) {
+        all &= covered(counter, records_[record].warp * 32 + static_cast<uint32_t>(lane), epoch);
+      });
+      if (!all) mask |= 1u << counter;
+    }
+    if (mask == 0) return record;
+    const auto [found, added] = adjusted.try_emplace({record, mask}, static_cast<uint32_t>(records_.size()));
+    if (added) {
+      records_.push_back(records_[record]);
+      records_.back().uncovered |= mask;
+    }
+    return found->second;
+  };
+  for (const auto& [place, cell] : state.shadow.global) {
+    auto& kept = grid_cells_[place];
+    const SymbolId object = object_of({0, place.form});
+    grid_forms_[object].insert(place.form);
+    for (const Entry& entry : cell.entries) {
+      const Entry settled = {settle(entry.record, entry.lanes, entry.epoch), entry.lanes, 0};
+      bool known = false;
+      for (Entry& other : kept)
+        if (other.record == settled.record) other.lanes |= settled.lanes, known = true;
+      if (!known) kept.push_back(settled);
+    }
+  }
+  for (RangeAccess range : state.shadow.ranges) {
+    if (range.object == 0) continue;
+    range.record =
+        settle(range.record, range.lanes, *std::max_element(range.epoch.begin(), range.epoch.end()));
+    grid_ranges_[range.object].push_back(range);
+  }
+}
+
+bool Engine::blocks_ordered(const AccessRecord& a, const AccessRecord& b) const {
+  const auto valid = [&](uint32_t counter) {
+    for (const auto& [at, number] : counters_)
+      if (number == counter && spoiled_.count(at) > 0) return false;
+    const auto place = counter_places_.find(counter);
+    if (place == counter_places_.end() || plainly_written_.count(place->second) > 0) return false;
+    const auto blocks = arrivals_.find(counter);
+    return blocks != arrivals_.end() && blocks->second.size() == blocks_;
+  };
+  for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
+    const bool forth = (b.acquired >> counter & 1) != 0 && (a.uncovered >> counter & 1) == 0;
+    const bool back = (a.acquired >> counter & 1) != 0 && (b.uncovered >> counter & 1) == 0;
+    if ((forth || back) && valid(counter)) return true;
+  }
+  return false;
+}
+
+void Engine::compare_blocks() {
+  for (const auto& [place, entries] : grid_cells_) {
+    for (size_t i = 0; i < entries.size(); ++i)
+      for (size_t j = i + 1; j < entries.size(); ++j) {
+        const AccessRecord& a = records_[entries[i].record];
+        const AccessRecord& b = records_[entries[j].record];
+        if (a.block == b.block || !conflict(a, b) || blocks_ordered(a, b)) continue;
+        const int lane_a = std::countr_zero(entries[i].lanes), lane_b = std::countr_zero(entries[j].lanes);
+        if ((!a.certain || !b.certain) &&
+            exclude_each_other({a.warp_path.get(), a.block_path.get(), lane_a},
+                               {b.warp_path.get(), b.block_path.get(), lane_b}, table_))
+          continue;
+        report_race(a, lane_a, b, lane_b,
+                    "global memory at byte " + std::to_string(place.granule * granule_) + " of a buffer",
+                    true, Overlap::kPossible, false);
+      }
+    tick(1);
+  }
+  for (const auto& [object, ranges] : grid_ranges_) compare_blocks_at(object);
+}
+
+// Ranges of one object with each other and with its cells.
+void Engine::compare_blocks_at(SymbolId object) {
+  const auto& ranges = grid_ranges_[object];
+  const auto compare = [&](const RangeAccess& range, uint32_t other, Lanes lanes, unsigned bytes,
+                           auto address_of) {
+    const AccessRecord& a = records_[range.record];
+    const AccessRecord& b = records_[other];
+    if (a.block == b.block || !conflict(a, b) || blocks_ordered(a, b)) return;
+    each_lane(range.lanes, [&](int lane) {
+      each_lane(lanes, [&](int other_lane) {
+        compare_one(range.record, lane, range.address[static_cast<size_t>(lane)], other, other_lane,
+                    address_of(other_lane), bytes);
+      });
+    });
+    tick(1);
+  };
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    for (size_t j = i + 1; j < ranges.size(); ++j)
+      compare(ranges[i], ranges[j].record, ranges[j].lanes, records_[ranges[j].record].bytes,
+              [&](int lane) { return ranges[j].address[static_cast<size_t>(lane)]; });
+    for (const auto& [place, entries] : grid_cells_)
+      if (grid_forms_[object].count(place.form) > 0)
+        for (const Entry& entry : entries)
+          compare(ranges[i], entry.record, entry.lanes, granule_, [&](int) {
+            return Value{place.granule * granule_, place.form};
+          });
+  }
+}
+
+void Engine::validate_counters() {
+  for (const uint32_t counter : used_counters_) {
+    (void)counter;
+    assumptions_.insert("counters of grid barriers are zero before the launch, and all blocks are resident");
+  }
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,473 @@
+// Loads, stores, atomics and fences.
+#include <algorithm>
+
+#include "verify/run/engine.h"
+
+namespace glove::verify {
+namespace {
+
+constexpr uint64_t kShared = uint64_t{1} << 60;
+constexpr uint64_t kLocal = uint64_t{2} << 60;
+constexpr uint64_t kParam = uint64_t{3} << 60;
+
+}  // namespace
+
+// The buffer to which an address belongs: a pointer that is added once.
+SymbolId Engine::object_of(Value address) {
+  SymbolId best = 0;
+  int rank = 0, ties = 0;
+  for (const Term& term : table_.terms(address.form)) {
+    const Symbol& symbol = table_.symbol(term.symbol);
+    if (term.factor != 1 || symbol.bits != 64) continue;
+    const bool input = symbol.kind == SymbolKind::kInput ||
+                       (symbol.kind == SymbolKind::kOperation && symbol.op == Op::kLoad);
+    const int worth = symbol.kind == SymbolKind::kObject ? 3
+                      : pointers_.count(term.symbol) > 0 ? 2
+                      : input                            ? 1
+                                                         : 0;
+    if (worth == 0) continue;
+    if (worth == rank) ++ties;
+    if (worth > rank) rank = worth, best = term.symbol, ties = 0;
+  }
+  if (ties > 0) return 0;
+  if (best != 0 && rank < 3 && table_.symbol(best).scope == Scope::kThread) return 0;
+  return best;
+}
+
+Engine::Place Engine::place_of(const BlockState& state, const Warp& warp, const Instruction& in,
+                               Value address, int lane) {
+  Place place;
+  place.space = in.space;
+  place.address = address;
+  if (address.form != 0) {
+    place.address = Reasoner(table_, position(state, warp, lane)).simplify(address, 64);
+    if (in.space == Space::kShared) place.address = table_.sign_extended(place.address, 32);
+  } else if (in.space == Space::kShared) {
+    place.address.constant = mask_bits(address.constant, 32);
+  }
+  if (in.space == Space::kGeneric || (in.space == Space::kGlobal && place.address.form == 0)) {
+    const uint64_t window = (place.address.constant + (uint64_t{1} << 59)) >> 60;
+    const bool has_object = object_of(place.address) != 0;
+    if (in.space == Space::kGeneric && !has_object && window >= 1 && window <= 3) {
+      place.space = window == 1 ? Space::kShared : window == 2 ? Space::kLocal : Space::kParam;
+      place.address.constant -= window == 1 ? kShared : window == 2 ? kLocal : kParam;
+    } else {
+      place.space = Space::kGlobal;
+    }
+  }
+  if (place.space == Space::kGlobal) {
+    place.object = object_of(place.address);
+    const auto& terms = table_.terms(place.address.form);
+    place.kind = place.object != 0 && terms.size() == 1 ? Place::kNumber : Place::kRange;
+  } else {
+    place.kind = place.address.form == 0 ? Place::kNumber : Place::kRange;
+  }
+  return place;
+}
+
+// Returns false for an access that cannot be there; it is reported if it is certain to happen.
+bool Engine::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                          bool certain) {
+  const uint64_t bytes = std::max(1u, bits_of(in.type) / 8);
+  if (place.kind != Place::kNumber) return true;
+  bool inside = true;
+  const uint64_t address = place.address.constant;
+  const auto report = [&](const std::string& what) {
+    inside = false;
+    if (!certain) {
+      assumptions_.insert("accesses under unknown conditions stay inside their object");
+      return;
+    }
+    find(FindingKind::kBounds, certain, in, nullptr,
+         "thread " + std::to_string(warp.thread(lane)) + " accesses " + what, &state);
+    throw PathEnds{};
+  };
+  if (place.space == Space::kShared) {
+    const bool has_dynamic =
+        std::any_of(kernel_.variables.begin(), kernel_.variables.end(),
+                    [](const Variable& v) { return v.space == Space::kShared && v.is_extern; });
+    uint64_t end = kernel_.shared_bytes;
+    if (has_dynamic) {
+      const uint64_t begin = (kernel_.shared_bytes + 15) / 16 * 16;
+      end = launch_.dynamic_shared ? begin + *launch_.dynamic_shared : kMostShared;
+      for (const Variable& v : kernel_.variables)
+        if (v.space == Space::kShared && v.is_extern && launch_.dynamic_shared)
+          end = std::max(end, v.offset + *launch_.dynamic_shared);
+    }
+    if (address + bytes * in.vector > end)
+      report("shared memory at " + std::to_string(static_cast<int64_t>(address)) + ", which ends at " +
+             std::to_string(end));
+    if (address % (bytes * in.vector) != 0 && in.op != Op::kMatrixLoad)
+      report("shared memory at " + std::to_string(address) + ", which is not aligned to " +
+             std::to_string(bytes * in.vector) + " bytes");
+  } else if (place.space == Space::kGlobal && place.object != 0) {
+    const Symbol& symbol = table_.symbol(place.object);
+    for (const ParameterValue& parameter : launch_.parameters)
+      if (parameter.is_buffer && parameter.buffer_bytes > 0 && symbol.kind == SymbolKind::kObject &&
+          symbol.detail == parameter.offset)
+        if (address + bytes * in.vector > parameter.buffer_bytes)
+          report("the buffer '" + parameter.buffer + "' at byte " +
+                 std::to_string(static_cast<int64_t>(address)) + " of " +
+                 std::to_string(parameter.buffer_bytes));
+  }
+  return inside;
+}
+
+Value Engine::load_parameter(const Place& place, Type type, unsigned bits) {
+  if (place.kind == Place::kNumber) {
+    const uint64_t offset = place.address.constant;
+    for (const ParameterValue& parameter : launch_.parameters) {
+      if (offset < parameter.offset || offset >= parameter.offset + parameter.bytes) continue;
+      if (parameter.is_buffer && offset == parameter.offset && bits_of(type) == 64) {
+        const Value base = table_.input(SymbolKind::kObject, static_cast<uint32_t>(offset), 64, Scope::kGrid);
+        table_.change(table_.single(base)).range = {1, Wide{1} << 62};
+        table_.change(table_.single(base)).unsigned_range = {1, Wide{1} << 62};
+        return base;
+      }
+      if (!parameter.is_buffer && offset + bits_of(type) / 8 <= parameter.offset + parameter.bytes) {
+        const uint64_t part = mask_bits(parameter.value >> (8 * (offset - parameter.offset)), bits_of(type));
+        return {
+            is_signed(type) ? mask_bits(static_cast<uint64_t>(sign_extend(part, bits_of(type))), bits) : part,
+            0};
+      }
+    }
+    if (bits_of(type) >= 32)
+      return table_.input(SymbolKind::kInput, static_cast<uint32_t>(offset), bits_of(type), Scope::kGrid);
+  }
+  return table_.loaded(type, 1, bits, place.address);
+}
+
+Value Engine::load_constant(const Instruction& in, const Place& place, unsigned bits) {
+  const auto& terms = table_.terms(place.address.form);
+  const unsigned bytes = bits_of(in.type) / 8;
+  if (terms.size() == 1 && terms[0].factor == 1) {
+    const Symbol& symbol = table_.symbol(terms[0].symbol);
+    const uint32_t index = symbol.detail - 0x80000000u;
+    if (symbol.kind == SymbolKind::kObject && index < kernel_.variables.size()) {
+      const auto& initial = kernel_.variables[index].initial;
+      const uint64_t at = place.address.constant;
+      if (at + bytes <= initial.size()) {
+        // The host may copy other numbers there before the launch.
+        assumptions_.insert("constant memory with an initial value keeps it");
+        uint64_t value = 0;
+        for (unsigned i = 0; i < bytes; ++i) value |= uint64_t{initial[at + i]} << (8 * i);
+        return {is_signed(in.type)
+                    ? mask_bits(static_cast<uint64_t>(sign_extend(value, bits_of(in.type))), bits)
+                    : value,
+                0};
+      }
+    }
+  }
+  return table_.loaded(in.type, 2, bits, place.address);
+}
+
+Value Engine::load_shared(BlockState& state, Warp&, const Instruction& in, const Place& place,
+                          int) {
+  const unsigned bits = std::max(16u, bits_of(in.type));
+  if (place.kind != Place::kNumber) return table_.fresh(bits, Scope::kThread);
+  const unsigned bytes = bits_of(in.type) / 8;
+  Slot& slot = state.shared.at(place.address.constant);
+  const bool whole = place.address.constant % 4 == 0;
+  if (slot.known == Known::kValue && whole && slot.bytes == bytes) {
+    Value value = slot.value;
+    if (bytes < 4 && value.known())
+      value.constant =
+          is_signed(in.type)
+              ? mask_bits(static_cast<uint64_t>(sign_extend(value.constant, bits_of(in.type))), bits)
+              : mask_bits(value.constant, bits_of(in.type));
+    else if (bytes < 4)
+      return table_.operation(Op::kLoad, in.type, 3, bits, {value, {}, {}});
+    return value;
+  }
+  const bool stable = whole && (slot.known == Known::kUnknown || slot.known == Known::kNothingWritten ||
+                                (slot.known == Known::kVaries && context_ == nullptr));
+  if (!stable || (bytes == 8 && slot.bytes == 8 && slot.known == Known::kTail))
+    return table_.fresh(bits, Scope::kThread);
+  const bool undefined = slot.known == Known::kNothingWritten;
+  const Value value = table_.fresh(bits, Scope::kBlock);
+  if (!undefined && bytes >= 4) {
+    state.shared.write(place.address.constant, bytes, value, true);
+  } else if (!undefined && slot.bytes <= bytes) {
+    state.shared.write(place.address.constant, bytes, value, true);
+  }
+  return value;
+}
+
+Value Engine::load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                         unsigned) {
+  const unsigned bits = std::max(16u, bits_of(in.type));
+  switch (place.space) {
+    case Space::kParam:
+      return load_parameter(place, in.type, bits);
+    case Space::kConst:
+      return load_constant(in, place, bits);
+    case Space::kShared:
+      return load_shared(state, warp, in, place, lane);
+    case Space::kLocal: {
+      if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
+        return table_.fresh(bits, Scope::kThread);
+      if (warp.local.empty()) warp.local.resize(32);
+      const Slot& slot = warp.local[static_cast<size_t>(lane)].at(place.address.constant);
+      if (slot.known == Known::kValue && slot.bytes == bits_of(in.type) / 8 && slot.bytes >= 4 &&
+          place.address.constant % 4 == 0)
+        return slot.value;
+      return table_.fresh(bits, Scope::kThread);
+    }
+    default:
+      break;
+  }
+  const bool strong = in.strong || in.acquire || in.is_volatile;
+  if (strong) {
+    const Value value = table_.fresh(bits, Scope::kThread);
+    Symbol& symbol = table_.change(table_.single(value));
+    symbol.kind = SymbolKind::kObserved;
+    symbol.detail = location(place);
+    return value;
+  }
+  if (place.object == 0) return table_.fresh(bits, Scope::kThread);
+  if (written_objects_.count(place.object) > 0) return table_.fresh(bits, Scope::kThread);
+  read_objects_.insert(place.object);
+  return table_.loaded(in.type, 0, bits, place.address);
+}
+
+void Engine::step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                       const Guarded& guard) {
+  std::array<Place, 32> places;
+  Lanes inside = guard.certain | guard.possible;
+  (void)lanes;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  each_lane(guard.certain | guard.possible, [&](int lane) {
+    places[static_cast<size_t>(lane)] =
+        place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
+    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+      inside &= ~(1u << lane);
+  });
+  const Lanes active = inside;
+  each_lane(active, [&](int lane) {
+    Place place = places[static_cast<size_t>(lane)];
+    for (unsigned i = 0; i < in.vector; ++i) {
+      if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
+          state.shared.at(place.address.constant).known == Known::kNothingWritten) {
+        find(FindingKind::kUndefinedRead, (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp),
+             in, nullptr,
+             "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
+                 std::to_string(place.address.constant) + ", where nothing has been written",
+             &state);
+      }
+      if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
+        const Value value = load_value(state, warp, in, place, lane, i);
+        write_result(state, warp, in.results[i], lane, value, guard.condition[static_cast<size_t>(lane)]);
+      }
+      place.address = table_.add(place.address, {bytes, 0}, 64);
+    }
+  });
+  access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
+}
+
+void Engine::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                         Value value, bool known, PredicateId condition) {
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const bool maybe = condition != 0 || context_ != nullptr;
+  if (place.space == Space::kLocal) {
+    if (warp.local.empty()) warp.local.resize(32);
+    Contents& local = warp.local[static_cast<size_t>(lane)];
+    if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
+      local.blur(0, local.slots().size() * 4);
+    else if (maybe)
+      local.write_maybe(place.address.constant, bytes);
+    else
+      local.write(place.address.constant, bytes, value, known);
+    return;
+  }
+  if (place.space != Space::kShared) return;
+  if (place.kind != Place::kNumber) {
+    const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
+    const uint64_t from = range.lo < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.lo, kMostShared));
+    const uint64_t to =
+        range.hi < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.hi + bytes - 1, kMostShared));
+    if (state.shared.blur(from, to)) ++blurred_;
+    return;
+  }
+  if (!maybe) return state.shared.write(place.address.constant, bytes, value, known);
+  // Under one condition that all threads share, the value is a selection.
+  const PredicateId shared =
+      condition != 0 ? (context_ == nullptr ? condition : 0)
+                     : (context_->outer == nullptr && !context_->loops && context_->running != nullptr &&
+                                context_->running->side != 0 && warp.path != nullptr
+                            ? warp.path->of(lane)
+                            : 0);
+  Slot& slot = state.shared.at(place.address.constant);
+  if (shared != 0 && known && bytes >= 4 && table_.scope_of_predicate(shared) != Scope::kThread &&
+      place.address.constant % 4 == 0) {
+    Value before = slot.value;
+    if (!(slot.known == Known::kValue && slot.bytes == bytes))
+      before = table_.fresh(8 * bytes, Scope::kBlock);
+    Value arguments[3] = {value, before, {}};
+    if ((shared & 1) != 0) std::swap(arguments[0], arguments[1]);
+    state.shared.write(place.address.constant, bytes,
+                       table_.operation(Op::kSelect, in.type, 0, 8 * bytes, arguments, shared & ~1u), true);
+    return;
+  }
+  if (state.shared.write_maybe(place.address.constant, bytes)) ++blurred_;
+}
+
+void Engine::step_store(BlockState& state, Warp& warp, Lanes, const Instruction& in, const Guarded& guard) {
+  std::array<Place, 32> places;
+  Lanes inside = guard.certain | guard.possible;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  each_lane(guard.certain | guard.possible, [&](int lane) {
+    places[static_cast<size_t>(lane)] =
+        place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
+    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+      inside &= ~(1u << lane);
+    if (places[static_cast<size_t>(lane)].space == Space::kParam)
+      unproved(in, "a store through a pointer that is not understood", &state);
+  });
+  const Lanes active = inside;
+  access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
+  each_lane(active, [&](int lane) {
+    Place place = places[static_cast<size_t>(lane)];
+    for (unsigned i = 0; i < in.vector; ++i) {
+      const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
+      const Value value = known ? operand(state, warp, in.operands[i], lane) : Value{};
+      store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
+      if (place.space == Space::kGlobal || place.space == Space::kShared) forget_location(place);
+      place.address = table_.add(place.address, {bytes, 0}, 64);
+    }
+  });
+}
+
+GlobalPlace Engine::key_of(const Place& place) {
+  return {place.address.form,
+          place.address.constant ^ (place.space == Space::kShared ? uint64_t{1} << 63 : 0)};
+}
+
+// Names a place in memory, between two stores to it.
+uint32_t Engine::location(const Place& place) {
+  const auto [found, added] = locations_.try_emplace(key_of(place), next_location_);
+  next_location_ += added;
+  return found->second;
+}
+
+void Engine::forget_location(const Place& place) {
+  locations_.erase(key_of(place));
+  if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) plainly_written_.insert(key_of(place));
+}
+
+Value Engine::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                            int lane, Value amount) {
+  const unsigned bits = std::max(16u, bits_of(in.type));
+  const Value value = table_.fresh(bits, Scope::kThread);
+  const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
+  const bool named = table_.scope_of(place.address) != Scope::kThread &&
+                     (place.space == Space::kShared || place.object != 0);
+  if (!adds || !named) return value;
+  const Interval range = Reasoner(table_, position(state, warp, lane)).range(amount, bits, false);
+  Symbol& symbol = table_.change(table_.single(value));
+  // Additions of what may be negative, or very large, give no order.
+  if (range.lo < 0 || range.hi >= (Wide{1} << (bits - 1))) {
+    if (!(amount.form != 0 && range.lo >= 0)) return value;
+  }
+  symbol.kind = SymbolKind::kTicket;
+  symbol.detail = location(place);
+  symbol.arguments[0] = amount;
+  symbol.range.lo = 0;
+  symbol.unsigned_range = symbol.range;
+  assumptions_.insert("counters of atomic additions do not wrap");
+  return value;
+}
+
+void Engine::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in, const Guarded& guard) {
+  std::array<Place, 32> places;
+  Lanes inside = guard.certain | guard.possible;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  each_lane(guard.certain | guard.possible, [&](int lane) {
+    places[static_cast<size_t>(lane)] =
+        place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
+    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+      inside &= ~(1u << lane);
+  });
+  const Lanes active = inside;
+  access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
+  each_lane(active, [&](int lane) {
+    const Place& place = places[static_cast<size_t>(lane)];
+    const bool certain = (guard.certain >> lane & 1) != 0 && context_ == nullptr;
+    const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
+                             ? table_.fresh(8 * bytes, Scope::kThread)
+                             : operand(state, warp, in.operands[0], lane);
+    if (in.release) step_fence(state, warp, 1u << lane, in);
+    if (in.atomic == AtomicOp::kAdd)
+      counter_addition(state, warp, in, place, lane, amount, certain);
+    else
+      forget_location(place);
+    if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
+        state.shared.at(place.address.constant).known == Known::kNothingWritten &&
+        in.atomic != AtomicOp::kExchange)
+      find(FindingKind::kUndefinedRead, certain && !under_conditions(state, warp), in, nullptr,
+           "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
+               std::to_string(place.address.constant) + ", where nothing has been written",
+           &state);
+    if (place.space == Space::kShared && place.kind == Place::kNumber) {
+      if (context_ != nullptr || !certain) {
+        if (state.shared.write_maybe(place.address.constant, bytes)) ++blurred_;
+      } else {
+        state.shared.write(place.address.constant, bytes, {}, false);
+      }
+    } else {
+      store_value(state, warp, in, place, lane, {}, false, guard.condition[static_cast<size_t>(lane)]);
+    }
+    for (size_t i = 0; i < in.results.size(); ++i)
+      if (in.results[i].kind == OperandKind::kRegister)
+        write_result(state, warp, in.results[i], lane,
+                     i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)
+                                              : table_.fresh(std::max(16u, 8 * bytes), Scope::kThread),
+                     guard.condition[static_cast<size_t>(lane)]);
+  });
+}
+
+void Engine::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                                const Guarded& guard) {
+  if (guard.possible != 0) unproved(in, "a matrix is moved under a condition that is not known", &state);
+  const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
+  std::array<Place, 32> places;
+  const Lanes active = lanes & rows;
+  Instruction row = in;
+  row.type = Type::kB128;
+  row.vector = 1;
+  row.space = Space::kShared;
+  each_lane(active, [&](int lane) {
+    Place& place = places[static_cast<size_t>(lane)];
+    place = place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
+    place.space = Space::kShared;
+    (void)check_bounds(state, warp, row, place, lane, true);
+    for (uint64_t i = 0; i < 16 && place.kind == Place::kNumber; i += 4) {
+      if (in.op == Op::kMatrixStore) {
+        if (context_ != nullptr)
+          state.shared.write_maybe(place.address.constant + i, 4);
+        else
+          state.shared.write(place.address.constant + i, 4, {}, false);
+      } else if (!options_.allow_undefined &&
+                 state.shared.at(place.address.constant + i).known == Known::kNothingWritten) {
+        find(FindingKind::kUndefinedRead, !under_conditions(state, warp), in, nullptr,
+             "shared memory at " + std::to_string(place.address.constant + i) +
+                 " is read, where nothing has been written",
+             &state);
+      }
+    }
+    if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)
+      store_value(state, warp, row, place, lane, {}, false, 0);
+  });
+  Guarded certain;
+  certain.certain = active;
+  access(state, warp, in, in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16, active,
+         places, certain);
+  each_lane(lanes, [&](int lane) {
+    for (const Operand& result : in.results)
+      write_result(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
+  });
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,291 @@
+// Races inside a block: every access is compared with what is not ordered before it.
+#include <algorithm>
+
+#include "verify/run/engine.h"
+
+namespace glove::verify {
+
+uint32_t Engine::add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind,
+                            unsigned bytes, PathPointer path, bool certain) {
+  AccessRecord record;
+  record.kind = kind;
+  record.certain = certain;
+  record.instruction = static_cast<uint32_t>(&in - kernel_.code.data());
+  record.warp = warp.index;
+  record.block = state.block;
+  record.bytes = bytes;
+  record.acquired = ~0u;
+  each_lane(warp.alive, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
+  if (warp.alive == 0) record.acquired = 0;
+  record.uncovered = state.arrived_before;
+  record.warp_path = std::move(path);
+  record.block_path = state.path;
+  // The same instruction in the same situation shares its record.
+  const uint64_t key = (uint64_t{record.instruction} * 1024 + warp.index) * 2 + (certain ? 1 : 0);
+  const auto found = recent_records_.find(key);
+  if (found != recent_records_.end()) {
+    const AccessRecord& last = records_[found->second];
+    if (last.warp_path == record.warp_path && last.block_path == record.block_path &&
+        last.block == record.block && last.acquired == record.acquired &&
+        last.uncovered == record.uncovered && last.bytes == bytes)
+      return found->second;
+  }
+  records_.push_back(std::move(record));
+  return recent_records_[key] = static_cast<uint32_t>(records_.size() - 1);
+}
+
+void Engine::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
+                    Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard) {
+  Lanes shared = 0, global = 0;
+  each_lane(lanes, [&](int lane) {
+    const Place& place = places[static_cast<size_t>(lane)];
+    if (place.space == Space::kShared) shared |= 1u << lane;
+    if (place.space != Space::kGlobal || !check_global_) return;
+    if (kind != AccessKind::kRead) {
+      if (place.object == 0) {
+        if (!writes_unknown_) writes_unknown_ = true;
+        find(FindingKind::kUnproved, false, in, nullptr, "a store to a buffer that is not known", &state);
+      } else if (written_objects_.insert(place.object).second && read_objects_.count(place.object) > 0) {
+        throw Restart{};
+      }
+    } else if (written_objects_.count(place.object) == 0) {
+      read_objects_.insert(place.object);
+      return;  // nobody writes there
+    }
+    global |= 1u << lane;
+  });
+  if ((shared | global) == 0) return;
+  PathPointer path =
+      guard.possible != 0 ? lane_path(warp.path, guard.possible, guard.condition, false, 0) : warp.path;
+  const bool certain = context_ == nullptr && state.path == nullptr && path == nullptr;
+  const uint32_t id = add_record(state, warp, in, kind, bytes, path, certain);
+  records_[id].strong =
+      in.strong || in.acquire || in.release ||
+      (in.is_volatile && (shared != 0 ? options_.volatile_shared_strong : options_.volatile_global_strong));
+  Lanes ranges = 0;
+  each_lane(shared | global, [&](int lane) {
+    const Place& place = places[static_cast<size_t>(lane)];
+    if (place.kind == Place::kNumber)
+      exact_access(state, warp, id, lane, place);
+    else
+      ranges |= 1u << lane;
+  });
+  if (ranges != 0) range_access(state, warp, id, ranges, places);
+}
+
+void Engine::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
+  const uint64_t first = place.address.constant / granule_;
+  const uint64_t last = (place.address.constant + records_[record].bytes - 1) / granule_;
+  for (uint64_t granule = first; granule <= last; ++granule) {
+    if (place.space == Space::kShared) {
+      if (granule > kMostShared) return;
+      if (granule >= state.shadow.shared.size()) state.shadow.shared.resize(granule + 256);
+      Cell& cell = state.shadow.shared[granule];
+      if (cell.phase != state.shadow.phase) {
+        cell.entries.clear();
+        cell.phase = state.shadow.phase;
+      }
+      check_cell(state, warp, record, lane, cell, place);
+    } else {
+      const auto [cell, added] = state.shadow.global.try_emplace({place.address.form, granule});
+      if (added) {
+        auto& forms = state.shadow.forms[place.object];
+        if (std::find(forms.begin(), forms.end(), place.address.form) == forms.end())
+          forms.push_back(place.address.form);
+      }
+      check_cell(state, warp, record, lane, cell->second, place);
+    }
+  }
+  if (!state.shadow.ranges.empty())
+    compare_with_ranges(state, warp, record, lane, place.object, place.address);
+}
+
+bool Engine::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
+                     const Warp& warp, int lane, const AccessRecord&) const {
+  if (options_.lockstep && other.warp == warp.index) return true;
+  return !other.asynchronous &&
+         state.clocks.before(other.warp * 32 + static_cast<uint32_t>(other_lane), epoch, warp.thread(lane));
+}
+
+void Engine::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
+                        const Place& place) {
+  const uint32_t epoch = state.clocks.epoch(warp.thread(lane));
+  Entry* same = nullptr;
+  bool all_before = true;
+  for (Entry& entry : cell.entries) {
+    if (entry.record == id && entry.epoch == epoch) same = &entry;
+    const AccessRecord& other = records_[entry.record];
+    const AccessRecord& mine = records_[id];
+    const bool conflicts = conflict(other, mine);
+    if (!conflicts && mine.kind != AccessKind::kWrite) continue;
+    Lanes open = 0;
+    each_lane(entry.lanes, [&](int other_lane) {
+      open |= Lanes{!ordered(state, other, other_lane, entry.epoch, warp, lane, mine)} << other_lane;
+    });
+    if (other.warp == warp.index && !other.asynchronous) open &= ~(1u << lane);
+    all_before &= open == 0;
+    if (open == 0 || !conflicts) continue;
+    const int other_lane = std::countr_zero(open);
+    if ((!mine.certain || !other.certain) &&
+        exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
+                           {other.warp_path.get(), other.block_path.get(), other_lane}, table_))
+      continue;
+    bool same_value = false;
+    if (mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
+        place.space == Space::kShared) {
+      const Slot& slot = state.shared.at(place.address.constant);
+      const Instruction& in = kernel_.code[mine.instruction];
+      if (in.vector == 1 && !in.operands.empty() && in.operands[0].kind != OperandKind::kNone &&
+          slot.known == Known::kValue)
+        same_value = operand(state, warp, in.operands[0], lane) == slot.value;
+    }
+    const std::string where =
+        place.space == Space::kShared
+            ? "shared memory at " + std::to_string(place.address.constant)
+            : "global memory at byte " + std::to_string(place.address.constant) + " of a buffer";
+    report_race(records_[id], lane, records_[entry.record], other_lane, where, true, Overlap::kPossible,
+                same_value);
+  }
+  // A certain write that all before it are ordered with stands for them.
+  if (all_before && same == nullptr && records_[id].certain && records_[id].kind == AccessKind::kWrite &&
+      blocks_ == 1 && place.space == Space::kShared)
+    cell.entries.clear();
+  if (same != nullptr)
+    same->lanes |= 1u << lane;
+  else
+    cell.entries.push_back({id, 1u << lane, epoch});
+}
+
+void Engine::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                          const std::array<Place, 32>& places) {
+  std::map<SymbolId, RangeAccess> by_object;
+  each_lane(lanes, [&](int lane) {
+    const Place& place = places[static_cast<size_t>(lane)];
+    const SymbolId object = place.space == Space::kShared ? 0 : place.object;
+    if (place.space == Space::kGlobal && object == 0) return;  // reported or nobody writes
+    RangeAccess& range = by_object[object];
+    range.record = record;
+    range.object = object;
+    range.lanes |= 1u << lane;
+    range.epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
+    range.address[static_cast<size_t>(lane)] = place.address;
+    compare_with_cells(state, warp, record, lane, object, place.address);
+    compare_with_ranges(state, warp, record, lane, object, place.address);
+  });
+  for (auto& [object, range] : by_object) {
+    // Lanes of one instruction against each other.
+    if (records_[record].kind == AccessKind::kWrite)
+      each_lane(range.lanes, [&](int a) {
+        each_lane(range.lanes & ~((Lanes{2} << a) - 1), [&](int b) {
+          compare_one(record, a, range.address[static_cast<size_t>(a)], record, b,
+                      range.address[static_cast<size_t>(b)], records_[record].bytes);
+        });
+      });
+    bool known = false;
+    for (const RangeAccess& other : state.shadow.ranges)
+      known |= other.record == record && other.object == object && other.lanes == range.lanes &&
+               other.epoch == range.epoch &&
+               std::equal(other.address.begin(), other.address.end(), range.address.begin(),
+                          [](const Value& a, const Value& b) { return a == b; });
+    if (!known) state.shadow.ranges.push_back(range);
+    tick(1);
+  }
+}
+
+void Engine::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
+                                 Value address) {
+  for (const RangeAccess& range : state.shadow.ranges) {
+    if (range.object != object || range.record == id) {
+      if (range.object != object || records_[id].kind != AccessKind::kWrite) continue;
+    }
+    if (!conflict(records_[range.record], records_[id])) continue;
+    tick(1);
+    each_lane(range.lanes, [&](int other_lane) {
+      if (records_[range.record].warp == warp.index && other_lane == lane) return;
+      if (ordered(state, records_[range.record], other_lane, range.epoch[static_cast<size_t>(other_lane)],
+                  warp, lane, records_[id]))
+        return;
+      compare_one(id, lane, address, range.record, other_lane, range.address[static_cast<size_t>(other_lane)],
+                  records_[range.record].bytes);
+    });
+  }
+}
+
+void Engine::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
+                                Value address) {
+  const auto visit = [&](const Cell& cell, Value place) {
+    for (const Entry& entry : cell.entries) {
+      if (!conflict(records_[entry.record], records_[id])) continue;
+      each_lane(entry.lanes, [&](int other_lane) {
+        if (records_[entry.record].warp == warp.index && other_lane == lane) return;
+        if (ordered(state, records_[entry.record], other_lane, entry.epoch, warp, lane, records_[id])) return;
+        compare_one(id, lane, address, entry.record, other_lane, place, granule_);
+      });
+    }
+  };
+  if (object == 0) {
+    const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(address);
+    const auto bound = [&](Wide value) {
+      return static_cast<size_t>(std::clamp<Wide>(value, 0, Wide{state.shadow.shared.size() * granule_}) /
+                                 granule_);
+    };
+    for (size_t i = bound(range.lo);
+         i < std::min(state.shadow.shared.size(), bound(range.hi + records_[id].bytes - 1) + 1); ++i)
+      if (state.shadow.shared[i].phase == state.shadow.phase)
+        visit(state.shadow.shared[i], {i * granule_, 0});
+    return;
+  }
+  if (state.shadow.forms.count(object) == 0) return;
+  for (const auto& [place, cell] : state.shadow.global)
+    if (object_of({0, place.form}) == object) visit(cell, {place.granule * granule_, place.form});
+}
+
+void Engine::compare_one(uint32_t id, int lane, Value address, uint32_t other, int other_lane,
+                         Value other_address, unsigned other_bytes) {
+  const AccessRecord& a = records_[id];
+  const AccessRecord& b = records_[other];
+  const Side left = {address, a.bytes, {a.warp_path.get(), a.block_path.get(), lane}};
+  const Side right = {other_address, other_bytes, {b.warp_path.get(), b.block_path.get(), other_lane}};
+  const Overlap overlap = compare_addresses(left, right, table_);
+  if (overlap == Overlap::kNever || exclude_each_other(left.position, right.position, table_)) return;
+  report_race(a, lane, b, other_lane, "an address that is not known", false, overlap, false);
+}
+
+std::string Engine::thread_name(const AccessRecord& record, int lane) const {
+  std::string name = "thread " + std::to_string(record.warp * 32 + static_cast<uint32_t>(lane));
+  if (blocks_ > 1) name += " of block " + std::to_string(record.block);
+  return name;
+}
+
+void Engine::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                         const std::string& place, bool exact, Overlap overlap, bool same_value) {
+  const auto verb = [](AccessKind kind) {
+    return std::string(kind == AccessKind::kRead    ? "read"
+                       : kind == AccessKind::kWrite ? "write"
+                                                    : "atomic operation");
+  };
+  const Instruction& in = kernel_.code[a.instruction];
+  const Instruction& other = kernel_.code[b.instruction];
+  const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
+    for (const Lemma& lemma : launch_.lemmas)
+      for (const SourceLine& line : kernel_.sites[at.site].chain)
+        if (line.line == lemma.line && line.file.size() >= lemma.file.size() &&
+            line.file.compare(line.file.size() - lemma.file.size(), lemma.file.size(), lemma.file) == 0)
+          return &lemma;
+    return nullptr;
+  };
+  if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
+    assumptions_.insert("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
+    return;
+  }
+  std::string message = verb(a.kind) + " by " + thread_name(a, lane_a) + " and " + verb(b.kind) + " by " +
+                        thread_name(b, lane_b) + ", " + place;
+  FindingKind kind = same_value ? FindingKind::kSameValueRace : FindingKind::kRace;
+  if (!exact && overlap == Overlap::kUnproved) {
+    kind = FindingKind::kUnproved;
+    message = "these may touch the same bytes: " + message;
+  }
+  find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,373 @@
+// Branches whose condition is not known. Both sides run, as bundles of lanes that may be there, up to the
+// branch's post-dominator; bundles that meet are joined, and loops are run until nothing new comes.
+#include <algorithm>
+#include <numeric>
+
+#include "verify/run/engine.h"
+
+namespace glove::verify {
+
+PathPointer Engine::lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
+                              bool negate, uint32_t site) const {
+  auto path = std::make_shared<Path>();
+  path->parent = std::move(parent);
+  path->site = site;
+  path->by_lane = std::make_unique<std::array<PredicateId, 32>>();
+  path->by_lane->fill(0);
+  each_lane(lanes, [&](int lane) {
+    (*path->by_lane)[static_cast<size_t>(lane)] = conditions[static_cast<size_t>(lane)] ^ (negate ? 1u : 0u);
+  });
+  return path;
+}
+
+void Engine::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                            const std::array<PredicateId, 32>& taken, int target, int fall) {
+  const Region& region = flow_.region(pc);
+  if (context_ != nullptr && region.join == context_->stop)
+    return split(state, warp, lanes, pc, taken, target, fall);
+  if (region.block_barrier) {
+    const PredicateId condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
+    bool same = true;
+    each_lane(lanes, [&](int lane) { same &= taken[static_cast<size_t>(lane)] == condition; });
+    const bool may_differ =
+        !same && table_.predicate(condition).data;  // the data decide for each lane by itself
+    if (context_ == nullptr && !may_differ && table_.scope_of_predicate(condition) != Scope::kThread) {
+      each_lane(lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = pc; });
+      return fork(state, condition, static_cast<uint32_t>(pc));
+    }
+    unknown_barrier_condition(state, warp, lanes, pc, condition);
+  }
+  run_region(state, warp, lanes, pc, region, taken, target, fall);
+}
+
+Engine::Bundle Engine::capture(const Warp& warp, const Context& context, Lanes lanes) const {
+  Bundle bundle;
+  bundle.lanes = lanes;
+  bundle.pc = warp.pc;
+  bundle.observed = warp.observed;
+  bundle.path = warp.path;
+  bundle.exited = lanes & ~warp.alive;
+  bundle.registers.reserve(context.written->size());
+  for (const uint32_t r : *context.written) bundle.registers.push_back(warp.registers[r]);
+  return bundle;
+}
+
+void Engine::restore(Warp& warp, const Context& context, const Bundle& bundle) const {
+  for (size_t i = 0; i < context.written->size(); ++i) {
+    WarpRegister& target = warp.registers[(*context.written)[i]];
+    if (bundle.lanes == ~Lanes{0})
+      target = bundle.registers[i];
+    else
+      each_lane(bundle.lanes, [&](int lane) { target.set(lane, bundle.registers[i].get(lane)); });
+  }
+  each_lane(bundle.lanes, [&](int lane) {
+    warp.pc[static_cast<size_t>(lane)] = bundle.pc[static_cast<size_t>(lane)];
+    warp.observed[static_cast<size_t>(lane)] = bundle.observed[static_cast<size_t>(lane)];
+  });
+  warp.alive = (warp.alive & ~bundle.lanes) | (bundle.lanes & ~bundle.exited);
+  warp.path = bundle.path;
+}
+
+void Engine::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
+                        const std::array<PredicateId, 32>& taken, int target, int fall) {
+  Context context;
+  context.outer = context_;
+  context.scope = lanes;
+  context.stop = region.join;
+  context.loops = region.loops;
+  context.written = &region.written;
+  context.condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
+  each_lane(lanes, [&](int lane) {
+    if (taken[static_cast<size_t>(lane)] != context.condition) context.condition = 0;
+  });
+  context.uniform = context.condition != 0 && (context_ == nullptr || context_->uniform);
+  const PathPointer before_path = warp.path;
+  std::vector<ClockPointer> before_clocks;
+  each_lane(lanes, [&](int lane) { before_clocks.push_back(state.clocks.known(warp.thread(lane))); });
+  const auto before_fence = warp.fence;
+
+  std::vector<Bundle> finished;
+  Context* const outer = context_;
+  Bundle start = capture(warp, context, lanes);
+  context_ = &context;
+  context.running = &start;
+  split(state, warp, lanes, pc, taken, target, fall);
+  Bundle first = capture(warp, context, start.lanes);
+  first.trips = flow_.order(std::min(target, flow_.end() - 1)) <= flow_.order(pc) ? 1 : 0;
+  first.side = 1;
+  context.running = nullptr;
+  if (context.split_off) {
+    context.split_off->side = 2;
+    context.pending.push_back(std::move(*context.split_off));
+    context.split_off.reset();
+  }
+  if (first.lanes != 0) context.pending.push_back(std::move(first));
+  run_bundles(state, warp, context, finished);
+  context_ = outer;
+
+  warp.path = before_path;
+  join_bundles(state, warp, context, finished, lanes);
+  // What a side learned from others holds only if it was taken.
+  size_t i = 0;
+  each_lane(lanes, [&](int lane) { state.clocks.forget(warp.thread(lane), before_clocks[i++]); });
+  warp.fence = before_fence;
+  if (context_ == nullptr && warp.alive == 0) warp.path = nullptr;
+}
+
+// The running bundle goes the taken way, a new one the other.
+void Engine::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                   const std::array<PredicateId, 32>& taken, int target, int fall) {
+  Context& context = *context_;
+  if (!visit_loop(state, warp, context, lanes, pc)) {
+    context.dropped = true;
+    return;
+  }
+  // Generalised registers may have changed the condition.
+  std::array<PredicateId, 32> condition = taken;
+  const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
+  const bool leaves = in.op != Op::kBranch;
+  Lanes taken_lanes = lanes, fall_lanes = lanes;
+  each_lane(lanes, [&](int lane) {
+    const Value value = operand(state, warp, in.guard, lane);
+    const auto truth = value.known() ? std::optional<bool>(value.constant != 0)
+                                     : Reasoner(table_, position(state, warp, lane)).truth(value);
+    condition[static_cast<size_t>(lane)] = value.known() ? 0 : value.form;
+    if (truth && *truth) fall_lanes &= ~(1u << lane);
+    if (truth && !*truth) taken_lanes &= ~(1u << lane);
+  });
+  const PredicateId first = condition[static_cast<size_t>(std::countr_zero(lanes))];
+  each_lane(lanes, [&](int lane) {
+    context.uniform &= condition[static_cast<size_t>(lane)] == first || context.running == nullptr;
+  });
+  const PathPointer before = warp.path;
+  Bundle other = capture(warp, context, fall_lanes);
+  other.path = lane_path(before, fall_lanes, condition, true, static_cast<uint32_t>(pc));
+  each_lane(fall_lanes, [&](int lane) { other.pc[static_cast<size_t>(lane)] = fall; });
+  if (context.running != nullptr) {
+    other.trips = context.running->trips;
+    other.side = context.running->side;
+  }
+  warp.path = lane_path(before, taken_lanes, condition, false, static_cast<uint32_t>(pc));
+  each_lane(taken_lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = target; });
+  if (leaves) warp.alive &= ~taken_lanes;
+  // Lanes that certainly go the other way leave the running bundle.
+  const Lanes gone = lanes & ~taken_lanes;
+  if (gone != 0 && context.running != nullptr) context.running->lanes &= ~gone;
+  if (fall_lanes != 0) context.split_off = std::move(other);
+  if (context.running != nullptr && target < flow_.end() && flow_.order(target) <= flow_.order(pc))
+    ++context.running->trips;
+}
+
+void Engine::run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished) {
+  while (!context.pending.empty()) {
+    // The bundle that is furthest behind: fewest rounds, then program order.
+    const auto rank = [&](const Bundle& bundle) {
+      int least = flow_.end() * 2;
+      each_lane(bundle.lanes & ~bundle.exited, [&](int lane) {
+        const int at = bundle.pc[static_cast<size_t>(lane)];
+        least = std::min(least, at >= flow_.end() ? flow_.end() : flow_.order(at));
+      });
+      return std::pair<uint32_t, int>(bundle.trips, least);
+    };
+    auto next = std::min_element(context.pending.begin(), context.pending.end(),
+                                 [&](const Bundle& a, const Bundle& b) { return rank(a) < rank(b); });
+    Bundle bundle = std::move(*next);
+    context.pending.erase(next);
+    for (size_t i = 0; i < context.pending.size();) {
+      if (merge_into(warp, context, bundle, context.pending[i], state))
+        context.pending.erase(context.pending.begin() + static_cast<long>(i));
+      else
+        ++i;
+    }
+    restore(warp, context, bundle);
+    context.running = &bundle;
+    const bool done = run_bundle(state, warp, context, bundle);
+    context.running = nullptr;
+    if (context.split_off) {
+      context.pending.push_back(std::move(*context.split_off));
+      context.split_off.reset();
+    }
+    if (context.dropped) {
+      context.dropped = false;
+      continue;
+    }
+    if (done) note_facts(state, warp, bundle.lanes & warp.alive);
+    Bundle after = capture(warp, context, bundle.lanes);
+    after.trips = bundle.trips;
+    after.side = bundle.side;
+    if (after.lanes == 0) continue;
+    (done ? finished : context.pending).push_back(std::move(after));
+  }
+}
+
+// Runs until all lanes are at the join, or a branch has split the bundle, or it may meet another one.
+bool Engine::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle) {
+  bool moved = false;
+  while (true) {
+    int at = -1;
+    bool together = true, all_done = true;
+    each_lane(bundle.lanes & warp.alive, [&](int lane) {
+      const int pc = warp.pc[static_cast<size_t>(lane)];
+      all_done &= pc == context.stop;
+      if (at < 0) at = pc;
+      together &= at == pc;
+    });
+    if (all_done) return true;
+    if (moved && together && !context.pending.empty() && at < flow_.end()) {
+      const BasicBlock& block = flow_.blocks()[static_cast<size_t>(flow_.block_of(at))];
+      if (block.first == at && block.predecessors.size() > 1) return false;
+    }
+    const std::array<int, 32> before = warp.pc;
+    if (!run_group(state, warp, bundle.lanes, context.stop)) return true;
+    moved = true;
+    if (context.split_off || context.dropped) return false;
+    each_lane(bundle.lanes & warp.alive, [&](int lane) {
+      const int now = warp.pc[static_cast<size_t>(lane)], then = before[static_cast<size_t>(lane)];
+      if (now != then && now < flow_.end() && flow_.order(now) <= flow_.order(then) &&
+          lane == std::countr_zero(bundle.lanes & warp.alive))
+        ++bundle.trips;
+    });
+  }
+}
+
+bool Engine::merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other,
+                        const BlockState& state) {
+  if (into.lanes != other.lanes || into.exited != 0 || other.exited != 0 || into.trips != other.trips)
+    return false;
+  const int at = into.pc[static_cast<size_t>(std::countr_zero(into.lanes))];
+  bool same = true;
+  each_lane(into.lanes, [&](int lane) {
+    same &= into.pc[static_cast<size_t>(lane)] == at && other.pc[static_cast<size_t>(lane)] == at;
+  });
+  if (!same || at >= flow_.end()) return false;
+  const auto& live = flow_.live_in(at);
+  // The condition that tells the two apart, if they split at one branch.
+  for (size_t i = 0; i < context.written->size(); ++i) {
+    const uint32_t r = (*context.written)[i];
+    if (!std::binary_search(live.begin(), live.end(), r)) continue;
+    each_lane(into.lanes, [&](int lane) {
+      const Value a = into.registers[i].get(lane), b = other.registers[i].get(lane);
+      if (a == b) return;
+      PredicateId condition = 0;
+      if (into.path && other.path && into.path->parent == other.path->parent) {
+        const PredicateId p = into.path->of(lane), q = other.path->of(lane);
+        if (p != 0 && p == (q ^ 1)) condition = p;
+      }
+      const std::vector<std::pair<const Bundle*, Value>> values = {{&into, a}, {&other, b}};
+      into.registers[i].set(lane, join_values(values, kernel_.registers[r].type, condition, lane, state));
+    });
+  }
+  each_lane(into.lanes, [&](int lane) {
+    into.observed[static_cast<size_t>(lane)] &= other.observed[static_cast<size_t>(lane)];
+  });
+  // What both know.
+  PathPointer a = into.path, b = other.path;
+  const auto depth = [](const PathPointer& path) {
+    int count = 0;
+    for (const Path* at_path = path.get(); at_path != nullptr; at_path = at_path->parent.get()) ++count;
+    return count;
+  };
+  for (int da = depth(a), db = depth(b); a != b;) {
+    if (da >= db)
+      a = a->parent, --da;
+    else
+      b = b->parent, --db;
+  }
+  into.path = a;
+  if (into.side != other.side) into.side = 0;
+  (void)warp;
+  return true;
+}
+
+Value Engine::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
+                          PredicateId condition, int lane, const BlockState& state) {
+  const Value first = values[0].second;
+  if (std::all_of(values.begin(), values.end(), [&](const auto& v) { return v.second == first; }))
+    return first;
+  if (type == Type::kPred) {
+    if (condition != 0 && values.size() == 2) {
+      const Value p = {0, condition};
+      return table_.logical_or(table_.logical_and(p, values[0].second),
+                               table_.logical_and(SymbolTable::logical_not(p), values[1].second));
+    }
+    return table_.fresh_predicate(Scope::kThread, false);
+  }
+  const unsigned bits = std::max(16u, bits_of(type));
+  if (condition != 0 && values.size() == 2) {
+    Value arguments[3] = {values[0].second, values[1].second, {}};
+    if ((condition & 1) != 0) std::swap(arguments[0], arguments[1]);
+    return table_.operation(Op::kSelect, type, 0, bits, arguments, condition & ~1u);
+  }
+  if (is_float(type)) return table_.fresh(bits, Scope::kThread);
+  Interval hull = Interval::exactly(0);
+  bool begun = false;
+  uint64_t stride = 0;
+  bool numbers = true;
+  for (const auto& [bundle, value] : values) {
+    const Position at = {bundle->path.get(), state.path.get(), lane};
+    const Interval range = Reasoner(table_, at).range(value, bits, true);
+    hull = begun ? hull.hull(range) : range;
+    begun = true;
+    numbers &= value.known() && first.known();
+    if (numbers) stride = std::gcd(stride, mask_bits(value.constant - first.constant, bits));
+  }
+  const Value joined = table_.fresh_in(bits, Scope::kThread, hull);
+  if (numbers && stride > 1 && (stride & (stride - 1)) == 0) {
+    Symbol& symbol = table_.change(table_.single(joined));
+    symbol.stride = stride;
+    symbol.residue = static_cast<int64_t>(first.constant % stride);
+  }
+  return joined;
+}
+
+void Engine::join_bundles(BlockState& state, Warp& warp, Context& context,
+                          const std::vector<Bundle>& finished, Lanes before) {
+  const bool ends = context.stop >= flow_.end();
+  static const std::vector<uint32_t> kNone;
+  const std::vector<uint32_t>& live = ends ? kNone : flow_.live_in(context.stop);
+  const bool simple = finished.size() == 2 && context.condition != 0 &&
+                      finished[0].side + finished[1].side == 3 && finished[0].side != 0 && !context.loops;
+  std::array<std::vector<const Bundle*>, 32> arrived;
+  for (const Bundle& bundle : finished)
+    each_lane(bundle.lanes & ~bundle.exited,
+              [&](int lane) { arrived[static_cast<size_t>(lane)].push_back(&bundle); });
+  std::array<PredicateId, 32> kept_conditions{};
+  PathPointer only;
+  Lanes only_lanes = 0;
+  each_lane(before, [&](int lane) {
+    auto& bundles = arrived[static_cast<size_t>(lane)];
+    const Lanes bit = 1u << lane;
+    if (bundles.empty()) {
+      warp.alive &= ~bit;
+      return;
+    }
+    warp.alive |= bit;
+    warp.pc[static_cast<size_t>(lane)] = context.stop;
+    uint8_t observed = 0xff;
+    for (const Bundle* bundle : bundles) observed &= bundle->observed[static_cast<size_t>(lane)];
+    warp.observed[static_cast<size_t>(lane)] = observed;
+    if (bundles.size() == 1 && (!only || only == bundles[0]->path))
+      only = bundles[0]->path, only_lanes |= bit;
+    for (size_t i = 0; i < context.written->size(); ++i) {
+      const uint32_t r = (*context.written)[i];
+      if (!ends && !std::binary_search(live.begin(), live.end(), r)) continue;
+      std::vector<std::pair<const Bundle*, Value>> values;
+      for (const Bundle* bundle : bundles) values.emplace_back(bundle, bundle->registers[i].get(lane));
+      PredicateId condition = 0;
+      if (bundles.size() == 2 && simple) {
+        condition = context.condition;
+        if (bundles[0]->side == 2) condition ^= 1;
+      } else if (bundles.size() == 2 && bundles[0]->path && bundles[1]->path &&
+                 bundles[0]->path->parent == bundles[1]->path->parent) {
+        const PredicateId p = bundles[0]->path->of(lane), q = bundles[1]->path->of(lane);
+        if (p != 0 && p == (q ^ 1)) condition = p;
+      }
+      warp.registers[r].set(lane, join_values(values, kernel_.registers[r].type, condition, lane, state));
+    }
+  });
+  (void)kept_conditions;
+  // The others have left the kernel: what the one way knows holds from here on.
+  if (only && only_lanes == before) warp.path = only;
+}
+
+}  // namespace glove::verify

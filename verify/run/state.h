@@ -1,0 +1,95 @@
+// A block in the middle of its run: everything that a fork copies.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "verify/memory/contents.h"
+#include "verify/memory/shadow.h"
+#include "verify/sync/clocks.h"
+#include "verify/sync/named_barriers.h"
+#include "verify/value/reason.h"
+
+namespace glove::verify {
+
+template <class Visit>
+void each_lane(Lanes lanes, Visit visit) {
+  for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
+}
+
+// A register of all lanes of a warp.
+struct WarpRegister {
+  std::array<uint64_t, 32> constant{};
+  std::array<uint32_t, 32> form{};
+  Lanes unknown = 0;  // lanes whose form is not 0
+
+  Value get(int lane) const { return {constant[static_cast<size_t>(lane)], form[static_cast<size_t>(lane)]}; }
+  void set(int lane, Value value) {
+    constant[static_cast<size_t>(lane)] = value.constant;
+    form[static_cast<size_t>(lane)] = value.form;
+    const Lanes bit = 1u << lane;
+    unknown = value.form == 0 ? unknown & ~bit : unknown | bit;
+  }
+};
+
+// What a thread's last fence covers.
+struct FenceMark {
+  ClockPointer clock;
+  uint32_t epoch = 0;
+  uint32_t phase = 0;
+};
+
+struct Warp {
+  uint32_t index = 0;
+  Lanes lanes = 0;  // that exist
+  Lanes alive = 0;
+  Lanes waiting = 0;  // at a barrier of the block
+  Lanes maybe_exited = 0;
+  std::array<int, 32> pc{};
+  std::array<uint8_t, 32> observed{};  // counters of grid barriers that were seen full, before a fence
+  std::array<FenceMark, 32> fence;
+  std::vector<WarpRegister> registers;
+  std::vector<Contents> local;  // by lane; empty until it is used
+  PathPointer path;
+
+  uint32_t thread(int lane) const { return index * 32 + static_cast<uint32_t>(lane); }
+};
+
+struct AsyncGroup {
+  std::vector<uint32_t> records;
+};
+
+struct Snapshot;
+
+struct BlockState {
+  uint32_t block = 0;
+  std::array<uint32_t, 3> block_index{};
+  std::vector<Warp> warps;
+  Clocks clocks{1};
+  NamedBarriers barriers;
+  Contents shared;
+  Shadow shadow;
+  PathPointer path;  // what all warps know
+  uint32_t forks = 0;
+  uint32_t arrived = 0;         // counters of grid barriers to which the block has added
+  uint32_t arrived_before = 0;  // in phases before
+  std::map<uint32_t, std::pair<uint32_t, FenceMark>> releases;  // counter -> who added to it, and its fence
+  uint32_t exited_threads = 0;
+  bool at_full_barrier = false;
+  std::map<uint64_t, std::vector<std::shared_ptr<const Snapshot>>> lineage;  // by place
+  std::map<uint64_t, uint32_t> lineage_forks;
+};
+
+// The place of a state in the program, its registers and contents, at a full barrier.
+struct Snapshot {
+  std::vector<Warp> warps;
+  Contents shared;
+  PathPointer path;
+  SymbolId iteration = 0;          // of a widened state
+  std::vector<SymbolId> anything;  // symbols that stand for any value
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,50 @@
+#include "verify/sync/clocks.h"
+
+#include <algorithm>
+
+namespace glove::verify {
+
+std::shared_ptr<Clock> Clocks::join(const std::vector<uint32_t>& members) const {
+  std::vector<const Clock*> distinct;
+  for (const uint32_t member : members) {
+    const Clock* clock = known_[member].get();
+    if (distinct.empty() ||
+        (distinct.back() != clock && std::find(distinct.begin(), distinct.end(), clock) == distinct.end()))
+      distinct.push_back(clock);
+  }
+  auto joined = std::make_shared<Clock>(*distinct.at(0));
+  for (size_t i = 1; i < distinct.size(); ++i)
+    for (size_t k = 0; k < joined->size(); ++k) (*joined)[k] = std::max((*joined)[k], (*distinct[i])[k]);
+  for (const uint32_t member : members) (*joined)[member] = own_[member];
+  return joined;
+}
+
+void Clocks::acquire(const std::vector<uint32_t>& members, const ClockPointer& clock) {
+  ClockPointer last_from, last_to;  // threads that knew the same know the same again
+  for (const uint32_t member : members) {
+    if (known_[member] != last_from) {
+      last_from = known_[member];
+      auto merged = std::make_shared<Clock>(*clock);
+      bool covered = true;
+      for (size_t k = 0; k < merged->size(); ++k) {
+        covered &= (*clock)[k] >= (*last_from)[k];
+        (*merged)[k] = std::max((*merged)[k], (*last_from)[k]);
+      }
+      last_to = covered ? clock : ClockPointer(merged);
+    }
+    known_[member] = last_to;
+  }
+  advance(members);
+}
+
+void Clocks::advance(const std::vector<uint32_t>& members) {
+  for (const uint32_t member : members) ++own_[member];
+}
+
+void Clocks::see_counter(uint32_t thread, uint32_t counter) {
+  auto clock = std::make_shared<Clock>(*known_[thread]);
+  (*clock)[threads_ + kBarriers + counter] = 1;
+  known_[thread] = clock;
+}
+
+}  // namespace glove::verify

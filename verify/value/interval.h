@@ -1,0 +1,66 @@
+// Closed intervals of integers, wide enough for every signed and unsigned 64-bit value.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace glove::verify {
+
+using Wide = __int128;
+constexpr Wide kWideLimit = static_cast<Wide>(1) << 100;
+
+inline Wide clamp_wide(Wide value) {
+  return std::clamp(value, -kWideLimit, kWideLimit);
+}
+
+struct Interval {
+  Wide lo = -kWideLimit;
+  Wide hi = kWideLimit;
+
+  bool empty() const { return lo > hi; }
+  bool single() const { return lo == hi; }
+  bool contains(const Interval& other) const { return lo <= other.lo && other.hi <= hi; }
+  bool operator==(const Interval&) const = default;
+
+  Interval meet(const Interval& other) const { return {std::max(lo, other.lo), std::min(hi, other.hi)}; }
+  Interval hull(const Interval& other) const { return {std::min(lo, other.lo), std::max(hi, other.hi)}; }
+  Interval plus(const Interval& other) const {
+    return {clamp_wide(lo + other.lo), clamp_wide(hi + other.hi)};
+  }
+  Interval plus(Wide value) const { return {clamp_wide(lo + value), clamp_wide(hi + value)}; }
+  Interval negated() const { return {-hi, -lo}; }
+  // REQUIRES: |factor| <= 2^64
+  Interval times(Wide factor) const {
+    const auto product = [&](Wide bound) {
+      if (factor == 0 || bound == 0) return Wide{0};
+      const Wide magnitude = bound < 0 ? -bound : bound;
+      const Wide size = factor < 0 ? -factor : factor;
+      if (magnitude > kWideLimit / size) return (bound < 0) == (factor < 0) ? kWideLimit : -kWideLimit;
+      return bound * factor;
+    };
+    return factor >= 0 ? Interval{product(lo), product(hi)} : Interval{product(hi), product(lo)};
+  }
+
+  static Interval exactly(Wide value) { return {value, value}; }
+  static Interval of_signed(unsigned bits) { return {-(Wide{1} << (bits - 1)), (Wide{1} << (bits - 1)) - 1}; }
+  static Interval of_unsigned(unsigned bits) { return {0, (Wide{1} << bits) - 1}; }
+};
+
+inline Wide floor_divide(Wide a, Wide b) {
+  const Wide quotient = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+inline Wide ceil_divide(Wide a, Wide b) {
+  return -floor_divide(-a, b);
+}
+
+inline uint64_t mask_bits(uint64_t value, unsigned bits) {
+  return bits >= 64 ? value : value & ((uint64_t{1} << bits) - 1);
+}
+inline int64_t sign_extend(uint64_t value, unsigned bits) {
+  if (bits >= 64) return static_cast<int64_t>(value);
+  const uint64_t sign = uint64_t{1} << (bits - 1);
+  return static_cast<int64_t>((mask_bits(value, bits) ^ sign) - sign);
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,91 @@
+// What follows from the branches that were taken on the way to an instruction.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "verify/value/symbols.h"
+
+namespace glove::verify {
+
+// A condition that holds from a branch on, and what held before. Immutable and shared.
+struct Path {
+  std::shared_ptr<const Path> parent;
+  PredicateId everyone = 0;                              // the same for all lanes, or
+  std::unique_ptr<std::array<PredicateId, 32>> by_lane;  // lane by lane; 0: nothing
+  uint32_t site = 0;                                     // of the branch
+
+  PredicateId of(int lane) const { return by_lane ? (*by_lane)[static_cast<size_t>(lane)] : everyone; }
+};
+using PathPointer = std::shared_ptr<const Path>;
+
+PathPointer extend(PathPointer parent, PredicateId condition, uint32_t site);
+
+// Where a thread stands: what its warp knows, and what all warps of its block know.
+struct Position {
+  const Path* warp = nullptr;
+  const Path* block = nullptr;
+  int lane = 0;
+};
+
+class Reasoner {
+ public:
+  Reasoner(SymbolTable& table, Position position) : table_(table), position_(position) {}
+
+  // nullopt: may be either.
+  std::optional<bool> truth(Value predicate) const;
+  // The range of a value of so many bits.
+  Interval range(Value value, unsigned bits, bool as_signed) const {
+    return range(value, bits, as_signed, 0);
+  }
+  // The range of `constant` + form as numbers that do not wrap.
+  Interval exact_range(Value value) const;
+  FloatRange float_range(Value value, unsigned bits) const { return float_range(value, bits, 0); }
+  // Selections whose condition is known become what they select.
+  Value simplify(Value value, unsigned bits) const;
+
+  Interval symbol_range(SymbolId id) const { return symbol_range(id, 1); }
+
+  // Calls visit(id) for every condition that holds, conjunctions taken apart; stops when it returns true.
+  template <class Visit>
+  bool any_fact(Visit visit) const {
+    for (const Reasoner* at = this; at != nullptr; at = at->outer_)
+      if (at->extra_ != 0 && visit_parts(at->extra_, visit)) return true;
+    for (const Path* path : {position_.warp, position_.block})
+      for (; path != nullptr; path = path->parent.get())
+        if (const PredicateId id = path->of(position_.lane); id != 0 && visit_parts(id, visit)) return true;
+    return false;
+  }
+
+ private:
+  static constexpr int kDepth = 6;      // operations that are followed
+  static constexpr int kFactDepth = 3;  // where conditions are still asked
+
+  template <class Visit>
+  bool visit_parts(PredicateId id, Visit& visit) const {
+    if (visit(id)) return true;
+    const Predicate& predicate = table_.predicate(id);
+    if (predicate.kind != PredicateKind::kAnd || (id & 1) != 0) return false;
+    return visit_parts(predicate.p, visit) || visit_parts(predicate.q, visit);
+  }
+  Interval range(Value value, unsigned bits, bool as_signed, int depth) const;
+  // The same, where a condition holds in addition. REQUIRES: this outlives it.
+  Reasoner under(PredicateId condition) const;
+  Interval symbol_range(SymbolId id, int depth) const;
+  Interval operation_range(const Symbol& symbol, int depth) const;
+  // What a condition says about `form` as a number: its sides are compared with it.
+  Interval bound(PredicateId id, FormId form, Interval known, int depth) const;
+  Interval difference_bound(PredicateId id, FormId form) const;
+  std::optional<bool> compare_truth(const Predicate& predicate, int depth) const;
+  std::optional<bool> truth(PredicateId id, int depth) const;
+  FloatRange float_range(Value value, unsigned bits, int depth) const;
+  FloatRange float_operation(const Symbol& symbol, int depth) const;
+
+  SymbolTable& table_;
+  Position position_;
+  PredicateId extra_ = 0;
+  const Reasoner* outer_ = nullptr;
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,214 @@
+#include "verify/value/symbols.h"
+
+namespace glove::verify {
+namespace {
+
+bool fits(const Interval& range, unsigned bits) {
+  return Interval::of_signed(bits).contains(range);
+}
+
+}  // namespace
+
+SymbolTable::SymbolTable() {
+  forms_.emplace_back();  // 0: no symbol
+  predicates_.emplace_back();
+  symbols_.emplace_back();
+}
+
+FormId SymbolTable::form_of(std::vector<Term> terms) {
+  if (terms.empty()) return 0;
+  const auto found = form_ids_.find(terms);
+  if (found != form_ids_.end()) return found->second;
+  const auto id = static_cast<FormId>(forms_.size());
+  form_ids_.emplace(terms, id);
+  forms_.push_back(std::move(terms));
+  return id;
+}
+
+SymbolId SymbolTable::add_symbol(Symbol symbol) {
+  symbols_.push_back(symbol);
+  return static_cast<SymbolId>(symbols_.size() - 1);
+}
+
+Value SymbolTable::fresh(unsigned bits, Scope scope, bool data) {
+  Symbol symbol;
+  symbol.kind = data ? SymbolKind::kInput : SymbolKind::kFresh;
+  symbol.scope = scope;
+  symbol.bits = static_cast<uint8_t>(bits);
+  symbol.range = Interval::of_signed(bits);
+  symbol.unsigned_range = Interval::of_unsigned(bits);
+  symbol.data = data;
+  return of(add_symbol(symbol));
+}
+
+Value SymbolTable::fresh_in(unsigned bits, Scope scope, Interval range) {
+  const Value value = fresh(bits, scope);
+  Symbol& symbol = symbols_.back();
+  symbol.range = range.meet(Interval::of_signed(bits));
+  if (symbol.range.lo >= 0) symbol.unsigned_range = symbol.range;
+  return value;
+}
+
+Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, const Value (&arguments)[3],
+                             PredicateId condition) {
+  const InternKey key = {{static_cast<uint64_t>(op) | static_cast<uint64_t>(type) << 8 |
+                              uint64_t{bits} << 16 | uint64_t{detail} << 32,
+                          condition | uint64_t{arguments[0].form} << 32,
+                          arguments[1].form | uint64_t{arguments[2].form} << 32, arguments[0].constant,
+                          arguments[1].constant, arguments[2].constant, 0}};
+  const auto [found, added] = symbol_ids_.try_emplace(key, static_cast<uint32_t>(symbols_.size()));
+  if (added) {
+    Symbol symbol;
+    symbol.kind = SymbolKind::kOperation;
+    symbol.op = op;
+    symbol.type = type;
+    symbol.detail = detail;
+    symbol.bits = static_cast<uint8_t>(bits);
+    symbol.condition = condition;
+    symbol.scope = condition != 0 ? scope_of_predicate(condition) : Scope::kGrid;
+    for (size_t i = 0; i < 3; ++i) {
+      symbol.arguments[i] = arguments[i];
+      symbol.scope = std::max(symbol.scope, scope_of(arguments[i]));
+    }
+    const bool passes_data = op == Op::kAnd || op == Op::kRem || op == Op::kShr || op == Op::kMin ||
+                             op == Op::kMax || op == Op::kConvert || op == Op::kBitExtract;
+    if (passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1])))
+      symbol.data = true;
+    set_operation_range(symbol);
+    add_symbol(symbol);
+  }
+  return of(found->second);
+}
+
+Value SymbolTable::loaded(Type type, uint32_t space, unsigned bits, Value address) {
+  const Value value = operation(Op::kLoad, type, space, bits, {address, {}, {}});
+  symbols_[terms(value.form)[0].symbol].data = true;
+  return value;
+}
+
+Value SymbolTable::input(SymbolKind kind, uint32_t detail, unsigned bits, Scope scope) {
+  const InternKey key = {{static_cast<uint64_t>(kind), detail, bits, 0, 0, 0, 1}};
+  const auto [found, added] = symbol_ids_.try_emplace(key, static_cast<uint32_t>(symbols_.size()));
+  if (added) {
+    fresh(bits, scope);
+    symbols_.back().kind = kind;
+    symbols_.back().detail = detail;
+  }
+  return of(found->second);
+}
+
+Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
+  const uint64_t constant = mask_bits(sign > 0 ? a.constant + b.constant : a.constant - b.constant, bits);
+  if (b.form == 0) return {constant, a.form};
+  if (a.form == 0 && sign > 0) return {constant, b.form};
+  if (a.form == b.form && sign < 0) return {constant, 0};
+  const auto& left = terms(a.form);
+  const auto& right = terms(b.form);
+  std::vector<Term> sum;
+  size_t i = 0, j = 0;
+  const auto push = [&](SymbolId symbol, uint64_t factor) {
+    if (const int64_t small = sign_extend(factor, bits); small != 0) sum.push_back({symbol, small});
+  };
+  while (i < left.size() || j < right.size()) {
+    if (j == right.size() || (i < left.size() && left[i].symbol < right[j].symbol)) {
+      push(left[i].symbol, static_cast<uint64_t>(left[i].factor)), ++i;
+    } else if (i == left.size() || right[j].symbol < left[i].symbol) {
+      push(right[j].symbol, static_cast<uint64_t>(sign) * static_cast<uint64_t>(right[j].factor)), ++j;
+    } else {
+      push(left[i].symbol, static_cast<uint64_t>(left[i].factor) +
+                               static_cast<uint64_t>(sign) * static_cast<uint64_t>(right[j].factor));
+      ++i, ++j;
+    }
+  }
+  // A sum of very many unknowns says nothing and costs time.
+  if (sum.size() > 12) return operation(Op::kAdd, Type::kNone, static_cast<uint32_t>(sign), bits, {a, b, {}});
+  return {constant, form_of(std::move(sum))};
+}
+
+Value SymbolTable::scale(Value a, int64_t factor, unsigned bits) {
+  const uint64_t by = static_cast<uint64_t>(factor);
+  std::vector<Term> scaled;
+  for (const Term& term : terms(a.form))
+    if (const int64_t small = sign_extend(static_cast<uint64_t>(term.factor) * by, bits); small != 0)
+      scaled.push_back({term.symbol, small});
+  return {mask_bits(a.constant * by, bits), form_of(std::move(scaled))};
+}
+
+// In a form of 64 bits a narrower symbol stands for its signed number.
+Value SymbolTable::sign_extended(Value a, unsigned from) {
+  const Value wide = {static_cast<uint64_t>(sign_extend(a.constant, from)), a.form};
+  if (a.form == 0) return wide;
+  Interval exact = Interval::exactly(static_cast<int64_t>(wide.constant));
+  for (const Term& term : terms(a.form)) exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+  if (!fits(exact, from)) assume_no_wrap();
+  return wide;
+}
+
+Value SymbolTable::zero_extended(Value a, unsigned from) {
+  if (a.form == 0) return {mask_bits(a.constant, from), 0};
+  Interval exact = Interval::exactly(sign_extend(a.constant, from));
+  for (const Term& term : terms(a.form)) exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+  if (Interval::of_unsigned(from).contains(exact)) {
+    return {static_cast<uint64_t>(sign_extend(a.constant, from)), a.form};
+  }
+  assume_no_wrap();
+  Value sum = {static_cast<uint64_t>(sign_extend(a.constant, from)), 0};
+  for (const Term& term : std::vector<Term>(terms(a.form))) {
+    const Value narrow = of(term.symbol);
+    const bool may_be_negative = symbols_[term.symbol].range.lo < 0;
+    const Value wide =
+        may_be_negative ? operation(Op::kConvert, Type::kU64, from, 64, {narrow, {}, {}}) : narrow;
+    sum = add(sum, scale(wide, term.factor, 64), 64);
+  }
+  return sum;
+}
+
+Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
+  if (a.form == 0) return {mask_bits(a.constant, to), 0};
+  Value sum = {mask_bits(a.constant, to), 0};
+  for (const Term& term : std::vector<Term>(terms(a.form))) {
+    const Symbol symbol = symbols_[term.symbol];
+    Value narrow = of(term.symbol);
+    if (symbol.kind == SymbolKind::kOperation && symbol.op == Op::kConvert && symbol.type == Type::kU64 &&
+        symbol.detail == to) {
+      narrow = symbol.arguments[0];
+    } else if (symbol.bits > to && !fits(symbol.range, to) && symbol.kind != SymbolKind::kIteration) {
+      narrow = operation(Op::kConvert, Type::kB32, to, to, {narrow, {}, {}});
+    }
+    sum = add(sum, scale(narrow, term.factor, to), to);
+  }
+  (void)from;
+  return sum;
+}
+
+Scope SymbolTable::scope_of(Value value) const {
+  Scope scope = Scope::kGrid;
+  for (const Term& term : terms(value.form)) scope = std::max(scope, symbols_[term.symbol].scope);
+  return scope;
+}
+
+bool SymbolTable::is_data(Value value) const {
+  bool any = false;
+  for (const Term& term : terms(value.form)) {
+    const Symbol& symbol = symbols_[term.symbol];
+    if (symbol.scope == Scope::kGrid && !symbol.data) continue;
+    if (!symbol.data) return false;
+    any = true;
+  }
+  return any;
+}
+
+Interval SymbolTable::base_range(Value value, unsigned bits, bool as_signed) const {
+  const Interval whole = as_signed ? Interval::of_signed(bits) : Interval::of_unsigned(bits);
+  if (value.form == 0)
+    return Interval::exactly(as_signed ? Wide{sign_extend(value.constant, bits)}
+                                       : static_cast<Wide>(mask_bits(value.constant, bits)));
+  const auto& sum = terms(value.form);
+  if (sum.size() == 1 && sum[0].factor == 1 && value.constant == 0 && symbols_[sum[0].symbol].bits == bits)
+    return as_signed ? symbols_[sum[0].symbol].range : symbols_[sum[0].symbol].unsigned_range;
+  Interval exact = Interval::exactly(sign_extend(value.constant, bits));
+  for (const Term& term : sum) exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+  return whole.contains(exact) ? exact : whole;
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,188 @@
+// What a register may hold: a number, or a linear form in symbols. Symbols stand for what the verifier does
+// not know; the same expression of the same inputs is the same symbol, whichever thread computes it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "verify/ptx/program.h"
+#include "verify/value/interval.h"
+
+namespace glove::verify {
+
+using SymbolId = uint32_t;
+using FormId = uint32_t;       // 0: no symbol
+using PredicateId = uint32_t;  // an index times 2, plus 1 if negated; 0: none
+
+// `constant` plus a form, modulo 2^bits of the register that holds it. Of a predicate register: `constant` is
+// 0 or 1, or `form` is a PredicateId.
+struct Value {
+  uint64_t constant = 0;
+  uint32_t form = 0;
+
+  bool known() const { return form == 0; }
+  bool operator==(const Value&) const = default;
+};
+
+struct Term {
+  SymbolId symbol;
+  int64_t factor;
+  bool operator==(const Term&) const = default;
+};
+
+// For whom a symbol is the same number.
+enum class Scope : uint8_t {
+  kGrid,    // all threads, always: parameters, memory that nobody writes, and what is computed from them
+  kBlock,   // all threads of a block, between two full barriers
+  kThread,  // one thread, once
+};
+
+enum class SymbolKind : uint8_t {
+  kInput,      // a parameter, or data that were loaded
+  kObject,     // the address of a buffer
+  kOperation,  // of other values
+  kFresh,      // something unknown
+  kIteration,  // how often a loop has run
+  kTicket,     // what an atomic addition returned
+  kObserved,   // what a strong load saw; `detail` names the location
+};
+
+struct FloatRange {
+  double lo;
+  double hi;
+  bool maybe_nan;
+};
+
+struct Symbol {
+  SymbolKind kind = SymbolKind::kFresh;
+  Scope scope = Scope::kThread;
+  uint8_t bits = 32;
+  Type type = Type::kB32;
+  Op op = Op::kPure;
+  uint32_t detail = 0;  // distinguishes operations; a ticket's location; a parameter's offset
+  Interval range;       // as a signed number
+  Interval unsigned_range;
+  uint64_t stride = 1;  // the value is `residue` modulo this
+  int64_t residue = 0;
+  Value arguments[3];         // a ticket's first: how much was added
+  PredicateId condition = 0;  // of kSelect
+  bool data = false;          // loaded from memory that may hold anything, so that any value may occur
+};
+
+enum class CompareKind : uint8_t { kEq, kLt, kLe, kGt, kGe, kNe, kNumber };  // kGt to kNumber: floats only
+enum class PredicateKind : uint8_t { kCompare, kAnd, kXor, kSymbol };
+
+struct Predicate {
+  PredicateKind kind = PredicateKind::kSymbol;
+  CompareKind compare = CompareKind::kEq;
+  bool is_float = false;
+  bool is_signed = false;
+  uint8_t bits = 32;
+  Scope scope = Scope::kThread;
+  bool data = false;
+  Value a, b;
+  PredicateId p = 0, q = 0;
+};
+
+// What an operation, a predicate or an input is, to find the same one again.
+struct InternKey {
+  std::array<uint64_t, 7> words{};
+  bool operator==(const InternKey&) const = default;
+};
+struct InternHash {
+  size_t operator()(const InternKey& key) const {
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (const uint64_t word : key.words) {
+      hash ^= word;
+      hash *= 0xff51afd7ed558ccdu;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+  size_t operator()(const std::vector<Term>& terms) const {
+    uint64_t hash = terms.size();
+    for (const Term& term : terms) {
+      hash ^= term.symbol + (static_cast<uint64_t>(term.factor) << 20);
+      hash *= 0xff51afd7ed558ccdu;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
+// Owns symbols, forms and predicates for one kernel's run. Ids are never reused.
+class SymbolTable {
+ public:
+  SymbolTable();
+
+  const Symbol& symbol(SymbolId id) const { return symbols_[id]; }
+  const std::vector<Term>& terms(FormId form) const { return forms_[form]; }
+  const Predicate& predicate(PredicateId id) const { return predicates_[id >> 1]; }
+  size_t symbol_count() const { return symbols_.size(); }
+
+  static Value number(uint64_t value) { return {value, 0}; }
+  Value of(SymbolId id) { return {0, form_of({{id, 1}})}; }
+  FormId form_of(std::vector<Term> terms);
+
+  SymbolId add_symbol(Symbol symbol);
+  // A new symbol about which nothing is known.
+  Value fresh(unsigned bits, Scope scope, bool data = false);
+  Value fresh_in(unsigned bits, Scope scope, Interval range);
+  // The symbol of an operation; `detail` distinguishes what the arguments do not.
+  Value operation(Op op, Type type, uint32_t detail, unsigned bits, const Value (&arguments)[3],
+                  PredicateId condition = 0);
+  // What memory that nobody writes holds at an address.
+  Value loaded(Type type, uint32_t space, unsigned bits, Value address);
+  // The symbol of an input that is named by kind and detail, such as a parameter's offset.
+  Value input(SymbolKind kind, uint32_t detail, unsigned bits, Scope scope);
+
+  Value add(Value a, Value b, unsigned bits) { return combine(a, b, 1, bits); }
+  Value subtract(Value a, Value b, unsigned bits) { return combine(a, b, -1, bits); }
+  Value scale(Value a, int64_t factor, unsigned bits);
+  Value sign_extended(Value a, unsigned from);  // to 64 bits
+  Value zero_extended(Value a, unsigned from);
+  Value truncated(Value a, unsigned from, unsigned to);
+
+  Value compare(CompareKind kind, bool is_float, bool is_signed, unsigned bits, Value a, Value b);
+  Value logical_and(Value a, Value b);
+  Value logical_or(Value a, Value b) { return logical_not(logical_and(logical_not(a), logical_not(b))); }
+  Value logical_xor(Value a, Value b);
+  static Value logical_not(Value a) { return a.known() ? Value{a.constant ^ 1, 0} : Value{0, a.form ^ 1}; }
+  Value fresh_predicate(Scope scope, bool data);
+
+  Symbol& change(SymbolId id) { return symbols_[id]; }
+  // The symbol if the value is one symbol and nothing else; else 0.
+  SymbolId single(Value value) const {
+    const auto& sum = forms_[value.form];
+    return value.constant == 0 && sum.size() == 1 && sum[0].factor == 1 ? sum[0].symbol : 0;
+  }
+
+  Scope scope_of(Value value) const;
+  Scope scope_of_predicate(PredicateId id) const { return predicate(id).scope; }
+  // Any value can occur, whatever other threads have: the data decide.
+  bool is_data(Value value) const;
+
+  // Without knowledge of the path.
+  Interval base_range(Value value, unsigned bits, bool as_signed) const;
+
+  // An extension was taken to keep the number, which holds if index arithmetic does not wrap.
+  bool assumed_no_wrap() const { return assumed_no_wrap_; }
+  void assume_no_wrap() { assumed_no_wrap_ = true; }
+
+ private:
+  Value combine(Value a, Value b, int64_t sign, unsigned bits);
+  void set_operation_range(Symbol& symbol) const;
+  PredicateId intern(Predicate predicate);
+
+  std::vector<Symbol> symbols_;
+  std::vector<std::vector<Term>> forms_;
+  std::vector<Predicate> predicates_;
+  std::unordered_map<std::vector<Term>, uint32_t, InternHash> form_ids_;
+  std::unordered_map<InternKey, uint32_t, InternHash> symbol_ids_;
+  std::unordered_map<InternKey, uint32_t, InternHash> predicate_ids_;
+  bool assumed_no_wrap_ = false;
+};
+
+}  // namespace glove::verify
