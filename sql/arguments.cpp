@@ -61,7 +61,7 @@ Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_
   if (index >= arguments.size() || is_null(arguments[index])) return std::optional<std::string_view>();
   if (is_blob(arguments[index]))
     return Error{ErrorCode::kInvalidArgument, std::string(function) + ": the " + std::string(parameter) +
-                                                  " is a BLOB where text belongs; CAST it AS TEXT"};
+                                                  " must be text, not a BLOB; use CAST(... AS TEXT)"};
   return std::optional<std::string_view>(text_of(arguments[index]));
 }
 
@@ -71,7 +71,7 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
                          optional_text(arguments, index, function, parameter));
   if (!text)
     return Error{ErrorCode::kInvalidArgument,
-                 std::string(function) + ": the " + std::string(parameter) + " is NULL where text belongs"};
+                 std::string(function) + ": the " + std::string(parameter) + " must be text, not NULL"};
   return *text;
 }
 

@@ -39,7 +39,7 @@ Result<std::unique_ptr<Operand>> operand_of_blob(sqlite3_value* value, const cha
   if (bytes.size() % sizeof(float) != 0)
     return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: the ") + which +
                                                   " argument is a BLOB of " + std::to_string(bytes.size()) +
-                                                  " bytes; a vector of float32 takes 4 bytes a component"};
+                                                  " bytes; a float32 vector has 4 bytes per component"};
   auto operand = std::make_unique<Operand>();
   operand->blob.resize(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(operand->blob.data(), bytes.data(), bytes.size());
@@ -72,8 +72,8 @@ Result<std::optional<double>> cosine(const Operand& a, const Operand& b) {
   if (a.unknown_word || b.unknown_word) return std::optional<double>();
   if (a.vector.size() != b.vector.size())
     return Error{ErrorCode::kInvalidArgument,
-                 "cos_sim: the arguments have " + std::to_string(a.vector.size()) + " and " +
-                     std::to_string(b.vector.size()) + " components; they must have equally many"};
+                 "cos_sim: the arguments must have the same number of components, but have " +
+                     std::to_string(a.vector.size()) + " and " + std::to_string(b.vector.size())};
   if (!(a.norm_squared > 0) || !(b.norm_squared > 0)) return std::optional<double>();
   const double dot = exact_dot(a.vector.data(), b.vector.data(), static_cast<int64_t>(a.vector.size()));
   return std::optional<double>(cosine_from_dots(dot, a.norm_squared, b.norm_squared));

@@ -31,10 +31,11 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
                          optional_text(arguments, 2, "glove_load", "options"));
   if (path.empty() || path.find('\0') != std::string_view::npos)
-    return Status(ErrorCode::kInvalidArgument, "glove_load: the path is empty or holds a NUL byte");
+    return Status(ErrorCode::kInvalidArgument,
+                  "glove_load: the path must not be empty or contain a NUL byte");
   if (name && name->empty())
     return Status(ErrorCode::kInvalidArgument,
-                  "glove_load: the name is empty; leave it out, or give NULL, to take the file's");
+                  "glove_load: the name must not be empty; omit it or pass NULL to use the file's name");
   OpenOptions options;
   if (json) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kFile, "glove_load"));

@@ -78,12 +78,12 @@ Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
   code = sqlite3_prepare_v2(db, tail, static_cast<int>(sql.data() + sql.size() - tail), &second, nullptr);
   const Statement rest(second);
   if (code != SQLITE_OK || rest != nullptr)
-    return load_error("the SQL goes on after its first statement; write one SELECT");
+    return load_error("the SQL has more than one statement; write one SELECT");
   if (sqlite3_stmt_readonly(select.get()) == 0)
     return load_error("the SQL writes to the database; write one SELECT");
   if (const int columns = sqlite3_column_count(select.get()); columns != 2)
-    return load_error("the SELECT gives " + std::to_string(columns) +
-                      " columns; it must give two, the word and its vector");
+    return load_error("the SELECT must return two columns, the word and its vector, but returns " +
+                      std::to_string(columns));
   return select;
 }
 
@@ -110,7 +110,7 @@ const char* type_name(int type) {
 Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
   if (bytes.size() % sizeof(float) != 0)
     return wrong_row("has a vector of " + std::to_string(bytes.size()) +
-                     " bytes; float32 takes 4 bytes a component");
+                     " bytes; a float32 vector has 4 bytes per component");
   vector.resize(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
   return Status();
@@ -118,12 +118,12 @@ Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vect
 
 Status floats_of_json(std::string_view text, std::vector<float>& vector) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_array()) return wrong_row("has a vector that is TEXT, but no JSON array");
+  if (!json.is_array()) return wrong_row("has a TEXT vector that is not a JSON array");
   vector.clear();
   for (const auto& component : json) {
     if (!component.is_number())
-      return wrong_row("has a component, number " + std::to_string(vector.size() + 1) +
-                       ", that is no number");
+      return wrong_row("has a vector whose component " + std::to_string(vector.size() + 1) +
+                       " is not a number");
     vector.push_back(static_cast<float>(component.get<double>()));
   }
   return Status();
@@ -135,12 +135,12 @@ Status read_row(sqlite3_stmt* row, std::vector<float>& vector) {
   const int vector_type = sqlite3_column_type(row, 1);
   if (word_type != SQLITE_TEXT && word_type != SQLITE_INTEGER)
     return wrong_row(std::string("has a word of type ") + type_name(word_type) +
-                     "; a word is TEXT or INTEGER");
+                     "; a word must be TEXT or INTEGER");
   sqlite3_value* value = sqlite3_column_value(row, 1);
   if (vector_type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
   if (vector_type == SQLITE_TEXT) return floats_of_json(text_of(value), vector);
   return wrong_row(std::string("has a vector of type ") + type_name(vector_type) +
-                   "; a vector is a BLOB of float32 or a JSON array");
+                   "; a vector must be a BLOB of float32 or a JSON array");
 }
 
 Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_view name, int threads) {
@@ -167,14 +167,14 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view sql, required_text(arguments, 1, kFunction, "SQL"));
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
                          optional_text(arguments, 2, kFunction, "options"));
-  if (name.empty()) return load_error("the name is empty");
+  if (name.empty()) return load_error("the name must not be empty");
   OpenOptions options;
   if (json) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kTable, kFunction));
   }
-  if (sql.find('\0') != std::string_view::npos) return load_error("the SQL holds a NUL byte");
+  if (sql.find('\0') != std::string_view::npos) return load_error("the SQL must not contain a NUL byte");
   sqlite3* db = sqlite3_context_db_handle(context);
-  if (LoadInProgress::of(db)) return load_error("its SELECT calls glove_load_table again");
+  if (LoadInProgress::of(db)) return load_error("the SELECT must not call glove_load_table");
   const LoadInProgress load(db);
   GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));

@@ -49,11 +49,10 @@ void return_input(sqlite3_context* context, const nn::Inputs& inputs, int column
 Error missing_input(const nn::Inputs& inputs, int column) {
   if (inputs.state(column) == nn::Given::kNo)
     return {ErrorCode::kInvalidArgument, vtab::not_given(nn::kInputColumns, column)};
-  return {
-      ErrorCode::kInvalidArgument,
-      "glove_nn: the input " + nn::kInputColumns.name(column) +
-          " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
-          "other conditions SQLite compares it itself: leave it out there"};
+  return {ErrorCode::kInvalidArgument,
+          "glove_nn: the input " + nn::kInputColumns.name(column) +
+              " is NULL, which counts as not given, so it can be neither read nor compared. Beside an OR or "
+              "16 other conditions SQLite compares it itself; omit the condition there"};
 }
 
 class NeighborCursor;

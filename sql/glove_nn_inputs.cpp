@@ -25,8 +25,7 @@ std::string shown(sqlite3_value* value) {
 
 Result<std::string> read_word(sqlite3_value* value) {
   if (is_blob(value))
-    return invalid(
-        "word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10");
+    return invalid("word must be text, not a BLOB; pass a vector as expr: WHERE expr = ? AND k = 10");
   return std::string(text_of(value));
 }
 
@@ -73,12 +72,12 @@ Result<int64_t> read_k(sqlite3_value* value) {
     default:
       break;
   }
-  if (!k || *k < 0) return invalid("k is " + shown(value) + " where a whole number from 0 on belongs");
+  if (!k || *k < 0) return invalid("k must be a non-negative integer, but is " + shown(value));
   return *k;
 }
 
 Result<std::string> read_name(sqlite3_value* value, const char* what) {
-  if (is_blob(value)) return invalid(std::string(what) + " is a BLOB where text belongs");
+  if (is_blob(value)) return invalid(std::string(what) + " must be text, not a BLOB");
   return std::string(text_of(value));
 }
 
@@ -89,7 +88,7 @@ Result<std::string> read_model(sqlite3_value* value) {
 Result<std::string> read_backend(sqlite3_value* value, const Backends& backends) {
   GLOVE_ASSIGN_OR_RETURN(std::string name, read_name(value, "backend"));
   if (name == "auto" || backends.find(name) != nullptr) return name;
-  return invalid("there is no backend '" + name + "'; this build has " + backends.choices());
+  return invalid("there is no backend '" + name + "'; the backends are: " + backends.choices());
 }
 
 // Whether SQLite may compare this text as a number: then words that spell the number in another way are
@@ -113,8 +112,8 @@ void make_set(std::vector<T>& values) {
 Error two_queries(const ExprValue& expr, bool has_k) {
   if (expr.blob)
     return invalid(
-        "word and expr are both given, but expr is a BLOB, which is a query of its own; leave word out: "
-        "WHERE expr = ? AND k = 10");
+        "word and expr are both given, but expr is a BLOB, which is a complete query; omit word: WHERE expr "
+        "= ? AND k = 10");
   if (!has_k && integral(expr.bytes))
     return invalid("the second argument, expr, is the number " + expr.bytes +
                    ", but k is the third argument; write glove_nn('king', NULL, " + expr.bytes + ")");
@@ -314,7 +313,8 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
   if (state(kWord) == Given::kNull && (!has(kExpr) || !stands_alone)) return MaybeQuery();
   if (!has(kExpr))
     return invalid(
-        "expr is NULL, which means not given, and there is no word; write WHERE word = 'king' AND k = 10");
+        "expr is NULL, which counts as not given, and word is not given either; write WHERE word = 'king' "
+        "AND k = 10");
   if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
   return query_for_expression(model_to_ask, expr.bytes);
 }

@@ -88,13 +88,12 @@ class Planner {
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
       if (op == SQLITE_INDEX_CONSTRAINT_MATCH)
-        return "glove_nn has no MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + "
-               "woman' "
-               "AND k = 10";
+        return "glove_nn does not support MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king "
+               "- man + woman' AND k = 10";
       const bool range = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
                          op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
       if (column == kK && range && !asked(kK))
-        return "glove_nn: k is an input, which takes one value and no range; use k = 10 or rank <= 10";
+        return "glove_nn: k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
     }
     return {};
   }
@@ -110,25 +109,22 @@ class Planner {
     for (int column = kFirstInput; column < kColumns; ++column) {
       if (!asked(column) || input(column)) continue;
       const std::string name = kInputColumns.name(column);
-      return "glove_nn cannot have its input " + name +
-             ": SQLite found no order of the tables in which its value is known before the search. Give it "
-             "by argument, = or IN, as a condition of its own, in an outer join in its ON clause, for "
-             "example "
-             "FROM items i CROSS JOIN glove_nn n ON n." +
+      return "glove_nn cannot read its input " + name +
+             ": SQLite found no table order in which its value is known before the search; give it as an "
+             "argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause), "
+             "for example FROM items i CROSS JOIN glove_nn n ON n." +
              name + " = i." + name;
     }
     const bool has_query = input(kWord) || input(kExpr);
     if (!has_query && !sees_query_columns() && (unseen_ & kQueryInputs) != 0)
-      return "glove_nn has no query: nothing that SQLite can use here gives word or expr, though the "
-             "statement names it. "
-             "It must be a condition of its own with =, IS or IN, not within an OR; and in a RIGHT or FULL "
-             "JOIN an "
-             "argument, before SQLite 3.53 in a subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON "
-             "...";
+      return "glove_nn has no query: SQLite could pass it neither word nor expr, although the statement "
+             "names one. Use a condition of its own with =, IS or IN, not one inside an OR. In a RIGHT or "
+             "FULL JOIN use an argument or, before SQLite 3.53, a subquery: RIGHT JOIN (SELECT * FROM "
+             "glove_nn('king')) n ON ...";
     if (!has_query)
-      return "glove_nn has no query: nothing that SQLite can use here gives word or expr. Give one by "
-             "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause, with "
-             "glove_nn after the table that the value comes from, for example WHERE word = 'king' AND k = 10";
+      return "glove_nn has no query: SQLite could pass it neither word nor expr; give one as an argument or "
+             "in a condition of its own with =, IS or IN (in an outer join, in the ON clause), after the "
+             "table that the value comes from, for example WHERE word = 'king' AND k = 10";
     return {};
   }
 

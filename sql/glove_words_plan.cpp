@@ -98,10 +98,9 @@ class WordsPlanner {
 
   Status plan() {
     if (found_.model < 0 && found_.model_unusable)
-      return vtab::refuse(
-          info_, kWordsRaise,
-          "glove_words: this query gives the model only after the words were asked for; write "
-          "model = ... as a condition of its own, in an outer join in ON");
+      return vtab::refuse(info_, kWordsRaise,
+                          "glove_words: the model is not known before the words are read; write model = ... "
+                          "as a condition of its own (in an outer join, in the ON clause)");
     if (vtab::unseen_inputs(*info_, kWordsInputs) != 0)
       return vtab::refuse_unseen(info_, kWordsInputs, kWordsRaise,
                                  vtab::not_given(kWordsInputs, kWordsModel));

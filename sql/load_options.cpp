@@ -74,11 +74,11 @@ Status take_option(const std::string& name, const Json& value, LoadSource source
     if (name == option.name) {
       if (option.take(value, options)) return Status();
       return bad_options(function,
-                         "option " + dump(name) + " is " + dump(value) + "; it takes " + option.expects);
+                         "option " + dump(name) + " is " + dump(value) + ", but must be " + option.expects);
     }
     names += (names.empty() ? "" : ", ") + std::string(option.name);
   }
-  return bad_options(function, "unknown option " + dump(name) + "; there are: " + names);
+  return bad_options(function, "unknown option " + dump(name) + "; the options are: " + names);
 }
 
 }  // namespace
@@ -87,8 +87,8 @@ Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source,
   OpenOptions options;
   const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object())
-    return bad_options(function,
-                       "the options are no JSON object such as {\"threads\":2}: " + std::string(json));
+    return bad_options(
+        function, "the options must be a JSON object such as {\"threads\":2}, but are: " + std::string(json));
   for (const auto& [name, value] : object.items())
     GLOVE_RETURN_IF_ERROR(take_option(name, value, source, function, options));
   return options;

@@ -258,12 +258,7 @@ TO_MEND = (
     "model/model.h ModelPtr has no comment",
     "search/catalog.h CatalogSnapshotPtr has no comment",
     "search/model_searchers.h ModelSearchersPtr has no comment",
-    "sql/arguments.h is_null has no comment",
-    "sql/arguments.h is_blob has no comment",
     "gpu/kernels/batch_scan.cu batch_kernel has",
-    "Cursor is defined in sql/glove_nn.cpp, sql/glove_words.cpp, sql/snapshot_table.cpp",
-    "Plan is defined in sql/glove_nn_plan.h, sql/glove_words_plan.cpp",
-    "Table is defined in sql/glove_nn.cpp, sql/glove_words.cpp, sql/snapshot_table.cpp",
 )
 
 

@@ -31,10 +31,9 @@ TEST_F(Settings, Errors) {
   EXPECT_NE(connection.error("SELECT glove_config('threads', 'many')").find("'many'"), std::string::npos);
   EXPECT_NE(connection.error("SELECT glove_config('threads', -1)").find("'-1'"), std::string::npos);
   EXPECT_NE(connection.error("SELECT glove_config('backend', 'abacus')").find("'abacus'"), std::string::npos);
-  EXPECT_EQ(connection.error("SELECT glove_config(NULL)"),
-            "glove_config: the key is NULL where text belongs");
+  EXPECT_EQ(connection.error("SELECT glove_config(NULL)"), "glove_config: the key must be text, not NULL");
   EXPECT_EQ(connection.error("SELECT glove_config('threads', NULL)"),
-            "glove_config: the value is NULL where text belongs");
+            "glove_config: the value must be text, not NULL");
   EXPECT_EQ(connection.value("SELECT glove_config('threads')"), "0") << "an error changes nothing";
 }
 

@@ -47,7 +47,7 @@ TEST_F(VectorFunctions, TakeAModel) {
 TEST_F(VectorFunctions, Errors) {
   for (const std::string function : {"glove_vec", "glove_oov"}) {
     EXPECT_EQ(connection.error("SELECT " + function + "(x'00')"),
-              function + ": the expression is a BLOB where text belongs; CAST it AS TEXT");
+              function + ": the expression must be text, not a BLOB; use CAST(... AS TEXT)");
     EXPECT_EQ(connection.error("SELECT " + function + "('king', 'nosuch')"),
               "there is no model 'nosuch'; the loaded models are: 'tiny'");
     EXPECT_EQ(connection.error("SELECT " + function + "()"),

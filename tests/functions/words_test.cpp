@@ -80,26 +80,24 @@ TEST_F(Words, CharactersThatGlobTakesForEqual) {
 }
 
 TEST_F(Words, ErrorsSayHowToWriteIt) {
-  EXPECT_EQ(
-      connection.error("SELECT model FROM glove_words"),
-      "glove_words: the input model was not given, so it can be neither read nor compared; give it by "
-      "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause. If one branch of "
-      "an OR gives it, every branch must; otherwise write SELECT ... FROM glove_words WHERE id = 1 UNION ALL "
-      "SELECT ... FROM glove_words WHERE id = 1 AND model = ...");
+  EXPECT_EQ(connection.error("SELECT model FROM glove_words"),
+            "glove_words: the input model was not given, so it can be neither read nor compared; give it as "
+            "an argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). "
+            "If one branch of an OR gives it, every branch must; otherwise write SELECT ... FROM glove_words "
+            "WHERE id = 1 UNION ALL SELECT ... FROM glove_words WHERE id = 1 AND model = ...");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words('nosuch')"),
             "there is no model 'nosuch'; the loaded models are: 'tiny'");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words(x'00')"),
-            "glove_words: the model is a BLOB where text belongs; CAST it AS TEXT");
-  EXPECT_EQ(
-      connection.error("SELECT * FROM glove_words w, json_each(w.word) j WHERE w.model = j.value"),
-      "glove_words: this query gives the model only after the words were asked for; write model = ... as a "
-      "condition of its own, in an outer join in ON");
+            "glove_words: the model must be text, not a BLOB; use CAST(... AS TEXT)");
+  EXPECT_EQ(connection.error("SELECT * FROM glove_words w, json_each(w.word) j WHERE w.model = j.value"),
+            "glove_words: the model is not known before the words are read; write model = ... as a condition "
+            "of its own (in an outer join, in the ON clause)");
   EXPECT_EQ(
       connection.error("SELECT count(*) FROM glove_words(NULL) WHERE id>=0 AND id>=0 AND id>=0 AND id>=0 AND "
                        "id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND "
                        "id>=0 AND id>=0 AND id>=0 AND id>=0"),
-      "glove_words: with this many conditions a NULL model cannot mean the default; name the model, or leave "
-      "the condition out");
+      "glove_words: with this many conditions a NULL model cannot mean the default model; name the model or "
+      "omit the condition");
 }
 
 TEST_F(Words, AListBehindManyConditionsGivesEachRowOnce) {
