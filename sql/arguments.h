@@ -43,7 +43,7 @@ std::span<const std::byte> blob_of(sqlite3_value* value);
 Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
                                                       std::string_view function, std::string_view parameter);
 
-// The same for a required argument: NULL is also an error. REQUIRES: index < arguments.size().
+// The same for a required argument: NULL is also an error.
 Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
                                        std::string_view parameter);
 
