@@ -11,8 +11,8 @@ using Json = nlohmann::json;
 
 constexpr unsigned kMostThreads = 1024;
 
-// One option: its name, whether glove_load_table has it, what its value must be, and how to take it over
-// (false: a wrong value).
+// One option: its name, whether it also applies to glove_load_table, what its value must be, and a function
+// that stores the value or returns false if it is invalid.
 struct LoadOption {
   const char* name;
   bool of_tables;
@@ -28,7 +28,7 @@ bool take_text(const Json& value, std::string& text) {
 
 bool take_threads(const Json& value, OpenOptions& options) {
   if (!value.is_number_integer()) return false;
-  // Beyond int64 nlohmann-json holds an unsigned number.
+  // nlohmann-json stores integers above the range of int64 as unsigned.
   if (value.is_number_unsigned() && value.get<uint64_t>() > kMostThreads) return false;
   const auto threads = value.get<int64_t>();
   if (threads < 0 || threads > int64_t{kMostThreads}) return false;
@@ -54,8 +54,8 @@ constexpr std::array kLoadOptions = {
         [](const Json& value, OpenOptions& options) { return take_text(value, options.read.words_path); }},
 };
 
-// The value as it stands in a message. Of a nested one only its kind: json's dump() recurses as deep as it
-// is.
+// Returns the value as error messages show it. Arrays and objects are only named, because dump() recurses as
+// deeply as they are nested.
 std::string dump(const Json& value) {
   if (value.is_array()) return "an array";
   if (value.is_object()) return "an object";

@@ -26,7 +26,7 @@ bool sees_all_conditions(const sqlite3_index_info& info) {
   return info.nConstraint > 0 && last + 1 <= info.nConstraint;
 }
 
-// SQLite takes no plan for a branch of an OR that uses none of its conditions.
+// SQLite rejects a plan for a branch of an OR if it uses none of the conditions.
 void use_one_input(sqlite3_index_info* info, const InputColumns& inputs) {
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
@@ -112,7 +112,7 @@ Status plan_inputs(sqlite3_index_info* info, const InputColumns& inputs, InputSe
       const auto& constraint = info->aConstraint[i];
       if (constraint.iColumn != column || !constraint.usable || !gives_input(constraint.op)) continue;
       info->aConstraintUsage[i].argvIndex = ++arguments;
-      info->aConstraintUsage[i].omit = 1;  // NULL = NULL is not true, though NULL means not given
+      info->aConstraintUsage[i].omit = 1;  // NULL = NULL is not true, but a NULL input means not given
       given |= bit_of(column);
     }
     if ((given & bit_of(column)) == 0) return refuse(info, kRaise, cannot_have(inputs, column));
