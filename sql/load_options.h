@@ -14,12 +14,11 @@ enum class LoadSource { kFile, kTable };
 // Parses the options, which are:
 //
 // option      applies to   value          meaning
-// format      file         a format name  the format of the file; by default it is detected
-// tensor      file         a name         the tensor of a safetensors file; by default its only matrix
-// threads     file, table  0 to 1024      threads for parsing and encoding; 0 (default) means all usable
-// cores verify      file         true, false    checks every checksum and invariant of a model file (default
-// false) vocabulary  file         a path         the word list of a format without words; by default one
-// beside the file
+// format      file         a format name  the format of the file; default: detect it
+// tensor      file         a name         the tensor of a safetensors file; default: its only matrix
+// threads     file, table  0 to 1024      for parsing and encoding; 0 (default): all usable cores
+// verify      file         true, false    checks all checksums and invariants of a model file; default: false
+// vocabulary  file         a path         the word list of a format without words; default: one beside it
 //
 // It is an error if `json` is not a JSON object, an option is unknown, or a value is invalid; the message
 // begins with `function`, names the offender, and lists what is allowed.
