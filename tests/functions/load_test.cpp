@@ -35,7 +35,7 @@ TEST_F(Load, ModelsAreListedInTheOrderOfLoading) {
   EXPECT_EQ(served[0][2], "1");
 }
 
-// A backend that was compiled in and does not serve is named with the reason that glove_version gives.
+// A compiled backend that cannot be used is listed with the same reason as in glove_version.
 TEST_F(Load, BackendsThatDoNotServeAreNamedWithTheirReason) {
   const std::string version = connection.value("SELECT glove_version()");
   const std::string absent = "cuda (not available: ";
@@ -135,7 +135,7 @@ TEST_F(Load, UnloadErrors) {
   EXPECT_EQ(connection.error("SELECT glove_unload(NULL)"), "glove_unload: the name must be text, not NULL");
 }
 
-// interrupting(x) gives x, and interrupts the connection: whoever runs next must notice.
+// interrupting(x) returns x and interrupts the connection; the next call must notice it.
 void interrupting(sqlite3_context* context, int, sqlite3_value** argv) {
   sqlite3_result_value(context, argv[0]);
   sqlite3_interrupt(sqlite3_context_db_handle(context));

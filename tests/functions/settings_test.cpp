@@ -52,7 +52,7 @@ TEST_F(Settings, StatsTellWhatASearchCost) {
       "resolve_us >= 0 AND scan_us >= 0 AND select_us >= 0 AND rescore_us >= 0, total_us > 0 FROM "
       "glove_stats LIMIT 1");
   EXPECT_EQ(rows, (Rows{{"tiny", "1", "word", "1", "2", "1", "1", "1", "1", "1"}}));
-  // Each another query: a repeated one may be answered from the cache, without a search.
+  // Each query is different, because a repeated one may be answered from the cache without a search.
   for (int i = 0; i < 300; ++i)
     connection.rows("SELECT neighbor FROM glove_nn WHERE k = 2 AND expr = '" + std::to_string(i + 1) +
                     " * king + man'");

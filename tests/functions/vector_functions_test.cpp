@@ -59,7 +59,7 @@ TEST_F(VectorFunctions, Errors) {
   }
 }
 
-// Hosts decode messages, and some fail where one is no UTF-8.
+// Host languages decode messages, and some fail if a message is not valid UTF-8.
 TEST_F(VectorFunctions, MessagesAreUtf8WhateverTheyName) {
   EXPECT_NE(connection.error("SELECT glove_vec('\"king\"é')").find("stands 'é'; white space"),
             std::string::npos);

@@ -1,4 +1,4 @@
-// glove_words gives the rows of an ordinary table that holds the vocabulary, whatever is asked.
+// glove_words returns the same rows as an ordinary table of the vocabulary, for any query.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ TEST_F(Words, ABranchOfAnOrThatDoesNotGiveTheModelIsRefused) {
   EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words WHERE model IS NULL"), "8");
 }
 
-// GLOB reads U+FFFE, U+FFFF and what is no UTF-8 as U+FFFD, in the pattern and in the word.
+// GLOB reads U+FFFE, U+FFFF and invalid UTF-8 as U+FFFD, in the pattern and in the word.
 TEST_F(Words, CharactersThatGlobTakesForEqual) {
   connection.rows(
       "CREATE TEMP TABLE replaced(word TEXT); INSERT INTO replaced VALUES ('a' || char(65533) || 'x'), "
@@ -190,7 +190,7 @@ std::vector<std::string> awkward_words(std::mt19937_64& random) {
   return result;
 }
 
-// GLOB reads bytes that are no UTF-8 as U+FFFD, in the pattern as in the word.
+// GLOB reads bytes that are not valid UTF-8 as U+FFFD, in the pattern and in the word.
 TEST_F(Words, GlobOfBytesThatAreNoUtf8) {
   connection.rows("SELECT glove_load(" +
                   sql_text(folder.write("u.txt", "a\xff 1 0\na\xef\xbf\xbd 1 1\nab 1 2\n")) + ", 'u')");

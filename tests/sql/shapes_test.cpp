@@ -243,7 +243,7 @@ TEST_F(Shapes, 17_RowValues) {
       "ORDER BY rank");
 }
 
-// Where text is UTF-16, bytes that are no UTF-8 are U+FFFD, and equal it.
+// If text is UTF-16, bytes that are not valid UTF-8 become U+FFFD, and equal it.
 TEST_F(Shapes, 18_WordsThatAreNoUtf8InUtf16) {
   db.rows("SELECT glove_load(" + sql_text(folder.write("u.txt", "z 1 0\na\xff 1 1\na\xef\xbf\xbd 1 2\n")) +
           ", 'u')");
