@@ -169,7 +169,12 @@ __device__ void refine(const SingleScanParams& scan, const Share& share, const f
 // for `staged_rows`, which nobody uses any more.
 __device__ void rank_candidates(const SingleScanParams& scan, RankedRow* staged, int staged_rows, int warp,
                                 int lane) {
-  const auto count = static_cast<uint32_t>(__ldcg(&scan.counters->progress));
+  __shared__ uint32_t candidates;
+  // Blocks that are ahead add to the upper half meanwhile (finish), so one thread reads it in a strong access.
+  if (threadIdx.x == 0)
+    candidates = static_cast<uint32_t>(*static_cast<volatile unsigned long long*>(&scan.counters->progress));
+  __syncthreads();
+  const uint32_t count = candidates;
   if (count > scan.capacity) return;
   const uint32_t warps = blockDim.x >> 5;
   const uint32_t grid_warps = gridDim.x * warps;
