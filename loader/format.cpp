@@ -49,8 +49,8 @@ Result<const Format*> find_by_content(const Input& input, const ReadOptions& opt
 Status check_options(const std::string& path, const Format& format, const ReadOptions& options) {
   const auto useless = [&](const std::string& option, const std::string& takers) {
     return Error{ErrorCode::kInvalidArgument, path + ": it is read as " + std::string(format.name) +
-                                                  ", which takes no " + option +
-                                                  "; leave it out (it is for " + takers + ")"};
+                                                  ", which takes no " + option + "; omit it (it is for " +
+                                                  takers + ")"};
   };
   if (!options.words_path.empty() && !format.takes_words)
     return useless("word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load)",

@@ -132,8 +132,8 @@ Result<std::string> find_word_list(const std::string& path, const std::string& g
   }
   return Error{ErrorCode::kInvalidArgument,
                path +
-                   ": the file holds vectors without words; name a file with a "
-                   "word a line (--vocabulary of glove-convert, \"vocabulary\" of glove_load), "
+                   ": the file contains vectors without words; name a file with one "
+                   "word per line (--vocabulary of glove-convert, \"vocabulary\" of glove_load), "
                    "or put one beside it as '" +
                    stem + ".words'"};
 }

@@ -25,7 +25,7 @@ void release_model(void* kept) {
   delete static_cast<KeptModel*>(kept);
 }
 
-// A model as its users want it: whole.
+// Returns the model of the entry, or an error if its file has been damaged since it was opened.
 Result<ModelPtr> healthy(Result<CatalogEntry> found) {
   GLOVE_RETURN_IF_ERROR(found);
   GLOVE_RETURN_IF_ERROR(found.value().model->health());
@@ -43,7 +43,7 @@ Engine& engine_of(sqlite3_context* context) {
 }
 
 std::string_view text_of(sqlite3_value* value) {
-  // The order matters: sqlite3_value_bytes tells the length of the last conversion.
+  // The order matters: sqlite3_value_bytes returns the length of the last conversion.
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
   if (text == nullptr) throw std::bad_alloc();
   return {text, static_cast<size_t>(sqlite3_value_bytes(value))};
@@ -61,7 +61,7 @@ Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_
   if (index >= arguments.size() || is_null(arguments[index])) return std::optional<std::string_view>();
   if (is_blob(arguments[index]))
     return Error{ErrorCode::kInvalidArgument, std::string(function) + ": the " + std::string(parameter) +
-                                                  " is a BLOB where text belongs; CAST it AS TEXT"};
+                                                  " must be text, not a BLOB; use CAST(... AS TEXT)"};
   return std::optional<std::string_view>(text_of(arguments[index]));
 }
 
@@ -71,7 +71,7 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
                          optional_text(arguments, index, function, parameter));
   if (!text)
     return Error{ErrorCode::kInvalidArgument,
-                 std::string(function) + ": the " + std::string(parameter) + " is NULL where text belongs"};
+                 std::string(function) + ": the " + std::string(parameter) + " must be text, not NULL"};
   return *text;
 }
 
@@ -103,8 +103,8 @@ Result<ModelPtr> model_argument(Connection::Pin& pin, Arguments arguments, size_
   return healthy(pin.find(name));
 }
 
-// SQLite copies a text with its NUL only if it is told no length. Where it has to add the NUL itself, when
-// somebody reads the column, it allocates memory for each row, unless it was built with lookaside memory.
+// SQLite copies the terminating NUL of a text only if no length is passed. Otherwise it adds the NUL when the
+// column is read, which allocates memory for each row unless SQLite was built with lookaside memory.
 void return_text(sqlite3_context* context, std::string_view text) {
   constexpr size_t kMostTerminated = 128;  // words are short; longer text is not worth a copy of ours
   if (text.size() < kMostTerminated && text.find('\0') == std::string_view::npos) {
@@ -128,8 +128,7 @@ int register_function(sqlite3* db, Engine& engine, const char* name, int fewest,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
   try {
     for (int count = fewest; count <= most; ++count) {
-      // SQLite releases it when the function is replaced, when the connection closes, and when this call
-      // fails.
+      // SQLite releases it when the function is replaced, when the connection closes, or if this call fails.
       auto* const connection = new ConnectionPtr(Connection::of(db, engine));
       const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, connection, callback,
                                                   nullptr, nullptr, release_connection);

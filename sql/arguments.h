@@ -1,4 +1,4 @@
-// Reading the arguments of SQL functions and the inputs of tables.
+// Reads the arguments of SQL functions and the inputs of tables.
 #pragma once
 
 #include <optional>
@@ -29,30 +29,32 @@ inline bool is_blob(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_BLOB;
 }
 
-// The bytes of a value as UTF-8 text; a number gives its text. They may hold NUL, and stay
-// valid until the value is read in another way. Throws bad_alloc when SQLite cannot convert.
+// Returns the value as UTF-8 text, converting numbers. The text may contain NUL, and is valid until the
+// value is read as another type. Throws std::bad_alloc if SQLite cannot convert the value.
 // REQUIRES: the value is not NULL.
 std::string_view text_of(sqlite3_value* value);
 
-// The bytes of a BLOB, valid as long as the value.
+// Returns the bytes of a BLOB, which are valid as long as the value. Throws std::bad_alloc if SQLite is out
+// of memory.
 std::span<const std::byte> blob_of(sqlite3_value* value);
 
-// argv[index] as text; nullopt when it is absent or NULL. A BLOB is an error that names the
+// Returns arguments[index] as text, or nullopt if it is absent or NULL. A BLOB is an error that names the
 // function and the parameter.
 Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
                                                       std::string_view function, std::string_view parameter);
 
-// The same for an argument that must be there: NULL is an error too.
+// The same for a required argument: NULL is also an error.
 Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
                                        std::string_view parameter);
 
-// The name of a model in argv[index]; nullopt, which means the default model, when it is absent or NULL.
+// Returns the name of a model in arguments[index], or nullopt, which means the default model, if it is absent
+// or NULL.
 Result<std::optional<std::string_view>> model_name_argument(Arguments arguments, size_t index,
                                                             std::string_view function);
 
-// The model that argv[index] names; the default model when it is absent or NULL. A model that a constant
-// names stays the same for the whole statement, unless the connection itself changes the models. Where it has
-// to be opened first, an interrupt of the connection stops that.
+// Returns the model that arguments[index] names, or the default model if it is absent or NULL. A model that
+// is named by a constant stays the same for the whole statement, unless the connection itself changes the
+// models. If the model has to be opened first, an interrupt of the connection stops that.
 Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
                                 std::string_view function);
 
@@ -60,15 +62,16 @@ Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, s
 Result<ModelPtr> model_argument(Connection::Pin& pin, Arguments arguments, size_t index,
                                 std::string_view function);
 
-// Makes the text the function's result, copied.
+// Makes a copy of the text the result of the function.
 void return_text(sqlite3_context* context, std::string_view text);
 
-// Makes a word of the vocabulary the result: an INTEGER if the model's keys are integers, else TEXT.
+// Makes a word of the vocabulary the result: an INTEGER if the keys of the model are integers, otherwise
+// TEXT.
 void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id);
 
-// Registers `callback` as the function `name` once for each number of arguments from `fewest`
-// to `most`, with the connection as its client data. `flags` are SQLite's, without the text encoding. Returns
-// an SQLite code.
+// Registers `callback` as the function `name` for each number of arguments from `fewest` to `most`, with the
+// connection as its client data. `flags` are those of SQLite, without the text encoding. Returns an SQLite
+// code.
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**));
 

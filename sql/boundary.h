@@ -1,7 +1,7 @@
-// The border between C++ and SQLite: the only place where errors become SQLite codes and where
-// exceptions stop. Every callback that SQLite gets from us is one of these guards around a body that
-// returns a Status, but for the noexcept ones of sql/vtab/table.h: they free what SQLite hands back, or
-// answer from memory for a row that is there already.
+// The boundary between C++ and SQLite: the only place that converts errors to SQLite codes and stops
+// exceptions. Every callback that we register runs a body that returns a Status inside guard(). The
+// exceptions are the noexcept callbacks of sql/vtab/table.h, which free an object or return a value of the
+// current row from memory.
 #pragma once
 
 #include <exception>
@@ -20,19 +20,19 @@ namespace glove::sql {
 // SQLITE_NOMEM, SQLITE_INTERRUPT or SQLITE_ERROR.
 int sqlite_code(ErrorCode code);
 
-// A copy of the message in sqlite3_malloc'ed memory, well-formed UTF-8 whatever values it names, as
-// sqlite3_vtab::zErrMsg and the entry point's error argument want it; nullptr when memory is short (the code
-// alone then tells).
+// Returns a copy of the message in memory from sqlite3_malloc, as sqlite3_vtab::zErrMsg and the entry point's
+// error argument require. The copy is valid UTF-8, whatever values the message names. Returns nullptr if out
+// of memory; the code then has to do.
 char* sqlite_message(const std::string& message);
 
-// Replaces the table's message and gives the code to return.
+// Replaces the message of the table and returns the code for the callback to return.
 int report(sqlite3_vtab* table, const Error& error);
-// Makes the error the function's result.
+// Makes the error the result of the function.
 void report(sqlite3_context* context, const Error& error);
 
-// Runs `body` (() -> Status) inside the project's float environment; target is a sqlite3_vtab* or a
-// sqlite3_context*. Nothing escapes: bad_alloc becomes SQLITE_NOMEM, any other exception
-// SQLITE_ERROR with its text.
+// Runs `body` (() -> Status) in the project's floating-point environment; `target` is a sqlite3_vtab* or a
+// sqlite3_context*. No exception escapes: std::bad_alloc becomes SQLITE_NOMEM, and any other exception
+// becomes SQLITE_ERROR with its text.
 template <class Target, class Body>
 int guard(Target* target, Body&& body) noexcept;
 

@@ -1,4 +1,4 @@
-// What the SQL objects of one connection share: which state of the models its statements see.
+// The state that the SQL objects of one connection share: the snapshot of the models that its statements see.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 namespace glove::sql {
 
 // While any cursor of the connection is open, its statements see the models as they were when the first of
-// them was opened, whatever other connections load and unload; what the connection itself loads or unloads,
-// whatever starts later sees at once. Used by one thread at a time, as SQLite uses a connection.
+// these cursors was opened, whatever other connections load and unload. Models that the connection itself
+// loads or unloads are visible to everything that starts afterwards. Like an SQLite connection, this is used
+// by one thread at a time.
 class Connection {
  public:
-  // The connection's object, made at the first call. The engine outlives it. Each SQL object that was
-  // registered holds it, so that it lives as long as the connection.
+  // Returns the object of the connection, which the first call creates. The engine must outlive it. Each
+  // registered SQL object shares ownership, so it lives as long as the connection.
   static std::shared_ptr<Connection> of(sqlite3* db, Engine& engine);
 
   Connection(sqlite3* db, Engine& engine) : db_(db), engine_(engine) {}
@@ -30,22 +31,23 @@ class Connection {
   sqlite3* db() const { return db_; }
   Engine& engine() const { return engine_; }
 
-  // What a statement that starts now sees. Takes no lock while nothing is loaded or unloaded.
+  // Returns the models that a statement starting now sees. Takes no lock unless models were loaded or
+  // unloaded since the last call.
   CatalogSnapshotPtr models();
 
-  // The model of that name, or the default one if name is nullopt, as Catalog::find_entry() finds it; an
-  // interrupt of the connection ends the wait for a file that is opened for it.
+  // Returns the model of that name, or the default model if `name` is nullopt. If no model is loaded, opens
+  // the file that GLOVE_MODEL names; an interrupt of the connection ends that wait.
   Result<CatalogEntry> find(std::optional<std::string_view> name);
 
-  // Those of the catalogue, seen by this connection at once.
+  // Call the functions of the catalogue of the same name. This connection sees the change immediately.
   Result<std::string> load(const std::string& path, const std::string& name, const OpenOptions& options);
   void add(const std::string& name, ModelPtr model);
   Status unload(std::string_view name);
 
-  // How often this connection has changed the models: what was kept before is stale.
+  // Returns how often this connection has changed the models. Anything cached at a lower count is stale.
   uint64_t own_changes() const { return own_changes_; }
 
-  // Held by each open cursor.
+  // Each open cursor holds one. Keeps the snapshot of the models for the connection.
   class Pin {
    public:
     explicit Pin(std::shared_ptr<Connection> connection);
@@ -55,7 +57,7 @@ class Connection {
 
     Connection& connection() const { return *connection_; }
 
-    // As Connection::find(), among the models that the cursor saw when it was opened.
+    // Like Connection::find(), among the models that existed when the cursor was opened.
     Result<CatalogEntry> find(std::optional<std::string_view> name);
 
    private:

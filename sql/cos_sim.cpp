@@ -1,10 +1,11 @@
-// cos_sim(a, b [, model]): the cosine of two words or vectors, the same bits as glove_nn.similarity.
+// cos_sim(a, b [, model]): returns the cosine of two words or vectors, with the same bits as
+// glove_nn.similarity.
 //
 //   SELECT cos_sim('king', 'queen');                      -- 0.750769...
 //   SELECT cos_sim('king', glove_vec('queen'));           -- a vector is a BLOB of float32
 //   SELECT cos_sim(x'0000803f00000000', x'0000803f0000803f');  -- two BLOBs need no model
 //
-// NULL when a or b is NULL, a word that the model lacks, or a zero vector.
+// Returns NULL if a or b is NULL, a word that the model lacks, or a zero vector.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -23,8 +24,8 @@
 namespace glove::sql {
 namespace {
 
-// An argument as a vector. SQLite keeps it between the rows of a statement when the argument is a
-// constant (sqlite3_set_auxdata).
+// An argument as a vector. If the argument is a constant, SQLite keeps the operand between the rows of a
+// statement (sqlite3_set_auxdata).
 struct Operand {
   ModelPtr model;                 // whose row a word's vector is; null for a BLOB
   uint64_t own_changes = 0;       // Connection::own_changes() when the model was found
@@ -39,7 +40,7 @@ Result<std::unique_ptr<Operand>> operand_of_blob(sqlite3_value* value, const cha
   if (bytes.size() % sizeof(float) != 0)
     return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: the ") + which +
                                                   " argument is a BLOB of " + std::to_string(bytes.size()) +
-                                                  " bytes; a vector of float32 takes 4 bytes a component"};
+                                                  " bytes; a float32 vector has 4 bytes per component"};
   auto operand = std::make_unique<Operand>();
   operand->blob.resize(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(operand->blob.data(), bytes.data(), bytes.size());
@@ -67,13 +68,13 @@ std::unique_ptr<Operand> operand_of_word(sqlite3_value* value, const ModelPtr& m
   return operand;
 }
 
-// The cosine of two operands; nullopt is NULL.
+// Returns the cosine of two operands; nullopt means NULL.
 Result<std::optional<double>> cosine(const Operand& a, const Operand& b) {
   if (a.unknown_word || b.unknown_word) return std::optional<double>();
   if (a.vector.size() != b.vector.size())
     return Error{ErrorCode::kInvalidArgument,
-                 "cos_sim: the arguments have " + std::to_string(a.vector.size()) + " and " +
-                     std::to_string(b.vector.size()) + " components; they must have equally many"};
+                 "cos_sim: the arguments must have the same number of components, but have " +
+                     std::to_string(a.vector.size()) + " and " + std::to_string(b.vector.size())};
   if (!(a.norm_squared > 0) || !(b.norm_squared > 0)) return std::optional<double>();
   const double dot = exact_dot(a.vector.data(), b.vector.data(), static_cast<int64_t>(a.vector.size()));
   return std::optional<double>(cosine_from_dots(dot, a.norm_squared, b.norm_squared));
@@ -83,8 +84,8 @@ void destroy_operand(void* operand) {
   delete static_cast<Operand*>(operand);
 }
 
-// The model of a constant word, which is the default model for the whole statement unless the connection
-// itself changes it; nullptr if there is none.
+// Returns the model of a kept constant word, which is the default model for the whole statement unless the
+// connection itself changes the models; nullptr if there is none.
 ModelPtr kept_model(sqlite3_context* context) {
   for (const int argument : {0, 1}) {
     const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, argument));
@@ -112,7 +113,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
   for (size_t i = 0; i < 2; ++i) {
     const bool blob = is_blob(arguments[i]);
     const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, static_cast<int>(i)));
-    // A kept word is stale once another row's model argument means another model.
+    // A kept word is stale if the model argument of this row names another model.
     if (kept != nullptr && (blob || kept->model == model)) {
       operands[i] = kept;
       continue;
@@ -128,7 +129,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
 
   GLOVE_ASSIGN_OR_RETURN(const std::optional<double> similarity, cosine(*operands[0], *operands[1]));
   if (similarity) sqlite3_result_double(context, *similarity);
-  // Last: SQLite may destroy the operand at once.
+  // This must come last, because SQLite may destroy the operand immediately.
   for (size_t i = 0; i < 2; ++i)
     if (fresh[i] != nullptr)
       sqlite3_set_auxdata(context, static_cast<int>(i), fresh[i].release(), destroy_operand);
@@ -142,13 +143,12 @@ void cos_sim_callback(sqlite3_context* context, int argc, sqlite3_value** argv) 
 }  // namespace
 
 int register_cos_sim(sqlite3* db, Engine& engine) {
-  // DETERMINISTIC: within a statement equal arguments give equal bits, as long as nobody loads a model
-  // meanwhile; generated columns and indexes on expressions need the flag. What they stored stays as it
-  // was when another model is loaded (docs/sql.md says so).
-  // Not INNOCUOUS: words depend on the models of the process, and the first use may open $GLOVE_MODEL,
-  // so a schema that one does not trust must not call it (trusted_schema=OFF refuses).
-  // Not DIRECTONLY: it writes nothing and opens only what the user named, so views and triggers
-  // of a trusted schema may use it.
+  // DETERMINISTIC, because within a statement equal arguments return equal bits unless a model is loaded
+  // meanwhile. Generated columns and indexes on expressions require the flag; the values that they store do
+  // not change when another model is loaded (see docs/sql.md). Not INNOCUOUS, because the result depends on
+  // the models of the process and the first use may open $GLOVE_MODEL. An untrusted schema must not call it,
+  // which trusted_schema=OFF enforces. Not DIRECTONLY, because it writes nothing and opens only the file that
+  // the user named, so views and triggers of a trusted schema may use it.
   return register_function(db, engine, "cos_sim", 2, 3, SQLITE_DETERMINISTIC, cos_sim_callback);
 }
 

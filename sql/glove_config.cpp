@@ -1,10 +1,10 @@
-// glove_config(key [, value]): reads, or sets and gives, a setting of the process.
+// glove_config(key [, value]): returns a setting of the process, or sets it and returns its new value.
 //
 //   SELECT glove_config('threads');        -- 0: as many as the process has cores
 //   SELECT glove_config('threads', 4);     -- 4
 //   SELECT glove_config('backend', 'cpu'); -- cpu
 //
-// The keys are those of search/settings.h; an unknown key or value is an error that lists what there is.
+// search/settings.h defines the keys. An unknown key or invalid value is an error that lists the valid ones.
 #include <string>
 #include <string_view>
 
@@ -34,7 +34,8 @@ void glove_config_callback(sqlite3_context* context, int argc, sqlite3_value** a
 }  // namespace
 
 int register_glove_config(sqlite3* db, Engine& engine) {
-  // DIRECTONLY: it changes the process, so no view, trigger or default of a database file may call it.
+  // DIRECTONLY, because it changes the process, so no view, trigger or default of a database file may call
+  // it.
   return register_function(db, engine, "glove_config", 1, 2, SQLITE_DIRECTONLY, glove_config_callback);
 }
 

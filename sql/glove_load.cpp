@@ -1,16 +1,17 @@
-// glove_load(path [, name [, options]]): opens a model file or an embedding text file, by its content,
-// and gives the model's name: `name`, or the file's without folders and extensions.
+// glove_load(path [, name [, options]]): opens a model file or another embedding file, whose format is
+// detected by its content, and returns the name of the model: `name`, or that of the file without directories
+// and extensions.
 //
 //   SELECT glove_load('glove.6B.100d.safetensors');                    -- glove
 //   SELECT glove_load('/data/vectors.txt.gz', 'main');                 -- main, now the default model
 //   SELECT glove_load('glove.safetensors', NULL, '{"verify":true}');   -- checks every checksum
 //
-// glove_unload(name): drops it, and gives its name. Queries that use it go on.
+// glove_unload(name): unloads a model and returns its name. Queries that use the model continue.
 //
 //   SELECT glove_unload('main');                                       -- main
 //
-// Models belong to the process: every connection and thread sees them. When loading fails, the
-// models stay as they were.
+// Models belong to the process and are shared by all connections and threads. If loading fails, the models
+// remain unchanged.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,10 +32,11 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
                          optional_text(arguments, 2, "glove_load", "options"));
   if (path.empty() || path.find('\0') != std::string_view::npos)
-    return Status(ErrorCode::kInvalidArgument, "glove_load: the path is empty or holds a NUL byte");
+    return Status(ErrorCode::kInvalidArgument,
+                  "glove_load: the path must not be empty or contain a NUL byte");
   if (name && name->empty())
     return Status(ErrorCode::kInvalidArgument,
-                  "glove_load: the name is empty; leave it out, or give NULL, to take the file's");
+                  "glove_load: the name must not be empty; omit it or pass NULL to use the file's name");
   OpenOptions options;
   if (json) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kFile, "glove_load"));
@@ -66,7 +68,7 @@ void glove_unload_callback(sqlite3_context* context, int argc, sqlite3_value** a
 }  // namespace
 
 int register_glove_load(sqlite3* db, Engine& engine) {
-  // DIRECTONLY: glove_load opens any file that the process may read, and both change what every
+  // DIRECTONLY, because glove_load opens any file that the process may read, and both change what every
   // connection of the process sees, so no view, trigger or default of a database file may call them.
   const int code = register_function(db, engine, "glove_load", 1, 3, SQLITE_DIRECTONLY, glove_load_callback);
   if (code != SQLITE_OK) return code;

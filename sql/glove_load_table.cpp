@@ -1,12 +1,13 @@
-// glove_load_table(name, sql [, options]): the rows of a SELECT become a model, so that an application
-// searches its own embeddings. Gives the name.
+// glove_load_table(name, sql [, options]): makes a model of the rows of a SELECT, so that an application can
+// search its own embeddings. Returns the name.
 //
 //   SELECT glove_load_table('tags', 'SELECT tag, embedding FROM tags');   -- tags
 //   SELECT n.neighbor FROM glove_nn('sqlite') n WHERE n.model = 'tags' AND n.k = 5;
 //
-// The first column is the word, TEXT or INTEGER (all rows of one type); the second its vector, a BLOB of
-// little-endian float32 or a JSON array of numbers. The SELECT runs once, in the transaction of the caller;
-// the model is a copy and does not follow later changes. A word that comes twice keeps its first vector.
+// The first column is the word, TEXT or INTEGER (the same type in all rows). The second column is its vector,
+// a BLOB of little-endian float32 or a JSON array of numbers. The SELECT runs once, in the transaction of the
+// caller; the model is a copy and does not reflect later changes. If a word occurs twice, its first vector is
+// used.
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -36,15 +37,15 @@ Error load_error(const std::string& rest) {
   return Error{ErrorCode::kInvalidArgument, "glove_load_table: " + rest};
 }
 
-// What the connection says about a code that is neither SQLITE_ROW nor SQLITE_DONE.
+// Returns the error of the connection for a code that is neither SQLITE_ROW nor SQLITE_DONE.
 Error connection_error(sqlite3* db, int code) {
   if (code == SQLITE_NOMEM) throw std::bad_alloc();
   if (code == SQLITE_INTERRUPT) return interrupted_error();
   return load_error(std::string("the SELECT failed: ") + sqlite3_errmsg(db));
 }
 
-// Marks that a SELECT of this connection is being loaded from. Its rows may call glove_load_table again, with
-// SQL that comes out of a table and so may never end: such a call is refused.
+// Exists while the SELECT of a call runs. Its rows could call glove_load_table again, with SQL from a table,
+// and so recurse without end; such a call is an error.
 class LoadInProgress {
  public:
   explicit LoadInProgress(sqlite3* db) : db_(db), outer_(innermost_) { innermost_ = this; }
@@ -65,7 +66,7 @@ class LoadInProgress {
 };
 thread_local const LoadInProgress* LoadInProgress::innermost_ = nullptr;
 
-// The one statement of `sql`, which must read only and give two columns.
+// Prepares the only statement of `sql`, which must be read-only and return two columns.
 Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
   sqlite3_stmt* first = nullptr;
   const char* tail = nullptr;
@@ -78,16 +79,16 @@ Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
   code = sqlite3_prepare_v2(db, tail, static_cast<int>(sql.data() + sql.size() - tail), &second, nullptr);
   const Statement rest(second);
   if (code != SQLITE_OK || rest != nullptr)
-    return load_error("the SQL goes on after its first statement; write one SELECT");
+    return load_error("the SQL has more than one statement; write one SELECT");
   if (sqlite3_stmt_readonly(select.get()) == 0)
     return load_error("the SQL writes to the database; write one SELECT");
   if (const int columns = sqlite3_column_count(select.get()); columns != 2)
-    return load_error("the SELECT gives " + std::to_string(columns) +
-                      " columns; it must give two, the word and its vector");
+    return load_error("the SELECT must return two columns, the word and its vector, but returns " +
+                      std::to_string(columns));
   return select;
 }
 
-// The end of a message about a row; model_of_rows() puts the beginning before it.
+// Returns the end of a message about a row; model_of_rows() adds the beginning.
 Error wrong_row(const std::string& what) {
   return Error{ErrorCode::kInvalidArgument, what};
 }
@@ -110,7 +111,7 @@ const char* type_name(int type) {
 Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
   if (bytes.size() % sizeof(float) != 0)
     return wrong_row("has a vector of " + std::to_string(bytes.size()) +
-                     " bytes; float32 takes 4 bytes a component");
+                     " bytes; a float32 vector has 4 bytes per component");
   vector.resize(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
   return Status();
@@ -118,29 +119,29 @@ Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vect
 
 Status floats_of_json(std::string_view text, std::vector<float>& vector) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_array()) return wrong_row("has a vector that is TEXT, but no JSON array");
+  if (!json.is_array()) return wrong_row("has a TEXT vector that is not a JSON array");
   vector.clear();
   for (const auto& component : json) {
     if (!component.is_number())
-      return wrong_row("has a component, number " + std::to_string(vector.size() + 1) +
-                       ", that is no number");
+      return wrong_row("has a vector whose component " + std::to_string(vector.size() + 1) +
+                       " is not a number");
     vector.push_back(static_cast<float>(component.get<double>()));
   }
   return Status();
 }
 
-// The row's vector, or the end of a message that says what is wrong with the row's types.
+// Reads the vector of a row and checks the type of its word. An error has the end of a message (wrong_row).
 Status read_row(sqlite3_stmt* row, std::vector<float>& vector) {
   const int word_type = sqlite3_column_type(row, 0);
   const int vector_type = sqlite3_column_type(row, 1);
   if (word_type != SQLITE_TEXT && word_type != SQLITE_INTEGER)
     return wrong_row(std::string("has a word of type ") + type_name(word_type) +
-                     "; a word is TEXT or INTEGER");
+                     "; a word must be TEXT or INTEGER");
   sqlite3_value* value = sqlite3_column_value(row, 1);
   if (vector_type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
   if (vector_type == SQLITE_TEXT) return floats_of_json(text_of(value), vector);
   return wrong_row(std::string("has a vector of type ") + type_name(vector_type) +
-                   "; a vector is a BLOB of float32 or a JSON array");
+                   "; a vector must be a BLOB of float32 or a JSON array");
 }
 
 Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_view name, int threads) {
@@ -151,7 +152,7 @@ Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_vi
   for (int64_t row = 1; code == SQLITE_ROW; code = sqlite3_step(select), ++row) {
     if (const Status read = read_row(select, vector); !read.ok())
       return Error{read.error().code, source + ": row " + std::to_string(row) + " " + read.error().message};
-    // Its messages count the rows, too: every row gets here, or none after it.
+    // The builder also numbers rows in its messages, so every row must reach it.
     sqlite3_value* word = sqlite3_column_value(select, 0);
     GLOVE_RETURN_IF_ERROR(sqlite3_value_type(word) == SQLITE_INTEGER
                               ? builder.add(sqlite3_value_int64(word), vector)
@@ -167,14 +168,14 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view sql, required_text(arguments, 1, kFunction, "SQL"));
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
                          optional_text(arguments, 2, kFunction, "options"));
-  if (name.empty()) return load_error("the name is empty");
+  if (name.empty()) return load_error("the name must not be empty");
   OpenOptions options;
   if (json) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kTable, kFunction));
   }
-  if (sql.find('\0') != std::string_view::npos) return load_error("the SQL holds a NUL byte");
+  if (sql.find('\0') != std::string_view::npos) return load_error("the SQL must not contain a NUL byte");
   sqlite3* db = sqlite3_context_db_handle(context);
-  if (LoadInProgress::of(db)) return load_error("its SELECT calls glove_load_table again");
+  if (LoadInProgress::of(db)) return load_error("the SELECT must not call glove_load_table");
   const LoadInProgress load(db);
   GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
@@ -190,7 +191,7 @@ void glove_load_table_callback(sqlite3_context* context, int argc, sqlite3_value
 }  // namespace
 
 int register_glove_load_table(sqlite3* db, Engine& engine) {
-  // DIRECTONLY: it runs any SELECT and changes what every connection of the process sees, so no view,
+  // DIRECTONLY, because it runs any SELECT and changes what every connection of the process sees, so no view,
   // trigger or default of a database file may call it.
   return register_function(db, engine, "glove_load_table", 2, 3, SQLITE_DIRECTONLY,
                            glove_load_table_callback);

@@ -1,9 +1,10 @@
-// glove_models: one row a loaded model, in the order of loading.
+// glove_models: one row per loaded model, in the order of loading.
 //
 //   SELECT name, words, dims, backend, state FROM glove_models;   -- glove | 341479 | 100 | cpu | mapped
 //
-// `backend` is the one that 'auto' would ask first for this model; device, device_bytes and state are that
-// backend's; passed_over says why the backends before it do not serve. Reading this table loads nothing.
+// `backend` is the one that holds the model or, if none does, the one that 'auto' would use; device,
+// device_bytes and state refer to that backend. `passed_over` says why 'auto' cannot use the backends before
+// it. Reading this table loads nothing.
 #include <optional>
 #include <string>
 
@@ -14,14 +15,14 @@
 namespace glove::sql {
 namespace {
 
-// The backend that answers under 'auto', and why each one before it does not.
+// The backend that 'auto' would use, and why it would not use those before it.
 struct Choice {
   Backend* backend = nullptr;
   SearcherInfo info;
-  std::string passed_over;  // "cuda: <reason>", several with "; " between; empty if none
+  std::string passed_over;  // "cuda: <reason>", separated by "; "; empty if none
 };
 
-// Of the backends that can serve, the first that holds the model, else the first.
+// Returns the first usable backend that holds the model or, if none does, the first usable one.
 Choice choose_backend(const ModelSearchers& searchers) {
   Choice choice;
   const auto backends = searchers.engine().backends().all();
@@ -51,7 +52,7 @@ vtab::SnapshotRow row_of(const CatalogEntry& entry) {
                            model.dims(), model.source().file_bytes};
   const Choice choice = choose_backend(*entry.searchers);
   if (choice.backend != nullptr) {
-    const Status health = model.health();  // no backend serves a file that was written to
+    const Status health = model.health();  // no backend can use a file that was overwritten
     row.insert(row.end(), {std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
                            health.ok() ? choice.info.state : "failed: " + health.error().message});
   } else {
@@ -79,7 +80,8 @@ struct GloveModels {
 }  // namespace
 
 int register_glove_models(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS: an untrusted schema must not see paths and devices. Not DIRECTONLY: it changes nothing.
+  // Not INNOCUOUS, because an untrusted schema must not see paths and devices. Not DIRECTONLY, because it
+  // changes nothing.
   return vtab::register_table<vtab::Snapshot<GloveModels>>(db, engine);
 }
 

@@ -1,4 +1,4 @@
-// glove_nn: the words of a model, ranked by their cosine with a query.
+// glove_nn: the words of a model, ranked by cosine similarity to a query.
 //
 //   CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER,
 //                         word TEXT HIDDEN, expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN,
@@ -8,10 +8,10 @@
 //   SELECT neighbor FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1;       queen
 //   SELECT i.id, n.neighbor FROM items i JOIN glove_nn n ON n.word = i.tag AND n.k = 5;
 //
-// The hidden columns are inputs: given by argument, =, IS or IN. Everything else is a condition on
-// rows; what is known of it saves work and never changes a row (glove_nn_plan.h). The parts: the planner
-// (glove_nn_planner.cpp), the arguments (glove_nn_inputs.h), the rows (glove_nn_search.h), and
-// here the table and its cursors (sql/vtab/table.h).
+// The hidden columns are inputs, given as arguments or with =, IS or IN. All other conditions apply to rows:
+// those that the planner pushes down save work and never change a row (glove_nn_plan.h). The implementation
+// consists of the planner (glove_nn_planner.cpp), the arguments (glove_nn_inputs.h), the rows
+// (glove_nn_search.h), and, in this file, the table and its cursors (sql/vtab/table.h).
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -35,7 +35,7 @@ void return_expr(sqlite3_context* context, const nn::ExprValue& expr) {
   }
 }
 
-// An input reads as it was given. REQUIRES: inputs.has(column).
+// Returns an input as it was given. REQUIRES: inputs.has(column).
 void return_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
   if (column == nn::kWord) return_text(context, inputs.word);
   if (column == nn::kExpr) return_expr(context, inputs.expr);
@@ -44,16 +44,15 @@ void return_input(sqlite3_context* context, const nn::Inputs& inputs, int column
   if (column == nn::kBackend) return_text(context, inputs.backend);
 }
 
-// An input that was not given has no value in this plan, not even NULL; so SQLite cannot check `expr = NULL`
-// and lose the rows, where it could not leave the check out (the planner says when).
+// An input that was not given has no value in this plan, not even NULL. Reading it is an error, so that
+// SQLite cannot discard rows by checking `expr = NULL` where it does not omit the check (see push_inputs()).
 Error missing_input(const nn::Inputs& inputs, int column) {
   if (inputs.state(column) == nn::Given::kNo)
     return {ErrorCode::kInvalidArgument, vtab::not_given(nn::kInputColumns, column)};
-  return {
-      ErrorCode::kInvalidArgument,
-      "glove_nn: the input " + nn::kInputColumns.name(column) +
-          " is NULL, which means not given, so it can be neither read nor compared; and beside an OR or 16 "
-          "other conditions SQLite compares it itself: leave it out there"};
+  return {ErrorCode::kInvalidArgument,
+          "glove_nn: the input " + nn::kInputColumns.name(column) +
+              " is NULL, which counts as not given, so it can be neither read nor compared. Beside an OR or "
+              "16 other conditions SQLite compares it itself; omit the condition there"};
 }
 
 class NeighborCursor;
@@ -61,7 +60,7 @@ class NeighborCursor;
 class GloveNn {
  public:
   static constexpr const char* kName = "glove_nn";
-  // Declared types, so that SQLite hands word = 5 and word IN ('05') over as the text they are.
+  // The declared types make SQLite pass the values of word = 5 and word IN ('05') as text.
   static constexpr const char* kSchema =
       "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
       "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
@@ -101,7 +100,7 @@ class GloveNn {
 };
 
 class NeighborCursor {
-  // Runs body() while the engine may ask whether to stop.
+  // Runs body(), during which the engine may poll for an interrupt.
   template <class Body>
   auto interruptible(Body&& body) {
     InterruptPoller poller(table_.connection_.db());
@@ -138,7 +137,7 @@ class NeighborCursor {
     while (!at_end_) {
       GLOVE_ASSIGN_OR_RETURN(const bool more, interruptible([&] { return search_->next(); }));
       if (more) break;
-      // What xColumn read of a file that was cut or overwritten meanwhile is not believed.
+      // If the file was truncated or overwritten meanwhile, the values that xColumn has read are invalid.
       GLOVE_RETURN_IF_ERROR(search_->model().health());
       GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
     }
@@ -149,7 +148,7 @@ class NeighborCursor {
 
   bool at_end() const noexcept { return at_end_; }
 
-  // Everything but a rank that nobody knows yet, and the error of an input that was not given.
+  // Returns every value except a rank that is not known yet, and the error for an input that was not given.
   bool column_buffered(sqlite3_context* context, int index) noexcept {
     const nn::NeighborScan& search = *search_;
     if (index == nn::kNeighbor) {
@@ -173,8 +172,8 @@ class NeighborCursor {
     return {};
   }
 
-  // Identifies the inputs and the neighbor, so that a row found by two branches of an OR is one row, and rows
-  // of different inputs are two.
+  // Identifies the inputs and the neighbor, so that a row that two branches of an OR find is one row, and
+  // rows of different inputs are distinct.
   Result<int64_t> rowid() {
     if (number_ < 0 || numbered_query_ != search_->query_count()) {
       number_ = table_.numbers_.number_of(search_->inputs().key(), branch_);
@@ -187,7 +186,7 @@ class NeighborCursor {
   }
 
  private:
-  // Goes on with the next setting of the request; at the end after the last.
+  // Begins the next setting of the request, or sets at_end_ after the last one.
   Status open_search() {
     search_.reset();
     number_ = -1;
@@ -216,9 +215,8 @@ class NeighborCursor {
 }  // namespace
 
 int register_glove_nn(sqlite3* db, Engine& engine) {
-  // No security flag: what it returns depends on the models that the process has loaded and not on its
-  // arguments alone, so it is not innocuous; and it changes nothing, so views and triggers of a trusted
-  // schema may use it.
+  // Not INNOCUOUS, because the result depends on the models that the process has loaded. Not DIRECTONLY,
+  // because it changes nothing, so views and triggers of a trusted schema may use it.
   return vtab::register_table<GloveNn>(db, engine);
 }
 

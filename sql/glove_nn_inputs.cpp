@@ -16,7 +16,7 @@ Error invalid(std::string message) {
   return {ErrorCode::kInvalidArgument, "glove_nn: " + std::move(message)};
 }
 
-// A value as it stands in an error message.
+// Returns a value as error messages show it.
 std::string shown(sqlite3_value* value) {
   if (is_blob(value)) return "a BLOB";
   const std::string text(text_of(value));
@@ -25,8 +25,7 @@ std::string shown(sqlite3_value* value) {
 
 Result<std::string> read_word(sqlite3_value* value) {
   if (is_blob(value))
-    return invalid(
-        "word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10");
+    return invalid("word must be text, not a BLOB; pass a vector as expr: WHERE expr = ? AND k = 10");
   return std::string(text_of(value));
 }
 
@@ -41,7 +40,7 @@ std::optional<int64_t> integral(double number) {
   return static_cast<int64_t>(number);
 }
 
-// The whole number that text such as '3', ' 3' or '3.0' spells.
+// Returns the integer that text such as '3', ' 3' or '3.0' represents; nullopt if there is none.
 std::optional<int64_t> integral(std::string_view text) {
   const auto spaces = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   while (!text.empty() && spaces(text.front())) text.remove_prefix(1);
@@ -73,12 +72,12 @@ Result<int64_t> read_k(sqlite3_value* value) {
     default:
       break;
   }
-  if (!k || *k < 0) return invalid("k is " + shown(value) + " where a whole number from 0 on belongs");
+  if (!k || *k < 0) return invalid("k must be a non-negative integer, but is " + shown(value));
   return *k;
 }
 
 Result<std::string> read_name(sqlite3_value* value, const char* what) {
-  if (is_blob(value)) return invalid(std::string(what) + " is a BLOB where text belongs");
+  if (is_blob(value)) return invalid(std::string(what) + " must be text, not a BLOB");
   return std::string(text_of(value));
 }
 
@@ -89,11 +88,11 @@ Result<std::string> read_model(sqlite3_value* value) {
 Result<std::string> read_backend(sqlite3_value* value, const Backends& backends) {
   GLOVE_ASSIGN_OR_RETURN(std::string name, read_name(value, "backend"));
   if (name == "auto" || backends.find(name) != nullptr) return name;
-  return invalid("there is no backend '" + name + "'; this build has " + backends.choices());
+  return invalid("there is no backend '" + name + "'; the backends are: " + backends.choices());
 }
 
-// Whether SQLite may compare this text as a number: then words that spell the number in another way are
-// equal to it, and a lookup of its bytes would miss them.
+// True if SQLite may compare this text as a number. Words that write the same number differently would then
+// be equal to it, and a lookup of its bytes would miss them.
 bool may_be_numeric(std::string_view text) {
   const size_t start = text.find_first_not_of(" \t\n\v\f\r");
   if (start == std::string_view::npos) return false;
@@ -102,19 +101,19 @@ bool may_be_numeric(std::string_view text) {
          text.find_first_of(kDigits) != std::string_view::npos;
 }
 
-// Sorts, and removes what occurs twice.
+// Sorts the values and removes duplicates.
 template <class T>
 void make_set(std::vector<T>& values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-// Why word and expr cannot be combined, where expr does not start with an operator.
+// Returns why word and expr cannot be combined. REQUIRES: expr does not start with an operator.
 Error two_queries(const ExprValue& expr, bool has_k) {
   if (expr.blob)
     return invalid(
-        "word and expr are both given, but expr is a BLOB, which is a query of its own; leave word out: "
-        "WHERE expr = ? AND k = 10");
+        "word and expr are both given, but expr is a BLOB, which is a complete query; omit word: WHERE expr "
+        "= ? AND k = 10");
   if (!has_k && integral(expr.bytes))
     return invalid("the second argument, expr, is the number " + expr.bytes +
                    ", but k is the third argument; write glove_nn('king', NULL, " + expr.bytes + ")");
@@ -124,7 +123,7 @@ Error two_queries(const ExprValue& expr, bool has_k) {
 
 }  // namespace
 
-// Reads the arguments of one xFilter, one after another.
+// Reads the arguments of one xFilter call, one at a time.
 class RequestReader {
  public:
   RequestReader(Request& request, sqlite3* db, const Backends& backends)
@@ -149,7 +148,8 @@ class RequestReader {
   }
 
  private:
-  // Calls use(element) for the value, or for each value of a whole IN but NULL, which equals nothing.
+  // Calls use(element) for the value or, for an IN taken whole, for each of its values except NULL, which
+  // equals nothing.
   template <class Use>
   static Status for_each(const Argument& argument, sqlite3_value* value, Use&& use) {
     if (argument.relation != Relation::kAmong) return use(value);
@@ -184,7 +184,7 @@ class RequestReader {
     }
   }
 
-  // Replaces `values` by the argument's, ascending, each once.
+  // Replaces `values` by those of the argument, in ascending order without duplicates.
   template <class T, class ReadOne>
   static Status read_values(const Argument& argument, sqlite3_value* value, std::vector<T>& values,
                             const ReadOne& read_one) {
@@ -198,7 +198,7 @@ class RequestReader {
     return {};
   }
 
-  // Restricts the neighbors to those of this condition.
+  // Restricts the neighbors to those that this condition allows.
   Status read_neighbor(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kEqual && is_null(value)) {
       request_.bounds_.nothing = true;
@@ -219,7 +219,7 @@ class RequestReader {
     return {};
   }
 
-  // The word of the only TEXT key that SQLite can find equal to the value; nullopt if there may be several.
+  // Returns the only TEXT key that SQLite can consider equal to the value; nullopt if there may be several.
   std::optional<std::string> only_equal_word(sqlite3_value* value) const {
     if (sqlite3_value_type(value) != SQLITE_TEXT || may_be_numeric(text_of(value)) ||
         !equals_by_bytes(db_, text_of(value)))
@@ -236,7 +236,7 @@ class RequestReader {
     return std::string(text_of(value));
   }
 
-  // `keys`: those of one condition; nullopt if it is SQLite's to check.
+  // `keys` are those of one condition, or nullopt if only SQLite can check it.
   void restrict_neighbors(KeyType type, std::optional<std::vector<std::string>> keys) {
     if (!keys) return;
     make_set(*keys);
@@ -254,7 +254,7 @@ class RequestReader {
     Bounds& bounds = request_.bounds_;
     const int type = sqlite3_value_type(value);
     if (type == SQLITE_NULL) bounds.nothing = true;
-    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;  // SQLite's own check is enough
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;  // SQLite checks it
     const double number = sqlite3_value_double(value);
     const bool at_most = argument.relation != Relation::kAtLeast;
     const bool at_least = argument.relation != Relation::kAtMost;
@@ -267,7 +267,7 @@ class RequestReader {
     }
   }
 
-  // Ranks are far below 2^53, so as doubles they are exact.
+  // Ranks are far below 2^53, so doubles represent them exactly.
   static constexpr double kBeyondRanks = 9e15;
   static void bound_rank_above(Bounds& bounds, double most) {
     if (most < 1) bounds.nothing = true;
@@ -314,7 +314,8 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
   if (state(kWord) == Given::kNull && (!has(kExpr) || !stands_alone)) return MaybeQuery();
   if (!has(kExpr))
     return invalid(
-        "expr is NULL, which means not given, and there is no word; write WHERE word = 'king' AND k = 10");
+        "expr is NULL, which counts as not given, and word is not given either; write WHERE word = 'king' "
+        "AND k = 10");
   if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
   return query_for_expression(model_to_ask, expr.bytes);
 }

@@ -1,4 +1,4 @@
-// What one xFilter of glove_nn was asked: the values of the inputs, and the bounds on the rows.
+// The request of one xFilter call of glove_nn: the values of the inputs, and the bounds on the rows.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace glove::sql::nn {
 
-// A value of expr as it was given: the text of an expression, or a BLOB with a vector. A number gives its
-// text.
+// A value of expr as it was given: the text of an expression, or a BLOB with a vector. A number is converted
+// to text.
 struct ExprValue {
   bool blob = false;
   std::string bytes;
@@ -25,14 +25,14 @@ struct ExprValue {
   auto operator<=>(const ExprValue&) const = default;
 };
 
-// How an input stands in a scan.
+// Whether a scan was given an input.
 enum class Given : uint8_t {
   kNo,    // no condition
   kNull,  // a NULL: as if there were no condition, but a NULL word has no rows of its own
   kValue,
 };
 
-// The inputs of one search. What is not given, NULL included, must not be read: it has no value.
+// The inputs of one search. An input that was not given, or is NULL, has no value and must not be read.
 struct Inputs {
   std::array<Given, kInputs> given{};
   std::string word;
@@ -44,15 +44,15 @@ struct Inputs {
   Given state(int column) const { return given[static_cast<size_t>(column - kFirstInput)]; }
   bool has(int column) const { return state(column) == Given::kValue; }
 
-  // The inputs spelled out: equal if and only if the inputs are.
+  // Returns a string that is equal for two objects if and only if their inputs are equal.
   std::string key() const;
-  // The vector to search for. An error for an unparsable or contradictory query.
+  // Returns the vector to search for. A query that cannot be parsed or is contradictory is an error.
   Result<MaybeQuery> resolve(const Model& model) const;
-  // True if the query is a word alone and that reads as an expression, such as 'king - man + woman'.
+  // True if only `word` was given and it reads as an expression, such as 'king - man + woman'.
   bool word_reads_as_expression() const;
 };
 
-// What the rows must satisfy, as far as it saves work. SQLite checks each condition again.
+// The conditions on rows that can save work. SQLite checks each of them again.
 struct Bounds {
   int64_t first_rank = 1;
   int64_t last_rank = std::numeric_limits<int64_t>::max();
@@ -63,29 +63,29 @@ struct Bounds {
   bool rank_bounded() const { return last_rank != std::numeric_limits<int64_t>::max(); }
 };
 
-// What one xFilter asks for: the rows of every combination of the values of its inputs.
+// One xFilter call: the rows of every combination of the values of its inputs.
 class Request {
  public:
-  // `values` are xFilter's arguments in the plan's order, from a statement of `db`. Checks every k and
-  // backend.
+  // Reads the arguments of xFilter, which a statement of `db` passes in the order of the plan. Checks every k
+  // and backend.
   static Result<Request> read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends);
 
-  // The combinations of model, backend and k, in kBatchOrder.
+  // The number of combinations of model, backend and k, which are in kBatchOrder.
   size_t setting_count() const { return settings_.size(); }
-  // Of each, the combinations of word and expr, in kBatchOrder.
+  // The number of combinations of word and expr for each setting, which are in kBatchOrder.
   size_t query_count() const { return words_.size() * exprs_.size(); }
-  // The same for all queries of all settings when it is false.
+  // True if word or expr was given as a batch. If false, there is one query per setting.
   bool is_batch() const { return batch_; }
 
-  // The inputs of a setting, with its first query.
+  // Returns the inputs of a setting with its first query.
   // REQUIRES: setting < setting_count(), query_count() > 0.
   Inputs inputs_of(size_t setting) const;
   // Replaces word and expr. REQUIRES: query < query_count().
   void set_query(size_t query, Inputs& inputs) const;
 
   const Bounds& bounds() const { return bounds_; }
-  // The only neighbors to return from a model with keys of this type, each by its exact bytes, ascending;
-  // nullopt: all.
+  // Returns the only neighbors that a model with keys of this type must return, as exact bytes in ascending
+  // order; nullopt means all neighbors.
   const std::optional<std::vector<std::string>>& neighbors(KeyType type) const {
     return neighbors_[static_cast<size_t>(type)];
   }

@@ -74,10 +74,10 @@ Result<Pushdowns> read_pushdowns(const char* disabled) {
       known = true;
     }
     if (!known)
-      return Error{
-          ErrorCode::kInvalidArgument,
-          "GLOVE_NN_DISABLE names no pushdown with '" + std::string(name) +
-              "'; there are neighbor_equal, neighbor_in, rank, similarity, limit, order, batch and cache"};
+      return Error{ErrorCode::kInvalidArgument, "GLOVE_NN_DISABLE contains the unknown pushdown '" +
+                                                    std::string(name) +
+                                                    "'; the pushdowns are: neighbor_equal, neighbor_in, "
+                                                    "rank, similarity, limit, order, batch, cache"};
   }
   return pushdowns;
 }

@@ -1,4 +1,4 @@
-// How glove_nn is asked: its columns, and the plans that xBestIndex hands to xFilter.
+// The columns of glove_nn, and the plans that xBestIndex passes to xFilter.
 #pragma once
 
 #include <array>
@@ -14,18 +14,19 @@
 
 namespace glove::sql::nn {
 
-// In declared order; from kWord on they are inputs.
+// The columns in declared order. kWord and those after it are inputs.
 enum Column { kNeighbor, kSimilarity, kRank, kWord, kExpr, kK, kModel, kBackend, kColumns };
 constexpr int kFirstInput = kWord;
 constexpr int kInputs = kColumns - kFirstInput;
-// Where several inputs are batches, every combination is asked for, in this order: the last runs fastest.
+// If several inputs are batches, their combinations are searched in this order, where the last input varies
+// fastest.
 constexpr std::array<int, kInputs> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
 extern const std::array<const char*, kColumns> kColumnNames;
 extern const vtab::InputColumns kInputColumns;
 
-// Conditions that may be turned into less work. Each can be switched off by its name in the environment
-// variable GLOVE_NN_DISABLE (a list with commas), which is read when a connection first uses the table:
-// the rows must not change. For the tests.
+// Conditions that the search can use to do less work. For tests, the environment variable GLOVE_NN_DISABLE
+// lists the names of those to switch off, separated by commas, which must not change the rows. It is read
+// when a connection first uses the table.
 enum Pushdown : uint32_t {
   kNeighborEqual = 1 << 0,    // neighbor_equal:  neighbor = ?
   kNeighborIn = 1 << 1,       // neighbor_in:     neighbor IN (...)
@@ -37,10 +38,10 @@ enum Pushdown : uint32_t {
   kCache = 1 << 7,            // cache:       answers of earlier scans are kept
 };
 using Pushdowns = uint32_t;
-// All of them, less those that `disabled` (the variable's value; may be null) names.
+// Returns all pushdowns except those that `disabled`, the value of the variable or nullptr, names.
 Result<Pushdowns> read_pushdowns(const char* disabled);
 
-// What one argument of xFilter is.
+// The meaning of one argument of xFilter.
 enum class Relation {
   kEqual,    // column = argument
   kAmong,    // column IN (argument), to be read by sqlite3_vtab_in_first and _next
@@ -54,21 +55,21 @@ struct Argument {
   int column = -1;
 };
 
-// A plan as it travels from xBestIndex to xFilter. EXPLAIN QUERY PLAN shows both numbers:
+// A plan as xBestIndex passes it to xFilter. EXPLAIN QUERY PLAN shows both numbers:
 // "SCAN n VIRTUAL TABLE INDEX 0:word= k= rank<=".
 //
 //   idxNum  idxStr
-//   0       one token an argument, in order, with a space between (table below)
+//   0       one token per argument, in order, separated by spaces (table below)
 //   2       the same, and the statement reads rank
-//   1       the text of an error, and no arguments: a plan that cannot be carried out
+//   1       the text of an error, without arguments: this plan cannot be executed
 //
 //   token                                            the argument
 //   word= expr= k= model= backend= neighbor=         the value the column equals
-//   word[] expr[] k[] model[] backend[] neighbor[]   all values of an IN, in one xFilter
-//   rank= rank<= rank>= similarity= <= >=            a bound (a strict one too: SQLite checks again)
+//   word[] expr[] k[] model[] backend[] neighbor[]   all values of an IN, in one call of xFilter
+//   rank= rank<= rank>= similarity= <= >=            a bound, or a strict bound: SQLite checks again
 //   limit offset                                     a hint for the size of the first piece
 //
-// A column stands at most once among the inputs, any number of times among neighbor, rank and similarity.
+// Each input occurs at most once; neighbor, rank and similarity may occur any number of times.
 struct Plan {
   static constexpr int kError = 1;
   static constexpr int kReadsRank = 2;

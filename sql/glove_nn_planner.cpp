@@ -14,11 +14,11 @@
 namespace glove::sql::nn {
 namespace {
 
-// One condition of the statement on a column of ours.
+// A condition of the statement on a column of this table.
 struct Condition {
   int index = -1;          // in aConstraint
-  bool may_be_in = false;  // x IN (...): SQLite calls xFilter once a value unless it is asked for whole
-  bool whole = false;      // asked for whole
+  bool may_be_in = false;  // x IN (...): SQLite calls xFilter once per value unless the IN is taken whole
+  bool whole = false;      // taken whole
 };
 
 // sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
@@ -61,7 +61,7 @@ class Planner {
   const auto& constraint(int index) const { return info_->aConstraint[index]; }
   std::optional<Condition>& input(int column) { return inputs_[static_cast<size_t>(column - kFirstInput)]; }
 
-  // Whether constraint `index`, an equality for all we see, may be an IN.
+  // True if constraint `index`, which appears as an equality, may be an IN.
   bool may_be_in(int index) const {
     if (!sqlite_has(kSqliteVtabIn) || index >= kInLimit) return true;
     return sqlite3_vtab_in(info_, index, -1) != 0;
@@ -76,25 +76,25 @@ class Planner {
     }
   }
 
-  // The first usable `=` of a column is its input, before any IN; SQLite checks the others itself.
+  // The input of a column is its first usable `=` or, if there is none, its first usable IN. SQLite checks
+  // the other conditions.
   void collect_input(int index) {
     std::optional<Condition>& chosen = input(constraint(index).iColumn);
     const Condition condition{index, may_be_in(index), false};
     if (!chosen || (chosen->may_be_in && !condition.may_be_in)) chosen = condition;
   }
 
-  // What no plan of this statement could mean; empty if there is nothing.
+  // Returns the error for a condition that no plan can support; empty if there is none.
   std::string misuse() const {
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
       if (op == SQLITE_INDEX_CONSTRAINT_MATCH)
-        return "glove_nn has no MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + "
-               "woman' "
-               "AND k = 10";
+        return "glove_nn does not support MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king "
+               "- man + woman' AND k = 10";
       const bool range = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
                          op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
       if (column == kK && range && !asked(kK))
-        return "glove_nn: k is an input, which takes one value and no range; use k = 10 or rank <= 10";
+        return "glove_nn: k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
     }
     return {};
   }
@@ -105,30 +105,27 @@ class Planner {
     return false;
   }
 
-  // Why no search can be made from the conditions that this plan may use; empty if one can.
+  // Returns why the conditions that this plan may use do not allow a search; empty if they do.
   std::string input_error() {
     for (int column = kFirstInput; column < kColumns; ++column) {
       if (!asked(column) || input(column)) continue;
       const std::string name = kInputColumns.name(column);
-      return "glove_nn cannot have its input " + name +
-             ": SQLite found no order of the tables in which its value is known before the search. Give it "
-             "by argument, = or IN, as a condition of its own, in an outer join in its ON clause, for "
-             "example "
-             "FROM items i CROSS JOIN glove_nn n ON n." +
+      return "glove_nn cannot read its input " + name +
+             ": SQLite found no table order in which its value is known before the search; give it as an "
+             "argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause), "
+             "for example FROM items i CROSS JOIN glove_nn n ON n." +
              name + " = i." + name;
     }
     const bool has_query = input(kWord) || input(kExpr);
     if (!has_query && !sees_query_columns() && (unseen_ & kQueryInputs) != 0)
-      return "glove_nn has no query: nothing that SQLite can use here gives word or expr, though the "
-             "statement names it. "
-             "It must be a condition of its own with =, IS or IN, not within an OR; and in a RIGHT or FULL "
-             "JOIN an "
-             "argument, before SQLite 3.53 in a subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON "
-             "...";
+      return "glove_nn has no query: SQLite could pass it neither word nor expr, although the statement "
+             "names one. Use a condition of its own with =, IS or IN, not one inside an OR. In a RIGHT or "
+             "FULL JOIN use an argument or, before SQLite 3.53, a subquery: RIGHT JOIN (SELECT * FROM "
+             "glove_nn('king')) n ON ...";
     if (!has_query)
-      return "glove_nn has no query: nothing that SQLite can use here gives word or expr. Give one by "
-             "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause, with "
-             "glove_nn after the table that the value comes from, for example WHERE word = 'king' AND k = 10";
+      return "glove_nn has no query: SQLite could pass it neither word nor expr; give one as an argument or "
+             "in a condition of its own with =, IS or IN (in an outer join, in the ON clause), after the "
+             "table that the value comes from, for example WHERE word = 'king' AND k = 10";
     return {};
   }
 
@@ -144,12 +141,12 @@ class Planner {
     plan_.arguments.push_back({relation, hint ? -1 : constraint(index).iColumn});
   }
 
-  // SQLite's own check of an input is omitted, because NULL = NULL is not true. It does so for 16 constraints
-  // only, and not for an OR that it answers branch by branch; then it reads the input, and a NULL one says
-  // that it cannot be read.
+  // Tells SQLite to omit its own check of an input, because NULL = NULL is not true. SQLite omits checks only
+  // for the first 16 constraints, and not for an OR that it evaluates branch by branch. In those cases it
+  // reads the input, and reading a NULL input is an error.
   //
-  // An IN is taken whole wherever SQLite can hand it over (3.38 and later), so that it is one search, and
-  // because SQLite stops looking for plans when one without the IN needs no other table, as the error plan.
+  // An IN is taken whole if SQLite can pass it (3.38 and later), so that it is one search. Otherwise SQLite
+  // might also stop looking for plans once one without the IN, such as the error plan, needs no other table.
   void push_inputs() {
     for (int column = kFirstInput; column < kColumns; ++column) {
       auto& chosen = input(column);
@@ -159,16 +156,17 @@ class Planner {
     }
   }
 
-  // Some input is an IN that SQLite takes apart. Beside one, 3.53 finds no plan for a pushed neighbor.
+  // True if some input is an IN that SQLite splits into values. With such an input, SQLite 3.53 finds no plan
+  // for a pushed neighbor.
   bool has_loop() const {
     return std::any_of(inputs_.begin(), inputs_.end(),
                        [](const auto& chosen) { return chosen && chosen->may_be_in && !chosen->whole; });
   }
 
-  // neighbor = ? and neighbor IN (...) where words compare by their bytes. An IN only whole: taken apart by
-  // SQLite it gives rows twice or not at all when the values are numbers or BLOBs. Never omitted. (The parts
-  // of a row value, (neighbor, x) IN (SELECT ...), cannot be told from neighbor = ?; SQLite takes those apart
-  // all the same.)
+  // Pushes neighbor = ? and neighbor IN (...) if words compare by their bytes. An IN must be taken whole: if
+  // SQLite splits it, numbers and BLOBs among its values return rows twice or not at all. SQLite always
+  // checks these conditions again. (The parts of a row value, (neighbor, x) IN (SELECT ...), cannot be
+  // distinguished from neighbor = ?; SQLite splits those in any case.)
   void push_neighbors() {
     if (!sqlite_has(kSqliteVtabIn) || has_loop()) return;
     for (int i = 0; i < std::min(info_->nConstraint, kInLimit); ++i) {
@@ -209,8 +207,8 @@ class Planner {
     }
   }
 
-  // A hint, never a cut: SQLite passes LIMIT even where it leaves out rows of ours itself. Worth asking for
-  // only if we were given every other condition, and our order is the one asked for.
+  // Passes LIMIT and OFFSET only to size the first piece, because SQLite may still discard rows of this
+  // table. This is useful only if every other constraint was pushed and our order is the requested one.
   void push_limit() {
     if (!enabled(kLimitHint) || !sqlite_has(kSqliteVtabIn)) return;
     if (info_->nOrderBy > 0 && !info_->orderByConsumed) return;
@@ -234,9 +232,10 @@ class Planner {
   bool is_batch(int column) { return column >= kFirstInput && input(column) && input(column)->whole; }
   bool is_fixed(int column) { return column >= kFirstInput && input(column) && !input(column)->whole; }
 
-  // Batches of text come in the order of their UTF-8 bytes, which is SQLite's where it stores UTF-8.
-  // Rows come by the values of the batches, in the order of kBatchOrder, and then by rank. An input bound by
-  // one = is the same in all rows. (Where SQLite takes an IN apart, it clears orderByConsumed itself.)
+  // True if our order is the requested one. Rows are sorted by the values of the batches, in the order of
+  // kBatchOrder, and then by rank. An input given by one = is the same in all rows. Batches of text are
+  // sorted by their UTF-8 bytes, which is SQLite's order if it stores UTF-8. (If SQLite splits an IN, it
+  // clears orderByConsumed itself.)
   bool order_consumed() {
     size_t batch = 0;
     const auto next_batch = [&] {
@@ -257,7 +256,7 @@ class Planner {
     return info_->nOrderBy > 0 && next_batch() < 0;
   }
 
-  // Whether nothing that matters, or rank first, follows similarity DESC: equals are ordered by rank.
+  // True if the ORDER BY terms from `i` on are consistent with equal similarities being ordered by rank.
   bool only_rank_follows(int i) {
     for (; i < info_->nOrderBy; ++i) {
       const auto& [column, descending] = info_->aOrderBy[i];
@@ -267,7 +266,8 @@ class Planner {
     return true;
   }
 
-  // The literal on the right of a constraint; nullptr when it is none, or SQLite cannot tell.
+  // Returns the literal on the right-hand side of a constraint; nullptr if it is not a literal or SQLite
+  // cannot tell.
   sqlite3_value* literal(int index) const {
     sqlite3_value* value = nullptr;
     if (!sqlite_has(kSqliteVtabIn) || sqlite3_vtab_rhs_value(info_, index, &value) != SQLITE_OK)
@@ -279,7 +279,7 @@ class Planner {
     double words = 400000;
     double dims = 100;
   };
-  // Of the model that is meant, if it is loaded; planning opens no file.
+  // Returns the size of the model that the statement names, if it is loaded. Planning opens no file.
   Size model_size() {
     const auto& chosen = input(kModel);
     sqlite3_value* named = chosen ? literal(chosen->index) : nullptr;
@@ -290,8 +290,9 @@ class Planner {
     return {};
   }
 
-  // How many rows a search gives: k's literal, a guess for an unknown k, or all words. Ranges lower it only
-  // for a literal query: else one search among several OR'ed would look cheaper than another for no reason.
+  // Estimates how many rows a search returns: the literal k, a guess for an unknown k, or all words. Ranges
+  // lower the estimate only for a literal query; otherwise one of several searches combined by OR would look
+  // cheaper than another for no reason.
   double rows_of_search(double words) {
     double rows = words;
     if (const auto& k = input(kK)) {
@@ -311,8 +312,8 @@ class Planner {
     return std::max(rows, 1.0);
   }
 
-  // An input that is a literal NULL. In the branches of an OR, SQLite compares it itself and would leave no
-  // row, so such a plan ends in an error and must not look cheap.
+  // True if an input is a literal NULL. In the branches of an OR, SQLite compares such an input itself and
+  // would return no rows, so the plan ends in an error and must not look cheap.
   bool has_null_input() const {
     return std::any_of(inputs_.begin(), inputs_.end(), [this](const std::optional<Condition>& chosen) {
       sqlite3_value* value = chosen ? literal(chosen->index) : nullptr;
@@ -327,7 +328,8 @@ class Planner {
     return -1;
   }
 
-  // In units of about one row that SQLite reads: a search reads words x dims codes, a row it gives costs one.
+  // Sets the cost, in units of about one row that SQLite reads: a search reads words x dims codes, and each
+  // row that it returns costs one unit.
   void estimate() {
     const Size size = model_size();
     const double scan = 100 + size.words * size.dims / 1000;
@@ -354,8 +356,8 @@ class Planner {
   Pushdowns pushdowns_;
   sqlite3* db_;
   const Catalog& catalog_;
-  const vtab::InputSet asked_;   // some condition gives it, usable or not
-  const vtab::InputSet unseen_;  // the statement uses it, and no condition that we see gives it
+  const vtab::InputSet asked_;   // inputs that some condition gives, usable or not
+  const vtab::InputSet unseen_;  // inputs that the statement uses but no visible condition gives
   std::array<std::optional<Condition>, kInputs> inputs_;
   bool neighbor_equal_ = false;
   bool neighbor_in_ = false;

@@ -14,19 +14,19 @@ using Answer = AnswerCache::Answer;
 namespace {
 
 constexpr int64_t kMostListed = 1024;  // rows of one query that are worth computing at once
-constexpr int64_t kMostUnwanted = 64;  // the same, where LIMIT says that fewer may do
+constexpr int64_t kMostUnwanted = 64;  // the same, if LIMIT suggests that fewer may be enough
 constexpr int64_t kMostListedInBatch = 65536;
 constexpr int64_t kMostQueriesInBlock = 1024;
 constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;  // 32 MiB of rows
 
-// The words of a model lie far apart, so they are fetched ahead: where a word lies this many rows earlier,
-// then its bytes.
+// The words of a model are far apart in memory, so they are prefetched: the offset of a word this many rows
+// ahead, and then its bytes.
 constexpr size_t kPlacesAhead = 16;
 constexpr size_t kBytesAhead = 8;
 
 }  // namespace
 
-// All rows up to some rank, computed as they are asked for. Records what they cost when it ends.
+// All rows up to some rank, computed on demand. The destructor records what they cost.
 class RankedRows {
  public:
   RankedRows(Statistics& statistics, Ranking ranking, int64_t first_rank, SearchReport labels)
@@ -43,10 +43,10 @@ class RankedRows {
       report.kind = labels_.kind;
       report.resolve_us = labels_.resolve_us;
       statistics_.record(std::move(report));
-    } catch (const std::bad_alloc&) {  // the statistics can do without this row
+    } catch (const std::bad_alloc&) {  // the statistics omit this search
     }
   }
-  // At least one row; empty past the end. Valid until the next call.
+  // Returns at least one row, or none after the last one. Valid until the next call.
   Result<std::span<const Neighbor>> next_piece() {
     GLOVE_ASSIGN_OR_RETURN(const std::span<const Neighbor> piece, ranking_.rows_from(next_));
     next_ += static_cast<int64_t>(piece.size());
@@ -128,7 +128,7 @@ std::string NeighborScan::kind() const {
   return inputs_.expr.blob ? "vector" : "expr";
 }
 
-// Where the current row stands to the bounds.
+// Compares the current row with the bounds.
 NeighborScan::Verdict NeighborScan::judge() const {
   if (row_.rank > bounds_.last_rank || row_.neighbor.similarity < bounds_.lowest) return Verdict::kEnd;
   if (row_.neighbor.similarity > bounds_.highest) return Verdict::kSkip;
@@ -181,7 +181,7 @@ Result<bool> NeighborScan::next() {
   return true;
 }
 
-// Goes on with the next query, which may have no rows: false past the last.
+// Begins the next query, which may have no rows. Returns false after the last query.
 Result<bool> NeighborScan::open_next_query() {
   if (strategy_ == Strategy::kNothing || next_query_ >= request_->query_count()) return false;
   request_->set_query(next_query_, inputs_);
@@ -219,8 +219,8 @@ Status NeighborScan::open_query() {
   return {};
 }
 
-// A query whose word is an expression has no rows, and no error either: a join over dirty data must go
-// through.
+// A word that the model lacks is not an error even if it reads as an expression, because joins must tolerate
+// such data. It has no rows, and a hint is logged.
 Result<MaybeQuery> NeighborScan::resolve(const Inputs& inputs) {
   GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(model()));
   if (query || *context_.hinted_at_expr || !inputs.word_reads_as_expression()) return query;
@@ -231,7 +231,7 @@ Result<MaybeQuery> NeighborScan::resolve(const Inputs& inputs) {
   return query;
 }
 
-// The rows of the words asked for, without a search.
+// Scores the requested words without a search.
 Status NeighborScan::score_neighbors(double resolve_us) {
   const Timer timer;
   next_rank_ = 0;
@@ -251,7 +251,7 @@ Status NeighborScan::score_neighbors(double resolve_us) {
   return {};
 }
 
-// nullptr where no ranks are kept.
+// Returns nullptr if no ranks are kept.
 Result<RankCache::Ranks> NeighborScan::find_ranks() {
   if (context_.caches == nullptr) return RankCache::Ranks();
   SearchReport report = labels("ranks", 0);
@@ -281,7 +281,7 @@ Result<Answer> NeighborScan::answer_of_query() {
   return context_.caches->answers.insert(std::move(key), std::move(answers.front()));
 }
 
-// The batch's answers come in blocks, so that memory does not grow with its size.
+// A batch is answered in blocks, so that memory does not grow with its size.
 Result<Answer> NeighborScan::answer_of_block() {
   if (next_query_ >= block_start_ + block_.size()) GLOVE_RETURN_IF_ERROR(fill_block());
   return block_[next_query_ - block_start_];
@@ -296,7 +296,7 @@ int64_t NeighborScan::block_size() const {
 Status NeighborScan::fill_block() {
   block_start_ = next_query_;
   block_.assign(static_cast<size_t>(block_size()), std::make_shared<std::vector<Neighbor>>());
-  row_hint_ = 0;  // whoever asks for a second block wants more than the hint said
+  row_hint_ = 0;  // a second block means that the hint was too low
   const Timer timer;
   std::vector<Query> queries;
   std::vector<size_t> positions;  // queries[i] is the block's positions[i]-th

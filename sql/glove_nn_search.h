@@ -1,4 +1,4 @@
-// The rows of one xFilter, one after another, in the order that the planner promised.
+// Returns the rows of one xFilter call, one at a time, in the order that the planner promised.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,26 @@ struct Row {
 
 class RankedRows;
 
-// What a connection keeps of its scans for those that follow.
+// The caches that the scans of a connection share.
 struct Caches {
   explicit Caches(Engine& engine) : answers(engine) {}
   AnswerCache answers;
   RankCache ranks;
 };
 
-// What the scans of a connection share. All of it outlives them.
+// The state that the scans of a connection share. All of it must outlive them.
 struct TableContext {
   Engine* engine;
   Connection::Pin* models;
-  Caches* caches;        // nullptr: nothing is kept
-  bool* hinted_at_expr;  // set once the statement's log has the hint about `expr`
+  Caches* caches;        // nullptr: caching is disabled
+  bool* hinted_at_expr;  // set when the hint about `expr` has been logged for the statement
 };
 
-// Carries out one setting of a Request, with as little work as it allows. One thread at a time.
+// Executes one setting of a Request with as little work as possible. Used by one thread at a time.
 class NeighborScan {
  public:
-  // Finds the model. `caches` may be null; they and `request` outlive the search. `options.backend` serves
-  // where the setting names none. REQUIRES: request.query_count() > 0.
+  // Finds the model. `request` and what `context` points to must outlive the scan. `options.backend` applies
+  // if the setting names no backend. REQUIRES: request.query_count() > 0.
   static Result<NeighborScan> open(const TableContext& context, const Request& request, size_t setting,
                                    SearchOptions options);
 
@@ -51,23 +51,23 @@ class NeighborScan {
   NeighborScan(NeighborScan&&) noexcept;
   NeighborScan& operator=(NeighborScan&&) noexcept;
 
-  // Moves to the first, then to the next row; false past the last one.
+  // Moves to the first row and then to the next one. Returns false after the last row.
   Result<bool> next();
 
-  // The same where the next row is computed already, without work that can fail; false says nothing but that
-  // next() must tell.
+  // Moves to the next row if it has already been computed, without work that can fail. If this returns false,
+  // there may still be rows: call next().
   bool next_buffered() noexcept;
 
-  // Of the current row. REQUIRES: the last next(), or next_buffered() after it, gave true.
+  // The current row. REQUIRES: the last call of next() or next_buffered() returned true.
   const Neighbor& neighbor() const { return row_.neighbor; }
   Result<int64_t> rank();
-  // The rank where it is known without work, else 0.
+  // Returns the rank if it is known already, otherwise 0.
   int64_t known_rank() const { return row_.rank; }
 
-  // How many queries the scan has begun; it changes when the inputs do.
+  // Returns how many queries the scan has begun. It changes when the inputs do.
   size_t query_count() const { return next_query_; }
 
-  // The inputs of the current row: in a batch, with its value in place.
+  // Returns the inputs of the current row, with the values of its query if there is a batch.
   const Inputs& inputs() const { return inputs_; }
   const Model& model() const { return *entry_.model; }
 
@@ -75,9 +75,9 @@ class NeighborScan {
   // How the rows of each query are found.
   enum class Strategy {
     kNothing,  // there are none
-    kWords,    // score only the words asked for
-    kListed,   // the first rows at once, of many queries together
-    kRanked,   // in growing pieces
+    kWords,    // score only the requested words
+    kListed,   // compute all rows at once, for many queries together
+    kRanked,   // compute rows on demand, in growing pieces
   };
   NeighborScan(const TableContext& context, const Request& request, Inputs inputs, CatalogEntry entry,
                SearchOptions options);

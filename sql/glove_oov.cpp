@@ -1,10 +1,10 @@
-// glove_oov(expr [, model]): the words of an expression that the model lacks ("out of vocabulary"),
-// a JSON array in text order, each once.
+// glove_oov(expr [, model]): returns the words of an expression that the model lacks ("out of vocabulary") as
+// a JSON array, each once, in the order of the text.
 //
 //   SELECT glove_oov('king - kingg + "qeen"');            -- ["kingg","qeen"]
 //   SELECT value FROM json_each(glove_oov('kingg'));      -- kingg
 //
-// '[]' when all are there; NULL when expr is NULL.
+// Returns '[]' if the model has all of them, and NULL if expr is NULL.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -31,7 +31,7 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
   std::unordered_set<std::string_view> seen;
   for (const Term& term : terms)
     if (!model->vocabulary().find(term.word) && seen.insert(term.word).second) missing.push_back(term.word);
-  // Bytes that are no UTF-8 become U+FFFD: JSON has no way to write them.
+  // Bytes that are not valid UTF-8 become U+FFFD, because JSON cannot represent them.
   using Json = nlohmann::json;
   return_text(context, Json(missing).dump(-1, ' ', false, Json::error_handler_t::replace));
   sqlite3_result_subtype(context, kJsonSubtype);
@@ -45,7 +45,7 @@ void glove_oov_callback(sqlite3_context* context, int argc, sqlite3_value** argv
 }  // namespace
 
 int register_glove_oov(sqlite3* db, Engine& engine) {
-  // The flags and their reasons are cos_sim's; RESULT_SUBTYPE because the result is marked as JSON
+  // The same flags as cos_sim, for the same reasons, and RESULT_SUBTYPE because the result is marked as JSON
   // (SQLite before 3.45 ignores the flag).
   return register_function(db, engine, "glove_oov", 1, 2, SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE,
                            glove_oov_callback);

@@ -1,10 +1,11 @@
-// glove_stats: what the last 256 searches of the process cost, newest first; of all connections and threads.
+// glove_stats: the cost of the last 256 searches of the process, by all connections and threads, newest
+// first.
 //
 //   SELECT kind, queries, k, rows_scanned, candidates, total_us FROM glove_stats LIMIT 1;
 //   -- word|1|10|341479|15|1650.2
 //
-// A batch is one row. Times are microseconds; what is not a stage of its own (sorting, choosing a
-// backend) is in total_us alone. words_per_ms counts the rows scanned, all queries together.
+// A batch is one row. Times are in microseconds; work outside the stages (sorting, choosing a backend) is
+// only part of total_us. words_per_ms counts the rows scanned for all queries together.
 #include <string>
 #include <vector>
 
@@ -41,8 +42,8 @@ struct GloveStats {
 }  // namespace
 
 int register_glove_stats(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS: it tells what others of the process searched for, so a schema that one does not trust
-  // must not read it. Not DIRECTONLY: it changes nothing.
+  // Not INNOCUOUS, because it shows the searches of other connections of the process, which an untrusted
+  // schema must not read. Not DIRECTONLY, because it changes nothing.
   return vtab::register_table<vtab::Snapshot<GloveStats>>(db, engine);
 }
 

@@ -1,10 +1,10 @@
-// glove_vec(expr [, model]): the vector of an expression as a BLOB of little-endian float32, the layout
-// of sqlite-vec and of numpy's tobytes().
+// glove_vec(expr [, model]): returns the vector of an expression as a BLOB of little-endian float32, the
+// layout of sqlite-vec and of numpy's tobytes().
 //
 //   SELECT length(glove_vec('king')) / 4;                           -- 100, the model's dimensions
 //   SELECT cos_sim(glove_vec('king - man + woman'), 'queen');       -- 0.783441...
 //
-// NULL when expr is NULL, has a word that the model lacks (glove_oov tells which), or adds up to zero.
+// Returns NULL if expr is NULL, contains a word that the model lacks (see glove_oov), or adds up to zero.
 #include <bit>
 #include <string_view>
 
@@ -16,7 +16,7 @@
 namespace glove::sql {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "vectors travel as little-endian float32");
+static_assert(std::endian::native == std::endian::little, "vectors are BLOBs of little-endian float32");
 
 Status glove_vec(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return Status();
@@ -37,7 +37,7 @@ void glove_vec_callback(sqlite3_context* context, int argc, sqlite3_value** argv
 }  // namespace
 
 int register_glove_vec(sqlite3* db, Engine& engine) {
-  // The flags and their reasons are cos_sim's: depends on the models, writes nothing.
+  // The same flags as cos_sim, for the same reasons.
   return register_function(db, engine, "glove_vec", 1, 2, SQLITE_DETERMINISTIC, glove_vec_callback);
 }
 

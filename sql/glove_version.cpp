@@ -1,5 +1,5 @@
-// glove_version(): the version, what it was built from, and the backends with what this machine says
-// about each, in the order in which 'auto' tries them.
+// glove_version(): returns the version, the commit that it was built from, and the compiled backends in the
+// order in which 'auto' tries them, each with the reason if this machine cannot use it.
 //
 //   SELECT glove_version();    -- 0.1.0 (v0.1.0-3-g1a2b3c4); backends: cpu
 #include <string>
@@ -34,8 +34,8 @@ void glove_version_callback(sqlite3_context* context, int, sqlite3_value**) {
 }  // namespace
 
 int register_glove_version(sqlite3* db, Engine& engine) {
-  // Neither DETERMINISTIC nor INNOCUOUS: it tells about the machine, and asks its devices at the first
-  // use. Not DIRECTONLY: it changes nothing.
+  // Neither DETERMINISTIC nor INNOCUOUS, because it describes the machine and queries its devices at first
+  // use. Not DIRECTONLY, because it changes nothing.
   return register_function(db, engine, "glove_version", 0, 0, 0, glove_version_callback);
 }
 

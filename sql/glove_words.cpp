@@ -1,12 +1,12 @@
-// glove_words(model): the vocabulary of a model, one row a word, in the file's order.
+// glove_words(model): the vocabulary of a model, one row per word, in the order of the file.
 //
 //   SELECT id, word FROM glove_words LIMIT 3;                          -- 0|the  1|,  2|.
 //   SELECT id FROM glove_words WHERE word = 'king';                    -- 691
 //   SELECT word FROM glove_words WHERE word GLOB 'sqlit*';             -- sqlite ...
 //   SELECT word, vector FROM glove_words('main') WHERE id < 1000;      -- vector: a BLOB of float32
 //
-// `model` is an input: the model's name, as argument or as model = ...; without it, or with NULL, the
-// default model. `vector` costs nothing unless it is read.
+// `model` is an input, the name of a model, given as an argument or as model = ...; if it is omitted or NULL,
+// this is the default model. `vector` costs nothing unless it is read.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,8 +30,8 @@
 namespace glove::sql {
 namespace {
 
-// Positions [position, end) of the visited rows; what a position means depends on `path`. An id is -1
-// where a damaged model file holds no valid one.
+// The rows to visit are the positions [position, end), whose meaning depends on `path`. An id is -1 if a
+// damaged model file has no valid one at that position.
 struct WordScan {
   sqlite3* db = nullptr;
   ModelPtr model;
@@ -67,12 +67,12 @@ bool is_text(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_TEXT;
 }
 
-// True if a word equals the value only where its bytes do.
+// True if a word equals the value only if their bytes are equal.
 bool is_text_of_bytes(const WordScan& scan, sqlite3_value* value) {
   return is_text(value) && equals_by_bytes(scan.db, text_of(value));
 }
 
-// The arguments of xFilter, one after another, as idxNum promises them.
+// The arguments of xFilter in the order that idxNum specifies.
 class FilterArguments {
  public:
   FilterArguments(int plan, Arguments values) : plan_(plan), values_(values) {}
@@ -88,7 +88,7 @@ class FilterArguments {
 
 // --- by id -----------------------------------------------------------------------------------
 
-// The id that the value equals as SQLite compares numbers; nullopt: none.
+// Returns the id that equals the value as SQLite compares numbers; nullopt if there is none.
 std::optional<int64_t> id_equal_to(sqlite3_value* value, int64_t words) {
   std::optional<int64_t> id;
   switch (sqlite3_value_numeric_type(value)) {
@@ -112,7 +112,7 @@ void visit_one_id(WordScan& scan, sqlite3_value* value) {
   visit(scan, kOneId, id.value_or(0), id ? *id + 1 : 0);
 }
 
-// Bounds that are integers narrow the scan; SQLite checks the others.
+// Narrows the scan by integer bounds; SQLite checks other bounds.
 void visit_by_id(WordScan& scan, sqlite3_value* lower, sqlite3_value* upper) {
   const int64_t words = scan.model->words();
   int64_t first = 0;
@@ -155,7 +155,7 @@ Status visit_listed_words(WordScan& scan, sqlite3_value* list) {
   return Status();
 }
 
-// The first sorted position above every word that begins with `prefix`.
+// Returns the first sorted position after all words that begin with `prefix`.
 int64_t end_of_prefix(const Vocabulary& vocabulary, std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
   if (prefix.empty()) return vocabulary.size();
@@ -163,15 +163,16 @@ int64_t end_of_prefix(const Vocabulary& vocabulary, std::string prefix) {
   return vocabulary.lower_bound(prefix);
 }
 
-// An upper bound narrows only if no word that looks like a number can be below it otherwise: compared
-// with a column of numeric affinity, such words are numbers, and those sort before every text.
+// True if an upper bound may narrow the scan. If SQLite compares words with a column of numeric affinity,
+// words that look like numbers are numbers, which sort before all text; such words must not be cut off.
 bool narrows_from_above(std::string_view bound, bool is_literal) {
   return is_literal || (!bound.empty() && static_cast<unsigned char>(bound.front()) > '9');
 }
 
-// The bytes that every match of a GLOB pattern begins with: up to its first wildcard, or NUL, which ends it
-// too, and up to U+FFFD, U+FFFE or U+FFFF, which GLOB takes for equal to each other and to bytes that are no
-// UTF-8. Of a pattern with such bytes, what is ASCII.
+// Returns the bytes that every match of a GLOB pattern begins with: those before its first wildcard or NUL,
+// which also ends the pattern, and before U+FFFD, U+FFFE or U+FFFF, which GLOB considers equal to each other
+// and to bytes that are not valid UTF-8. If the pattern contains such bytes, returns the ASCII bytes before
+// them.
 std::string_view prefix_of_pattern(std::string_view pattern) {
   std::string_view prefix = pattern.substr(0, pattern.find_first_of(std::string_view("*?[\0", 4)));
   for (const char* equal_to_others : {"\xef\xbf\xbd", "\xef\xbf\xbe", "\xef\xbf\xbf"})
@@ -232,8 +233,8 @@ class WordCursor {
     }
   }
 
-  // Now and then, and at the end, looks whether the rows were read from a file that is still what it was:
-  // next() does so where next_buffered() leaves a row to it.
+  // Leaves some rows and the last one to next(), which checks that the file of the model has not been damaged
+  // meanwhile.
   bool next_buffered() noexcept {
     constexpr int64_t kRowsBetweenChecks = 256;
     const int64_t following = scan_.position + 1;
@@ -250,7 +251,8 @@ class WordCursor {
 
   Status column(sqlite3_context* context, int column) const;
 
-  // Identifies the model, how it was given, and the word: SQLite merges the branches of an OR by it.
+  // Identifies the model, how it was given, and the word, because SQLite merges the branches of an OR by
+  // rowid.
   Result<int64_t> rowid() const {
     GLOVE_ASSIGN_OR_RETURN(const int64_t id, current_id());
     const auto model = static_cast<int64_t>(scan_.model->id());
@@ -277,8 +279,8 @@ Status WordCursor::take_model(FilterArguments& arguments) {
   sqlite3_value* name = arguments.next_if(kWordsHasModel);
   if (name != nullptr && is_null(name) && arguments.has(kWordsModelChecked))
     return Status(ErrorCode::kInvalidArgument,
-                  "glove_words: with this many conditions a NULL model cannot mean the default; name the "
-                  "model, or leave the condition out");
+                  "glove_words: with this many conditions a NULL model cannot mean the default model; name "
+                  "the model or omit the condition");
   const Arguments values(&name, name == nullptr ? 0 : 1);
   GLOVE_ASSIGN_OR_RETURN(scan_.model, model_argument(models_, values, 0, "glove_words"));
   if (name != nullptr && !is_null(name)) scan_.model_name = std::string(text_of(name));
@@ -336,8 +338,8 @@ WordCursor::WordCursor(GloveWords& table, Connection::Pin& models) : models_(mod
 }  // namespace
 
 int register_glove_words(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS: it depends on the models of the process and may open $GLOVE_MODEL, so a schema that
-  // one does not trust must not read it. Not DIRECTONLY: it writes nothing.
+  // Not INNOCUOUS, because it depends on the models of the process and may open $GLOVE_MODEL, so an untrusted
+  // schema must not read it. Not DIRECTONLY, because it writes nothing.
   return vtab::register_table<GloveWords>(db, engine);
 }
 

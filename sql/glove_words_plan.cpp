@@ -12,14 +12,14 @@ const vtab::InputColumns kWordsInputs = {"glove_words", kWordsModel, kInputNames
 
 namespace {
 
-// Rows are what is counted: costs only need to rank the paths, and joins, by how many they visit.
+// Costs are numbers of rows: they only need to rank the paths, and joins, by how many rows they visit.
 constexpr double kAssumedWords = 400000;
 constexpr double kLookupCost = 10;  // a binary search in the sorted words
 constexpr int kAssumedListLength = 25;
-constexpr int kInLimit = 32;              // sqlite3_vtab_in knows the constraints below this index only
+constexpr int kInLimit = 32;              // sqlite3_vtab_in only supports constraints below this index
 constexpr int kFirstUnreliableOmit = 16;  // SQLite ignores `omit` for constraints from this index on
 
-// The first usable constraint of each kind, as indexes into aConstraint; -1: none.
+// The first usable constraint of each kind, as an index into aConstraint; -1 if there is none.
 struct Found {
   int model = -1;
   bool model_unusable = false;
@@ -51,9 +51,9 @@ void find_on_word(Found& found, sqlite3_index_info* info, int op, int index, boo
   if (op == SQLITE_INDEX_CONSTRAINT_GLOB) keep_first(found.pattern, index);
   if (!is_binary(info, index)) return;
   if (is_equality(op) && sqlite_has(kSqliteVtabIn) && index < kInLimit) {
-    // In SQLite's own loop over an IN list a value that is no TEXT would visit all words, once a
-    // value: rows twice. So a list is taken whole or not at all, and an SQLite that cannot tell a list
-    // from a value gets neither.
+    // If SQLite looped over an IN list, each value that is not TEXT would visit all words and so return rows
+    // twice. Therefore a list is taken whole or not at all, and if SQLite cannot distinguish a list from a
+    // value, neither is used.
     const bool is_list = sqlite3_vtab_in(info, index, -1) != 0;
     keep_first(is_list ? found.word_list : found.word, index);
   }
@@ -81,7 +81,7 @@ Found find_constraints(sqlite3_index_info* info, bool utf8) {
   return found;
 }
 
-// Whether some condition or ORDER BY speaks of the order of words.
+// True if some condition or ORDER BY depends on the order of words.
 bool order_matters(sqlite3_index_info* info) {
   for (int i = 0; i < info->nOrderBy; ++i)
     if (info->aOrderBy[i].iColumn == kWordsWord) return true;
@@ -90,7 +90,7 @@ bool order_matters(sqlite3_index_info* info) {
   return false;
 }
 
-// Fills in a plan: which constraints xFilter gets, in which order.
+// Fills in a plan: the constraints that xFilter receives, and their order.
 class WordsPlanner {
  public:
   WordsPlanner(sqlite3_index_info* info, bool utf8)
@@ -98,10 +98,9 @@ class WordsPlanner {
 
   Status plan() {
     if (found_.model < 0 && found_.model_unusable)
-      return vtab::refuse(
-          info_, kWordsRaise,
-          "glove_words: this query gives the model only after the words were asked for; write "
-          "model = ... as a condition of its own, in an outer join in ON");
+      return vtab::refuse(info_, kWordsRaise,
+                          "glove_words: the model is not known before the words are read; write model = ... "
+                          "as a condition of its own (in an outer join, in the ON clause)");
     if (vtab::unseen_inputs(*info_, kWordsInputs) != 0)
       return vtab::refuse_unseen(info_, kWordsInputs, kWordsRaise,
                                  vtab::not_given(kWordsInputs, kWordsModel));
@@ -127,7 +126,7 @@ class WordsPlanner {
     by_id();
   }
 
-  // Hands a constraint to xFilter as its next argument.
+  // Passes a constraint to xFilter as its next argument.
   bool pass(int index, int flag) {
     if (index < 0) return false;
     info_->aConstraintUsage[index].argvIndex = ++arguments_;
@@ -153,7 +152,7 @@ class WordsPlanner {
       if (is_literal(found_.word_upper)) flags_ |= kWordsUpperIsLiteral;
     }
     if (pass(found_.pattern, kWordsHasPattern)) share /= 64;
-    // Visiting the words in sorted order touches memory here and there.
+    // Visiting the words in sorted order accesses memory at random.
     finish(kByWord, kLookupCost + 1.5 * share * kAssumedWords, share * kAssumedWords);
     info_->orderByConsumed = utf8_ && ordered_by(kWordsWord);
   }
@@ -170,7 +169,7 @@ class WordsPlanner {
     info_->idxNum = flags_ | path;
     info_->estimatedCost = cost;
     info_->estimatedRows = static_cast<sqlite3_int64>(rows);
-    // Not for kOneWord: 5 equals the words '5' and '05'.
+    // Not for kOneWord, because 5 equals the words '5' and '05'.
     if (path == kOneId) info_->idxFlags |= SQLITE_INDEX_SCAN_UNIQUE;
   }
 

@@ -5,8 +5,8 @@
 namespace glove::sql {
 namespace {
 
-// About 1,900 steps of SQLite's machine, some 30 microseconds: progress handlers are commonly asked for
-// every 1,000 steps.
+// Takes about 1,900 steps of SQLite's virtual machine, or 30 microseconds. Progress handlers are commonly
+// registered to run every 1,000 steps.
 constexpr const char* kStatement =
     "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<100) SELECT max(x) FROM c";
 constexpr double kUsBetweenStatements = 10'000;

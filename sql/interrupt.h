@@ -1,4 +1,4 @@
-// Long work that SQLite's user can stop.
+// Lets the user of a connection stop long work.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,19 @@
 
 namespace glove::sql {
 
-// Tells, from inside a callback, whether the statement that called it shall stop: after
-// sqlite3_interrupt() from any thread, or because a progress handler says so.
+// Tells a callback whether the statement that called it must stop, either because of sqlite3_interrupt() from
+// any thread or because a progress handler says so.
 //
-// SQLite can be asked since 3.41 (sqlite3_is_interrupted), and no version can be asked on behalf of its
-// progress handler. What works everywhere: a statement of our own, run on the same connection while the
-// caller's is active, ends in SQLITE_INTERRUPT when the caller's would, because the mark that
-// sqlite3_interrupt() leaves is only cleared when no statement runs; and the steps it takes count towards
-// the progress handler. It reads no table, is prepared only when work has lasted a while, and is
-// finalized by the destructor, so it never keeps sqlite3_close() from closing.
+// SQLite reports interrupts since 3.41 (sqlite3_is_interrupted), but no version reports the result of its
+// progress handler. The following works with every version: a statement of our own, run on the same
+// connection while the caller's is active, ends in SQLITE_INTERRUPT whenever the caller's would, because the
+// flag that sqlite3_interrupt() sets is only cleared when no statement runs, and its steps count towards the
+// progress handler. The statement reads no table, is prepared only after work has lasted a while, and is
+// finalized by the destructor, so it never prevents sqlite3_close().
 //
-// Making one costs nothing: SQLite calls us for every row. The time starts with the first question.
+// Construction costs nothing, because SQLite calls us for every row. The time starts at the first call.
 //
-// REQUIRES: lives on the stack of one callback, and is used from the thread that SQLite called.
+// REQUIRES: lives on the stack of one callback, and is used by the thread that SQLite called.
 class InterruptPoller {
  public:
   explicit InterruptPoller(sqlite3* db) : db_(db) {}
@@ -38,7 +38,7 @@ class InterruptPoller {
 
   sqlite3* db_;
   sqlite3_stmt* statement_ = nullptr;
-  std::optional<Timer> since_statement_;  // or since the first question; empty: nobody has asked
+  std::optional<Timer> since_statement_;  // or since the first call; empty before it
   bool refused_ = false;                  // the statement cannot be prepared: an authorizer forbids it
   bool interrupted_ = false;
 };

@@ -77,11 +77,11 @@ struct KMeansOption {
 constexpr std::array kOptions = {
     KMeansOption{"metric", "\"cosine\" or \"euclidean\"", take_metric},
     KMeansOption{"init", "\"auto\", \"k-means++\" or \"random\"", take_init},
-    KMeansOption{"seed", "a whole number from 0 on", take_seed},
+    KMeansOption{"seed", "a non-negative integer", take_seed},
     KMeansOption{
-        "n_init", "a whole number from 1 on",
+        "n_init", "a positive integer",
         [](const Json& value, KMeansOptions& options) { return take_whole(value, 1, options.runs); }},
-    KMeansOption{"max_iter", "a whole number from 1 on",
+    KMeansOption{"max_iter", "a positive integer",
                  [](const Json& value, KMeansOptions& options) {
                    return take_whole(value, 1, options.max_iterations);
                  }},
@@ -100,11 +100,11 @@ Status take_option(const std::string& name, const Json& value, std::string_view 
   for (const KMeansOption& option : kOptions) {
     if (name == option.name) {
       if (option.take(value, options)) return {};
-      return invalid(table, "option \"" + name + "\" is " + shown(value) + "; it takes " + option.expects);
+      return invalid(table, "option \"" + name + "\" is " + shown(value) + ", but must be " + option.expects);
     }
     names += (names.empty() ? "" : ", ") + std::string(option.name);
   }
-  return invalid(table, "unknown option " + shown(name) + "; there are: " + names);
+  return invalid(table, "unknown option " + shown(name) + "; the options are: " + names);
 }
 
 // Spells what a fit depends on.
@@ -162,7 +162,8 @@ Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_vi
   KMeansOptions options;
   const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object())
-    return invalid(table, "the options are no JSON object such as {\"seed\":1}: " + std::string(json));
+    return invalid(table,
+                   "the options must be a JSON object such as {\"seed\":1}, but are: " + std::string(json));
   for (const auto& [name, value] : object.items())
     GLOVE_RETURN_IF_ERROR(take_option(name, value, table, options));
   return options;
@@ -172,12 +173,12 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
                                  sqlite3_value* const (&inputs)[5]) {
   Engine& engine = models.connection().engine();
   FoundFit found;
-  if (inputs[kKMeansK] == nullptr) return invalid(table, "k is NULL; it takes the number of clusters");
+  if (inputs[kKMeansK] == nullptr) return invalid(table, "k must be the number of clusters, but is NULL");
   const std::optional<int64_t> k = whole_number(inputs[kKMeansK]);
-  if (!k) return invalid(table, "k must be a whole number, but is " + shown_value(inputs[kKMeansK]));
+  if (!k) return invalid(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
   KMeansOptions options;
   if (sqlite3_value* const json = inputs[kKMeansOptions]; json != nullptr) {
-    if (is_blob(json)) return invalid(table, "the options are a BLOB where JSON text belongs");
+    if (is_blob(json)) return invalid(table, "the options must be JSON text, not a BLOB");
     GLOVE_ASSIGN_OR_RETURN(options, parse_kmeans_options(text_of(json), table));
   }
   GLOVE_ASSIGN_OR_RETURN(found.subject, read_subject(models, table, inputs[kKMeansWords],

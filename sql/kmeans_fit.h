@@ -47,12 +47,11 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
 
 // option    value                       meaning
 // metric    "cosine", "euclidean"       how rows are compared (default "cosine")
-// init      "auto", "k-means++",        the first centroids; "auto" (default) means k-means++ up to k = 256,
-// random
-//           "random"                    rows above
-// seed      a whole number from 0 on    of the random numbers (default 0)
-// n_init    a whole number from 1 on    runs, of which the one with the least inertia is kept (default 1)
-// max_iter  a whole number from 1 on    iterations at most (default 100)
+// init      "auto", "k-means++",        the first centroids; "auto" (default) means k-means++ up to
+//           "random"                    k = 256, and random rows above
+// seed      a non-negative integer      of the random numbers (default 0)
+// n_init    a positive integer          runs, of which the one with the least inertia is kept (default 1)
+// max_iter  a positive integer          iterations at most (default 100)
 // tol       a number from 0 to 1        stops when at most this share of the rows changes its cluster (0.001)
 Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_view table);
 

@@ -11,8 +11,8 @@ using Json = nlohmann::json;
 
 constexpr unsigned kMostThreads = 1024;
 
-// One option: its name, whether glove_load_table has it, what its value must be, and how to take it over
-// (false: a wrong value).
+// One option: its name, whether it also applies to glove_load_table, what its value must be, and a function
+// that stores the value or returns false if it is invalid.
 struct LoadOption {
   const char* name;
   bool of_tables;
@@ -28,7 +28,7 @@ bool take_text(const Json& value, std::string& text) {
 
 bool take_threads(const Json& value, OpenOptions& options) {
   if (!value.is_number_integer()) return false;
-  // Beyond int64 nlohmann-json holds an unsigned number.
+  // nlohmann-json stores integers above the range of int64 as unsigned.
   if (value.is_number_unsigned() && value.get<uint64_t>() > kMostThreads) return false;
   const auto threads = value.get<int64_t>();
   if (threads < 0 || threads > int64_t{kMostThreads}) return false;
@@ -54,8 +54,8 @@ constexpr std::array kLoadOptions = {
         [](const Json& value, OpenOptions& options) { return take_text(value, options.read.words_path); }},
 };
 
-// The value as it stands in a message. Of a nested one only its kind: json's dump() recurses as deep as it
-// is.
+// Returns the value as error messages show it. Arrays and objects are only named, because dump() recurses as
+// deeply as they are nested.
 std::string dump(const Json& value) {
   if (value.is_array()) return "an array";
   if (value.is_object()) return "an object";
@@ -74,11 +74,11 @@ Status take_option(const std::string& name, const Json& value, LoadSource source
     if (name == option.name) {
       if (option.take(value, options)) return Status();
       return bad_options(function,
-                         "option " + dump(name) + " is " + dump(value) + "; it takes " + option.expects);
+                         "option " + dump(name) + " is " + dump(value) + ", but must be " + option.expects);
     }
     names += (names.empty() ? "" : ", ") + std::string(option.name);
   }
-  return bad_options(function, "unknown option " + dump(name) + "; there are: " + names);
+  return bad_options(function, "unknown option " + dump(name) + "; the options are: " + names);
 }
 
 }  // namespace
@@ -87,8 +87,8 @@ Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source,
   OpenOptions options;
   const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object())
-    return bad_options(function,
-                       "the options are no JSON object such as {\"threads\":2}: " + std::string(json));
+    return bad_options(
+        function, "the options must be a JSON object such as {\"threads\":2}, but are: " + std::string(json));
   for (const auto& [name, value] : object.items())
     GLOVE_RETURN_IF_ERROR(take_option(name, value, source, function, options));
   return options;

@@ -3,23 +3,25 @@
 
 #include <string_view>
 
-#include "loader/open.h"
 #include "base/status.h"
+#include "loader/open.h"
 
 namespace glove::sql {
 
-// What is loaded; not every option fits both.
+// What is loaded. Some options apply only to files.
 enum class LoadSource { kFile, kTable };
 
-// option   of           value          meaning
-// format   file         a format name  reads the file as this format instead of looking at its content
-// tensor   file         a name         the tensor of a safetensors file; default: its only matrix
-// threads  file, table  0 .. 1024      for parsing and encoding; 0 (default) = the cores of this process
-// verify   file         true, false    checks every checksum and invariant of a model file (default false)
-// words    file         a path         the word list of a format that keeps it apart; default: a neighbour
+// Parses the options, which are:
 //
-// Text that is no JSON object, an unknown option and a wrong value are errors that name it and what there
-// is. `function` begins the message.
+// option      applies to   value          meaning
+// format      file         a format name  the format of the file; default: detect it
+// tensor      file         a name         the tensor of a safetensors file; default: its only matrix
+// threads     file, table  0 to 1024      for parsing and encoding; 0 (default): all usable cores
+// verify      file         true, false    checks all checksums and invariants of a model file; default: false
+// vocabulary  file         a path         the word list of a format without words; default: one beside it
+//
+// It is an error if `json` is not a JSON object, an option is unknown, or a value is invalid; the message
+// begins with `function`, names the offender, and lists what is allowed.
 Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source, std::string_view function);
 
 }  // namespace glove::sql

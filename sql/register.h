@@ -1,5 +1,5 @@
-// What sql/ offers to extension/: one register_* function per SQL object. Each returns an SQLite code. The
-// engine outlives the connection.
+// The interface of sql/ for extension/: one register_* function per SQL object. Each returns an SQLite code.
+// The engine must outlive the connection.
 #pragma once
 
 struct sqlite3;
@@ -13,7 +13,7 @@ namespace glove::sql {
 int register_glove_nn(sqlite3* db, Engine& engine);          // glove_nn.cpp: the table-valued search
 int register_glove_models(sqlite3* db, Engine& engine);      // glove_models.cpp: the loaded models
 int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp: the vocabulary
-int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp: what the last queries cost
+int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp: the cost of recent searches
 int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp: the cluster of each word
 int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp

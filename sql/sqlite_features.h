@@ -1,10 +1,10 @@
-// What the running SQLite can do. The headers are newer than most libraries that load us, so every
-// interface younger than the oldest supported SQLite (3.9) is asked for here before it is called.
+// The features of the running SQLite. The headers are newer than most libraries that load the extension, so
+// check here before calling any interface that is newer than the oldest supported SQLite (3.9).
 #pragma once
 
 #include "sql/boundary.h"
 
-// The newest SQLite whose interfaces this build uses. Lowered by the tests to leave the newer calls out.
+// The newest SQLite whose interfaces this build uses. Tests lower it to exclude newer calls.
 #ifndef GLOVE_SQLITE_CEILING
 #define GLOVE_SQLITE_CEILING 999999999
 #endif

@@ -22,8 +22,8 @@ Error invalid(std::string_view table, const std::string& rest) {
 
 Error wrong_words(std::string_view table, const std::string& shown) {
   return invalid(table, "words is " + shown +
-                            "; it takes a whole number n (the first n words), a JSON array of words such as "
-                            "json_group_array(tag) makes, or NULL (all words)");
+                            ", but must be a non-negative integer n (the first n words), a JSON array of "
+                            "words such as json_group_array(tag) returns, or NULL (all words)");
 }
 
 std::string quoted(std::string_view text) {
@@ -49,8 +49,9 @@ Status read_array(std::string_view table, const Json& array, ToolboxSubject& sub
   subject.chosen = true;
   for (size_t i = 0; i < array.size(); ++i)
     if (!add_word(array[i], subject.entry.model->vocabulary(), subject.ids))
-      return invalid(table, "element " + std::to_string(i + 1) + " of words is " +
-                                std::string(array[i].type_name()) + "; it must be a word or NULL");
+      return invalid(table, "element " + std::to_string(i + 1) +
+                                " of words must be a word or NULL, but has the JSON type " +
+                                array[i].type_name());
   std::sort(subject.ids.begin(), subject.ids.end());
   subject.ids.erase(std::unique(subject.ids.begin(), subject.ids.end()), subject.ids.end());
   return {};
@@ -74,12 +75,12 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
 Status choose_backend(Engine& engine, std::string_view table, sqlite3_value* value, ToolboxSubject& subject) {
   const auto all = engine.backends().all();
   Backend* chosen = nullptr;
-  if (value != nullptr && is_blob(value)) return invalid(table, "the backend is a BLOB where text belongs");
+  if (value != nullptr && is_blob(value)) return invalid(table, "the backend must be text, not a BLOB");
   if (value != nullptr && !is_null(value) && text_of(value) != "auto") {
     chosen = engine.backends().find(text_of(value));
     if (chosen == nullptr)
       return invalid(table, "there is no backend " + quoted(text_of(value)) +
-                                "; there are: " + engine.backends().choices());
+                                "; the backends are: " + engine.backends().choices());
   } else {
     GLOVE_ASSIGN_OR_RETURN(chosen, engine.settings().backend());
     for (size_t i = 0; chosen == nullptr && i < all.size(); ++i)
@@ -113,7 +114,7 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
   ToolboxSubject subject;
   std::optional<std::string_view> name;
   if (model != nullptr && is_blob(model))
-    return invalid(table, "the model is a BLOB where text belongs; CAST it AS TEXT");
+    return invalid(table, "the model must be text, not a BLOB; use CAST(... AS TEXT)");
   if (model != nullptr && !is_null(model)) name = text_of(model);
   GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());

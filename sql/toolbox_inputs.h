@@ -17,7 +17,7 @@
 
 namespace glove::sql {
 
-// Which rows to work on, and what computes.
+// The rows that a table of the toolbox works on, and the backend that does the work.
 struct ToolboxSubject {
   CatalogEntry entry;            // the model, by the name under which it was found
   int64_t rows = 0;              // the first rows of the model, if no ids are chosen
@@ -32,20 +32,20 @@ struct ToolboxSubject {
   std::string key() const;
 };
 
-// words    NULL: all words; a whole number n: the first n; a JSON array: these words, without NULLs, words
-// that
-//          the model lacks, and repetitions, in the order of the model
-// model    a model's name; NULL: the default model
-// backend  a registered backend, or "auto" (NULL): the first that is available and has a toolbox. A backend
-//          without one leaves the work to the CPU.
-// nullptr stands for NULL. `table` begins the messages.
+// words    NULL means all words; an integer n means the first n; a JSON array means these words, in the
+//          order of the model, without NULLs, repetitions and words that the model lacks.
+// model    The name of a model; NULL means the default model.
+// backend  The name of a backend; NULL or "auto" means the first one that is available and offers the
+//          toolbox. If the chosen backend does not offer it, the CPU does the work.
+//
+// nullptr stands for NULL. Error messages begin with `table`.
 Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
                                     sqlite3_value* model, sqlite3_value* backend);
 
-// The whole number that a value is: 3, 3.0 and '3'; nullopt if it is none.
+// The integer that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.
 std::optional<int64_t> whole_number(sqlite3_value* value);
 
-// A value as it stands in a message: text in quotes, at most 60 bytes of it.
+// A value as error messages show it: text is quoted and cut after 60 bytes.
 std::string shown_value(sqlite3_value* value);
 
 }  // namespace glove::sql

@@ -1,8 +1,8 @@
 // The ladder that led to the shipped scan, and the yardsticks: every row's product with one query, n x 300,
 // by
-//   row       a thread a row
-//   shared8   eight threads a row, partial sums in shared memory
-//   shuffle8  eight threads a row, partial sums by register shuffles
+//   row       one thread per row
+//   shared8   eight threads per row, partial sums in shared memory
+//   shuffle8  eight threads per row, partial sums by register shuffles
 // (the three kernels of the course project that this extension grew from), each in float32, float16 and int8,
 // then cuBLAS gemv, and CUB's radix sort of all scores. Each step is checked against double sums on the host
 // before it is timed. One JSON object on stdout.

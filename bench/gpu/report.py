@@ -37,7 +37,7 @@ def single_table(data):
 
 def batch_table(data):
     engine, torch, again = data["engine"], data["torch"], data["sql_again"]
-    lines = ["| a batch, k = 10 | ms | ms a query |", "|---|--:|--:|"]
+    lines = ["| a batch, k = 10 | ms | ms per query |", "|---|--:|--:|"]
     for queries in (2, 8, 32, 128, 1024):
         us = engine[f"batch{queries}_k10_us_median"]
         lines.append(f"| {queries:,} queries, the engine alone | {ms(us)} | {us / queries / 1000:.4f} |")
@@ -53,7 +53,7 @@ def batch_table(data):
 def ladder_table(data):
     ladder, engine, words = data["ladder"], data["engine"], data["ladder"]["words"]
     lines = ["| the ladder: all rows' products with one query | us | TB/s |", "|---|--:|--:|"]
-    steps = {"row": "a thread a row", "shared8": "8 threads a row, shared memory", "shuffle8": "8 threads a row, register shuffles"}
+    steps = {"row": "one thread per row", "shared8": "8 threads per row, shared memory", "shuffle8": "8 threads per row, register shuffles"}
     for step, name in steps.items():
         for kind in ("float32", "float16", "int8"):
             lines.append(f"| {name}, {kind} | {ladder[f'{step}_{kind}_us']:.0f} | {ladder[f'{step}_{kind}_tb_s']:.2f} |")

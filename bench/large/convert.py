@@ -66,7 +66,7 @@ takes {held['seconds']:.1f} s and {held['resident'] / 1e6:,.0f} MB; the model fi
 All numbers: data/convert_large.json.
 
 With nothing of the text cached the conversion takes {free['seconds']:.1f} s, fsync included, and {free['resident'] / 1e6:,.0f} MB of resident memory at most,
-{per_row:.0f} bytes a row. It maps neither file, so this is memory of its own: what is kept of each row until the end, and a few blocks.
+{per_row:.0f} bytes per row. It maps neither file, so this is memory of its own: what is kept of each row until the end, and a few blocks.
 {limited}
 """
 

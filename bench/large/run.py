@@ -112,7 +112,7 @@ on disk, converted in {seen['convert_s']:.0f} s. Random rows around 1,000 centre
 | first `glove_nn`, k = 10 (file in the page cache, not yet mapped), ms | {large['first_ms']:.1f} | {small['first_ms']:.1f} |
 | warm `glove_nn`, k = 10, ms (median) | {large['warm_ms']:.2f} | {small['warm_ms']:.2f} |
 | a bare read of the bytes that it scans, ms (median) | {seen['bare_read_ms']:.2f} | |
-| memory of the process's own, Python included, MB | {large['after']['RssAnon'] / 1e6:,.0f} | {small['after']['RssAnon'] / 1e6:,.0f} |
+| private memory of the process, including Python, MB | {large['after']['RssAnon'] / 1e6:,.0f} | {small['after']['RssAnon'] / 1e6:,.0f} |
 | pages of files in memory after one query, MB | {large['opened']['RssFile'] / 1e6:,.0f} | {small['opened']['RssFile'] / 1e6:,.0f} |
 | the same after 30 queries (the kernel takes them back when it needs them), MB | {large['after']['RssFile'] / 1e6:,.0f} | {small['after']['RssFile'] / 1e6:,.0f} |
 

@@ -33,10 +33,10 @@ def table(result):
 
 def section(result):
     return f"""{BEGIN}
-## Beside other CPU searches
+## Comparison with other CPU searches
 
 `bench/peers.sh`, {result['date']}, commit {result['commit']}, {result['machine']}, {result['threads']} threads;
-{result['rows']:,} x {result['dims']}, k = {result['k']}; medians of {result['queries']} queries a worker, all workers interleaved in one run;
+{result['rows']:,} x {result['dims']}, k = {result['k']}; medians of {result['queries']} queries per worker, all workers interleaved in one run;
 load of the machine {result['load']['before']:.1f} before and {result['load']['after']:.1f} after. Seed {result['seed']}. All numbers: data/peers.json.
 
 {table(result)}

@@ -11,30 +11,30 @@
 
 namespace glove::sql::vtab {
 
-// Gives different inputs different numbers, and equal inputs the same number while that can matter. One per
-// connection and table. One thread at a time.
+// Assigns different numbers to different inputs, and the same number to equal inputs as long as it matters.
+// There is one object per connection and table, used by one thread at a time.
 //
 // SQLite merges the rows that the branches of an OR find in one round of the loop in which the OR stands, and
 // each branch is a scan of its own. So the inputs that a branch numbered are kept until the same branch
-// begins its next scan, which is in a later round; SQLite holds a rowid for each of their rows for as long.
-// Beyond those, the kMostIdle inputs used last are kept. A number is never given to other inputs while a
-// cursor is open.
+// begins its next scan, which is in a later round; until then SQLite holds a rowid for each of their rows.
+// In addition, the kMostIdle most recently used inputs are kept. A number is never assigned to other inputs
+// while a cursor is open.
 class InputNumbers {
  public:
   static constexpr size_t kMostIdle = 4096;
-  static constexpr size_t kMostBranches = 4096;  // of statements that are running; the oldest makes room
+  static constexpr size_t kMostBranches = 4096;  // of running statements; beyond this, the oldest is dropped
   static constexpr int64_t kMostNumbers = int64_t{1} << 32;  // rowids leave 31 bits for the row
 
-  // A cursor of the table opens and closes. Without any, everything is forgotten.
+  // Call these when a cursor of the table opens and closes. Closing the last one resets everything.
   void open() noexcept { ++cursors_; }
   void close() noexcept;
   size_t cursors() const noexcept { return cursors_; }
 
-  // A scan begins. `branch` tells the scans of a statement apart: the address of the plan's text, of which
-  // SQLite keeps one copy per scan that the statement is made of.
+  // Begins a scan. `branch` identifies the scan within the statement: it is the address of the text of the
+  // plan, of which SQLite keeps one copy per scan of the statement.
   void begin_scan(const void* branch);
 
-  // The number of the inputs that `key` spells, from 0; -1 when kMostNumbers are used up.
+  // Returns the number of the inputs that `key` describes, starting at 0; -1 if all kMostNumbers are used.
   // REQUIRES: begin_scan(branch) was called.
   int64_t number_of(std::string_view key, const void* branch);
 

@@ -26,7 +26,7 @@ bool sees_all_conditions(const sqlite3_index_info& info) {
   return info.nConstraint > 0 && last + 1 <= info.nConstraint;
 }
 
-// SQLite takes no plan for a branch of an OR that uses none of its conditions.
+// SQLite rejects a plan for a branch of an OR if it uses none of the conditions.
 void use_one_input(sqlite3_index_info* info, const InputColumns& inputs) {
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
@@ -43,11 +43,14 @@ Status refuse_at(sqlite3_index_info* info, int plan, const std::string& error, d
   return set_plan_text(info, error);
 }
 
+// How a statement can give an input, for the end of error messages.
+constexpr const char* kHowToGive =
+    "; give it as an argument or in a condition of its own with =, IS or IN (in an outer join, in the ON "
+    "clause)";
+
 std::string cannot_have(const InputColumns& inputs, int column) {
-  return std::string(inputs.table) + " cannot have its input " + inputs.name(column) +
-         ": SQLite found no order of the tables in which its value is known before the rows are asked for. "
-         "Give it "
-         "by argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause";
+  return std::string(inputs.table) + " cannot read its input " + inputs.name(column) +
+         ": SQLite found no table order in which its value is known before the scan begins" + kHowToGive;
 }
 
 }  // namespace
@@ -76,11 +79,9 @@ std::string not_given(const InputColumns& inputs, int column) {
   const std::string name = inputs.name(column);
   const std::string select = std::string("SELECT ... FROM ") + inputs.table + " WHERE " + inputs.condition;
   return std::string(inputs.table) + ": the input " + name +
-         " was not given, so it can be neither read nor compared; give it by argument, =, IS or IN, as a "
-         "condition of its own, in an outer join in its ON clause. If one branch of an OR gives it, every "
-         "branch "
-         "must; otherwise write " +
-         select + " UNION ALL " + select + " AND " + name + " = ...";
+         " was not given, so it can be neither read nor compared" + kHowToGive +
+         ". If one branch of an OR gives it, every branch must; otherwise write " + select + " UNION ALL " +
+         select + " AND " + name + " = ...";
 }
 
 Status set_plan_text(sqlite3_index_info* info, const std::string& text) {
@@ -111,7 +112,7 @@ Status plan_inputs(sqlite3_index_info* info, const InputColumns& inputs, InputSe
       const auto& constraint = info->aConstraint[i];
       if (constraint.iColumn != column || !constraint.usable || !gives_input(constraint.op)) continue;
       info->aConstraintUsage[i].argvIndex = ++arguments;
-      info->aConstraintUsage[i].omit = 1;  // NULL = NULL is not true, though NULL means not given
+      info->aConstraintUsage[i].omit = 1;  // NULL = NULL is not true, but a NULL input means not given
       given |= bit_of(column);
     }
     if ((given & bit_of(column)) == 0) return refuse(info, kRaise, cannot_have(inputs, column));
@@ -120,11 +121,8 @@ Status plan_inputs(sqlite3_index_info* info, const InputColumns& inputs, InputSe
   for (int column = inputs.first; inputs.contains(column); ++column) {
     if ((unseen & bit_of(column)) != 0) return refuse_unseen(info, inputs, kRaise, not_given(inputs, column));
     if ((required & ~given & bit_of(column)) != 0)
-      return refuse(
-          info, kRaise,
-          std::string(inputs.table) + " needs its input " + inputs.name(column) +
-              "; give it by argument, =, IS or IN, as a condition of its own, in an outer join in its ON "
-              "clause");
+      return refuse(info, kRaise,
+                    std::string(inputs.table) + " needs its input " + inputs.name(column) + kHowToGive);
   }
   info->idxNum = static_cast<int>(given >> inputs.first);
   info->estimatedCost = cost;

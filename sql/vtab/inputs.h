@@ -1,6 +1,6 @@
-// Inputs: hidden columns whose values a scan must have before it begins, such as `model`. A statement gives
-// one by argument, =, IS or IN. An input is no attribute of the rows: other values are other rows, so a row
-// cannot be compared with a value that the scan was not given.
+// Inputs are hidden columns whose values a scan requires before it begins, such as `model`. A statement gives
+// an input as an argument or with =, IS or IN. An input is not an attribute of the rows: each value has its
+// own rows, so a row cannot be compared with a value that the scan was not given.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ struct InputColumns {
   const char* table;
   int first;
   std::span<const char* const> names;
-  const char* condition;  // of a usual statement, as an example in messages
+  const char* condition;  // a typical condition, for examples in messages
 
   bool contains(int column) const {
     return column >= first && column < first + static_cast<int>(names.size());
@@ -38,38 +38,38 @@ constexpr InputSet bit_of(int column) {
   return InputSet{1} << column;
 }
 
-// The inputs that some condition of this plan gives, whether or not its value is known in time.
+// Returns the inputs that some condition of this plan gives, whether or not its value is known in time.
 InputSet asked_inputs(const sqlite3_index_info& info, const InputColumns& inputs);
 
-// The inputs that the statement uses and that no condition of this plan gives.
+// Returns the inputs that the statement uses but no condition of this plan gives.
 //
-// A plan that leaves such an input open must not be carried out, because the scan would have the rows of one
-// value of the input, whichever it is, and the statement asks for others as well. For `id = 1 OR (id = 1 AND
-// model = 'b')` SQLite asks for a plan with id = 1 alone, since that follows from the whole, and evaluates
-// the OR on the rows; the first branch is true of all of them, so `model` is never read and the rows of model
-// b are missing. Therefore: if one branch of an OR gives an input, every branch must give it.
+// A plan without such an input must not be executed, because the scan would return the rows of only one value
+// of the input, although the statement requests others as well. For `id = 1 OR (id = 1 AND model = 'b')`
+// SQLite asks for a plan with id = 1 alone, since that follows from the whole, and evaluates the OR on the
+// rows; the first branch is true of all of them, so `model` is never read and the rows of model b are
+// missing. Therefore: if one branch of an OR gives an input, every branch must give it.
 InputSet unseen_inputs(const sqlite3_index_info& info, const InputColumns& inputs);
 
-// The error for reading or comparing an input that was not given.
+// Returns the error for reading or comparing an input that was not given.
 std::string not_given(const InputColumns& inputs, int column);
 
-// Ends xBestIndex with a plan that must raise `error` when it is carried out. To refuse in xBestIndex would
-// break statements that SQLite can plan in another way, and so would SQLITE_CONSTRAINT; this plan costs more
-// than any other and is taken only if there is no other.
+// Ends xBestIndex with a plan that must raise `error` when it is executed. An error or SQLITE_CONSTRAINT from
+// xBestIndex would break statements that SQLite can plan in another way. This plan costs more than any other,
+// so SQLite uses it only if there is no other.
 Status refuse(sqlite3_index_info* info, int plan, const std::string& error);
 
-// The same for a plan that could be carried out but for an input that it does not see. SQLite shows the
-// branches of an OR without the conditions beside it when it asks what they cost, and with them before it
-// carries one out. So this costs less than refuse(), and is certain to cost more than any plan that works.
+// The same for a plan that only lacks an input it does not see. When SQLite asks for the cost of a branch of
+// an OR, it omits the conditions beside the OR, but it includes them before it executes the branch. So this
+// costs less than refuse(), but more than any plan that works.
 Status refuse_unseen(sqlite3_index_info* info, const InputColumns& inputs, int plan,
                      const std::string& error);
 
-// Hands the text to SQLite as the plan's idxStr.
+// Passes the text to SQLite as the idxStr of the plan.
 Status set_plan_text(sqlite3_index_info* info, const std::string& text);
 
-// A plan for tables that have inputs and nothing else to push down: SQLite checks every other condition.
-// Gives each input at most one value (an IN becomes one scan per value); `required`: the inputs without which
-// there are no rows. `cost` and `rows` are those of one scan.
+// Makes a plan for a table that pushes down only its inputs; SQLite checks all other conditions. Each input
+// has at most one value (an IN becomes one scan per value). It is an error if one of the `required` inputs is
+// not given. `cost` and `rows` are those of one scan.
 Status plan_inputs(sqlite3_index_info* info, const InputColumns& inputs, InputSet required, double cost,
                    double rows);
 
@@ -81,13 +81,13 @@ class InputValues {
   InputValues(const InputValues&) = delete;
   InputValues& operator=(const InputValues&) = delete;
 
-  // The arguments of xFilter. An error if the plan is one that must raise it.
+  // Reads the arguments of xFilter. Returns the error of the plan if it must raise one.
   Status read(int plan, const char* plan_text, Arguments values);
 
-  // nullptr if the input was not given, or is NULL, which means the same.
+  // Returns nullptr if the input was not given or is NULL, which means the same.
   sqlite3_value* operator[](int column) const;
 
-  // Makes the input, as it was given, the result of xColumn; an error if it was not given.
+  // Makes the input, as it was given, the result of xColumn. It is an error if it was not given.
   Status return_input(sqlite3_context* context, int column) const;
 
  private:

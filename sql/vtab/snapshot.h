@@ -30,7 +30,7 @@ inline void return_value(sqlite3_context* context, const SnapshotValue& value) {
   sqlite3_result_null(context);
 }
 
-// The table of a Definition. Every scan visits all rows; SQLite applies the conditions. rowid counts from 1.
+// The table of a Definition. Every scan visits all rows; SQLite applies the conditions. rowid starts at 1.
 template <class Definition>
 class Snapshot {
  public:

@@ -1,5 +1,6 @@
-// The one adapter between SQLite's virtual tables and C++ classes. It owns the objects that SQLite hands back
-// to us, guards every callback (sql/boundary.h), and leaves to a table its schema, its plan and its rows:
+// The adapter between SQLite's virtual tables and C++ classes. It owns the objects that SQLite passes to the
+// callbacks and guards every callback (sql/boundary.h). A table only defines its schema, its plan and its
+// rows:
 //
 //   class T {                                  // one object per connection that uses the table
 //    public:
@@ -20,16 +21,16 @@
 //   };
 //   int register_glove_t(sqlite3* db, Engine& engine) { return vtab::register_table<T>(db, engine); }
 //
-// Two optional members of Cursor let a table answer from what it has in memory without a guard, whose price a
-// row would notice. They are noexcept, and must call nothing that can throw or allocates in C++:
+// Two optional members of Cursor let a table return values from memory without a guard, whose cost per row is
+// measurable. They are noexcept, and must not call anything that can throw or that allocates in C++:
 //
-//   bool next_buffered() noexcept;      // moves to the next row; false: nothing happened, next() must do it
-//   bool column_buffered(sqlite3_context* context, int column) noexcept;   // false: column() must do it
+//   bool next_buffered() noexcept;      // moves to the next row; false: it has not moved, call next()
+//   bool column_buffered(sqlite3_context* context, int column) noexcept;   // false: call column()
 //
-// A table with inputs takes its plan and their values from sql/vtab/inputs.h; a small table that is computed
-// at once is a Snapshot (sql/vtab/snapshot.h). Every table is read-only and eponymous today: it exists
-// without CREATE VIRTUAL TABLE. make_module() is where a writable table would add xCreate, xUpdate and the
-// callbacks of transactions, each guarded in the same way.
+// sql/vtab/inputs.h plans and reads the inputs of a table; sql/vtab/snapshot.h is for small tables whose rows
+// are computed at once. All tables are read-only and eponymous, so they exist without CREATE VIRTUAL TABLE. A
+// writable table would add xCreate, xUpdate and the transaction callbacks in make_module(), with the same
+// guard.
 #pragma once
 
 #include <concepts>
@@ -49,7 +50,7 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 
 namespace detail {
 
-// What SQLite knows as the table: made by xConnect, freed by xDisconnect.
+// The table object of SQLite, created by xConnect and freed by xDisconnect.
 template <class Table>
 struct TableObject : sqlite3_vtab {
   explicit TableObject(ConnectionPtr of) : sqlite3_vtab{}, connection(std::move(of)), table(*connection) {}
@@ -57,7 +58,7 @@ struct TableObject : sqlite3_vtab {
   Table table;
 };
 
-// What SQLite knows as a cursor: made by xOpen, freed by xClose. Pins the models in between.
+// The cursor object of SQLite, created by xOpen and freed by xClose. Pins the models in between.
 template <class Table>
 struct CursorObject : sqlite3_vtab_cursor {
   explicit CursorObject(TableObject<Table>& object)
@@ -90,7 +91,7 @@ class Callbacks {
   }
 
  public:
-  // There is no table yet that could carry a message, and nothing here fails but for want of memory.
+  // There is no table yet that could carry a message, and the only possible failure is lack of memory.
   static int connect(sqlite3* db, void* engine, int, const char* const*, sqlite3_vtab** table,
                      char**) noexcept {
     try {
@@ -178,7 +179,7 @@ inline constexpr sqlite3_module kModule = Callbacks<Table>::make_module();
 
 }  // namespace detail
 
-// Makes the table known to the connection. Returns an SQLite code. `engine` outlives the connection.
+// Registers the table with the connection. Returns an SQLite code. `engine` must outlive the connection.
 template <class Table>
 int register_table(sqlite3* db, Engine& engine) {
   return sqlite3_create_module_v2(db, Table::kName, &detail::kModule<Table>, &engine, nullptr);

@@ -176,7 +176,7 @@ def registered(options):
         "column": {"%s.%s" % (table, column) for table in new_tables for column, in
                    loaded.execute("SELECT name FROM pragma_table_xinfo(?)", (table,))},
         "setting": names_after(error_of(loaded, "SELECT glove_config('?')"), "the settings are: "),
-        "option": names_after(error_of(loaded, "SELECT glove_load('f', NULL, '{\"?\":1}')"), "there are: "),
+        "option": names_after(error_of(loaded, "SELECT glove_load('f', NULL, '{\"?\":1}')"), "the options are: "),
     }
     sources = [name for room in ("extension", "sql", "search", "analysis", "cpu", "gpu", "convert", "loader", "model", "base")
                for name in glob.glob(os.path.join(options.project, room, "**", "*.*"), recursive=True)]

@@ -31,7 +31,7 @@ class Connection {
   std::string value(std::string_view sql);
   // The message of the error that the SQL must end in.
   std::string error(std::string_view sql);
-  // Appends the rows, until an error; gives SQLite's code.
+  // Appends the rows until an error occurs; returns SQLite's code.
   int run(std::string_view sql, Rows& rows);
 
  private:
@@ -46,7 +46,7 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  // Writes a file and gives its path.
+  // Writes a file and returns its path.
   std::string write(const std::string& name, std::string_view content) const;
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 

@@ -75,16 +75,14 @@ TEST_F(CosSim, Errors) {
   const auto error = [this](const std::string& arguments) {
     return connection.error("SELECT cos_sim(" + arguments + ")");
   };
-  EXPECT_EQ(
-      error("'king', x'0000803f00'"),
-      "cos_sim: the second argument is a BLOB of 5 bytes; a vector of float32 takes 4 bytes a component");
-  EXPECT_EQ(
-      error("x'00', 'king'"),
-      "cos_sim: the first argument is a BLOB of 1 bytes; a vector of float32 takes 4 bytes a component");
+  EXPECT_EQ(error("'king', x'0000803f00'"),
+            "cos_sim: the second argument is a BLOB of 5 bytes; a float32 vector has 4 bytes per component");
+  EXPECT_EQ(error("x'00', 'king'"),
+            "cos_sim: the first argument is a BLOB of 1 bytes; a float32 vector has 4 bytes per component");
   EXPECT_EQ(error("'king', " + blob({1, 2})),
-            "cos_sim: the arguments have 3 and 2 components; they must have equally many");
+            "cos_sim: the arguments must have the same number of components, but have 3 and 2");
   EXPECT_EQ(error(blob({1}) + ", " + blob({1, 2})),
-            "cos_sim: the arguments have 1 and 2 components; they must have equally many");
+            "cos_sim: the arguments must have the same number of components, but have 1 and 2");
   EXPECT_EQ(error(blob({1, NAN}) + ", " + blob({1, 2})),
             "cos_sim: component 2 of the first argument is NaN; every component must be finite");
   EXPECT_EQ(error(blob({1, 1}) + ", " + blob({-INFINITY, 2})),
@@ -93,7 +91,7 @@ TEST_F(CosSim, Errors) {
   EXPECT_EQ(error(blob({1}) + ", " + blob({1}) + ", 'nosuch'"),
             "there is no model 'nosuch'; the loaded models are: 'tiny'");
   EXPECT_EQ(error("'king', 'queen', x'00'"),
-            "cos_sim: the model is a BLOB where text belongs; CAST it AS TEXT");
+            "cos_sim: the model must be text, not a BLOB; use CAST(... AS TEXT)");
   EXPECT_EQ(error("'king'"), "wrong number of arguments to function cos_sim()");
 }
 

@@ -160,43 +160,43 @@ TEST_F(KMeansTables, ErrorsNameTheInput) {
   const auto error = [&](const std::string& arguments) {
     return connection.error("SELECT * FROM glove_kmeans(" + arguments + ")");
   };
-  EXPECT_EQ(error("2.5"), "glove_kmeans: k must be a whole number, but is 2.5");
-  EXPECT_EQ(error("'many'"), "glove_kmeans: k must be a whole number, but is 'many'");
-  EXPECT_EQ(error("x'00'"), "glove_kmeans: k must be a whole number, but is a BLOB");
-  EXPECT_EQ(error("NULL"), "glove_kmeans: k is NULL; it takes the number of clusters");
+  EXPECT_EQ(error("2.5"), "glove_kmeans: k must be an integer, but is 2.5");
+  EXPECT_EQ(error("'many'"), "glove_kmeans: k must be an integer, but is 'many'");
+  EXPECT_EQ(error("x'00'"), "glove_kmeans: k must be an integer, but is a BLOB");
+  EXPECT_EQ(error("NULL"), "glove_kmeans: k must be the number of clusters, but is NULL");
   EXPECT_EQ(error("0"), "glove_kmeans: k must be at least 1, but is 0");
   EXPECT_EQ(error("8"), "glove_kmeans: k is 8, but there are only 7 rows that have a direction");
   const std::string words =
-      "; it takes a whole number n (the first n words), a JSON array of words such as json_group_array(tag) "
-      "makes, or NULL (all words)";
+      ", but must be a non-negative integer n (the first n words), a JSON array of words such as "
+      "json_group_array(tag) returns, or NULL (all words)";
   EXPECT_EQ(error("2, 'x'"), "glove_kmeans: words is 'x'" + words);
   EXPECT_EQ(error("2, -1"), "glove_kmeans: words is -1" + words);
   EXPECT_EQ(error("2, '{}'"), "glove_kmeans: words is '{}'" + words);
   EXPECT_EQ(error("2, '[\"a\", [1]]'"),
-            "glove_kmeans: element 2 of words is array; it must be a word or NULL");
+            "glove_kmeans: element 2 of words must be a word or NULL, but has the JSON type array");
   EXPECT_EQ(error("2, 5, 'nosuch'"), "there is no model 'nosuch'; the loaded models are: 'groups'");
   EXPECT_EQ(error("2, 5, NULL, 'abacus'"),
-            "glove_kmeans: there is no backend 'abacus'; there are: " +
+            "glove_kmeans: there is no backend 'abacus'; the backends are: " +
                 connection.error("SELECT glove_config('backend', '?')")
                     .substr(connection.error("SELECT glove_config('backend', '?')").find("auto")));
   const auto option = [&](const std::string& json) { return error("2, 5, NULL, NULL, " + sql_text(json)); };
-  EXPECT_EQ(option("[]"), "glove_kmeans: the options are no JSON object such as {\"seed\":1}: []");
-  EXPECT_EQ(option("{\"metrik\":1}"),
-            "glove_kmeans: unknown option \"metrik\"; there are: metric, init, seed, n_init, max_iter, tol");
-  EXPECT_EQ(option("{\"metric\":\"l1\"}"),
-            "glove_kmeans: option \"metric\" is \"l1\"; it takes \"cosine\" or \"euclidean\"");
-  EXPECT_EQ(option("{\"init\":1}"),
-            "glove_kmeans: option \"init\" is 1; it takes \"auto\", \"k-means++\" or \"random\"");
-  EXPECT_EQ(option("{\"seed\":-1}"),
-            "glove_kmeans: option \"seed\" is -1; it takes a whole number from 0 on");
-  EXPECT_EQ(option("{\"n_init\":0}"),
-            "glove_kmeans: option \"n_init\" is 0; it takes a whole number from 1 on");
-  EXPECT_EQ(option("{\"tol\":[]}"),
-            "glove_kmeans: option \"tol\" is an array; it takes a number from 0 to 1");
+  EXPECT_EQ(option("[]"),
+            "glove_kmeans: the options must be a JSON object such as {\"seed\":1}, but are: []");
   EXPECT_EQ(
-      connection.error("SELECT * FROM glove_clusters"),
-      "glove_clusters needs its input k; give it by argument, =, IS or IN, as a condition of its own, in an "
-      "outer join in its ON clause");
+      option("{\"metrik\":1}"),
+      "glove_kmeans: unknown option \"metrik\"; the options are: metric, init, seed, n_init, max_iter, tol");
+  EXPECT_EQ(option("{\"metric\":\"l1\"}"),
+            "glove_kmeans: option \"metric\" is \"l1\", but must be \"cosine\" or \"euclidean\"");
+  EXPECT_EQ(option("{\"init\":1}"),
+            "glove_kmeans: option \"init\" is 1, but must be \"auto\", \"k-means++\" or \"random\"");
+  EXPECT_EQ(option("{\"seed\":-1}"),
+            "glove_kmeans: option \"seed\" is -1, but must be a non-negative integer");
+  EXPECT_EQ(option("{\"n_init\":0}"), "glove_kmeans: option \"n_init\" is 0, but must be a positive integer");
+  EXPECT_EQ(option("{\"tol\":[]}"),
+            "glove_kmeans: option \"tol\" is an array, but must be a number from 0 to 1");
+  EXPECT_EQ(connection.error("SELECT * FROM glove_clusters"),
+            "glove_clusters needs its input k; give it as an argument or in a condition of its own with =, "
+            "IS or IN (in an outer join, in the ON clause)");
   EXPECT_EQ(connection.error("SELECT words FROM glove_kmeans(2)").substr(0, 42),
             "glove_kmeans: the input words was not give");
 }

@@ -52,16 +52,17 @@ TEST_F(LoadTable, RowErrorsNameTheRow) {
     return load_error("VALUES ('first', '[1, 0]'), (" + word + ", " + vector + ")");
   };
   const std::string row = "glove_load_table('t'): row 2 has ";
-  EXPECT_EQ(second("NULL", "'[1, 0]'"), row + "a word of type NULL; a word is TEXT or INTEGER");
+  EXPECT_EQ(second("NULL", "'[1, 0]'"), row + "a word of type NULL; a word must be TEXT or INTEGER");
   EXPECT_EQ(second("5", "'[1, 0]'"),
             row + "the INTEGER word 5, but the rows before have TEXT words; use one type");
   EXPECT_EQ(second("'w'", "NULL"),
-            row + "a vector of type NULL; a vector is a BLOB of float32 or a JSON array");
+            row + "a vector of type NULL; a vector must be a BLOB of float32 or a JSON array");
   EXPECT_EQ(second("'w'", "1.5"),
-            row + "a vector of type REAL; a vector is a BLOB of float32 or a JSON array");
-  EXPECT_EQ(second("'w'", "x'0000803f00'"), row + "a vector of 5 bytes; float32 takes 4 bytes a component");
-  EXPECT_EQ(second("'w'", "'1, 0'"), row + "a vector that is TEXT, but no JSON array");
-  EXPECT_EQ(second("'w'", "'[1, null]'"), row + "a component, number 2, that is no number");
+            row + "a vector of type REAL; a vector must be a BLOB of float32 or a JSON array");
+  EXPECT_EQ(second("'w'", "x'0000803f00'"),
+            row + "a vector of 5 bytes; a float32 vector has 4 bytes per component");
+  EXPECT_EQ(second("'w'", "'1, 0'"), row + "a TEXT vector that is not a JSON array");
+  EXPECT_EQ(second("'w'", "'[1, null]'"), row + "a vector whose component 2 is not a number");
   EXPECT_EQ(second("'w'", "'[1]'"), row + "a vector of 1 components, but the rows before have 2");
   EXPECT_EQ(second("'w'", "x'0000803f'"), row + "a vector of 1 components, but the rows before have 2");
   EXPECT_EQ(second("''", "'[1, 0]'"), row + "an empty word");
@@ -73,11 +74,11 @@ TEST_F(LoadTable, RowErrorsNameTheRow) {
 
 TEST_F(LoadTable, StatementErrors) {
   EXPECT_EQ(load_error("SELECT 1"),
-            "glove_load_table: the SELECT gives 1 columns; it must give two, the word and its vector");
+            "glove_load_table: the SELECT must return two columns, the word and its vector, but returns 1");
   EXPECT_EQ(load_error(" -- nothing"),
             "glove_load_table: the SQL is empty; write SELECT word, vector FROM ...");
   EXPECT_EQ(load_error("SELECT 1, 2; SELECT 3, 4"),
-            "glove_load_table: the SQL goes on after its first statement; write one SELECT");
+            "glove_load_table: the SQL has more than one statement; write one SELECT");
   EXPECT_EQ(load_error("DELETE FROM sqlite_schema RETURNING 1, 2").rfind("glove_load_table: ", 0), 0U);
   connection.rows("CREATE TABLE w(a, b)");
   EXPECT_EQ(load_error("INSERT INTO w VALUES ('a', '[1]') RETURNING a, b"),
@@ -94,13 +95,13 @@ TEST_F(LoadTable, StatementErrors) {
 
 TEST_F(LoadTable, ArgumentErrors) {
   EXPECT_EQ(connection.error("SELECT glove_load_table(NULL, 'SELECT 1, 2')"),
-            "glove_load_table: the name is NULL where text belongs");
+            "glove_load_table: the name must be text, not NULL");
   EXPECT_EQ(connection.error("SELECT glove_load_table('', 'SELECT 1, 2')"),
-            "glove_load_table: the name is empty");
+            "glove_load_table: the name must not be empty");
   EXPECT_EQ(connection.error("SELECT glove_load_table('t', NULL)"),
-            "glove_load_table: the SQL is NULL where text belongs");
+            "glove_load_table: the SQL must be text, not NULL");
   EXPECT_EQ(load_error("SELECT 1, 2", ", '{\"verify\":true}'"),
-            "glove_load_table: unknown option \"verify\"; there are: threads");
+            "glove_load_table: unknown option \"verify\"; the options are: threads");
   EXPECT_EQ(connection.value("SELECT glove_load_table('t', 'SELECT ''a'', ''[1]''', '{\"threads\":1}')"),
             "t");
 }
@@ -110,8 +111,9 @@ TEST_F(LoadTable, RefusesASelectThatLoadsATableItself) {
   connection.rows(
       "CREATE TABLE q(sql TEXT);"
       "INSERT INTO q VALUES ('SELECT glove_load_table(''again'', sql), x''0000803f'' FROM q')");
-  EXPECT_EQ(connection.error("SELECT glove_load_table('t', sql) FROM q"),
-            "glove_load_table: the SELECT failed: glove_load_table: its SELECT calls glove_load_table again");
+  EXPECT_EQ(
+      connection.error("SELECT glove_load_table('t', sql) FROM q"),
+      "glove_load_table: the SELECT failed: glove_load_table: the SELECT must not call glove_load_table");
   EXPECT_EQ(connection.value("SELECT glove_load_table('t', 'VALUES (''a'', ''[1]'')')"), "t")
       << "a refusal ends with its call";
   EXPECT_EQ(connection.rows("SELECT name FROM glove_models"), (Rows{{"tiny"}, {"t"}}));
@@ -119,7 +121,7 @@ TEST_F(LoadTable, RefusesASelectThatLoadsATableItself) {
 
 TEST_F(LoadTable, RefusesSqlThatGoesOnAfterANul) {
   EXPECT_EQ(connection.error("SELECT glove_load_table('t', 'SELECT 1, 2' || char(0) || 'FROM nosuch')"),
-            "glove_load_table: the SQL holds a NUL byte");
+            "glove_load_table: the SQL must not contain a NUL byte");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST_F(Load, ModelsAreListedInTheOrderOfLoading) {
   EXPECT_EQ(served[0][2], "1");
 }
 
-// A backend that was compiled in and does not serve is named with the reason that glove_version gives.
+// A compiled backend that cannot be used is listed with the same reason as in glove_version.
 TEST_F(Load, BackendsThatDoNotServeAreNamedWithTheirReason) {
   const std::string version = connection.value("SELECT glove_version()");
   const std::string absent = "cuda (not available: ";
@@ -88,16 +88,16 @@ TEST_F(Load, WhatFailsLeavesTheModelsAsTheyWere) {
 }
 
 TEST_F(Load, ArgumentErrors) {
-  EXPECT_EQ(load_error("NULL"), "glove_load: the path is NULL where text belongs");
-  EXPECT_EQ(load_error("x'00'"), "glove_load: the path is a BLOB where text belongs; CAST it AS TEXT");
-  EXPECT_EQ(load_error("''"), "glove_load: the path is empty or holds a NUL byte");
-  EXPECT_EQ(load_error("'a' || char(0)"), "glove_load: the path is empty or holds a NUL byte");
+  EXPECT_EQ(load_error("NULL"), "glove_load: the path must be text, not NULL");
+  EXPECT_EQ(load_error("x'00'"), "glove_load: the path must be text, not a BLOB; use CAST(... AS TEXT)");
+  EXPECT_EQ(load_error("''"), "glove_load: the path must not be empty or contain a NUL byte");
+  EXPECT_EQ(load_error("'a' || char(0)"), "glove_load: the path must not be empty or contain a NUL byte");
   EXPECT_EQ(load_error(other() + ", ''"),
-            "glove_load: the name is empty; leave it out, or give NULL, to take the file's");
+            "glove_load: the name must not be empty; omit it or pass NULL to use the file's name");
   EXPECT_EQ(load_error(other() + ", x'00'"),
-            "glove_load: the name is a BLOB where text belongs; CAST it AS TEXT");
+            "glove_load: the name must be text, not a BLOB; use CAST(... AS TEXT)");
   EXPECT_EQ(load_error(other() + ", 'a', x'00'"),
-            "glove_load: the options is a BLOB where text belongs; CAST it AS TEXT");
+            "glove_load: the options must be text, not a BLOB; use CAST(... AS TEXT)");
   EXPECT_EQ(load_error(""), "wrong number of arguments to function glove_load()");
 }
 
@@ -105,35 +105,37 @@ TEST_F(Load, Options) {
   const auto with = [this](const std::string& options) { return other() + ", 'x', " + sql_text(options); };
   for (const char* options : {"{}", "{\"threads\":0}", "{\"threads\":2}", "{\"verify\":false}"})
     EXPECT_EQ(connection.value("SELECT glove_load(" + with(options) + ")"), "x") << options;
-  EXPECT_EQ(load_error(with("{")), "glove_load: the options are no JSON object such as {\"threads\":2}: {");
+  EXPECT_EQ(load_error(with("{")),
+            "glove_load: the options must be a JSON object such as {\"threads\":2}, but are: {");
   EXPECT_EQ(load_error(with("[1]")),
-            "glove_load: the options are no JSON object such as {\"threads\":2}: [1]");
-  EXPECT_EQ(load_error(with("{\"thread\":2}")),
-            "glove_load: unknown option \"thread\"; there are: format, tensor, threads, verify, vocabulary");
+            "glove_load: the options must be a JSON object such as {\"threads\":2}, but are: [1]");
+  EXPECT_EQ(
+      load_error(with("{\"thread\":2}")),
+      "glove_load: unknown option \"thread\"; the options are: format, tensor, threads, verify, vocabulary");
   EXPECT_EQ(load_error(with("{\"threads\":\"2\"}")),
-            "glove_load: option \"threads\" is \"2\"; it takes an integer from 0 (all cores) to 1024");
+            "glove_load: option \"threads\" is \"2\", but must be an integer from 0 (all cores) to 1024");
   EXPECT_EQ(load_error(with("{\"threads\":-1}")),
-            "glove_load: option \"threads\" is -1; it takes an integer from 0 (all cores) to 1024");
+            "glove_load: option \"threads\" is -1, but must be an integer from 0 (all cores) to 1024");
   EXPECT_EQ(load_error(with("{\"threads\":18446744073709551615}")),
-            "glove_load: option \"threads\" is 18446744073709551615; it takes an integer from 0 (all cores) "
-            "to 1024");
+            "glove_load: option \"threads\" is 18446744073709551615, but must be an integer from 0 (all "
+            "cores) to 1024");
   EXPECT_EQ(connection.value("SELECT glove_load(" + with("{\"format\":\"glove-text\"}") + ")"), "x");
   EXPECT_EQ(load_error(with("{\"format\":5}")),
-            "glove_load: option \"format\" is 5; it takes the name of a format");
+            "glove_load: option \"format\" is 5, but must be the name of a format");
   EXPECT_EQ(load_error(with("{\"vocabulary\":\"\"}")),
-            "glove_load: option \"vocabulary\" is \"\"; it takes the path of a word list");
+            "glove_load: option \"vocabulary\" is \"\", but must be the path of a word list");
   EXPECT_NE(load_error(with("{\"format\":\"glove\"}")).find("'glove'"), std::string::npos);
-  EXPECT_EQ(load_error(with("{\"verify\":1}")), "glove_load: option \"verify\" is 1; it takes true or false");
+  EXPECT_EQ(load_error(with("{\"verify\":1}")),
+            "glove_load: option \"verify\" is 1, but must be true or false");
 }
 
 TEST_F(Load, UnloadErrors) {
   EXPECT_EQ(connection.error("SELECT glove_unload('nosuch')"),
             "there is no model 'nosuch' to unload; the loaded models are: 'tiny'");
-  EXPECT_EQ(connection.error("SELECT glove_unload(NULL)"),
-            "glove_unload: the name is NULL where text belongs");
+  EXPECT_EQ(connection.error("SELECT glove_unload(NULL)"), "glove_unload: the name must be text, not NULL");
 }
 
-// interrupting(x) gives x, and interrupts the connection: whoever runs next must notice.
+// interrupting(x) returns x and interrupts the connection; the next call must notice it.
 void interrupting(sqlite3_context* context, int, sqlite3_value** argv) {
   sqlite3_result_value(context, argv[0]);
   sqlite3_interrupt(sqlite3_context_db_handle(context));
@@ -166,9 +168,9 @@ TEST_F(Load, TheEnvironmentNamesTheDefaultModel) {
 TEST_F(Load, OptionsNestedAsDeepAsTheyLike) {
   const std::string deep = std::string(500000, '[') + std::string(500000, ']');
   EXPECT_EQ(load_error(other() + ", 'x', " + sql_text("{\"threads\":" + deep + "}")),
-            "glove_load: option \"threads\" is an array; it takes an integer from 0 (all cores) to 1024");
+            "glove_load: option \"threads\" is an array, but must be an integer from 0 (all cores) to 1024");
   EXPECT_EQ(load_error(other() + ", 'x', '{\"threads\":{\"a\":1}}'"),
-            "glove_load: option \"threads\" is an object; it takes an integer from 0 (all cores) to 1024");
+            "glove_load: option \"threads\" is an object, but must be an integer from 0 (all cores) to 1024");
 }
 
 }  // namespace

@@ -31,10 +31,9 @@ TEST_F(Settings, Errors) {
   EXPECT_NE(connection.error("SELECT glove_config('threads', 'many')").find("'many'"), std::string::npos);
   EXPECT_NE(connection.error("SELECT glove_config('threads', -1)").find("'-1'"), std::string::npos);
   EXPECT_NE(connection.error("SELECT glove_config('backend', 'abacus')").find("'abacus'"), std::string::npos);
-  EXPECT_EQ(connection.error("SELECT glove_config(NULL)"),
-            "glove_config: the key is NULL where text belongs");
+  EXPECT_EQ(connection.error("SELECT glove_config(NULL)"), "glove_config: the key must be text, not NULL");
   EXPECT_EQ(connection.error("SELECT glove_config('threads', NULL)"),
-            "glove_config: the value is NULL where text belongs");
+            "glove_config: the value must be text, not NULL");
   EXPECT_EQ(connection.value("SELECT glove_config('threads')"), "0") << "an error changes nothing";
 }
 
@@ -53,7 +52,7 @@ TEST_F(Settings, StatsTellWhatASearchCost) {
       "resolve_us >= 0 AND scan_us >= 0 AND select_us >= 0 AND rescore_us >= 0, total_us > 0 FROM "
       "glove_stats LIMIT 1");
   EXPECT_EQ(rows, (Rows{{"tiny", "1", "word", "1", "2", "1", "1", "1", "1", "1"}}));
-  // Each another query: a repeated one may be answered from the cache, without a search.
+  // Each query is different, because a repeated one may be answered from the cache without a search.
   for (int i = 0; i < 300; ++i)
     connection.rows("SELECT neighbor FROM glove_nn WHERE k = 2 AND expr = '" + std::to_string(i + 1) +
                     " * king + man'");

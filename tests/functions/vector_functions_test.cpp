@@ -47,7 +47,7 @@ TEST_F(VectorFunctions, TakeAModel) {
 TEST_F(VectorFunctions, Errors) {
   for (const std::string function : {"glove_vec", "glove_oov"}) {
     EXPECT_EQ(connection.error("SELECT " + function + "(x'00')"),
-              function + ": the expression is a BLOB where text belongs; CAST it AS TEXT");
+              function + ": the expression must be text, not a BLOB; use CAST(... AS TEXT)");
     EXPECT_EQ(connection.error("SELECT " + function + "('king', 'nosuch')"),
               "there is no model 'nosuch'; the loaded models are: 'tiny'");
     EXPECT_EQ(connection.error("SELECT " + function + "()"),
@@ -59,7 +59,7 @@ TEST_F(VectorFunctions, Errors) {
   }
 }
 
-// Hosts decode messages, and some fail where one is no UTF-8.
+// Host languages decode messages, and some fail if a message is not valid UTF-8.
 TEST_F(VectorFunctions, MessagesAreUtf8WhateverTheyName) {
   EXPECT_NE(connection.error("SELECT glove_vec('\"king\"é')").find("stands 'é'; white space"),
             std::string::npos);

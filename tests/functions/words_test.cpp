@@ -1,4 +1,4 @@
-// glove_words gives the rows of an ordinary table that holds the vocabulary, whatever is asked.
+// glove_words returns the same rows as an ordinary table of the vocabulary, for any query.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ TEST_F(Words, ABranchOfAnOrThatDoesNotGiveTheModelIsRefused) {
   EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words WHERE model IS NULL"), "8");
 }
 
-// GLOB reads U+FFFE, U+FFFF and what is no UTF-8 as U+FFFD, in the pattern and in the word.
+// GLOB reads U+FFFE, U+FFFF and invalid UTF-8 as U+FFFD, in the pattern and in the word.
 TEST_F(Words, CharactersThatGlobTakesForEqual) {
   connection.rows(
       "CREATE TEMP TABLE replaced(word TEXT); INSERT INTO replaced VALUES ('a' || char(65533) || 'x'), "
@@ -80,26 +80,24 @@ TEST_F(Words, CharactersThatGlobTakesForEqual) {
 }
 
 TEST_F(Words, ErrorsSayHowToWriteIt) {
-  EXPECT_EQ(
-      connection.error("SELECT model FROM glove_words"),
-      "glove_words: the input model was not given, so it can be neither read nor compared; give it by "
-      "argument, =, IS or IN, as a condition of its own, in an outer join in its ON clause. If one branch of "
-      "an OR gives it, every branch must; otherwise write SELECT ... FROM glove_words WHERE id = 1 UNION ALL "
-      "SELECT ... FROM glove_words WHERE id = 1 AND model = ...");
+  EXPECT_EQ(connection.error("SELECT model FROM glove_words"),
+            "glove_words: the input model was not given, so it can be neither read nor compared; give it as "
+            "an argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). "
+            "If one branch of an OR gives it, every branch must; otherwise write SELECT ... FROM glove_words "
+            "WHERE id = 1 UNION ALL SELECT ... FROM glove_words WHERE id = 1 AND model = ...");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words('nosuch')"),
             "there is no model 'nosuch'; the loaded models are: 'tiny'");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words(x'00')"),
-            "glove_words: the model is a BLOB where text belongs; CAST it AS TEXT");
-  EXPECT_EQ(
-      connection.error("SELECT * FROM glove_words w, json_each(w.word) j WHERE w.model = j.value"),
-      "glove_words: this query gives the model only after the words were asked for; write model = ... as a "
-      "condition of its own, in an outer join in ON");
+            "glove_words: the model must be text, not a BLOB; use CAST(... AS TEXT)");
+  EXPECT_EQ(connection.error("SELECT * FROM glove_words w, json_each(w.word) j WHERE w.model = j.value"),
+            "glove_words: the model is not known before the words are read; write model = ... as a condition "
+            "of its own (in an outer join, in the ON clause)");
   EXPECT_EQ(
       connection.error("SELECT count(*) FROM glove_words(NULL) WHERE id>=0 AND id>=0 AND id>=0 AND id>=0 AND "
                        "id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND "
                        "id>=0 AND id>=0 AND id>=0 AND id>=0"),
-      "glove_words: with this many conditions a NULL model cannot mean the default; name the model, or leave "
-      "the condition out");
+      "glove_words: with this many conditions a NULL model cannot mean the default model; name the model or "
+      "omit the condition");
 }
 
 TEST_F(Words, AListBehindManyConditionsGivesEachRowOnce) {
@@ -192,7 +190,7 @@ std::vector<std::string> awkward_words(std::mt19937_64& random) {
   return result;
 }
 
-// GLOB reads bytes that are no UTF-8 as U+FFFD, in the pattern as in the word.
+// GLOB reads bytes that are not valid UTF-8 as U+FFFD, in the pattern and in the word.
 TEST_F(Words, GlobOfBytesThatAreNoUtf8) {
   connection.rows("SELECT glove_load(" +
                   sql_text(folder.write("u.txt", "a\xff 1 0\na\xef\xbf\xbd 1 1\nab 1 2\n")) + ", 'u')");

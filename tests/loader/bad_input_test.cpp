@@ -45,7 +45,7 @@ TEST_F(BadInput, RowsOfNormsAsLongAsTheyMayBe) {
 TEST_F(BadInput, NumpyAndNorms) {
   const std::string shape22 = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
   expect_error(npy(shape22, floats({1, 2, 3, 4})),
-               "the file holds vectors without words; name a file with a word a line (--vocabulary of "
+               "the file contains vectors without words; name a file with one word per line (--vocabulary of "
                "glove-convert, \"vocabulary\" of glove_load), "
                "or put one beside it as '" +
                    directory_.path("m.words") + "'",
@@ -197,14 +197,11 @@ TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
   OpenOptions words;
   words.read.words_path = text;
   const std::string no_tensor =
-      ", which takes no tensor (--tensor of glove-convert, \"tensor\" of glove_load); leave it out (it is "
-      "for "
+      ", which takes no tensor (--tensor of glove-convert, \"tensor\" of glove_load); omit it (it is for "
       "safetensors)";
   const std::string no_words =
-      ", which takes no word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load); leave it "
-      "out (it "
-      "is "
-      "for safetensors, numpy, norm-binary)";
+      ", which takes no word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load); omit it "
+      "(it is for safetensors, numpy, norm-binary)";
   expect(model, tensor, "it is read as glove-model" + no_tensor);
   expect(model, words, "it is read as glove-model" + no_words);
   expect(text, tensor, "it is read as glove-text" + no_tensor);

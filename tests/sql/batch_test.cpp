@@ -82,8 +82,8 @@ TEST_F(Batch, 04_WithoutKEachQueryGrowsAsItIsRead) {
   EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN ('w1', 'w2') LIMIT 10"), (Rows{{"word", "1"}}));
 }
 
-// A join that meets a word again asks nobody, also once another model was loaded; a model that replaces its own may
-// answer in another way.
+// A join that meets a word again asks nobody, also once another model was loaded; a model that replaces its
+// own may answer in another way.
 TEST_F(Batch, 05_LateralJoinsRemember) {
   const std::string sql =
       "WITH c(tag) AS (VALUES ('w1'), ('w2'), ('w1'), ('w1'), ('w2')) "
@@ -98,7 +98,7 @@ TEST_F(Batch, 05_LateralJoinsRemember) {
   EXPECT_EQ(searches(sql), (Rows{{"word", "1"}, {"word", "1"}}));
 }
 
-// What is not read costs nothing: the similarity of one word is no search, its rank is one.
+// Columns that are not read cost nothing: the similarity of one word requires no search, but its rank does.
 TEST_F(Batch, 06_OneWordOfTheRelation) {
   EXPECT_EQ(searches("SELECT similarity FROM glove_nn('w1') WHERE neighbor = 'w2'"), (Rows{{"words", "1"}}));
   EXPECT_EQ(searches("SELECT similarity FROM glove_nn('w1') WHERE neighbor IN ('w2', 'w3')"),

@@ -37,9 +37,9 @@ TEST_F(Elsewhere, 03_LeftJoin) {
 
 TEST_F(Elsewhere, 04_ABadKIsAnError) {
   EXPECT_EQ(db.error("SELECT * FROM glove_nn('king', NULL, 'abc')"),
-            "glove_nn: k is 'abc' where a whole number from 0 on belongs");
+            "glove_nn: k must be a non-negative integer, but is 'abc'");
   EXPECT_EQ(db.error("SELECT * FROM glove_nn('king', NULL, -1)"),
-            "glove_nn: k is -1 where a whole number from 0 on belongs");
+            "glove_nn: k must be a non-negative integer, but is -1");
 }
 
 TEST_F(Elsewhere, 05_KHasNoCap) {

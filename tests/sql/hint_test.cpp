@@ -1,4 +1,4 @@
-// What glove_nn writes to SQLite's log about statements that are no errors.
+// The hints that glove_nn writes to SQLite's log about statements that are not errors.
 #include <mutex>
 
 #include "tests/sql/nn_test.h"

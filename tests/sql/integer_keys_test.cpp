@@ -246,7 +246,7 @@ TEST_F(IntegerKeys, 14_AMixIsAnErrorThatNamesTheRow) {
       "glove_load_table('x'): row 3 has the INTEGER word 7, but the rows before have TEXT words; use one "
       "type");
   EXPECT_EQ(db.error("SELECT glove_load_table('x', 'VALUES (1.5, ''[1]'')')"),
-            "glove_load_table('x'): row 1 has a word of type REAL; a word is TEXT or INTEGER");
+            "glove_load_table('x'): row 1 has a word of type REAL; a word must be TEXT or INTEGER");
   EXPECT_EQ(db.rows("SELECT name FROM glove_models"), (Rows{{"items"}}));
 }
 

@@ -50,7 +50,7 @@ class NnTest : public ::testing::Test {
   }
   void TearDown() override { unload_all(db); }
 
-  // The plan as SQLite explains it: one line a step, indented by two spaces a level.
+  // The plan as SQLite explains it: one line per step, indented by two spaces per level.
   std::string plan(const std::string& sql) {
     std::string text;
     std::map<std::string, std::string> indents = {{"0", ""}};
@@ -62,7 +62,7 @@ class NnTest : public ::testing::Test {
     return text;
   }
 
-  // The statement over glove_nn gives the same rows in the same order as the one over r.
+  // The statement over glove_nn returns the same rows in the same order as the one over r.
   void expect_same(const std::string& virtual_sql, const std::string& ordinary_sql) {
     const Rows expected = db.rows(ordinary_sql);
     EXPECT_FALSE(expected.empty()) << "nothing is compared by " << ordinary_sql;

@@ -1,5 +1,5 @@
-// Branches of an OR: each that gives an input is a search of its own, and what a branch leaves open is
-// refused.
+// Branches of an OR: each branch that gives an input is a separate search, and an input that only some
+// branches give is an error.
 #include "tests/sql/nn_test.h"
 
 namespace glove::testing {

@@ -152,24 +152,19 @@ struct BadInput {
 // Every message names the value and says what to write.
 TEST_F(Relation, 15_Errors) {
   constexpr const char* kNoQuery =
-      "glove_nn has no query: nothing that SQLite can use here gives word or expr. Give one by argument, =, "
-      "IS "
-      "or IN, as a condition of its own, in an outer join in its ON clause, with glove_nn after the table "
-      "that "
-      "the value comes from, for example WHERE word = 'king' AND k = 10";
+      "glove_nn has no query: SQLite could pass it neither word nor expr; give one as an argument or in a "
+      "condition of its own with =, IS or IN (in an outer join, in the ON clause), after the table that the "
+      "value comes from, for example WHERE word = 'king' AND k = 10";
   constexpr const char* kNotGiven =
-      "glove_nn: the input k was not given, so it can be neither read nor compared; give it by argument, =, "
-      "IS or "
-      "IN, as a condition of its own, in an outer join in its ON clause. If one branch of an OR gives it, "
-      "every "
-      "branch must; otherwise write SELECT ... FROM glove_nn WHERE word = 'king' UNION ALL SELECT ... FROM "
-      "glove_nn WHERE word = 'king' AND k = ...";
+      "glove_nn: the input k was not given, so it can be neither read nor compared; give it as an argument "
+      "or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). If one branch of "
+      "an OR gives it, every branch must; otherwise write SELECT ... FROM glove_nn WHERE word = 'king' UNION "
+      "ALL SELECT ... FROM glove_nn WHERE word = 'king' AND k = ...";
   constexpr const char* kRangeOfK =
-      "glove_nn: k is an input, which takes one value and no range; use k = 10 or rank <= 10";
+      "glove_nn: k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
   constexpr const char* kMatch =
-      "glove_nn has no MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + woman' AND "
-      "k = "
-      "10";
+      "glove_nn does not support MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + "
+      "woman' AND k = 10";
   const BadInput cases[] = {
       {"SELECT * FROM glove_nn", kNoQuery},
       {"SELECT * FROM glove_nn WHERE k = 3", kNoQuery},
@@ -182,8 +177,8 @@ TEST_F(Relation, 15_Errors) {
       {"SELECT * FROM glove_nn WHERE word MATCH 'king'", kMatch},
       {"SELECT * FROM glove_nn('king') WHERE neighbor MATCH 'queen'", kMatch},
       {"SELECT * FROM glove_nn WHERE expr = NULL",
-       "glove_nn: expr is NULL, which means not given, and there is no word; write WHERE word = 'king' AND k "
-       "= 10"},
+       "glove_nn: expr is NULL, which counts as not given, and word is not given either; write WHERE word = "
+       "'king' AND k = 10"},
       {"SELECT * FROM glove_nn('king', 'queen')",
        "glove_nn: word and expr are both given, but expr 'queen' does not start with an operator; write "
        "glove_nn('king', '- man + woman')"},
@@ -197,43 +192,38 @@ TEST_F(Relation, 15_Errors) {
        "glove_nn: word and expr are both given, but expr '5' does not start with an operator; write "
        "glove_nn('king', '- man + woman')"},
       {"SELECT * FROM glove_nn('king', x'00')",
-       "glove_nn: word and expr are both given, but expr is a BLOB, which is a query of its own; leave word "
-       "out: "
+       "glove_nn: word and expr are both given, but expr is a BLOB, which is a complete query; omit word: "
        "WHERE expr = ? AND k = 10"},
       {"SELECT * FROM glove_nn(x'00', '- man')",
-       "glove_nn: word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10"},
+       "glove_nn: word must be text, not a BLOB; pass a vector as expr: WHERE expr = ? AND k = 10"},
       {"SELECT * FROM glove_nn(x'0000803f0000803f0000803f')",
-       "glove_nn: word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10"},
+       "glove_nn: word must be text, not a BLOB; pass a vector as expr: WHERE expr = ? AND k = 10"},
       {"SELECT * FROM glove_nn WHERE expr = x'00'",
        "the vector has 1 bytes; the model's 3 dimensions need 12 (float32, little-endian)"},
       {"SELECT * FROM glove_nn(NULL, x'0000c07f0000803f0000803f')",
        "component 1 of the vector is NaN; every component must be finite"},
       {"SELECT * FROM glove_nn(NULL, x'0000803f0000807f0000803f')",
        "component 2 of the vector is infinite; every component must be finite"},
-      {"SELECT * FROM glove_nn('king', NULL, -1)",
-       "glove_nn: k is -1 where a whole number from 0 on belongs"},
-      {"SELECT * FROM glove_nn('king', NULL, 2.5)",
-       "glove_nn: k is 2.5 where a whole number from 0 on belongs"},
+      {"SELECT * FROM glove_nn('king', NULL, -1)", "glove_nn: k must be a non-negative integer, but is -1"},
+      {"SELECT * FROM glove_nn('king', NULL, 2.5)", "glove_nn: k must be a non-negative integer, but is 2.5"},
       {"SELECT * FROM glove_nn('king', NULL, 'abc')",
-       "glove_nn: k is 'abc' where a whole number from 0 on belongs"},
-      {"SELECT * FROM glove_nn('king', NULL, '')",
-       "glove_nn: k is '' where a whole number from 0 on belongs"},
+       "glove_nn: k must be a non-negative integer, but is 'abc'"},
+      {"SELECT * FROM glove_nn('king', NULL, '')", "glove_nn: k must be a non-negative integer, but is ''"},
       {"SELECT * FROM glove_nn('king', NULL, x'03')",
-       "glove_nn: k is a BLOB where a whole number from 0 on belongs"},
+       "glove_nn: k must be a non-negative integer, but is a BLOB"},
       {"SELECT * FROM glove_nn('king', NULL, 2, 'nope')",
        "there is no model 'nope'; the loaded models are: 'm'"},
-      {"SELECT * FROM glove_nn('king', NULL, 2, x'00')", "glove_nn: model is a BLOB where text belongs"},
-      {"SELECT * FROM glove_nn('king', NULL, 2, 'm', x'00')",
-       "glove_nn: backend is a BLOB where text belongs"},
+      {"SELECT * FROM glove_nn('king', NULL, 2, x'00')", "glove_nn: model must be text, not a BLOB"},
+      {"SELECT * FROM glove_nn('king', NULL, 2, 'm', x'00')", "glove_nn: backend must be text, not a BLOB"},
       {"SELECT * FROM glove_nn('king', '', 'a', 'b', 'c', 'd')", "too many arguments on glove_nn() - max 5"},
   };
   for (const BadInput& bad : cases) EXPECT_EQ(db.error(bad.sql), bad.message) << bad.sql;
-  EXPECT_EQ(db.error("SELECT expr FROM glove_nn('king', NULL)"),
-            "glove_nn: the input expr is NULL, which means not given, so it can be neither read nor "
-            "compared; and beside "
-            "an OR or 16 other conditions SQLite compares it itself: leave it out there");
+  EXPECT_EQ(
+      db.error("SELECT expr FROM glove_nn('king', NULL)"),
+      "glove_nn: the input expr is NULL, which counts as not given, so it can be neither read nor compared. "
+      "Beside an OR or 16 other conditions SQLite compares it itself; omit the condition there");
   const std::string no_backend = db.error("SELECT * FROM glove_nn('king', NULL, 2, 'm', 'tpu')");
-  EXPECT_TRUE(no_backend.starts_with("glove_nn: there is no backend 'tpu'; this build has auto, "))
+  EXPECT_TRUE(no_backend.starts_with("glove_nn: there is no backend 'tpu'; the backends are: auto, "))
       << no_backend;
   EXPECT_TRUE(no_backend.ends_with("cpu")) << no_backend;
 }
@@ -248,7 +238,7 @@ TEST_F(Relation, 16_ErrorsInTheMiddleOfAJoinOrABatch) {
   EXPECT_EQ(db.error("SELECT * FROM glove_nn n WHERE n.expr IN (SELECT tag FROM asked) AND n.k = 1"),
             kMessage);
   constexpr const char* kWordIsBlob =
-      "glove_nn: word is a BLOB, but a word is text; a vector is given as expr: WHERE expr = ? AND k = 10";
+      "glove_nn: word must be text, not a BLOB; pass a vector as expr: WHERE expr = ? AND k = 10";
   EXPECT_EQ(db.error("SELECT * FROM asked a, glove_nn n WHERE n.word = a.tag AND n.k = 1"), kWordIsBlob);
   EXPECT_EQ(db.error("SELECT * FROM glove_nn n WHERE n.word IN (SELECT tag FROM asked) AND n.k = 1"),
             kWordIsBlob);

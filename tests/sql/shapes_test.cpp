@@ -85,10 +85,10 @@ TEST_F(Shapes, 07_ANullArgumentAndTwelveMoreConditions) {
   EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('king', NULL, 2) n WHERE 1" + more),
             (Rows{{"queen"}, {"Paris"}}));
   for (int i = 13; i <= 16; ++i) more += " AND n.rank < " + std::to_string(1000 + i);
-  EXPECT_EQ(db.error("SELECT neighbor FROM glove_nn('king', NULL, 2) n WHERE 1" + more),
-            "glove_nn: the input expr is NULL, which means not given, so it can be neither read nor "
-            "compared; and beside "
-            "an OR or 16 other conditions SQLite compares it itself: leave it out there");
+  EXPECT_EQ(
+      db.error("SELECT neighbor FROM glove_nn('king', NULL, 2) n WHERE 1" + more),
+      "glove_nn: the input expr is NULL, which counts as not given, so it can be neither read nor compared. "
+      "Beside an OR or 16 other conditions SQLite compares it itself; omit the condition there");
   EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('king') n WHERE n.k = 2" + more),
             (Rows{{"queen"}, {"Paris"}}));
 }
@@ -175,16 +175,15 @@ TEST_F(Shapes, 14_WhatCannotBePlannedSaysSo) {
         "SELECT * FROM glove_nn WHERE word = 'king' OR rank = 1"}) {
     const std::string message = db.error(sql);
     EXPECT_TRUE(message.starts_with("glove_nn has no query: ") ||
-                message.starts_with("glove_nn cannot have its input word: "))
+                message.starts_with("glove_nn cannot read its input word: "))
         << sql << "\n"
         << message;
   }
   EXPECT_EQ(
       db.error("SELECT * FROM glove_nn a, glove_nn b WHERE a.word = b.neighbor AND b.word = a.neighbor"),
-      "glove_nn cannot have its input word: SQLite found no order of the tables in which its value is known "
-      "before the search. Give it by argument, = or IN, as a condition of its own, in an outer join in its "
-      "ON "
-      "clause, for example FROM items i CROSS JOIN glove_nn n ON n.word = i.word");
+      "glove_nn cannot read its input word: SQLite found no table order in which its value is known before "
+      "the search; give it as an argument or in a condition of its own with =, IS or IN (in an outer join, "
+      "in the ON clause), for example FROM items i CROSS JOIN glove_nn n ON n.word = i.word");
 }
 
 TEST_F(Shapes, 15_BoundParameters) {
@@ -244,7 +243,7 @@ TEST_F(Shapes, 17_RowValues) {
       "ORDER BY rank");
 }
 
-// Where text is UTF-16, bytes that are no UTF-8 are U+FFFD, and equal it.
+// If text is UTF-16, bytes that are not valid UTF-8 become U+FFFD, and equal it.
 TEST_F(Shapes, 18_WordsThatAreNoUtf8InUtf16) {
   db.rows("SELECT glove_load(" + sql_text(folder.write("u.txt", "z 1 0\na\xff 1 1\na\xef\xbf\xbd 1 2\n")) +
           ", 'u')");
