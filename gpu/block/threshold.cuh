@@ -14,10 +14,10 @@ struct ThresholdScratch {
   float threshold;
 };
 
-// Returns the floor of the bin that contains the `wanted`-th largest lower bound, or -infinity if there are
+// Returns the floor of the bin that contains the `rank`-th largest lower bound, or -infinity if there are
 // fewer. Called by all threads of a block of whole warps; every thread gets the result. `counts` is [kBins]
 // in shared memory and must be complete before the call.
-__device__ inline float block_threshold(const uint32_t* counts, uint32_t wanted, ThresholdScratch& scratch) {
+__device__ inline float block_threshold(const uint32_t* counts, uint32_t rank, ThresholdScratch& scratch) {
   const int threads = static_cast<int>(blockDim.x);
   // Odd, so that neighbouring threads read different banks.
   const int per_thread = ((kBins + threads - 1) / threads) | 1;
@@ -40,9 +40,9 @@ __device__ inline float block_threshold(const uint32_t* counts, uint32_t wanted,
   __syncthreads();
   uint32_t before = inclusive - mine;
   for (int w = 0; w < warp; ++w) before += scratch.warp_sums[w];
-  if (before < wanted && before + mine >= wanted) {
+  if (before < rank && before + mine >= rank) {
     int p = first;
-    while (before + counts[kBins - 1 - p] < wanted) before += counts[kBins - 1 - p++];
+    while (before + counts[kBins - 1 - p] < rank) before += counts[kBins - 1 - p++];
     scratch.threshold = bin_floor(kBins - 1 - p);
   }
   __syncthreads();

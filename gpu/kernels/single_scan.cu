@@ -171,7 +171,8 @@ __device__ void refine(const SingleScanParams& scan, const Share& share, const f
 __device__ void rank_candidates(const SingleScanParams& scan, RankedRow* staged, int staged_rows, int warp,
                                 int lane) {
   __shared__ uint32_t candidates;
-  // Blocks that are ahead add to the upper half meanwhile (finish), so one thread reads it in a strong access.
+  // Blocks that are ahead add to the upper half meanwhile (finish), so one thread reads it in a strong
+  // access.
   if (threadIdx.x == 0)
     candidates = static_cast<uint32_t>(*static_cast<volatile unsigned long long*>(&scan.counters->progress));
   __syncthreads();
@@ -204,7 +205,7 @@ __device__ void rank_candidates(const SingleScanParams& scan, RankedRow* staged,
   }
 }
 
-struct Times {
+struct ScanTimes {
   uint64_t started, scanned, selected;
 };
 
@@ -213,7 +214,7 @@ __device__ uint64_t in_time_units(uint64_t nanoseconds) {
 }
 
 // The last block to arrive notifies the host.
-__device__ void finish(const SingleScanParams& scan, const Times& times) {
+__device__ void finish(const SingleScanParams& scan, const ScanTimes& times) {
   __syncthreads();
   if (threadIdx.x != 0) return;
   const unsigned long long progress = atomicAdd(&scan.counters->progress, 1ull << 32);
@@ -248,7 +249,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   __shared__ ThresholdScratch scratch;
   const int warp = static_cast<int>(threadIdx.x) >> 5;
   const int lane = static_cast<int>(threadIdx.x) & 31;
-  Times times;
+  ScanTimes times;
   times.started = global_nanoseconds();
 
   std::byte* behind_query = shared + shared_query_bytes(scan.part.dims);
