@@ -184,7 +184,7 @@ class NeighborCursor {
                    "glove_nn: the running statements tell the rows of " +
                        std::to_string(table_.numbers_.size()) +
                        " different inputs apart by their rowids, and there is no room for more; finish other "
-                       "statements that read glove_nn, or split this one: an OR into UNION ALL, or its outer "
+                       "statements that read glove_nn, or split this one: an OR into a UNION, or its outer "
                        "rows into parts"};
     return number_ << 31 | search_->neighbor().id;
   }
