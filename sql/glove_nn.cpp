@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "sql/arguments.h"
 #include "sql/glove_nn_plan.h"
@@ -122,8 +123,6 @@ class NeighborCursor {
   Status start(int plan, const char* plan_text, Arguments values) {
     at_end_ = true;
     search_.reset();
-    branch_ = plan_text;
-    table_.numbers_.begin_scan(branch_);
     if (plan == nn::Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
     GLOVE_ASSIGN_OR_RETURN(
         request_, nn::Request::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db(),
@@ -176,12 +175,16 @@ class NeighborCursor {
   // rows of different inputs are distinct.
   Result<int64_t> rowid() {
     if (number_ < 0 || numbered_query_ != search_->query_count()) {
-      number_ = table_.numbers_.number_of(search_->inputs().key(), branch_);
+      number_ = table_.numbers_.number_of(search_->inputs().key());
       numbered_query_ = search_->query_count();
     }
     if (number_ < 0)
       return Error{ErrorCode::kInvalidArgument,
-                   "glove_nn: this statement has too many searches to number their rows; split it"};
+                   "glove_nn: the running statements tell the rows of " +
+                       std::to_string(table_.numbers_.size()) +
+                       " different inputs apart by their rowids, and there is no room for more; finish other "
+                       "statements that read glove_nn, or split this one: an OR into a UNION, or its outer "
+                       "rows into parts"};
     return number_ << 31 | search_->neighbor().id;
   }
 
@@ -203,7 +206,6 @@ class NeighborCursor {
   GloveNn& table_;
   Connection::Pin& models_;
   InterruptPoller* active_poller_ = nullptr;
-  const void* branch_ = nullptr;  // of table_.numbers_
   std::optional<nn::Request> request_;
   size_t next_setting_ = 0;                 // of the request
   std::optional<nn::NeighborScan> search_;  // of the setting before; refers to the request

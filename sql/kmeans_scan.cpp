@@ -70,11 +70,9 @@ KMeansScan::~KMeansScan() {
 }
 
 Status KMeansScan::start(int plan, const char* plan_text, Arguments values) {
-  branch_ = plan_text;
   number_ = -1;
   row_.reset();
   cluster_.reset();
-  table_.numbers.begin_scan(branch_);
   GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
   const int first = columns_.inputs.first;
   sqlite3_value* const inputs[5] = {inputs_[first], inputs_[first + 1], inputs_[first + 2],
@@ -96,11 +94,13 @@ void KMeansScan::look_up_word(sqlite3_value* value) {
 }
 
 Result<int64_t> KMeansScan::rowid(int64_t row) {
-  if (number_ < 0) number_ = table_.numbers.number_of(found_.key, branch_);
+  if (number_ < 0) number_ = table_.numbers.number_of(found_.key);
   if (number_ < 0)
     return Error{ErrorCode::kInvalidArgument,
-                 std::string(columns_.inputs.table) +
-                     ": this statement has too many fits to number their rows; split it"};
+                 std::string(columns_.inputs.table) + ": the running statements tell the rows of " +
+                     std::to_string(table_.numbers.size()) +
+                     " different fits apart by their rowids, and there is no room for more; finish other "
+                     "statements that read the table, or split this one"};
   return number_ << 31 | row;
 }
 

@@ -69,8 +69,7 @@ class KMeansScan {
   FoundFit found_;
   std::optional<int64_t> row_;
   std::optional<int64_t> cluster_;
-  const void* branch_ = nullptr;  // of table_.numbers
-  int64_t number_ = -1;           // of the inputs; -1: not asked for yet
+  int64_t number_ = -1;  // of the inputs; -1: not asked for yet
 };
 
 }  // namespace glove::sql

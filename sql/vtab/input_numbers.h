@@ -2,66 +2,46 @@
 // branches of an OR by rowid.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <list>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 namespace glove::sql::vtab {
 
-// Assigns different numbers to different inputs, and the same number to equal inputs as long as it matters.
-// There is one object per connection and table, used by one thread at a time.
+// Gives different inputs different numbers and equal inputs the same number, for as long as any cursor of the
+// table is open. One per connection and table. One thread at a time.
 //
-// SQLite merges the rows that the branches of an OR find in one round of the loop in which the OR stands, and
-// each branch is a scan of its own. So the inputs that a branch numbered are kept until the same branch
-// begins its next scan, which is in a later round; until then SQLite holds a rowid for each of their rows.
-// In addition, the kMostIdle most recently used inputs are kept. A number is never assigned to other inputs
-// while a cursor is open.
+// Nothing is forgotten earlier, because xFilter does not tell how long SQLite holds the rowids of a scan: in
+// one round of an OR, a branch is many scans where SQLite takes an IN apart, and a RIGHT JOIN compares the
+// rowids of all its scans. Numbers are asked for only where SQLite reads rowids, so a join without these
+// stores nothing here.
 class InputNumbers {
  public:
-  static constexpr size_t kMostIdle = 4096;
-  static constexpr size_t kMostBranches = 4096;  // of running statements; beyond this, the oldest is dropped
-  static constexpr int64_t kMostNumbers = int64_t{1} << 32;  // rowids leave 31 bits for the row
+  // What an entry is assumed to take besides its key, and what all may take: 3.5 million words, or 400,000
+  // BLOBs of 300 floats.
+  static constexpr size_t kEntryBytes = 128;
+  static constexpr size_t kMostBytes = size_t{512} << 20;
+  static_assert(kMostBytes / kEntryBytes < uint64_t{1} << 32, "a rowid has 32 bits for the number");
 
-  // Call these when a cursor of the table opens and closes. Closing the last one resets everything.
+  explicit InputNumbers(size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
+
+  // A cursor of the table opens and closes. When the last one closes, everything is forgotten.
   void open() noexcept { ++cursors_; }
   void close() noexcept;
   size_t cursors() const noexcept { return cursors_; }
 
-  // Begins a scan. `branch` identifies the scan within the statement: it is the address of the text of the
-  // plan, of which SQLite keeps one copy per scan of the statement.
-  void begin_scan(const void* branch);
+  // The number of the inputs that `key` spells, from 0; -1 if they are new and there is no room for them.
+  int64_t number_of(std::string_view key);
 
-  // Returns the number of the inputs that `key` describes, starting at 0; -1 if all kMostNumbers are used.
-  // REQUIRES: begin_scan(branch) was called.
-  int64_t number_of(std::string_view key, const void* branch);
-
-  size_t size() const { return entries_.size(); }
+  size_t size() const { return numbers_.size(); }
 
  private:
-  struct Entry {
-    int64_t number = 0;
-    size_t holders = 0;                            // the scans that asked for it
-    std::list<std::string_view>::iterator idle{};  // its place in idle_ while holders == 0
-  };
-  using Entries = std::unordered_map<std::string, Entry>;  // its nodes do not move
-  using Node = Entries::value_type*;
-  struct Branch {
-    uint64_t begun = 0;
-    std::vector<Node> held;
-  };
-
-  void release(Branch& branch);
-  void release_oldest_branch();
-
+  size_t most_bytes_;
   size_t cursors_ = 0;
-  int64_t next_ = 0;
-  uint64_t scans_ = 0;
-  Entries entries_;
-  std::unordered_map<const void*, Branch> branches_;
-  std::list<std::string_view> idle_;  // the keys of entries without holders, the oldest first
+  size_t bytes_ = 0;
+  std::unordered_map<std::string, int64_t> numbers_;
 };
 
 }  // namespace glove::sql::vtab

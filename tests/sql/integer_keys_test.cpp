@@ -66,6 +66,11 @@ TEST_F(IntegerKeys, 03_ConditionsOnNeighbor) {
                                 "= 2", "= 'five'", "= NULL", "= 9223372036854775808"})
     EXPECT_EQ(db.rows(of_five + condition), Rows()) << condition;
   EXPECT_EQ(db.rows(of_five + "= " + kMost), (Rows{{"3"}}));
+  // A TEXT column compares as it is stored.
+  db.rows("CREATE TEMP TABLE texts(id TEXT); INSERT INTO texts VALUES ('5')");
+  EXPECT_EQ(db.rows(of_five + "IN (SELECT id FROM texts)"), Rows());
+  EXPECT_EQ(db.rows("SELECT rank FROM texts CROSS JOIN glove_nn(1) ON neighbor = texts.id"), Rows());
+  EXPECT_EQ(db.rows(of_five + "IN (SELECT CAST(id AS INTEGER) FROM texts)"), (Rows{{"1"}}));
   // A REAL column compares as numbers. The REAL 5.0 itself equals 5 or nothing: SQLite's versions differ.
   EXPECT_EQ(db.rows("SELECT rank FROM (SELECT CAST(5 AS REAL) AS x) CROSS JOIN glove_nn(1) ON neighbor = x"),
             (Rows{{"1"}}));

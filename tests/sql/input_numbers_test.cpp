@@ -1,0 +1,74 @@
+// Numbers of inputs: one for each, for as long as a cursor is open.
+#include "sql/vtab/input_numbers.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace glove::sql::vtab {
+namespace {
+
+TEST(InputNumbers, 01_EqualInputsHaveOneNumber) {
+  InputNumbers numbers;
+  numbers.open();
+  EXPECT_EQ(numbers.number_of("king"), 0);
+  EXPECT_EQ(numbers.number_of("queen"), 1);
+  EXPECT_EQ(numbers.number_of(""), 2);
+  EXPECT_EQ(numbers.number_of(std::string_view("king\0x", 6)), 3);
+  EXPECT_EQ(numbers.number_of("king"), 0);
+  EXPECT_EQ(numbers.number_of(""), 2);
+  EXPECT_EQ(numbers.size(), 4u);
+}
+
+// However many other inputs come in between.
+TEST(InputNumbers, 02_NothingIsForgottenWhileACursorIsOpen) {
+  constexpr int kInputs = 20000;
+  const auto seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  InputNumbers numbers;
+  numbers.open();
+  for (int i = 0; i < kInputs; ++i) ASSERT_EQ(numbers.number_of(std::to_string(i)), i);
+  numbers.open();
+  numbers.close();  // not the last
+  for (int i = 0; i < kInputs; ++i) ASSERT_EQ(numbers.number_of(std::to_string(i)), i);
+  for (int i = 0; i < kInputs; ++i) {
+    const int input = std::uniform_int_distribution(0, kInputs - 1)(random);
+    ASSERT_EQ(numbers.number_of(std::to_string(input)), input);
+  }
+  EXPECT_EQ(numbers.size(), size_t{kInputs});
+}
+
+TEST(InputNumbers, 03_TheLastCursorForgetsAll) {
+  InputNumbers numbers(2 * (InputNumbers::kEntryBytes + 1));
+  for (int round = 0; round < 100; ++round) {
+    numbers.open();
+    numbers.open();
+    ASSERT_EQ(numbers.cursors(), 2u);
+    const std::string first = round % 2 == 0 ? "a" : "b";
+    const std::string second = round % 2 == 0 ? "b" : "a";
+    ASSERT_EQ(numbers.number_of(first), 0);
+    ASSERT_EQ(numbers.number_of(second), 1);
+    numbers.close();
+    ASSERT_EQ(numbers.number_of(second), 1);
+    numbers.close();
+    ASSERT_EQ(numbers.size(), 0u);
+  }
+}
+
+TEST(InputNumbers, 04_FullMeansNoNumberForNewInputs) {
+  InputNumbers numbers(3 * InputNumbers::kEntryBytes + 6);
+  numbers.open();
+  EXPECT_EQ(numbers.number_of("ab"), 0);
+  EXPECT_EQ(numbers.number_of("cd"), 1);
+  EXPECT_EQ(numbers.number_of("efg"), -1);  // one byte too long
+  EXPECT_EQ(numbers.number_of("ef"), 2);
+  EXPECT_EQ(numbers.number_of(""), -1);
+  EXPECT_EQ(numbers.number_of("cd"), 1);
+  EXPECT_EQ(numbers.size(), 3u);
+}
+
+}  // namespace
+}  // namespace glove::sql::vtab
