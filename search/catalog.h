@@ -46,6 +46,8 @@ class CatalogSnapshot {
   // The model of that name, or the default one if name is nullopt. nullptr if there is none.
   const CatalogEntry* find(std::optional<std::string_view> name) const;
 
+  bool has_model(uint64_t model_id) const;
+
   // Which models there are, or how to load one; and the error that says so of a name that is not there.
   std::string choices() const;
   Error missing(std::optional<std::string_view> name) const;

@@ -26,7 +26,7 @@ class RankedRows;
 
 // What a connection keeps of its scans for those that follow.
 struct Caches {
-  explicit Caches(Engine& engine) : answers(engine) {}
+  explicit Caches(Engine& engine) : answers(engine), ranks(engine) {}
   AnswerCache answers;
   RankCache ranks;
 };
