@@ -37,7 +37,7 @@ class SharedDevice {
   // on the same free bytes. `interrupted` may run the host's code, which may call back into this class.
   Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model, const InterruptCheck& interrupted);
 
-  // Frees the model. In a forked child it leaks the model instead.
+  // Frees the model, or, in a forked child, leaves it alone. The limit stops counting it before it is freed.
   void drop(std::shared_ptr<ResidentModel> resident);
 
   // Remembers the error if it means that the device is lost.
@@ -46,6 +46,7 @@ class SharedDevice {
   // REQUIRES: available() has returned ok.
   Device& device() { return *device_; }
 
+  // Takes no lock: reads what works_ and failed_ have published.
   SearcherInfo info(const ResidentModel* resident) const;
 
  private:
@@ -55,12 +56,12 @@ class SharedDevice {
 
   const DeviceFactory open_device_;
   const MemoryLimit memory_limit_;
-  std::atomic<pid_t> owner_{0};      // the process that opened the device; 0 until then
-  std::atomic<bool> works_{false};   // the device is open and not lost
-  std::atomic<bool> failed_{false};  // unavailable_ is set and will not change
+  std::atomic<pid_t> owner_{0};      // the process that opened the device, or is about to
+  std::atomic<bool> works_{false};   // device_ is set, and not lost
+  std::atomic<bool> failed_{false};  // unavailable_ is set; it and device_ stay as they are
   Turnstile uploads_;
-  std::mutex open_mutex_;        // held while the device is opened
-  mutable ForkSafeMutex mutex_;  // guards everything below; never held during calls of the device or the host
+  std::mutex open_mutex_;           // held while the device is opened
+  ForkSafeMutex mutex_;             // guards everything below; never held while the device or the host works
   std::unique_ptr<Device> device_;  // set once
   std::optional<Error> unavailable_;
   std::set<const ResidentModel*> resident_;  // all that are alive
@@ -76,13 +77,13 @@ Status SharedDevice::available() {
 
 // The driver may be slow, but only the first caller and concurrent ones wait for it.
 Status SharedDevice::open() {
+  owner_ = getpid();  // before open_mutex_ is locked, so that a child forked from now on does not wait for it
   const std::lock_guard opening(open_mutex_);
   {
     const std::lock_guard lock(mutex_);
     if (unavailable_) return *unavailable_;
     if (device_) return {};
   }
-  owner_ = getpid();
   auto device = open_device_();
   const std::lock_guard lock(mutex_);
   if (!device.ok()) {
@@ -152,19 +153,22 @@ void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
     static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));
     return;
   }
-  const ResidentModel* const gone = resident.get();
-  resident.reset();
-  const std::lock_guard lock(mutex_);
-  resident_.erase(gone);
+  {
+    const std::lock_guard lock(mutex_);
+    resident_.erase(resident.get());
+  }
+  resident.reset();  // may wait for its background upload, and for the driver
 }
 
 SearcherInfo SharedDevice::info(const ResidentModel* resident) const {
   SearcherInfo info;
   info.state = "not loaded";
   if (in_forked_child()) return info;
-  const std::lock_guard lock(mutex_);
-  if (device_) info.device = device_->info().name;
-  if (unavailable_ && device_) {
+  const bool works = works_.load(std::memory_order_acquire);
+  const bool failed = !works && failed_.load(std::memory_order_acquire);
+  if ((!works && !failed) || device_ == nullptr) return info;
+  info.device = device_->info().name;
+  if (failed) {
     info.state = "failed: " + unavailable_->message;
   } else if (resident != nullptr) {
     info.state = "resident";

@@ -118,10 +118,7 @@ void AnswerCache::forget_what_is_stale() {
   while (bytes_ > most_bytes()) erase(std::prev(entries_.end()));
   if (const uint64_t generation = engine_.catalog().generation(); generation != catalog_generation_) {
     const CatalogSnapshotPtr models = engine_.catalog().snapshot();
-    forget_if([&](const Key& key) {
-      return std::ranges::none_of(
-          models->entries(), [&](const CatalogEntry& entry) { return entry.model->id() == key.model_id; });
-    });
+    forget_if([&](const Key& key) { return !models->has_model(key.model_id); });
     catalog_generation_ = generation;
   }
   // The code that chooses a backend reports a bad value in the environment.

@@ -1,4 +1,4 @@
-// The memory that the answer caches of an engine share.
+// The memory that the answers and ranks kept by the connections of an engine share.
 #pragma once
 
 #include <algorithm>

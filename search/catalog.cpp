@@ -52,6 +52,11 @@ Error CatalogSnapshot::missing(std::optional<std::string_view> name) const {
   return {ErrorCode::kNotFound, name ? "there is no model " + quoted(*name) + "; " + choices() : choices()};
 }
 
+bool CatalogSnapshot::has_model(uint64_t model_id) const {
+  return std::ranges::any_of(entries_,
+                             [&](const CatalogEntry& entry) { return entry.model->id() == model_id; });
+}
+
 CatalogSnapshotPtr CatalogSnapshot::with(const std::string& name, ModelSearchersPtr searchers,
                                          uint64_t generation) const {
   auto changed = std::make_shared<CatalogSnapshot>(entries_, generation);

@@ -49,7 +49,9 @@ class CatalogSnapshot {
   // none.
   const CatalogEntry* find(std::optional<std::string_view> name) const;
 
-  // Which models are loaded, or how to load one; and the error for a name that is not loaded.
+  bool has_model(uint64_t model_id) const;
+
+  // Which models there are, or how to load one; and the error that says so of a name that is not there.
   std::string choices() const;
   Error missing(std::optional<std::string_view> name) const;
 

@@ -1,7 +1,11 @@
 #include "search/rank_cache.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
+
+#include "search/engine.h"
 
 namespace glove {
 namespace {
@@ -27,8 +31,31 @@ Result<RankCache::Ranks> rank_all_rows(ModelSearchers& searchers, const Query& q
 
 }  // namespace
 
+// Bytes that make_room() took for ranks that are being computed. Gives them back unless they are kept.
+class RankCache::Reservation {
+ public:
+  Reservation(RankCache& cache, size_t bytes) : cache_(cache), bytes_(bytes) {}
+  ~Reservation() { cache_.give_back(bytes_); }
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+
+  void keep() { bytes_ = 0; }
+
+ private:
+  RankCache& cache_;
+  size_t bytes_;
+};
+
+RankCache::~RankCache() {
+  engine_.cache_budget().give_back(bytes_);
+  if (joined_) engine_.cache_budget().leave();
+}
+
 Result<RankCache::Ranks> RankCache::find(ModelSearchers& searchers, const Query& query,
                                          const SearchOptions& options, SearchReport& report) {
+  forget_unloaded();
+  while (bytes_ > most_bytes() && drop_oldest()) {
+  }
   const Model& model = *searchers.model();
   Entry& entry = entry_of(model, query);
   if (entry.ranks != nullptr) {
@@ -36,18 +63,37 @@ Result<RankCache::Ranks> RankCache::find(ModelSearchers& searchers, const Query&
     return entry.ranks;
   }
   const size_t bytes = static_cast<size_t>(model.words()) * sizeof(int32_t);
-  if (entry.asked < kSearchesFirst || bytes > max_bytes_) {
+  if (entry.asked < kSearchesFirst) {
     ++entry.asked;
     return Ranks();
   }
+  if (!make_room(bytes)) return Ranks();
+  Reservation reservation(*this, bytes);
   GLOVE_ASSIGN_OR_RETURN(Ranks ranks, rank_all_rows(searchers, query, options, report));
-  make_room(bytes);
-  entry.ranks = ranks;
-  bytes_ += bytes;
+  // The interrupt check may have run the host's code, which may have come back here.
+  if (Entry& current = entry_of(model, query); current.ranks == nullptr) {
+    current.ranks = ranks;
+    reservation.keep();
+  }
   return ranks;
 }
 
-// Moves the query's entry to the front, or creates it there.
+void RankCache::forget_unloaded() {
+  const uint64_t generation = engine_.catalog().generation();
+  if (generation == catalog_generation_) return;
+  const CatalogSnapshotPtr models = engine_.catalog().snapshot();
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (!models->has_model(entry->model_id)) {
+      drop_ranks(*entry);
+      entries_.erase(entry);
+    }
+    entry = next;
+  }
+  catalog_generation_ = generation;
+}
+
+// Moves the query's entry to the front, or makes it there.
 RankCache::Entry& RankCache::entry_of(const Model& model, const Query& query) {
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (entry->model_id != model.id() || !same_query(entry->query, query)) continue;
@@ -56,18 +102,47 @@ RankCache::Entry& RankCache::entry_of(const Model& model, const Query& query) {
   }
   entries_.push_front({model.id(), query, 0, nullptr});
   if (entries_.size() > kMostQueries) {
-    bytes_ -= bytes_of(entries_.back().ranks);
+    drop_ranks(entries_.back());
     entries_.pop_back();
   }
   return entries_.front();
 }
 
-// REQUIRES: bytes <= max_bytes_.
-void RankCache::make_room(size_t bytes) {
-  for (auto entry = entries_.rbegin(); entry != entries_.rend() && bytes_ + bytes > max_bytes_; ++entry) {
-    bytes_ -= bytes_of(entry->ranks);
-    entry->ranks.reset();
-  }
+// What this cache may have now.
+size_t RankCache::most_bytes() const {
+  return std::min(max_bytes_, engine_.cache_budget().share());
+}
+
+// Takes so many bytes of the budget, and drops the least recently used ranks for it. False if the bytes are
+// not to be had.
+bool RankCache::make_room(size_t bytes) {
+  CacheBudget& budget = engine_.cache_budget();
+  if (bytes > most_bytes()) return false;
+  if (!joined_) budget.join();
+  joined_ = true;
+  while (bytes_ + bytes > most_bytes() || !budget.take(bytes))
+    if (!drop_oldest()) return false;
+  bytes_ += bytes;
+  return true;
+}
+
+// Drops the least recently used ranks. False if there are none.
+bool RankCache::drop_oldest() {
+  const auto oldest =
+      std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& e) { return e.ranks != nullptr; });
+  if (oldest == entries_.rend()) return false;
+  drop_ranks(*oldest);
+  return true;
+}
+
+void RankCache::drop_ranks(Entry& entry) {
+  give_back(bytes_of(entry.ranks));
+  entry.ranks.reset();
+}
+
+void RankCache::give_back(size_t bytes) {
+  bytes_ -= bytes;
+  engine_.cache_budget().give_back(bytes);
 }
 
 }  // namespace glove

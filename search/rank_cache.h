@@ -2,6 +2,7 @@
 // scan.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -11,9 +12,11 @@
 
 namespace glove {
 
-// The first ranks of a query cost one search each (rank_of). After a few of them, one pass that sorts all
-// rows provides the ranks of all rows, if the cache has room. One per connection. One thread at a time may
-// use it.
+class Engine;
+
+// The first ranks of a query cost a search each (rank_of). Whoever asks on gets the ranks of all rows, from
+// one pass that sorts them, as long as the cache has room. The ranks of a model are forgotten once it is
+// unloaded or replaced. One per connection. One thread at a time.
 class RankCache {
  public:
   // The rank of each id, 1 = nearest; 0 if the id is not in the relation. [model.words()]
@@ -23,9 +26,11 @@ class RankCache {
   static constexpr size_t kMostQueries = 32;  // that are counted or kept; the least recently used is evicted
   static constexpr size_t kDefaultBytes = size_t{32} << 20;
 
-  // `max_bytes` limits the ranks of all queries together. A model with more words than fit is searched each
-  // time.
-  explicit RankCache(size_t max_bytes = kDefaultBytes) : max_bytes_(max_bytes) {}
+  // `max_bytes`: of the ranks of all queries together; less where the engine's caches together have no room
+  // (CacheBudget). A model of more words than fit is searched each time. The engine outlives the cache.
+  explicit RankCache(Engine& engine, size_t max_bytes = kDefaultBytes)
+      : engine_(engine), max_bytes_(max_bytes) {}
+  ~RankCache();
   RankCache(const RankCache&) = delete;
   RankCache& operator=(const RankCache&) = delete;
 
@@ -33,6 +38,10 @@ class RankCache {
   // in the report if it computes them; report.queries > 0 then.
   Result<Ranks> find(ModelSearchers& searchers, const Query& query, const SearchOptions& options,
                      SearchReport& report);
+
+  // Forgets the models that the catalogue no longer has. find() does so as well. Takes no lock unless a model
+  // was loaded or unloaded since the last call.
+  void forget_unloaded();
 
   size_t bytes() const { return bytes_; }
 
@@ -44,12 +53,21 @@ class RankCache {
     Ranks ranks;
   };
 
-  Entry& entry_of(const Model& model, const Query& query);
-  void make_room(size_t bytes);
+  class Reservation;
 
+  Entry& entry_of(const Model& model, const Query& query);
+  size_t most_bytes() const;
+  bool make_room(size_t bytes);
+  bool drop_oldest();
+  void drop_ranks(Entry& entry);
+  void give_back(size_t bytes);
+
+  Engine& engine_;
   const size_t max_bytes_;
-  std::list<Entry> entries_;  // most recently used first
-  size_t bytes_ = 0;
+  std::list<Entry> entries_;         // most recently used first
+  size_t bytes_ = 0;                 // taken of the budget, by ranks that are kept or being computed
+  bool joined_ = false;              // the budget; only a cache that has kept ranks claims a share of it
+  uint64_t catalog_generation_ = 0;  // when unloaded models were last forgotten
 };
 
 }  // namespace glove

@@ -66,6 +66,7 @@ NeighborScan::~NeighborScan() = default;
 
 Result<NeighborScan> NeighborScan::open(const TableContext& context, const Request& request, size_t setting,
                                         SearchOptions options) {
+  if (context.caches != nullptr) context.caches->ranks.forget_unloaded();
   Inputs inputs = request.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, context.models->find(name));

@@ -26,7 +26,7 @@ class RankedRows;
 
 // The caches that the scans of a connection share.
 struct Caches {
-  explicit Caches(Engine& engine) : answers(engine) {}
+  explicit Caches(Engine& engine) : answers(engine), ranks(engine) {}
   AnswerCache answers;
   RankCache ranks;
 };

@@ -1,117 +1,22 @@
-// The backend on a device made of host memory: uploads, limits, failures, sharing.
+// The backend on a device made of host memory: uploads, limits, failures.
 #include "gpu/device_backend.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <thread>
 
-#include "base/float_environment.h"
-#include "cpu/cpu_backend.h"
 #include "gpu/plan.h"
 #include "model/exact_dot.h"
 #include "model/mapped_file.h"
-#include "search/engine.h"
-#include "tests/gpu/fake_device.h"
-#include "tests/loader/random.h"
+#include "tests/gpu/device_fixture.h"
 #include "tests/model/parts.h"
-#include "tests/search/random_model.h"
-#include "tests/search/reference.h"
 
 namespace glove::testing {
 namespace {
-
-class DeviceBackendTest : public ::testing::Test {
- protected:
-  // A fresh engine whose only backend is on a fresh device.
-  void make() {
-    {
-      const std::lock_guard lock(mutex_);
-      searchers_.clear();
-    }
-    engine_ = std::make_unique<Engine>();
-    engine_->backends().add(gpu::make_device_backend(
-        [this]() -> Result<std::unique_ptr<gpu::Device>> {
-          ++opened_;
-          if (!open_error_.empty()) return Error{ErrorCode::kUnavailable, open_error_};
-          return std::unique_ptr<gpu::Device>(std::make_unique<FakeDevice>(knobs_));
-        },
-        [this]() -> Result<int64_t> { return limit_.load(); }));
-  }
-  Backend& backend() { return *engine_->backends().all()[0]; }
-
-  // The model's searchers, kept as the catalogue keeps them, until forget().
-  ModelSearchersPtr searchers(const ModelPtr& model) {
-    const std::lock_guard lock(mutex_);
-    ModelSearchersPtr& kept = searchers_[model->id()];
-    if (kept == nullptr) kept = std::make_shared<ModelSearchers>(*engine_, model);
-    return kept;
-  }
-  void forget(const ModelPtr& model) {
-    ModelSearchersPtr gone;  // freed when no lock is held
-    const std::lock_guard lock(mutex_);
-    gone = std::move(searchers_[model->id()]);
-    searchers_.erase(model->id());
-  }
-  Status open(const ModelPtr& model, const InterruptCheck& interrupted = {}) {
-    return searchers(model)->open(0, interrupted).status();
-  }
-  SearcherInfo info(const ModelPtr& model) { return searchers(model)->info(0); }
-
-  // One request.
-  Status search(const ModelPtr& model, const Query& query, int64_t k,
-                const InterruptCheck& interrupted = {}) {
-    const ModelSearchersPtr kept = searchers(model);
-    GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, kept->open(0, {}));
-    SearchRequest request{&query, k, &interrupted, {}, {}, {}};
-    return searcher->search({&request, 1});
-  }
-
-  ModelPtr model(int64_t words = 1000, int64_t dims = 30, Rows kind = Rows::kMixed) {
-    return random_model(random_, words, dims, kind);
-  }
-
-  Query query(const Model& model) {
-    Query query;
-    query.vector = random_vector(random_, model.dims(), Rows::kGaussian);
-    query.norm_squared = exact_dot(query.vector.data(), query.vector.data(), model.dims());
-    return query;
-  }
-
-  // The searcher's rows are the reference's.
-  void expect_right(const ModelPtr& model, int64_t k = 10) {
-    std::vector<Query> queries;
-    for (int i = 0; i < 3; ++i) queries.push_back(query(*model));
-    queries[1].excluded = {0, 7, 9};
-    std::vector<SearchRequest> requests;
-    for (const Query& each : queries) requests.push_back({&each, k, nullptr, {}, {}, {}});
-    const auto searcher = searchers(model)->open(0, {});
-    ASSERT_TRUE(searcher.ok()) << searcher.error().message;
-    const Status status = searcher.value()->search(requests);
-    ASSERT_TRUE(status.ok()) << status.error().message;
-    for (size_t i = 0; i < queries.size(); ++i) {
-      const auto wanted = reference_relation(*model, queries[i]);
-      const auto kept = std::min(static_cast<size_t>(k), wanted.size());
-      EXPECT_EQ(difference(requests[i].rows, std::span(wanted).first(kept)), "");
-    }
-  }
-
-  ScopedFloatEnvironment float_environment_;
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(test_seed())};
-  std::mt19937_64 random_ = random_source();
-  FakeDevice::Knobs knobs_;
-  std::atomic<int64_t> limit_{0};
-  std::atomic<int> opened_{0};
-  std::string open_error_;
-  std::mutex mutex_;  // guards searchers_
-  std::unique_ptr<Engine> engine_;
-  std::map<uint64_t, ModelSearchersPtr> searchers_;
-};
 
 TEST_F(DeviceBackendTest, UploadsEveryByteWhateverTheSize) {
   make();
@@ -349,21 +254,6 @@ TEST_F(DeviceBackendTest, OneThatWaitsForAnotherUploadCanBeInterrupted) {
   expect_right(first);
 }
 
-TEST_F(DeviceBackendTest, TheLimitHoldsForUploadsAtOnce) {
-  const gpu::MemoryPlan plan = gpu::plan_memory(500, 20);
-  const std::vector<ModelPtr> models = {model(500, 20), model(500, 20), model(500, 20)};
-  make();
-  limit_ = plan.scan_bytes() * 3 / 2;
-  for (int round = 0; round < 100; ++round) {
-    std::atomic<int> fitted{0};
-    std::vector<std::thread> threads;
-    for (const ModelPtr& m : models) threads.emplace_back([&] { fitted += open(m).ok(); });
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(fitted, 1);
-    for (const ModelPtr& m : models) forget(m);
-  }
-}
-
 TEST_F(DeviceBackendTest, ALostDeviceStaysLost) {
   make();
   const ModelPtr m = model();
@@ -376,46 +266,6 @@ TEST_F(DeviceBackendTest, ALostDeviceStaysLost) {
   EXPECT_EQ(info(m).state, "failed: fake: lost");
   EXPECT_FALSE(search(m, q, 5).ok());
   forget(m);
-}
-
-TEST_F(DeviceBackendTest, ManyThreadsUploadOnceAndSearchTogether) {
-  make();
-  const ModelPtr m = model(3000, 20, Rows::kGaussian);
-  std::vector<std::thread> threads;
-  std::atomic<int> failures{0};
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&] {
-      const ScopedFloatEnvironment float_environment;
-      Query q;
-      q.vector.assign(m->vector(3), m->vector(3) + 20);
-      q.norm_squared = m->norm_squared(3);
-      for (int i = 0; i < 20; ++i) {
-        if (!search(m, q, 5).ok()) ++failures;
-        if (i % 7 == 6) forget(m);
-        static_cast<void>(info(m));
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(failures, 0);
-  forget(m);
-  EXPECT_EQ(knobs_.allocated, 0);
-}
-
-TEST_F(DeviceBackendTest, AForkedChildIsRefused) {
-  make();
-  const ModelPtr m = model();
-  ASSERT_TRUE(open(m).ok());
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const Status status = backend().available();
-    forget(m);
-    _exit(!status.ok() && status.error().code == ErrorCode::kUnavailable ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  EXPECT_TRUE(backend().available().ok());
 }
 
 TEST_F(DeviceBackendTest, AnInterruptStopsASearch) {

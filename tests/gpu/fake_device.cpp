@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "gpu/bounds.h"
 #include "gpu/query_codes.h"
@@ -116,6 +117,8 @@ Result<gpu::DeviceBlock> FakeDevice::allocate(int64_t bytes) {
 }
 
 void FakeDevice::deallocate(std::byte* data) {
+  ++knobs_.deallocations;
+  while (knobs_.hold_deallocations) std::this_thread::yield();
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(data);
   knobs_.allocated -= static_cast<int64_t>(found->second.size());

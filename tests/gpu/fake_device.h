@@ -24,6 +24,8 @@ class FakeDevice : public gpu::Device {
     std::atomic<bool> lost{false};
     std::atomic<int64_t> searches{0};
     std::atomic<bool> ring_missing{false};
+    std::atomic<bool> hold_deallocations{false};  // those that begin wait until it is false
+    std::atomic<int> deallocations{0};            // that have begun
   };
 
   explicit FakeDevice(Knobs& knobs) : knobs_(knobs) {}

@@ -1,0 +1,113 @@
+// An engine whose only backend is on a device made of host memory.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/float_environment.h"
+#include "gpu/device_backend.h"
+#include "model/exact_dot.h"
+#include "search/engine.h"
+#include "tests/gpu/fake_device.h"
+#include "tests/loader/random.h"
+#include "tests/search/random_model.h"
+#include "tests/search/reference.h"
+
+namespace glove::testing {
+
+class DeviceBackendTest : public ::testing::Test {
+ protected:
+  // A fresh engine whose only backend is on a fresh device.
+  void make() {
+    {
+      const std::lock_guard lock(mutex_);
+      searchers_.clear();
+    }
+    engine_ = std::make_unique<Engine>();
+    engine_->backends().add(gpu::make_device_backend(
+        [this]() -> Result<std::unique_ptr<gpu::Device>> {
+          ++opened_;
+          if (!open_error_.empty()) return Error{ErrorCode::kUnavailable, open_error_};
+          return std::unique_ptr<gpu::Device>(std::make_unique<FakeDevice>(knobs_));
+        },
+        [this]() -> Result<int64_t> { return limit_.load(); }));
+  }
+  Backend& backend() { return *engine_->backends().all()[0]; }
+
+  // The model's searchers, kept as the catalogue keeps them, until forget().
+  ModelSearchersPtr searchers(const ModelPtr& model) {
+    const std::lock_guard lock(mutex_);
+    ModelSearchersPtr& kept = searchers_[model->id()];
+    if (kept == nullptr) kept = std::make_shared<ModelSearchers>(*engine_, model);
+    return kept;
+  }
+  void forget(const ModelPtr& model) {
+    ModelSearchersPtr gone;  // freed when no lock is held
+    const std::lock_guard lock(mutex_);
+    gone = std::move(searchers_[model->id()]);
+    searchers_.erase(model->id());
+  }
+  Status open(const ModelPtr& model, const InterruptCheck& interrupted = {}) {
+    return searchers(model)->open(0, interrupted).status();
+  }
+  SearcherInfo info(const ModelPtr& model) { return searchers(model)->info(0); }
+
+  // One request.
+  Status search(const ModelPtr& model, const Query& query, int64_t k,
+                const InterruptCheck& interrupted = {}) {
+    const ModelSearchersPtr kept = searchers(model);
+    GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, kept->open(0, {}));
+    SearchRequest request{&query, k, &interrupted, {}, {}, {}};
+    return searcher->search({&request, 1});
+  }
+
+  ModelPtr model(int64_t words = 1000, int64_t dims = 30, Rows kind = Rows::kMixed) {
+    return random_model(random_, words, dims, kind);
+  }
+
+  Query query(const Model& model) {
+    Query query;
+    query.vector = random_vector(random_, model.dims(), Rows::kGaussian);
+    query.norm_squared = exact_dot(query.vector.data(), query.vector.data(), model.dims());
+    return query;
+  }
+
+  // The searcher's rows are the reference's.
+  void expect_right(const ModelPtr& model, int64_t k = 10) {
+    std::vector<Query> queries;
+    for (int i = 0; i < 3; ++i) queries.push_back(query(*model));
+    queries[1].excluded = {0, 7, 9};
+    std::vector<SearchRequest> requests;
+    for (const Query& each : queries) requests.push_back({&each, k, nullptr, {}, {}, {}});
+    const auto searcher = searchers(model)->open(0, {});
+    ASSERT_TRUE(searcher.ok()) << searcher.error().message;
+    const Status status = searcher.value()->search(requests);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    for (size_t i = 0; i < queries.size(); ++i) {
+      const auto wanted = reference_relation(*model, queries[i]);
+      const auto kept = std::min(static_cast<size_t>(k), wanted.size());
+      EXPECT_EQ(difference(requests[i].rows, std::span(wanted).first(kept)), "");
+    }
+  }
+
+  ScopedFloatEnvironment float_environment_;
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(test_seed())};
+  std::mt19937_64 random_ = random_source();
+  FakeDevice::Knobs knobs_;
+  std::atomic<int64_t> limit_{0};
+  std::atomic<int> opened_{0};
+  std::string open_error_;
+  std::mutex mutex_;  // guards searchers_
+  std::unique_ptr<Engine> engine_;
+  std::map<uint64_t, ModelSearchersPtr> searchers_;
+};
+
+}  // namespace glove::testing
