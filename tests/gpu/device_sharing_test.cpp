@@ -118,6 +118,9 @@ TEST_F(DeviceSharingTest, AForkedChildIsRefused) {
 }
 
 TEST_F(DeviceSharingTest, AChildForkedWhileTheDeviceIsBeingOpenedDoesNotHang) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";
+#endif
   make();
   std::atomic<bool> locked{false};
   std::thread opening([&] {
@@ -140,6 +143,9 @@ TEST_F(DeviceSharingTest, AChildForkedWhileTheDeviceIsBeingOpenedDoesNotHang) {
 
 // Every search asks for the device's name.
 TEST_F(DeviceSharingTest, DescribingTheDeviceTakesNoLock) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";
+#endif
   make();
   const ModelPtr m = model();
   ASSERT_TRUE(open(m).ok());
