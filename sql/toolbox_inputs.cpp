@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -103,10 +102,7 @@ PointSet ToolboxSubject::points() const {
 std::string ToolboxSubject::key() const {
   std::string key = std::to_string(entry.model->id()) + (chosen ? " of " : " first ");
   if (!chosen) return key + std::to_string(rows);
-  const size_t size = key.size();
-  key.resize(size + ids.size() * sizeof(int32_t));
-  std::memcpy(key.data() + size, ids.data(), ids.size() * sizeof(int32_t));
-  return key;
+  return key.append(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int32_t));
 }
 
 Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
