@@ -120,7 +120,7 @@ Status run_search(ModelSearchers& searchers, const SearchOptions& options, Searc
     status = search(*searcher, report.cost);
   } while (!choice.settled_by(status));
   // Rows read from a file that was truncated or overwritten meanwhile must not be returned.
-  if (status.ok()) status = searchers.model()->health();
+  if (status.ok()) status = searchers.model()->health(options.interrupted);
   report.total_us = timer.microseconds();
   return status;
 }
@@ -158,7 +158,7 @@ Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query
     const double dot = exact_dot(query.vector.data(), model.vector(ids[i]), model.dims());
     append_row(query, ids[i], dot, model.norm_squared(ids[i]), rows);
   }
-  GLOVE_RETURN_IF_ERROR(model.health());
+  GLOVE_RETURN_IF_ERROR(model.health(interrupted));
   return rows;
 }
 

@@ -137,7 +137,7 @@ class NeighborCursor {
       GLOVE_ASSIGN_OR_RETURN(const bool more, interruptible([&] { return search_->next(); }));
       if (more) break;
       // If the file was truncated or overwritten meanwhile, the values that xColumn has read are invalid.
-      GLOVE_RETURN_IF_ERROR(search_->model().health());
+      GLOVE_RETURN_IF_ERROR(interruptible([this] { return search_->health(); }));
       GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
     }
     return {};

@@ -270,7 +270,7 @@ Result<Answer> NeighborScan::answer_of_query() {
   AnswerCache::Key key(model(), std::move(*query), limit(), options_.backend);
   if (context_.caches != nullptr)
     if (Answer known = context_.caches->answers.find(key)) {
-      GLOVE_RETURN_IF_ERROR(model().health());
+      GLOVE_RETURN_IF_ERROR(health());
       return known;
     }
   SearchReport report = labels(kind(), resolve_us);

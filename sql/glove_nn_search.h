@@ -70,6 +70,8 @@ class NeighborScan {
   // Returns the inputs of the current row, with the values of its query if there is a batch.
   const Inputs& inputs() const { return inputs_; }
   const Model& model() const { return *entry_.model; }
+  // As Model::health().
+  Status health() const { return model().health(options_.interrupted); }
 
  private:
   // How the rows of each query are found.

@@ -52,7 +52,7 @@ TEST_F(Words, ABranchOfAnOrThatDoesNotGiveTheModelIsRefused) {
         "word = 'cat' OR (word = 'cat' AND model = 'other' AND id = 0)",
         "id = 0 AND (word = 'the' OR model = 'other')", "id = 0 OR model = 'other'"})
     EXPECT_TRUE(connection.error(std::string("SELECT id, word FROM glove_words WHERE ") + condition)
-                    .starts_with("glove_words: the input model was not given, "))
+                    .starts_with("glove_words: SQLite passed no value for the input model, "))
         << condition;
   EXPECT_EQ(connection.rows("SELECT word FROM glove_words WHERE (id = 0 AND model = 'other') OR "
                             "(id = 0 AND model = 'tiny') OR (id = 1 AND model = 'other') ORDER BY 1"),
@@ -81,10 +81,11 @@ TEST_F(Words, CharactersThatGlobTakesForEqual) {
 
 TEST_F(Words, ErrorsSayHowToWriteIt) {
   EXPECT_EQ(connection.error("SELECT model FROM glove_words"),
-            "glove_words: the input model was not given, so it can be neither read nor compared; give it as "
-            "an argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). "
-            "If one branch of an OR gives it, every branch must; otherwise write SELECT ... FROM glove_words "
-            "WHERE id = 1 UNION ALL SELECT ... FROM glove_words WHERE id = 1 AND model = ...");
+            "glove_words: SQLite passed no value for the input model, so it can be neither read nor "
+            "compared; give it as an argument or in a condition of its own with =, IS or IN (in an outer "
+            "join, in the ON clause). Every branch of an OR must give all inputs itself, even those given "
+            "beside the OR; otherwise write SELECT ... FROM glove_words WHERE id = 1 UNION ALL SELECT ... "
+            "FROM glove_words WHERE id = 1 AND model = ...");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words('nosuch')"),
             "there is no model 'nosuch'; the loaded models are: 'tiny'");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words(x'00')"),

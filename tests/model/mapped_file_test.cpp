@@ -120,6 +120,20 @@ TEST_F(KnownContent, AWriteIsAChangeWhateverTimeTheFileShows) {
   EXPECT_TRUE(mapped_->health().ok()) << "bytes that nobody reads";
 }
 
+TEST_F(KnownContent, AnInterruptStopsTheReadAndDecidesNothing) {
+  set_time(100);
+  int asked = 0;
+  const auto interrupted = [&asked] { return ++asked > 0; };
+  EXPECT_EQ(mapped_->health(interrupted).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(mapped_->health([] { return false; }).ok());
+  EXPECT_TRUE(mapped_->health(interrupted).ok()) << "nothing is left to read";
+  EXPECT_EQ(asked, 1);
+  write(1'000'000, 'y');
+  EXPECT_EQ(mapped_->health(interrupted).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(mapped_->health().error().message, written_to());
+}
+
 TEST_F(KnownContent, ManyThreadsAskAtOnce) {
   std::vector<std::thread> threads;
   set_time(100);

@@ -136,6 +136,14 @@ TEST(ModelBuilder, NamesTheRowThatIsWrong) {
   EXPECT_EQ(builder.finish().error().message, "t: there is no row to make a model of");
 }
 
+TEST(ModelBuilder, AnInterruptStopsTheLastStep) {
+  ModelBuilder builder("t");
+  ASSERT_TRUE(builder.add("a", std::vector<float>{1, 2}).ok());
+  const Result<ModelPtr> model = builder.finish(1, [] { return true; });
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::kInterrupted);
+}
+
 TEST(ModelBuilder, CodesAreWithinTheirResidual) {
   GLOVE_TRACE_SEED();
   auto random = random_source();

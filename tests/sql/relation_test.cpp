@@ -156,10 +156,11 @@ TEST_F(Relation, 15_Errors) {
       "condition of its own with =, IS or IN (in an outer join, in the ON clause), after the table that the "
       "value comes from, for example WHERE word = 'king' AND k = 10";
   constexpr const char* kNotGiven =
-      "glove_nn: the input k was not given, so it can be neither read nor compared; give it as an argument "
-      "or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). If one branch of "
-      "an OR gives it, every branch must; otherwise write SELECT ... FROM glove_nn WHERE word = 'king' UNION "
-      "ALL SELECT ... FROM glove_nn WHERE word = 'king' AND k = ...";
+      "glove_nn: SQLite passed no value for the input k, so it can be neither read nor compared; give it as "
+      "an argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). Every "
+      "branch of an OR must give all inputs itself, even those given beside the OR; otherwise write SELECT "
+      "... FROM glove_nn WHERE word = 'king' UNION ALL SELECT ... FROM glove_nn WHERE word = 'king' AND k = "
+      "...";
   constexpr const char* kRangeOfK =
       "glove_nn: k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
   constexpr const char* kMatch =
