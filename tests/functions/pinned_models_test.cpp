@@ -135,7 +135,7 @@ TEST_F(PinnedModels, WhatTheConnectionLoadsItSeesAtOnce) {
   EXPECT_EQ(connection.value("SELECT neighbor FROM glove_nn('a', NULL, 1)"), "new");
 }
 
-// Without a cursor of ours, a constant keeps its model for the statement.
+// Without a cursor of the extension, a constant keeps its model for the statement.
 TEST_F(PinnedModels, AConstantKeepsItsModel) {
   connection.rows("DELETE FROM t; INSERT INTO t VALUES ('old'), ('old'), ('old')");
   for (const char* const function :

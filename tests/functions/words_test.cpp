@@ -138,7 +138,7 @@ TEST_F(Words, ALookupIsTheInnerLoopOfAJoin) {
 
 // --- against an ordinary table ---------------------------------------------------------------
 
-// Words that make trouble: numbers in several spellings, cases, bytes around every wildcard and around
+// Words that can cause trouble: numbers in several spellings, cases, bytes around every wildcard and around
 // the borders of prefixes, an embedded space.
 std::vector<std::string> awkward_words(std::mt19937_64& random) {
   std::set<std::string> words = {"5",
@@ -226,7 +226,7 @@ class WordsAgainstATable : public ::testing::Test {
     }
   }
 
-  // Whole characters: what SQLite's own prefix search finds in halves of one is its secret.
+  // Whole characters only, because SQLite does not define what its prefix search finds in half of one.
   std::string glob_prefix() {
     const std::string word = words[random() % words.size()];
     return static_cast<unsigned char>(word[0]) >= 0x80 ? "\xc3\xa9" : word.substr(0, random() % 3);
@@ -282,7 +282,7 @@ class WordsAgainstATable : public ::testing::Test {
     }
   }
 
-  // A query over a table that is called %T.
+  // A query over a table, which is written %T.
   std::string query() {
     std::string where = condition();
     for (size_t i = random() % 3; i > 0; --i)

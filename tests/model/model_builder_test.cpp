@@ -79,7 +79,7 @@ TEST(IntegerWord, OnlyCanonicalTextIsAKey) {
     EXPECT_EQ(integer_key(text), std::nullopt) << text;
 }
 
-// Rows one by one and rows in blocks, in turn, are what the same rows one by one are.
+// Rows that are added singly and in blocks, in turn, make the same model as the same rows added singly.
 TEST(ModelBuilder, TakesRowsAndBlocksInAnyOrder) {
   GLOVE_TRACE_SEED();
   auto random = random_source();

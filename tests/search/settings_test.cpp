@@ -64,7 +64,7 @@ TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
   ASSERT_TRUE(settings.set("backend", "auto").ok());
 }
 
-// In a process of its own, because a good value is read once.
+// Runs in a new process, because a valid value is read once.
 TEST(SettingsDeathTest, TheEnvironment) {
   TestEngine test;
   Settings& settings = test.engine.settings();

@@ -15,7 +15,7 @@ class Or : public NnTest {
             ", 'm2')");
   }
 
-  // The statement has the rows of the parts together, each once.
+  // The statement returns the rows of all branches, each once.
   void expect_union(const std::string& condition, const std::vector<std::string>& parts) {
     std::string expected;
     for (const std::string& part : parts)
@@ -33,8 +33,8 @@ class Or : public NnTest {
   }
 };
 
-// SQLite plans `word = 'king'` alone where every branch has it, and then evaluates the OR on the rows: an
-// input that another branch gives would never be read.
+// SQLite plans `word = 'king'` alone if every branch has it, and then evaluates the OR on the rows, so that
+// it would never read an input that only another branch gives.
 TEST_F(Or, 01_EveryBranchMustGiveWhatOneGives) {
   const std::pair<const char*, const char*> cases[] = {
       {"model", "word = 'king' OR (word = 'king' AND model = 'm2')"},
@@ -116,7 +116,7 @@ TEST_F(Or, 05_ColumnsOfAViewThatNobodyReadsAreNotUsed) {
             (Rows{{"10"}}));
 }
 
-// These words have one hash of 32 bits (FNV-1a), by which rows of different inputs were once told apart.
+// These words have the same 32-bit hash (FNV-1a), so rows of different inputs need more than it to differ.
 TEST_F(Or, 06_RowsOfDifferentInputsAreDifferentRows) {
   db.rows("SELECT glove_load(" +
           sql_text(folder.write("main.txt", "noczw 1 0\ntfbpa 0 1\na 1 1\nb 1 2\nc 2 1\nd 1 3\n")) +
@@ -137,7 +137,7 @@ TEST_F(Or, 07_ARowKeepsItsRowidWhileTheStatementRuns) {
       db.rows("SELECT count(*), count(DISTINCT n.rowid), count(DISTINCT n.word || ' ' || n.neighbor) FROM t "
               "CROSS JOIN glove_nn n ON n.word = t.tag"),
       (Rows{{"60", "30", "30"}}));
-  // Both branches find all rows: in each round of the loop, in a batch, and beside other cursors.
+  // Both branches find all rows in each round of the loop, in a batch, and beside other cursors.
   EXPECT_EQ(
       db.rows("SELECT t.id, count(*) FROM t CROSS JOIN glove_nn n ON (n.word = t.tag AND n.rank > 0) OR "
               "(n.word = t.tag AND n.similarity > -2) GROUP BY 1"),

@@ -1,4 +1,4 @@
-// What glove_nn holds, case by case: docs/sql.md in statements.
+// The rows of glove_nn, case by case, as docs/sql.md describes them.
 #include "tests/sql/nn_test.h"
 
 namespace glove::testing {
@@ -229,7 +229,7 @@ TEST_F(Relation, 15_Errors) {
   EXPECT_TRUE(no_backend.ends_with("cpu")) << no_backend;
 }
 
-// A bad value is an error however it comes, and leaves the connection as it was.
+// A bad value is an error however it is passed, and leaves the connection unchanged.
 TEST_F(Relation, 16_ErrorsInTheMiddleOfAJoinOrABatch) {
   db.rows("CREATE TEMP TABLE asked(tag)");
   db.rows("INSERT INTO asked VALUES ('king'), (x'00'), ('queen')");
@@ -252,7 +252,7 @@ TEST_F(Relation, 17_WithoutAModel) {
             "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE");
 }
 
-// Short words without a NUL are ended with one on their way to SQLite, others are not.
+// Short words without a NUL are passed to SQLite with a terminating NUL, others without.
 TEST_F(Relation, 18_WordsOfAnyLengthAndWithNul) {
   std::vector<std::string> words = {std::string("nul\0", 4), std::string("n\0ul", 4)};
   for (const size_t length : {1, 31, 32, 33, 126, 127, 128, 129, 5000}) words.emplace_back(length, 'x');
