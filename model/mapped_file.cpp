@@ -169,12 +169,12 @@ Result<bool> MappedFile::has_good_content(const InterruptCheck& interrupted) con
     uint32_t crc = 0;
     for (int64_t done = 0; done < content.bytes;) {
       GLOVE_RETURN_IF_ERROR(poll.check());
-      const auto piece = std::min<int64_t>(content.bytes - done, static_cast<int64_t>(buffer.size()));
-      const std::span<char> bytes(buffer.data(), static_cast<size_t>(piece));
+      const auto count = std::min<int64_t>(content.bytes - done, static_cast<int64_t>(buffer.size()));
+      const std::span<char> bytes(buffer.data(), static_cast<size_t>(count));
       const auto got = file_->read_at(content.offset + done, bytes);
       if (!got.ok() || got.value() < bytes.size()) return false;
       crc = crc32_continue(crc, bytes);
-      done += piece;
+      done += count;
     }
     if (crc != content.crc) return false;
   }
