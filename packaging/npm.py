@@ -37,7 +37,7 @@ def native_package(build):
 def write_package(dist, manifest, files):
     path = os.path.join(dist, f"{manifest['name']}-{manifest['version']}.tgz")
     files = [("package.json", (json.dumps(manifest, indent=2) + "\n").encode(), False),
-             ("LICENSE", project.read("LICENSE"), False)] + files
+             ("LICENSE", project.notices(), False)] + files
     with open(path, "wb") as out, gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=project.EPOCH) as zipped, \
             tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, data, executable in files:

@@ -42,3 +42,19 @@ def built(build, name):
     finally:
         if os.path.exists(stripped):
             os.remove(stripped)
+
+
+# What glove.so and glove-convert contain of other projects, by the Debian package that a build takes it from.
+CONTAINED = ["libstdc++-12-dev", "libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev", "libfmt-dev"]
+
+
+def notices():
+    """The project's licence and those of what its binaries contain, as the Debian packages of the build machine state them."""
+    parts = [read("LICENSE").decode()]
+    for package in CONTAINED:
+        path = f"/usr/share/doc/{package}/copyright"
+        if not os.path.isfile(path):
+            raise SystemExit(f"{path} does not exist; packages are built on Debian with {package}, whose licence they include")
+        with open(path, encoding="utf-8") as file:
+            parts.append(f"{'-' * 78}\nThe binaries contain parts of {package}, under these terms:\n\n{file.read()}")
+    return "\n".join(parts).encode()

@@ -47,7 +47,7 @@ def contents(build):
     files.append((f"{NAME}-{project.VERSION}.data/scripts/glove-convert", project.built(build, "glove-convert"), True))
     files.append((f"{information}/METADATA", METADATA.encode() + project.read("packaging/python/README.md"), False))
     files.append((f"{information}/WHEEL", WHEEL.encode(), False))
-    files.append((f"{information}/LICENSE", project.read("LICENSE"), False))
+    files.append((f"{information}/LICENSE", project.notices(), False))
     return files
 
 
