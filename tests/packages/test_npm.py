@@ -4,7 +4,7 @@ npm installs both tarballs without a registry; load() and loadablePath() work wi
 @photostructure/sqlite that is there, as does glove-convert. A project below a folder app.asar, with the library in
 app.asar.unpacked, stands for an Electron application.
 
-GLOVE_NODE_MODULES   a node_modules folder with better-sqlite3 and others (tests/bindings/install.sh makes one)
+GLOVE_NODE_MODULES   a node_modules folder with better-sqlite3 and others; the default is the one of tests/bindings/install.sh
 """
 import argparse
 import json
@@ -93,7 +93,7 @@ def main():
             print(f"skipped: there is no {program}")
             sys.exit(SKIPPED)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOVE_")}
-    environment["NODE_PATH"] = os.environ.get("GLOVE_NODE_MODULES", "")
+    environment["NODE_PATH"] = os.environ.get("GLOVE_NODE_MODULES") or os.path.join(options.project, "build/bindings/node_modules")
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.realpath(folder)
         builder = os.path.join(options.project, "packaging/npm.py")
