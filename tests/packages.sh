@@ -25,14 +25,14 @@ cmake --build --preset "$preset" --target glove glove-convert glove_static_archi
 
 # Prints the path of the archive, or nothing.
 small_debian() {
-  local archive=$PWD/build/packages/debian.tar log=$PWD/build/packages/debian.log
+  local archive=$PWD/build/packages/debian.tar part=$PWD/build/packages/part.tar log=$PWD/build/packages/debian.log
   if [[ ! -f $archive ]]; then
     [[ $EUID -eq 0 ]] && command -v mmdebstrap >/dev/null || return 0
-    mmdebstrap --quiet --variant=apt --include=sqlite3 bookworm "$archive.part" >"$log" 2>&1 || {
+    mmdebstrap --quiet --variant=apt --include=sqlite3 bookworm "$part" >"$log" 2>&1 || {
       echo "mmdebstrap failed; $log says why. The Debian packages are only inspected." >&2
       return 0
     }
-    mv "$archive.part" "$archive"
+    mv "$part" "$archive"
   fi
   echo "$archive"
 }

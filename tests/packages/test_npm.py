@@ -1,4 +1,4 @@
-"""The npm packages, installed into a clean project: test_npm.py --build FOLDER --project FOLDER
+"""The npm packages, installed into a clean project: test_npm.py --build FOLDER --project FOLDER --dist FOLDER
 
 npm installs both tarballs without a registry; load() and loadablePath() work with each of node:sqlite, better-sqlite3, libsql and
 @photostructure/sqlite that is there, as does glove-convert. A project below a folder app.asar, with the library in
@@ -85,8 +85,8 @@ def check_electron(clean, folder, environment):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--project", required=True)
+    for option in ("--build", "--project", "--dist"):
+        parser.add_argument(option, required=True)
     options = parser.parse_args()
     for program in ("node", "npm"):
         if not shutil.which(program):
@@ -97,8 +97,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.realpath(folder)
         builder = os.path.join(options.project, "packaging/npm.py")
-        tarballs = run(sys.executable, builder, options.build, os.path.join(folder, "a")).split()
-        for first, second in zip(tarballs, run(sys.executable, builder, options.build, os.path.join(folder, "b")).split()):
+        again = run(sys.executable, builder, options.build, folder).split()
+        tarballs = [os.path.join(os.path.abspath(options.dist), os.path.basename(path)) for path in again]
+        for first, second in zip(tarballs, again):
             with open(first, "rb") as a, open(second, "rb") as b:
                 assert a.read() == b.read(), "the same build must make the same tarballs"
         clean = os.path.join(folder, "clean")

@@ -1,4 +1,5 @@
-"""The wheel, installed into a clean virtual environment without an index: test_wheel.py --build FOLDER --project FOLDER
+"""The wheel, installed into a clean virtual environment without an index: test_wheel.py --build FOLDER --project FOLDER --dist
+FOLDER
 
 The wheel's RECORD is right, pip installs it, and in the environment load(), neighbors(), load_gensim(), serialize_float32() and
 glove-convert work. Skipped if this Python cannot make virtual environments or load extensions.
@@ -107,8 +108,8 @@ def run(*command, **options):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--project", required=True)
+    for option in ("--build", "--project", "--dist"):
+        parser.add_argument(option, required=True)
     options = parser.parse_args()
     if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
         print("skipped: this Python's sqlite3 cannot load extensions")
@@ -123,7 +124,8 @@ def main():
     environment["PIP_CONFIG_FILE"] = os.devnull
     with tempfile.TemporaryDirectory() as folder:
         builder = os.path.join(options.project, "packaging/wheel.py")
-        first, second = (run(sys.executable, builder, options.build, os.path.join(folder, name)).strip() for name in "ab")
+        second = run(sys.executable, builder, options.build, folder).strip()
+        first = os.path.join(options.dist, os.path.basename(second))
         with open(first, "rb") as a, open(second, "rb") as b:
             assert a.read() == b.read(), "the same build must make the same wheel"
         check_record(first)
