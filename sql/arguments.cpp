@@ -8,11 +8,18 @@ namespace glove::sql {
 
 namespace {
 
-using ConnectionPtr = std::shared_ptr<Connection>;
-
 // A function's client data.
-void release_connection(void* client_data) {
-  delete static_cast<ConnectionPtr*>(client_data);
+struct ClientData {
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<void> state;
+};
+
+ClientData& client_data_of(sqlite3_context* context) {
+  return *static_cast<ClientData*>(sqlite3_user_data(context));
+}
+
+void release_client_data(void* client_data) {
+  delete static_cast<ClientData*>(client_data);
 }
 
 // The model that a constant names.
@@ -35,7 +42,11 @@ Result<ModelPtr> healthy(Result<CatalogEntry> found) {
 }  // namespace
 
 Connection& connection_of(sqlite3_context* context) {
-  return **static_cast<ConnectionPtr*>(sqlite3_user_data(context));
+  return *client_data_of(context).connection;
+}
+
+std::shared_ptr<void>& state_of(sqlite3_context* context) {
+  return client_data_of(context).state;
 }
 
 Engine& engine_of(sqlite3_context* context) {
@@ -129,9 +140,9 @@ int register_function(sqlite3* db, Engine& engine, const char* name, int fewest,
   try {
     for (int count = fewest; count <= most; ++count) {
       // SQLite releases it when the function is replaced, when the connection closes, or if this call fails.
-      auto* const connection = new ConnectionPtr(Connection::of(db, engine));
-      const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, connection, callback,
-                                                  nullptr, nullptr, release_connection);
+      auto* const data = new ClientData{Connection::of(db, engine), nullptr};
+      const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, callback,
+                                                  nullptr, nullptr, release_client_data);
       if (code != SQLITE_OK) return code;
     }
     return SQLITE_OK;

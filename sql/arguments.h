@@ -1,6 +1,7 @@
 // Reads the arguments of SQL functions and the inputs of tables.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace glove::sql {
 // The connection and the engine that a function was registered with.
 Connection& connection_of(sqlite3_context* context);
 Engine& engine_of(sqlite3_context* context);
+
+// What a function keeps between its calls on this connection, with one value for each number of arguments.
+// Null before the first call. Lives as long as the function is registered.
+std::shared_ptr<void>& state_of(sqlite3_context* context);
 
 // The arguments of one call, in order.
 using Arguments = std::span<sqlite3_value* const>;
