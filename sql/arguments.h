@@ -80,4 +80,16 @@ void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**));
 
+// The callbacks of an aggregate that is also a window function.
+struct AggregateCallbacks {
+  void (*step)(sqlite3_context*, int, sqlite3_value**);
+  void (*inverse)(sqlite3_context*, int, sqlite3_value**);
+  void (*value)(sqlite3_context*);
+  void (*finish)(sqlite3_context*);
+};
+
+// Does the same for an aggregate. SQLite before 3.25 has no window functions; there it is an aggregate only.
+int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
+                       const AggregateCallbacks& callbacks);
+
 }  // namespace glove::sql

@@ -20,6 +20,7 @@ int register_glove_tokens(sqlite3* db, Engine& engine);      // glove_tokens.cpp
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
 int register_glove_text_vec(sqlite3* db, Engine& engine);    // glove_text_vec.cpp
+int register_glove_mean(sqlite3* db, Engine& engine);        // glove_mean.cpp: aggregate and window function
 int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp
 int register_glove_load(sqlite3* db, Engine& engine);        // glove_load.cpp: glove_load and glove_unload
 int register_glove_load_table(sqlite3* db, Engine& engine);  // glove_load_table.cpp
