@@ -21,6 +21,7 @@ int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
 int register_glove_text_vec(sqlite3* db, Engine& engine);    // glove_text_vec.cpp
 int register_glove_mean(sqlite3* db, Engine& engine);        // glove_mean.cpp: aggregate and window function
+int register_glove_expand(sqlite3* db, Engine& engine);      // glove_expand.cpp
 int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp
 int register_glove_load(sqlite3* db, Engine& engine);        // glove_load.cpp: glove_load and glove_unload
 int register_glove_load_table(sqlite3* db, Engine& engine);  // glove_load_table.cpp

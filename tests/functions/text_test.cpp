@@ -1,4 +1,4 @@
-// glove_text_vec and glove_tokens.
+// glove_text_vec, glove_tokens and glove_expand.
 #include <gtest/gtest.h>
 
 #include "tests/functions/models.h"
@@ -146,6 +146,50 @@ TEST_F(Text, TokensInJoins) {
   EXPECT_EQ(connection.value("SELECT count(DISTINCT rowid) FROM glove_tokens WHERE text IN ('a b', 'c d e')"),
             "5");
   EXPECT_NE(connection.error("SELECT * FROM glove_tokens").find("text"), std::string::npos);
+}
+
+TEST_F(Text, ExpandsAWord) {
+  EXPECT_EQ(connection.value("SELECT glove_expand('king', 2)"), R"("king" OR "queen" OR "Paris")");
+  EXPECT_EQ(connection.value("SELECT glove_expand('King', 1)"), R"("King" OR "queen")");
+  EXPECT_EQ(connection.value("SELECT glove_expand('king', 0)"), R"("king")");
+  EXPECT_EQ(connection.value("SELECT glove_expand('king', 100, 0.97)"), R"("king" OR "queen")");
+  EXPECT_EQ(connection.value("SELECT glove_expand('king', 1, NULL, 'tiny')"), R"("king" OR "queen")");
+  EXPECT_EQ(connection.value(R"(SELECT glove_expand('a "b" OR *', 5))"), R"("a ""b"" OR *")");
+  EXPECT_EQ(connection.value("SELECT glove_expand(NULL, 5)"), "NULL");
+  EXPECT_EQ(connection.value("SELECT glove_expand(7, 5)"), R"("7")");
+  EXPECT_EQ(connection.value("SELECT glove_expand(CAST(x'610062' AS TEXT), 5)"), R"("a b")");
+  EXPECT_EQ(
+      connection.value("SELECT glove_expand('man', 10, 0.5) = (SELECT '\"man\"' || group_concat(' OR \"' || "
+                       "neighbor || '\"', '') FROM glove_nn('man') WHERE similarity >= 0.5)"),
+      "1");
+}
+
+TEST_F(Text, ExpansionIsAlwaysAQueryOfFts5) {
+  connection.rows(
+      "CREATE VIRTUAL TABLE page USING fts5(body); INSERT INTO page VALUES ('the king'), ('a man')");
+  connection.rows(
+      "CREATE TABLE odd(word, vector); INSERT INTO odd VALUES ('\"', '[1,0]'), ('NEAR(a)', '[1,1]'), "
+      "('''', '[2,1]'), ('king', '[1,2]'), ('a b* ^c: -d', '[3,2]');"
+      "SELECT glove_load_table('odd', 'SELECT * FROM odd')");
+  for (const std::string word : {"king", "\"", "", "NEAR(a)", "a b* ^c: -d", "\"\"\"", "x' OR '"})
+    EXPECT_EQ(connection.value("SELECT count(*) >= 0 FROM page WHERE page MATCH glove_expand(" +
+                               sql_text(word) + ", 9, NULL, 'odd')"),
+              "1")
+        << word;
+  EXPECT_EQ(connection.value(
+                "SELECT group_concat(body) FROM page WHERE page MATCH glove_expand('\"', 9, NULL, 'odd')"),
+            "the king");
+}
+
+TEST_F(Text, ExpansionErrors) {
+  EXPECT_EQ(connection.error("SELECT glove_expand('king', -1)"),
+            "glove_expand: k must be a non-negative integer, but is -1");
+  EXPECT_EQ(connection.error("SELECT glove_expand('king', NULL)"),
+            "glove_expand: k must be a non-negative integer, but is NULL");
+  EXPECT_EQ(connection.error("SELECT glove_expand('king', 2, 'near')"),
+            "glove_expand: min_similarity must be a number, but is 'near'");
+  EXPECT_EQ(connection.error("SELECT glove_expand(x'00', 2)"),
+            "glove_expand: the word must be text, not a BLOB; use CAST(... AS TEXT)");
 }
 
 }  // namespace
