@@ -28,7 +28,9 @@ constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_cos_sim,          glove::sql::register_glove_vec,
     glove::sql::register_glove_oov,        glove::sql::register_glove_load,
     glove::sql::register_glove_load_table, glove::sql::register_glove_config,
-    glove::sql::register_glove_version,
+    glove::sql::register_glove_version,    glove::sql::register_glove_text_vec,
+    glove::sql::register_glove_tokens,     glove::sql::register_glove_mean,
+    glove::sql::register_glove_expand,
 };
 
 // Forwards engine warnings to SQLite's error log (SQLITE_CONFIG_LOG; the shell's .log).
