@@ -16,6 +16,7 @@ int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp:
 int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp: the cost of recent searches
 int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp: the cluster of each word
 int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
+int register_glove_pca(sqlite3* db, Engine& engine);         // glove_pca.cpp: principal components
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
 int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp

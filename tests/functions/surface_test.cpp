@@ -53,8 +53,8 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_models"},
-                         {"glove_nn"},       {"glove_stats"},  {"glove_words"}};
+  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_models"}, {"glove_nn"},
+                         {"glove_pca"},      {"glove_stats"},  {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
 
@@ -102,10 +102,16 @@ TEST(Surface, ColumnsOfGloveClusters) {
             "+options TEXT");
 }
 
+TEST(Surface, ColumnsOfGlovePca) {
+  EXPECT_EQ(columns_of("glove_pca"),
+            "component INTEGER, variance REAL, ratio REAL, singular_value REAL, vector BLOB, +components "
+            "INTEGER, +words TEXT, +model TEXT, +backend TEXT, +options TEXT");
+}
+
 TEST(Surface, TablesAreReadOnlyAndCannotBeMadeAgain) {
   Connection connection;
-  for (const char* table :
-       {"glove_nn", "glove_models", "glove_words", "glove_stats", "glove_kmeans", "glove_clusters"}) {
+  for (const char* table : {"glove_nn", "glove_models", "glove_words", "glove_stats", "glove_kmeans",
+                            "glove_clusters", "glove_pca"}) {
     const std::string name = table;
     EXPECT_EQ(connection.error("DELETE FROM " + name), "table " + name + " may not be modified");
     EXPECT_EQ(connection.error("CREATE VIRTUAL TABLE t USING " + name), "no such module: " + name);
