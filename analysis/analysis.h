@@ -8,9 +8,9 @@
 #include "analysis/clusters.h"
 #include "analysis/moments.h"
 #include "analysis/points.h"
-#include "analysis/row_map.h"
 #include "base/cancel.h"
 #include "base/status.h"
+#include "model/row_map.h"
 
 namespace glove {
 

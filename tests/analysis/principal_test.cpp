@@ -220,7 +220,8 @@ class Derive : public ::testing::Test {
   ModelPtr derived(const DeriveOptions& options) {
     auto map = make_row_map(components_, options);
     EXPECT_TRUE(map.ok());
-    auto model = derive_model(*analysis_, model_, matrix_.rows, map.value(), "derived", {});
+    auto model =
+        derive_model(*analysis_, PointSet::first_rows(model_, matrix_.rows), map.value(), "derived", {});
     EXPECT_TRUE(model.ok());
     return model.value();
   }
@@ -256,10 +257,27 @@ TEST_F(Derive, KeepsIntegerKeys) {
   for (int64_t row = 0; row < 10; ++row) ASSERT_TRUE(builder.add(100 - row, {matrix_.row(row), 8}).ok());
   const ModelPtr keys = builder.finish().value();
   const RowMap map = make_row_map(components_, {.center = true}).value();
-  const ModelPtr model = derive_model(*analysis_, keys, 7, map, "derived", {}).value();
+  const ModelPtr model = derive_model(*analysis_, PointSet::first_rows(keys, 7), map, "derived", {}).value();
   EXPECT_EQ(model->words(), 7);
   EXPECT_EQ(model->vocabulary().key_type(), KeyType::kInteger);
   EXPECT_EQ(model->vocabulary().word(3), "97");
+}
+
+TEST_F(Derive, MapsChosenRowsAndKeepsTheMap) {
+  const ScopedFloatEnvironment environment;
+  const RowMap map = make_row_map(components_, {.remove = 1, .dims = 4, .whiten = true}).value();
+  const PointSet set = PointSet::chosen_rows(model_, {2, 17, 2999});
+  const ModelPtr model = derive_model(*analysis_, set, map, "derived", {}).value();
+  ASSERT_EQ(model->words(), 3);
+  EXPECT_EQ(model->vocabulary().word(1), "w17");
+  ASSERT_NE(model->derivation(), nullptr);
+  EXPECT_EQ(model_->derivation(), nullptr);
+  float z[4];
+  model->derivation()->apply(matrix_.row(17), z);
+  for (int64_t j = 0; j < 4; ++j) EXPECT_EQ(model->vector(1)[j], z[j]);
+  const auto none = derive_model(*analysis_, PointSet::chosen_rows(model_, {}), map, "derived", {});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().message, "derived: there is no row to make a model of");
 }
 
 TEST_F(Derive, RemovesTheFirstComponents) {
