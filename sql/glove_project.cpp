@@ -6,6 +6,7 @@
 //
 // The vector belongs to the model that `model` was derived from; the result belongs to `model`. A row of the
 // first becomes the row of the second, bit for bit. Returns NULL if the vector is NULL.
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,7 @@ Status glove_project(sqlite3_context* context, Arguments arguments) {
                    " components, but the model was derived from vectors of " + std::to_string(map->dims_in));
   std::vector<float> z(static_cast<size_t>(map->dims_out));
   map->apply(x.data(), z.data());
-  return return_vector(context, z, kFunction);
+  return return_vector(context, std::span<const float>(z), kFunction);
 }
 
 void glove_project_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {

@@ -1,6 +1,7 @@
 // Vectors as arguments of SQL functions.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -14,7 +15,9 @@ namespace glove::sql {
 // REQUIRES: the value is not NULL.
 Result<std::vector<float>> vector_argument(sqlite3_value* value, std::string_view function);
 
-// Makes the vector the result of the function, as a BLOB. A component that is not finite is an error.
-Status return_vector(sqlite3_context* context, const std::vector<float>& vector, std::string_view function);
+// Makes the vector the result of the function, as a BLOB of float32. A component that float32 cannot hold is
+// an error.
+Status return_vector(sqlite3_context* context, std::span<const float> vector, std::string_view function);
+Status return_vector(sqlite3_context* context, std::span<const double> vector, std::string_view function);
 
 }  // namespace glove::sql

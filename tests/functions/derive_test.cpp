@@ -199,5 +199,33 @@ TEST_F(Derivation, ATooLargeResultIsAnError) {
             "glove_project: component 1 of the result is too large for float32; use a shorter vector");
 }
 
+// A^T A of the four rows is ((48, 8), (8, 6)).
+TEST_F(Derivation, AtaxMultipliesByTheModelTwice) {
+  EXPECT_EQ(connection.value("SELECT hex(glove_atax(x'0000803f00000000'))"), "0000404200000041");  // 48, 8
+  EXPECT_EQ(connection.value("SELECT hex(glove_atax(x'000000000000803f', 'cross'))"),
+            "000000410000C040");  // 8, 6
+  EXPECT_EQ(connection.value("SELECT hex(glove_atax(x'0000000000000000', 'cross'))"), "0000000000000000");
+  EXPECT_EQ(connection.value("SELECT glove_atax(NULL)"), "NULL");
+  EXPECT_EQ(connection.error("SELECT glove_atax(x'0000803f')"),
+            "glove_atax: the vector has 1 components, but the model 'cross' has 2 dimensions");
+  EXPECT_EQ(connection.error("SELECT glove_atax('east')"),
+            "glove_atax: the vector must be a BLOB of float32, such as glove_vec returns");
+  EXPECT_EQ(connection.error("SELECT glove_atax(x'ffff7f7f00000000')"),
+            "glove_atax: component 1 of the result is too large for float32; use a shorter vector");
+  EXPECT_EQ(connection.error("SELECT glove_atax(x'0000803f', 'nosuch')"),
+            "there is no model 'nosuch'; the loaded models are: 'cross'");
+}
+
+// A power iteration finds the first component. A derivation that only normalises keeps the vector's length.
+TEST_F(Derivation, AtaxIteratesInARecursiveQuery) {
+  derive(R"({"normalize":true})");
+  EXPECT_EQ(
+      connection.value("WITH RECURSIVE step(i, v) AS (SELECT 1, x'0000803f0000803f' UNION ALL SELECT i + 1, "
+                       "glove_project(glove_atax(v, 'cross'), 'new') FROM step WHERE i < 50) "
+                       "SELECT abs(cos_sim(v, (SELECT vector FROM glove_pca(1, NULL, 'cross', NULL, "
+                       "'{\"center\":false}') WHERE component = 1)) - 1) < 1e-6 FROM step WHERE i = 50"),
+      "1");
+}
+
 }  // namespace
 }  // namespace glove::testing

@@ -32,6 +32,8 @@ TEST(Surface, Functions) {
   const Rows expected = {
       {"cos_sim", "2", "s", "2048"},
       {"cos_sim", "3", "s", "2048"},
+      {"glove_atax", "1", "s", "2048"},
+      {"glove_atax", "2", "s", "2048"},
       {"glove_config", "1", "s", "524288"},
       {"glove_config", "2", "s", "524288"},
       {"glove_derive", "2", "s", "524288"},
