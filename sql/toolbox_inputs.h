@@ -47,6 +47,14 @@ Result<Backend*> analysis_backend(Engine& engine, std::string_view table, sqlite
 Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
                                     sqlite3_value* model, sqlite3_value* backend);
 
+// The subject that is all rows of the model, on the backend that NULL means.
+Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, CatalogEntry entry);
+
+// Chooses among the rows of the subject's model: the same integers and arrays as `words`, in JSON. Empty text
+// means all rows. Messages begin with `object` and call the value `name`.
+Status choose_rows(std::string_view object, std::string_view name, std::string_view json,
+                   ToolboxSubject& subject);
+
 // The integer that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.
 std::optional<int64_t> whole_number(sqlite3_value* value);
 

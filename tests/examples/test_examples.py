@@ -8,7 +8,9 @@ similarity_sample  similarity.sql on the sample = Spearman's correlation compute
 clusters           clusters.sql names every cluster by its most typical word, and they hold all words
 sts                sts.sh prints the correlations of sentence vectors that NumPy computes here from the definition in docs/text.md
 apt_search         apt_search.py finds packages of its sample by their meaning, and judges the rankings
-full_model         both on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
+clean_sample       clean.sql on the sample = the same derivations in NumPy float64
+components_sample  glove_pca on the sample = NumPy float64
+full_model         these on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
                    = the figures recorded below
 """
 import argparse
@@ -28,6 +30,20 @@ FULL_ANALOGIES = {
     "capital-common-countries": (506, 475), "currency": (866, 124), "family": (506, 413),
     "gram3-comparative": (1332, 1065), "gram5-present-participle": (1056, 743),
     "gram6-nationality-adjective": (1599, 1406), "gram8-plural": (1332, 959),
+}
+# {options of glove_pca: (component: singular value, variance ratio)}, of NumPy in float64; and the total variance.
+FULL_COMPONENTS = {
+    "{}": ([576.968, 422.706, 359.941, 331.038, 308.172, 302.287, 298.568, 292.598, 285.716, 276.452],
+           [.06360, .03414, .02475, .02094, .01814, .01746, .01703, .01636, .01560, .01460]),
+    '{"center":false}': ([907.947, 425.611, 366.013], []),
+    '{"unit_rows":true}': ([160.475, 107.630, 88.480], []),
+}
+FULL_VARIANCE, FULL_MEAN = 15.328499, 1.241648
+# Spearman's correlation on RG-65, SimLex-999 and WS-353, and correct analogies, by prototypes in NumPy.
+FULL_DERIVATIONS = {
+    "raw": (.6907, .2976, .5327, 5185), "center": (.6937, .2840, .5060, 5182), "remove 1": (.7047, .3292, .5997, 5104),
+    "remove 2": (.6983, .3286, .6037, 5105), "remove 3": (.7070, .3287, .6079, 5129), "remove 5": (.7094, .3360, .6430, 5057),
+    "whiten": (.7195, .3499, .6149, 5230), "dims 50": (.6337, .2292, .4687, None), "remove 3, dims 64": (.7028, .2845, .5871, 4629),
 }
 FULL_SIMILARITY = {"WS-353-ALL": (0.532735, 353), "SIMLEX-999": (0.297550, 999), "RG-65": (0.690737, 65)}
 
@@ -62,6 +78,12 @@ class Run:
             sys.exit(f"{script} failed with {result.returncode}: {result.stderr}\n{result.stdout}")
         return result.stdout
 
+    def query(self, model, sql):
+        """The rows of one statement."""
+        result = subprocess.run(["sqlite3", "-batch", "-bail", "-list", ":memory:", ".load " + self.options.extension, sql],
+                                capture_output=True, text=True, env={**os.environ, "GLOVE_MODEL": model}, check=True)
+        return [line.split("|") for line in result.stdout.splitlines()]
+
     def rows(self, script, model):
         lines = self.shell(script, model, "list").splitlines()
         return {line.split("|")[0]: line.split("|")[1:] for line in lines}
@@ -83,6 +105,19 @@ def read_sample(project):
     matrix = numpy.array(vectors, dtype=numpy.float32).astype(numpy.float64)
     matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
     return {word: i for i, word in enumerate(words)}, matrix
+
+
+def read_vectors(project):
+    """The sample's rows in float64, as they are in the file."""
+    import numpy
+    with gzip.open(os.path.join(project, "examples/data/glove-6b-100d-20k.txt.gz"), "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split(" ")[1:] for line in file]
+    return numpy.array(rows, dtype=numpy.float32).astype(numpy.float64)
+
+
+def close(what, found, expected, relative=1e-6):
+    if not abs(found - expected) <= relative * abs(expected):
+        sys.exit(f"{what}: found {found}, expected {expected}")
 
 
 def check_equal(what, found, expected):
@@ -237,6 +272,100 @@ def apt_search(run):
             sys.exit(f"{name}: MRR {reciprocal}, among the first ten {in_ten}")
 
 
+def derived(matrix, center=False, remove=0, dims=0, whiten=False):
+    """What glove_derive makes of the rows, in float64."""
+    import numpy
+    mean = matrix.mean(axis=0)
+    _, singular, components = numpy.linalg.svd(matrix - mean, full_matrices=False)
+    rows = matrix - mean if center or remove or whiten else matrix
+    kept = components[remove:remove + dims] if dims else components[remove:]
+    if whiten:
+        kept = kept / (singular[remove:remove + len(kept), None] / numpy.sqrt(len(matrix) - 1))
+    return rows @ kept.T  # a rotation of what glove_derive makes if it keeps the axes: the same cosines
+
+
+def clean_sample(run):
+    import numpy
+    ids, _ = read_sample(run.options.project)
+    raw = read_vectors(run.options.project)
+    pairs = table_lines(run.options.project, "similarity-pairs.tsv")
+    questions = [q for q in table_lines(run.options.project, "analogy-questions.tsv") if all(word in ids for word in q[1:4])]
+    output = run.shell("clean.sql", run.convert_sample(), "list").splitlines()
+    options = {"raw": {}, "center": {"center": True}, "whiten": {"whiten": True}, "dims 50": {"dims": 50},
+               "remove 3, dims 64": {"remove": 3, "dims": 64}}
+    options.update({f"remove {n}": {"remove": n} for n in (1, 2, 3, 5)})
+    check_equal("derivations", sorted(line.split("|")[0] for line in output), sorted(options))
+    for line in output:
+        name, *found = line.split("|")
+        unit = derived(raw, **options[name])
+        unit /= numpy.linalg.norm(unit, axis=1, keepdims=True)
+        for column, pair_set in enumerate(("RG-65", "SIMLEX-999", "WS-353-ALL")):
+            known = [(ids.get(a, ids.get(a.lower())), ids.get(b, ids.get(b.lower())), score)
+                     for n, a, b, score in pairs if n == pair_set]
+            expected = spearman(*zip(*((float(score), float(unit[i] @ unit[j]))
+                                       for i, j, score in known if i is not None and j is not None)))
+            if abs(float(found[column]) - expected) > 1e-4:
+                sys.exit(f"{name}, {pair_set}: found {found[column]}, expected {expected}")
+        if name not in ("whiten", "remove 3, dims 64"):  # two are enough: the reference takes seconds
+            continue
+        # Float32 vectors may decide a tie otherwise.
+        correct = 0
+        for first in range(0, len(questions), 512):
+            part = numpy.array([[ids.get(word, -1) for word in q[1:5]] for q in questions[first:first + 512]])
+            scores = (unit[part[:, 1]] - unit[part[:, 0]] + unit[part[:, 2]]) @ unit.T
+            for excluded in range(3):
+                scores[numpy.arange(len(part)), part[:, excluded]] = -numpy.inf
+            correct += int((scores.argmax(axis=1) == part[:, 3]).sum())
+        if abs(int(found[3]) - correct) > 2:
+            sys.exit(f"{name}: {found[3]} analogies, expected {correct}")
+
+
+def components_sample(run):
+    import numpy
+    raw = read_vectors(run.options.project)
+    model = run.convert_sample()
+    length = numpy.linalg.norm(raw, axis=1, keepdims=True)
+    for options, rows in (("{}", raw - raw.mean(axis=0)), ('{"center":false}', raw),
+                          ('{"unit_rows":true}', raw / length - (raw / length).mean(axis=0))):
+        _, singular, vectors = numpy.linalg.svd(rows, full_matrices=False)
+        found = run.query(model, "SELECT singular_value, variance, ratio, hex(vector) FROM glove_pca(100, NULL, NULL, NULL, "
+                                 f"'{options}') WHERE component > 0")
+        check_equal("components", len(found), 100)
+        divisor = len(raw) - (options != '{"center":false}')
+        for c, (value, variance, ratio, blob) in enumerate(found):
+            close(f"singular value {c + 1} with {options}", float(value), singular[c])
+            close(f"variance {c + 1} with {options}", float(variance), singular[c] ** 2 / divisor)
+            close(f"ratio {c + 1} with {options}", float(ratio), singular[c] ** 2 / (singular ** 2).sum())
+            vector = numpy.frombuffer(bytes.fromhex(blob), dtype=numpy.float32).astype(numpy.float64)
+            check_equal("sign", vector[numpy.abs(vector).argmax()] > 0, True)
+            if c < 10 and abs(abs(vector @ vectors[c]) - 1) > 1e-6:
+                sys.exit(f"component {c + 1} with {options} has the cosine {vector @ vectors[c]} with NumPy's")
+
+
+def check_full_components(run, model):
+    for options, (singular, ratios) in FULL_COMPONENTS.items():
+        found = run.query(model, "SELECT singular_value, ratio FROM glove_pca(10, NULL, NULL, NULL, "
+                                 f"'{options}') WHERE component > 0")
+        for c, expected in enumerate(singular):
+            close(f"singular value {c + 1} with {options}", float(found[c][0]), expected, 5e-4 / expected + 1e-6)
+        for c, expected in enumerate(ratios):
+            close(f"ratio {c + 1} with {options}", float(found[c][1]), expected, 5e-6 / expected + 1e-6)
+    (variance,), = run.query(model, "SELECT sum(variance) FROM glove_pca")
+    close("total variance", float(variance), FULL_VARIANCE)
+    (mean,), = run.query(model, "SELECT hex(vector) FROM glove_pca(0)")
+    import numpy
+    close("length of the mean", float(numpy.linalg.norm(numpy.frombuffer(bytes.fromhex(mean), dtype=numpy.float32))), FULL_MEAN)
+
+
+def check_full_derivations(run, model):
+    rows = run.rows("clean.sql", model)
+    check_equal("derivations", sorted(rows), sorted(FULL_DERIVATIONS))
+    for name, expected in FULL_DERIVATIONS.items():
+        for found, figure in zip(rows[name], expected):
+            if figure is not None and abs(float(found) - figure) > (2 if figure > 1 else 1.5e-4):
+                sys.exit(f"{name}: found {rows[name]}, expected {expected}")
+
+
 def full_model(run):
     model = os.path.join(run.options.project, "build/glove-6b-100d.safetensors")
     if not os.path.exists(model):
@@ -250,11 +379,14 @@ def full_model(run):
         check_equal(f"{name}: pairs found", int(rows[name][1]), pairs)
         if abs(float(rows[name][0]) - expected) > 1e-6:
             sys.exit(f"{name}: found {rows[name][0]}, expected {expected}")
+    check_full_components(run, model)
+    check_full_derivations(run, model)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "sts", "apt_search", "full_model"])
+    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clean_sample",
+                                         "components_sample", "sts", "apt_search", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()
