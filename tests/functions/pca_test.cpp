@@ -127,8 +127,8 @@ TEST_F(PcaTable, ErrorsNameTheInput) {
             "glove_pca: option \"center\" is 1, but must be true or false");
   EXPECT_EQ(error("1, '[\"nothing\"]', NULL, NULL, '{\"unit_rows\":true}'"),
             "glove_pca: there is no row to compute principal components of");
-  EXPECT_EQ(connection.error("SELECT words FROM glove_pca(2)").substr(0, 39),
-            "glove_pca: the input words was not give");
+  EXPECT_EQ(connection.error("SELECT words FROM glove_pca(2)").substr(0, 53),
+            "glove_pca: SQLite passed no value for the input words");
 }
 
 TEST_F(PcaTable, RefusesRowsThatAreTooWide) {
