@@ -44,7 +44,7 @@ SOURCES = (".h", ".cpp", ".cu", ".cuh")
 MOST_LINES = 420
 MOST_FUNCTION_LINES = 60
 TOOL = ("convert/", "verify/main.cpp")  # programs, which may print
-IN_DEVELOPMENT = {"verify"}  # not built by default yet; arrows and silence hold, the counts do not
+IN_DEVELOPMENT = set()  # not built by default yet; arrows and silence hold, the counts do not
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/', re.DOTALL)

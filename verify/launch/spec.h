@@ -27,6 +27,7 @@ struct Lemma {
   std::string reason;
 };
 
+// One launch of a kernel. What is not fixed may have any value.
 struct Launch {
   std::string name;
   std::array<uint32_t, 3> block = {0, 0, 0};  // 0: from .maxntid
@@ -36,6 +37,7 @@ struct Launch {
   std::vector<Lemma> lemmas;
 };
 
+// What a run looks for, and for how long.
 struct Options {
   bool shared_only = false;
   bool lockstep = false;

@@ -11,6 +11,7 @@ namespace glove::verify {
 
 using Lanes = uint32_t;
 
+// What an access does to memory.
 enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
 
 // What all accesses of a warp by one instruction have in common.
@@ -30,7 +31,7 @@ struct AccessRecord {
 };
 
 // A record's lanes at one place.
-struct Entry {
+struct AccessEntry {
   uint32_t record;
   Lanes lanes;
   uint32_t epoch;
@@ -45,6 +46,7 @@ struct RangeAccess {
   std::array<Value, 32> address;
 };
 
+// Whether two accesses to the same bytes race if nothing orders them.
 inline bool conflict(const AccessRecord& a, const AccessRecord& b) {
   if (a.kind == AccessKind::kRead && b.kind == AccessKind::kRead) return false;
   const bool strong_a = a.strong || a.kind == AccessKind::kAtomic;
@@ -59,6 +61,7 @@ struct Side {
   Position position;
 };
 
+// The answer of compare_addresses.
 enum class Overlap {
   kNever,
   kPossible,  // the data decide: some contents of memory make the two meet

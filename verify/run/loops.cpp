@@ -2,7 +2,7 @@
 // later rounds.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 namespace {
@@ -27,7 +27,7 @@ PathPointer common_path(PathPointer a, PathPointer b) {
 }  // namespace
 
 // Lanes come to a branch once more. Returns false if all that follows was seen.
-bool Engine::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lanes, int pc) {
+bool KernelRun::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lanes, int pc) {
   LoopState& loop = context.loop_states[pc];
   if (++loop.visits < kUnrolled || !flow_.region(pc).loops) return true;
   if (loop.start.registers.empty() && loop.start.lanes == 0) {
@@ -70,7 +70,7 @@ bool Engine::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lanes, 
 }
 
 // The lanes' general state is where they started, and the number of rounds since then is a symbol.
-void Engine::begin_iterations(const Context& context, LoopState& loop, Lanes lanes) {
+void KernelRun::begin_iterations(const Context& context, LoopState& loop, Lanes lanes) {
   const bool together = context.synchronises && context.uniform;
   SymbolId shared = 0;
   each_lane(lanes, [&](int lane) {
@@ -90,8 +90,8 @@ void Engine::begin_iterations(const Context& context, LoopState& loop, Lanes lan
 
 // The general value that covers `now`: the general one if it does, the start plus a multiple of the rounds,
 // or anything.
-Value Engine::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
-                            unsigned bits, bool integer) {
+Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
+                               unsigned bits, bool integer) {
   if (now == general) return general;
   const SymbolId symbol = table_.single(general);
   if (symbol != 0 && loop.anything.count(symbol) > 0) return general;
@@ -103,7 +103,7 @@ Value Engine::general_value(LoopState& loop, Value now, Value start, Value gener
                         bits);
   }
   if (integer)
-    for (const Term& term : table_.terms(general.form))
+    for (const LinearTerm& term : table_.terms(general.form))
       if (term.symbol == iteration && table_.subtract(now, general, bits) ==
                                           Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
         return general;
@@ -122,8 +122,8 @@ Value Engine::general_value(LoopState& loop, Value now, Value start, Value gener
 }
 
 // The same for a predicate: comparisons of the same kind stay comparisons.
-Value Engine::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first,
-                                int lane) {
+Value KernelRun::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first,
+                                   int lane) {
   if (now == general) return general;
   if (!general.known() && loop.anything.count((general.form & ~1u) | 0x80000000u) > 0) return general;
   const auto alike = [&](Value a, Value b) {
@@ -146,7 +146,7 @@ Value Engine::general_predicate(LoopState& loop, Value now, Value start, Value g
 }
 
 // Makes the general state cover the present one; returns whether it had to change.
-bool Engine::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
+bool KernelRun::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
   bool changed = false;
   const auto& live = flow_.live_in(pc);
   for (size_t i = 0; i < context.written->size(); ++i) {

@@ -1,12 +1,12 @@
 // Races inside a block: every access is compared with what is not ordered before it.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 
-uint32_t Engine::add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind,
-                            unsigned bytes, PathPointer path, bool certain) {
+uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind,
+                               unsigned bytes, PathPointer path, bool certain) {
   AccessRecord record;
   record.kind = kind;
   record.certain = certain;
@@ -34,8 +34,8 @@ uint32_t Engine::add_record(BlockState& state, Warp& warp, const Instruction& in
   return recent_records_[key] = static_cast<uint32_t>(records_.size() - 1);
 }
 
-void Engine::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
-                    Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard) {
+void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
+                       Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard) {
   Lanes shared = 0, global = 0;
   each_lane(lanes, [&](int lane) {
     const Place& place = places[static_cast<size_t>(lane)];
@@ -73,7 +73,7 @@ void Engine::access(BlockState& state, Warp& warp, const Instruction& in, Access
   if (ranges != 0) range_access(state, warp, id, ranges, places);
 }
 
-void Engine::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
+void KernelRun::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
   const uint64_t first = place.address.constant / granule_;
   const uint64_t last = (place.address.constant + records_[record].bytes - 1) / granule_;
   for (uint64_t granule = first; granule <= last; ++granule) {
@@ -100,19 +100,19 @@ void Engine::exact_access(BlockState& state, Warp& warp, uint32_t record, int la
     compare_with_ranges(state, warp, record, lane, place.object, place.address);
 }
 
-bool Engine::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
-                     const Warp& warp, int lane, const AccessRecord&) const {
+bool KernelRun::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
+                        const Warp& warp, int lane, const AccessRecord&) const {
   if (options_.lockstep && other.warp == warp.index) return true;
   return !other.asynchronous &&
          state.clocks.before(other.warp * 32 + static_cast<uint32_t>(other_lane), epoch, warp.thread(lane));
 }
 
-void Engine::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
-                        const Place& place) {
+void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
+                           const Place& place) {
   const uint32_t epoch = state.clocks.epoch(warp.thread(lane));
-  Entry* same = nullptr;
+  AccessEntry* same = nullptr;
   bool all_before = true;
-  for (Entry& entry : cell.entries) {
+  for (AccessEntry& entry : cell.entries) {
     if (entry.record == id && entry.epoch == epoch) same = &entry;
     const AccessRecord& other = records_[entry.record];
     const AccessRecord& mine = records_[id];
@@ -156,8 +156,8 @@ void Engine::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Ce
     cell.entries.push_back({id, 1u << lane, epoch});
 }
 
-void Engine::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
-                          const std::array<Place, 32>& places) {
+void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                             const std::array<Place, 32>& places) {
   std::map<SymbolId, RangeAccess> by_object;
   each_lane(lanes, [&](int lane) {
     const Place& place = places[static_cast<size_t>(lane)];
@@ -192,8 +192,8 @@ void Engine::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes 
   }
 }
 
-void Engine::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
-                                 Value address) {
+void KernelRun::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
+                                    Value address) {
   for (const RangeAccess& range : state.shadow.ranges) {
     if (range.object != object || range.record == id) {
       if (range.object != object || records_[id].kind != AccessKind::kWrite) continue;
@@ -211,10 +211,10 @@ void Engine::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int
   }
 }
 
-void Engine::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
-                                Value address) {
+void KernelRun::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
+                                   Value address) {
   const auto visit = [&](const Cell& cell, Value place) {
-    for (const Entry& entry : cell.entries) {
+    for (const AccessEntry& entry : cell.entries) {
       if (!conflict(records_[entry.record], records_[id])) continue;
       each_lane(entry.lanes, [&](int other_lane) {
         if (records_[entry.record].warp == warp.index && other_lane == lane) return;
@@ -240,8 +240,8 @@ void Engine::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, int 
     if (object_of({0, place.form}) == object) visit(cell, {place.granule * granule_, place.form});
 }
 
-void Engine::compare_one(uint32_t id, int lane, Value address, uint32_t other, int other_lane,
-                         Value other_address, unsigned other_bytes) {
+void KernelRun::compare_one(uint32_t id, int lane, Value address, uint32_t other, int other_lane,
+                            Value other_address, unsigned other_bytes) {
   const AccessRecord& a = records_[id];
   const AccessRecord& b = records_[other];
   const Side left = {address, a.bytes, {a.warp_path.get(), a.block_path.get(), lane}};
@@ -251,14 +251,14 @@ void Engine::compare_one(uint32_t id, int lane, Value address, uint32_t other, i
   report_race(a, lane, b, other_lane, "an address that is not known", false, overlap, false);
 }
 
-std::string Engine::thread_name(const AccessRecord& record, int lane) const {
+std::string KernelRun::thread_name(const AccessRecord& record, int lane) const {
   std::string name = "thread " + std::to_string(record.warp * 32 + static_cast<uint32_t>(lane));
   if (blocks_ > 1) name += " of block " + std::to_string(record.block);
   return name;
 }
 
-void Engine::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
-                         const std::string& place, bool exact, Overlap overlap, bool same_value) {
+void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                            const std::string& place, bool exact, Overlap overlap, bool same_value) {
   const auto verb = [](AccessKind kind) {
     return std::string(kind == AccessKind::kRead    ? "read"
                        : kind == AccessKind::kWrite ? "write"

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 
-PathPointer Engine::lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
-                              bool negate, uint32_t site) const {
+PathPointer KernelRun::lane_path(PathPointer parent, Lanes lanes,
+                                 const std::array<PredicateId, 32>& conditions, bool negate,
+                                 uint32_t site) const {
   auto path = std::make_shared<Path>();
   path->parent = std::move(parent);
   path->site = site;
@@ -20,8 +21,8 @@ PathPointer Engine::lane_path(PathPointer parent, Lanes lanes, const std::array<
   return path;
 }
 
-void Engine::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                            const std::array<PredicateId, 32>& taken, int target, int fall) {
+void KernelRun::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                               const std::array<PredicateId, 32>& taken, int target, int fall) {
   const Region& region = flow_.region(pc);
   if (context_ != nullptr && region.join == context_->stop)
     return split(state, warp, lanes, pc, taken, target, fall);
@@ -40,7 +41,7 @@ void Engine::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
   run_region(state, warp, lanes, pc, region, taken, target, fall);
 }
 
-Engine::Bundle Engine::capture(const Warp& warp, const Context& context, Lanes lanes) const {
+KernelRun::Bundle KernelRun::capture(const Warp& warp, const Context& context, Lanes lanes) const {
   Bundle bundle;
   bundle.lanes = lanes;
   bundle.pc = warp.pc;
@@ -52,7 +53,7 @@ Engine::Bundle Engine::capture(const Warp& warp, const Context& context, Lanes l
   return bundle;
 }
 
-void Engine::restore(Warp& warp, const Context& context, const Bundle& bundle) const {
+void KernelRun::restore(Warp& warp, const Context& context, const Bundle& bundle) const {
   for (size_t i = 0; i < context.written->size(); ++i) {
     WarpRegister& target = warp.registers[(*context.written)[i]];
     if (bundle.lanes == ~Lanes{0})
@@ -68,8 +69,8 @@ void Engine::restore(Warp& warp, const Context& context, const Bundle& bundle) c
   warp.path = bundle.path;
 }
 
-void Engine::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
-                        const std::array<PredicateId, 32>& taken, int target, int fall) {
+void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
+                           const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context context;
   context.outer = context_;
   context.scope = lanes;
@@ -115,8 +116,8 @@ void Engine::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, cons
 }
 
 // The running bundle goes the taken way, a new one the other.
-void Engine::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                   const std::array<PredicateId, 32>& taken, int target, int fall) {
+void KernelRun::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                      const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context& context = *context_;
   if (!visit_loop(state, warp, context, lanes, pc)) {
     context.dropped = true;
@@ -158,7 +159,7 @@ void Engine::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
     ++context.running->trips;
 }
 
-void Engine::run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished) {
+void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished) {
   while (!context.pending.empty()) {
     // The bundle that is furthest behind: fewest rounds, then program order.
     const auto rank = [&](const Bundle& bundle) {
@@ -201,7 +202,7 @@ void Engine::run_bundles(BlockState& state, Warp& warp, Context& context, std::v
 }
 
 // Runs until all lanes are at the join, or a branch has split the bundle, or it may meet another one.
-bool Engine::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle) {
+bool KernelRun::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle) {
   bool moved = false;
   while (true) {
     int at = -1;
@@ -230,8 +231,8 @@ bool Engine::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle&
   }
 }
 
-bool Engine::merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other,
-                        const BlockState& state) {
+bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other,
+                           const BlockState& state) {
   if (into.lanes != other.lanes || into.exited != 0 || other.exited != 0 || into.trips != other.trips)
     return false;
   const int at = into.pc[static_cast<size_t>(std::countr_zero(into.lanes))];
@@ -279,8 +280,8 @@ bool Engine::merge_into(Warp& warp, Context& context, Bundle& into, const Bundle
   return true;
 }
 
-Value Engine::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
-                          PredicateId condition, int lane, const BlockState& state) {
+Value KernelRun::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
+                             PredicateId condition, int lane, const BlockState& state) {
   const Value first = values[0].second;
   if (std::all_of(values.begin(), values.end(), [&](const auto& v) { return v.second == first; }))
     return first;
@@ -320,8 +321,8 @@ Value Engine::join_values(const std::vector<std::pair<const Bundle*, Value>>& va
   return joined;
 }
 
-void Engine::join_bundles(BlockState& state, Warp& warp, Context& context,
-                          const std::vector<Bundle>& finished, Lanes before) {
+void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
+                             const std::vector<Bundle>& finished, Lanes before) {
   const bool ends = context.stop >= flow_.end();
   static const std::vector<uint32_t> kNone;
   const std::vector<uint32_t>& live = ends ? kNone : flow_.live_in(context.stop);

@@ -1,12 +1,12 @@
 // Blocks, scheduling and the end of a run.
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 #include <algorithm>
 
 namespace glove::verify {
 
-Engine::Engine(const Kernel& kernel, const Launch& launch, const Options& options,
-               std::chrono::steady_clock::time_point deadline)
+KernelRun::KernelRun(const Kernel& kernel, const Launch& launch, const Options& options,
+                     std::chrono::steady_clock::time_point deadline)
     : kernel_(kernel), launch_(launch), options_(options), flow_(kernel), deadline_(deadline) {
   threads_ = launch_.block[0] * launch_.block[1] * launch_.block[2];
   blocks_ = launch_.grid[0] * launch_.grid[1] * launch_.grid[2];
@@ -18,13 +18,13 @@ Engine::Engine(const Kernel& kernel, const Launch& launch, const Options& option
         granule_ = std::min(granule_, std::max(1u, bits_of(in.type) / 8));
 }
 
-std::vector<uint32_t> Engine::threads_of(const Warp& warp, Lanes lanes) const {
+std::vector<uint32_t> KernelRun::threads_of(const Warp& warp, Lanes lanes) const {
   std::vector<uint32_t> threads;
   each_lane(lanes, [&](int lane) { threads.push_back(warp.thread(lane)); });
   return threads;
 }
 
-BlockState Engine::initial_state(uint32_t block) {
+BlockState KernelRun::initial_state(uint32_t block) {
   BlockState state;
   state.block = block;
   state.block_index = {block % launch_.grid[0], block / launch_.grid[0] % launch_.grid[1],
@@ -41,7 +41,7 @@ BlockState Engine::initial_state(uint32_t block) {
   return state;
 }
 
-Verdict Engine::run() {
+Verdict KernelRun::run() {
   const auto begin = std::chrono::steady_clock::now();
   for (bool again = true; again;) {
     again = false;
@@ -82,7 +82,7 @@ Verdict Engine::run() {
   return std::move(verdict_);
 }
 
-void Engine::run_block(uint32_t block) {
+void KernelRun::run_block(uint32_t block) {
   snapshots_.clear();
   forks_.clear();
   forks_.push_back(initial_state(block));
@@ -99,7 +99,7 @@ void Engine::run_block(uint32_t block) {
   }
 }
 
-void Engine::run_path(BlockState& state) {
+void KernelRun::run_path(BlockState& state) {
   for (bool progress = true; progress;) {
     progress = false;
     for (Warp& warp : state.warps) {
@@ -119,12 +119,12 @@ void Engine::run_path(BlockState& state) {
     }
 }
 
-void Engine::run_warp(BlockState& state, Warp& warp) {
+void KernelRun::run_warp(BlockState& state, Warp& warp) {
   while ((warp.alive & ~warp.waiting) != 0 && !state.at_full_barrier) run_group(state, warp, ~Lanes{0}, -1);
 }
 
 // One instruction of the lanes that are furthest behind; false if none of `scope` can run before `stop`.
-bool Engine::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
+bool KernelRun::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
   const Lanes ready = warp.alive & ~warp.waiting & scope;
   int best = -1, best_order = 0;
   int waiting_pc = -1, waiting_order = 0;
@@ -147,52 +147,61 @@ bool Engine::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
   each_lane(ready, [&](int lane) { group |= Lanes{warp.pc[static_cast<size_t>(lane)] == pc} << lane; });
   tick(static_cast<uint32_t>(std::popcount(group)));
   if (best < 0) {
-    // Of several groups that wait, the first that is complete goes on.
-    std::vector<int> places;
-    each_lane(ready, [&](int lane) {
-      const int at = warp.pc[static_cast<size_t>(lane)];
-      if (at != stop && std::find(places.begin(), places.end(), at) == places.end()) places.push_back(at);
-    });
-    std::sort(places.begin(), places.end(), [&](int a, int b) { return flow_.order(a) < flow_.order(b); });
-    for (const int place : places) {
-      Lanes there = 0, members = 0;
-      each_lane(ready,
-                [&](int lane) { there |= Lanes{warp.pc[static_cast<size_t>(lane)] == place} << lane; });
-      if (!warp_complete(state, warp, there, place, &members)) continue;
-      executed_[static_cast<size_t>(place)] = true;
-      if (kernel_.code[static_cast<size_t>(place)].op == Op::kWarpBarrier)
-        step_warp_barrier(state, warp, members);
-      else
-        step(state, warp, members, place);
-      return true;
-    }
-    const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
-    const int lane = std::countr_zero(group);
-    std::string message = "the lanes of a warp do not come to '" + in.text + "' together: thread " +
-                          std::to_string(warp.thread(lane)) + " waits here";
-    const Instruction* other = nullptr;
-    const Lanes missing = warp.lanes & ~group;
-    if (missing != 0) {
-      const int far = std::countr_zero(missing);
-      message += ", thread " + std::to_string(warp.thread(far));
-      if ((warp.alive >> far & 1) == 0)
-        message += " has left the kernel";
-      else if ((warp.waiting >> far & 1) != 0)
-        message += " waits at a barrier";
-      else
-        other = &kernel_.code[static_cast<size_t>(
-            std::min<int>(warp.pc[static_cast<size_t>(far)], static_cast<int>(kernel_.code.size()) - 1))],
-        message += " is elsewhere";
-    }
-    find(FindingKind::kDivergence, !under_conditions(state, warp), in, other, message, &state);
-    throw PathEnds{};
+    if (run_complete_group(state, warp, ready, stop)) return true;
+    lanes_apart(state, warp, group, pc);
   }
   executed_[static_cast<size_t>(pc)] = true;
   step(state, warp, group, pc);
   return true;
 }
 
-void Engine::tick(uint32_t) {
+// All of `ready` wait at synchronising instructions: the first group that is complete goes on.
+bool KernelRun::run_complete_group(BlockState& state, Warp& warp, Lanes ready, int stop) {
+  std::vector<int> places;
+  each_lane(ready, [&](int lane) {
+    const int at = warp.pc[static_cast<size_t>(lane)];
+    if (at != stop && std::find(places.begin(), places.end(), at) == places.end()) places.push_back(at);
+  });
+  std::sort(places.begin(), places.end(), [&](int a, int b) { return flow_.order(a) < flow_.order(b); });
+  for (const int place : places) {
+    Lanes there = 0, members = 0;
+    each_lane(ready, [&](int lane) { there |= Lanes{warp.pc[static_cast<size_t>(lane)] == place} << lane; });
+    if (!warp_complete(state, warp, there, place, &members)) continue;
+    executed_[static_cast<size_t>(place)] = true;
+    if (kernel_.code[static_cast<size_t>(place)].op == Op::kWarpBarrier)
+      step_warp_barrier(state, warp, members);
+    else
+      step(state, warp, members, place);
+    return true;
+  }
+  return false;
+}
+
+// The lanes of `group` wait for others that cannot come.
+void KernelRun::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) {
+  const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
+  const int lane = std::countr_zero(group);
+  std::string message = "the lanes of a warp do not come to '" + in.text + "' together: thread " +
+                        std::to_string(warp.thread(lane)) + " waits here";
+  const Instruction* other = nullptr;
+  const Lanes missing = warp.lanes & ~group;
+  if (missing != 0) {
+    const int far = std::countr_zero(missing);
+    message += ", thread " + std::to_string(warp.thread(far));
+    if ((warp.alive >> far & 1) == 0)
+      message += " has left the kernel";
+    else if ((warp.waiting >> far & 1) != 0)
+      message += " waits at a barrier";
+    else
+      other = &kernel_.code[static_cast<size_t>(
+          std::min<int>(warp.pc[static_cast<size_t>(far)], static_cast<int>(kernel_.code.size()) - 1))],
+      message += " is elsewhere";
+  }
+  find(FindingKind::kDivergence, !under_conditions(state, warp), in, other, message, &state);
+  throw PathEnds{};
+}
+
+void KernelRun::tick(uint32_t) {
   if ((++verdict_.steps & 0xff) != 0) return;
   if (std::chrono::steady_clock::now() < deadline_) return;
   Finding finding;
@@ -203,7 +212,7 @@ void Engine::tick(uint32_t) {
   throw RunEnds{};
 }
 
-void Engine::report_stuck(BlockState& state) {
+void KernelRun::report_stuck(BlockState& state) {
   for (uint32_t barrier = 0; barrier < Clocks::kBarriers; ++barrier) {
     const NamedBarrier& stuck = state.barriers[barrier];
     if (stuck.waiting.empty()) continue;
@@ -220,12 +229,12 @@ void Engine::report_stuck(BlockState& state) {
   }
 }
 
-bool Engine::under_conditions(const BlockState& state, const Warp& warp) const {
+bool KernelRun::under_conditions(const BlockState& state, const Warp& warp) const {
   return context_ != nullptr || state.path != nullptr || warp.path != nullptr;
 }
 
-void Engine::find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
-                  std::string message, const BlockState* state) {
+void KernelRun::find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
+                     std::string message, const BlockState* state) {
   Finding finding;
   finding.kind = kind;
   finding.definite = definite;
@@ -252,12 +261,12 @@ void Engine::find(FindingKind kind, bool definite, const Instruction& in, const 
   if (verdict_.findings.size() >= options_.most_findings) throw RunEnds{};
 }
 
-void Engine::unsupported(const Instruction& in, const std::string& reason) {
+void KernelRun::unsupported(const Instruction& in, const std::string& reason) {
   find(FindingKind::kUnsupported, true, in, nullptr, "'" + in.text + "': " + reason, nullptr);
   throw RunEnds{};
 }
 
-void Engine::unproved(const Instruction& in, const std::string& reason, const BlockState* state) {
+void KernelRun::unproved(const Instruction& in, const std::string& reason, const BlockState* state) {
   find(FindingKind::kUnproved, false, in, nullptr, reason, state);
   throw PathEnds{};
 }

@@ -1,6 +1,6 @@
 // Runs a kernel for one launch: all threads with concrete indices, all data unknown, and looks for defects of
-// synchronisation on the way. run/*.cpp hold its parts: engine (blocks and scheduling), step (instructions),
-// memory_step, warp_step, barrier_step, regions (unknown branches), explore (forks), races.
+// synchronisation on the way. run/*.cpp hold its parts: kernel_run (blocks and scheduling), step
+// (instructions), memory_step, warp_step, barrier_step, regions (unknown branches), explore (forks), races.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@
 
 namespace glove::verify {
 
-class Engine {
+class KernelRun {
  public:
   // REQUIRES: `kernel` outlives the engine; it may be sliced.
-  Engine(const Kernel& kernel, const Launch& launch, const Options& options,
-         std::chrono::steady_clock::time_point deadline);
+  KernelRun(const Kernel& kernel, const Launch& launch, const Options& options,
+            std::chrono::steady_clock::time_point deadline);
 
   Verdict run();
 
@@ -72,12 +72,14 @@ class Engine {
     std::array<PredicateId, 32> condition{};
   };
 
-  // engine.cpp
+  // kernel_run.cpp
   BlockState initial_state(uint32_t block);
   void run_block(uint32_t block);
   void run_path(BlockState& state);
   void run_warp(BlockState& state, Warp& warp);
   bool run_group(BlockState& state, Warp& warp, Lanes scope, int stop);
+  bool run_complete_group(BlockState& state, Warp& warp, Lanes ready, int stop);
+  [[noreturn]] void lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc);
   void report_stuck(BlockState& state);
   void tick(uint32_t lanes);
   void end_path_if_done(BlockState& state);
@@ -86,19 +88,26 @@ class Engine {
   // step.cpp
   void step(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void step_pack(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                 PredicateId condition);
+  void step_opaque(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                   PredicateId condition);
+  Value convert_address(const Instruction& in, Value address);
+  void write_predicates(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                        Value result, PredicateId condition);
   void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   Guarded evaluate_guard(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
-  Value operand(const BlockState& state, const Warp& warp, const Operand& operand, int lane);
+  Value operand(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane);
   uint64_t special(const BlockState& state, const Warp& warp, Special special, int lane) const;
-  void write_result(const BlockState& state, Warp& warp, const Operand& result, int lane, Value value,
+  void write_result(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
                     PredicateId condition);
-  unsigned register_bits(const Operand& operand) const;
+  unsigned register_bits(const PtxOperand& operand) const;
   Position position(const BlockState& state, const Warp& warp, int lane) const {
     return {warp.path.get(), state.path.get(), lane};
   }
 
-  // memory_step.cpp
+  // memory_step.cpp and load_step.cpp
   struct Place {
     enum Kind { kNumber, kRange } kind = kNumber;
     Space space = Space::kGlobal;
@@ -200,14 +209,14 @@ class Engine {
   // explore.cpp
   void fork(BlockState& state, PredicateId condition, uint32_t site);
   void at_full_barrier(BlockState& state);
-  bool subsumed(const Snapshot& general, const BlockState& state, bool* facts_differ);
-  std::shared_ptr<Snapshot> snapshot(const BlockState& state) const;
-  void widen(const Snapshot& start, BlockState& state, Snapshot& result);
+  bool subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ);
+  std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state) const;
+  void widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result);
   Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
-                       Snapshot& result);
-  void weaken(const Snapshot& general, BlockState& state, Snapshot& result);
-  PathPointer common_facts(const Snapshot& general, const BlockState& state);
-  size_t differences(const Snapshot& a, const BlockState& b);
+                       BlockSnapshot& result);
+  void weaken(const BlockSnapshot& general, BlockState& state, BlockSnapshot& result);
+  PathPointer common_facts(const BlockSnapshot& general, const BlockState& state);
+  size_t differences(const BlockSnapshot& a, const BlockState& b);
   void drop_thread_facts(BlockState& state);
 
   // findings
@@ -233,7 +242,7 @@ class Engine {
   std::vector<AccessRecord> records_;
   std::unordered_map<uint64_t, uint32_t> recent_records_;
   std::vector<BlockState> forks_;
-  std::map<uint64_t, std::vector<std::shared_ptr<Snapshot>>> snapshots_;
+  std::map<uint64_t, std::vector<std::shared_ptr<BlockSnapshot>>> snapshots_;
   Context* context_ = nullptr;
   uint32_t blurred_ = 0;         // how often a slot of shared memory began to vary
   std::set<std::string> found_;  // to say each thing once
@@ -250,7 +259,7 @@ class Engine {
   std::map<uint32_t, std::map<uint32_t, uint32_t>> arrivals_;  // counter -> block -> additions on a path
   std::set<uint32_t> spoiled_;                                 // locations that something else writes
   std::set<uint32_t> used_counters_;
-  std::unordered_map<GlobalPlace, std::vector<Entry>, GlobalPlaceHash> grid_cells_;
+  std::unordered_map<GlobalPlace, std::vector<AccessEntry>, GlobalPlaceHash> grid_cells_;
   std::unordered_map<SymbolId, std::set<FormId>> grid_forms_;
   std::unordered_map<SymbolId, std::vector<RangeAccess>> grid_ranges_;
   std::set<std::string> assumptions_;
