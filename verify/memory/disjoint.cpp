@@ -178,6 +178,16 @@ bool same_ticket_value(const Reasoner& a, const Reasoner& b, SymbolTable& table)
 
 }  // namespace
 
+bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigned bytes_b,
+           SymbolTable& table) {
+  if (a.location == 0 || a.location != b.location || a.factor != b.factor || a.factor <= 0) return false;
+  const Value difference = table.subtract(a.rest, b.rest, 64);
+  const Wide least = std::min(a.least, b.least);
+  if (!difference.known() || least <= 0) return false;
+  const Wide offset = static_cast<int64_t>(difference.constant), gap = least * a.factor;
+  return offset + gap >= Wide{bytes_b} && offset - gap <= -Wide{bytes_a};
+}
+
 Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table) {
   return Comparison(a, b, table).run();
 }

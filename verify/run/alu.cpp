@@ -132,8 +132,7 @@ uint64_t high_product(uint64_t a, uint64_t b, unsigned bits, bool as_signed) {
   const Wide left = as_signed ? Wide{sign_extend(a, bits)} : static_cast<Wide>(mask_bits(a, bits));
   const Wide right = as_signed ? Wide{sign_extend(b, bits)} : static_cast<Wide>(mask_bits(b, bits));
   if (bits == 64 && !as_signed)
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)) >>
-                                 64);
+    return static_cast<uint64_t>((static_cast<WideUnsigned>(a) * static_cast<WideUnsigned>(b)) >> 64);
   return static_cast<uint64_t>((left * right) >> bits);
 }
 

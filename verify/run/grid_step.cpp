@@ -4,12 +4,12 @@
 namespace glove::verify {
 
 // A block adds one to a counter behind a fence: the arrival at a grid barrier.
-void KernelRun::counter_addition(BlockState& state, Warp& warp, const Instruction&, const Place& place,
+void KernelRun::counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                                  int lane, Value amount, bool certain) {
   if (blocks_ < 2 || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
   const uint32_t at = location(place);
   const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
-  if (!certain || !amount.known() || amount.constant != 1 || !mark.clock ||
+  if (!certain || in.fence == FenceScope::kBlock || !amount.known() || amount.constant != 1 || !mark.clock ||
       mark.phase != state.shadow.phase) {
     spoiled_.insert(at);
     return;

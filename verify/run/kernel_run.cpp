@@ -12,10 +12,14 @@ KernelRun::KernelRun(const Kernel& kernel, const Launch& launch, const Options& 
   blocks_ = launch_.grid[0] * launch_.grid[1] * launch_.grid[2];
   check_global_ = !options_.shared_only;
   executed_.assign(kernel_.code.size(), false);
-  for (const Instruction& in : kernel_.code)
+  for (const Instruction& in : kernel_.code) {
+    has_named_barriers_ |= in.op == Op::kBarrier &&
+                           (in.barrier == BarrierOp::kArrive || in.operands.empty() ||
+                            in.operands[0].kind != OperandKind::kImmediate || in.operands[0].immediate != 0);
     if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
       if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
         granule_ = std::min(granule_, std::max(1u, bits_of(in.type) / 8));
+  }
 }
 
 std::vector<uint32_t> KernelRun::threads_of(const Warp& warp, Lanes lanes) const {
@@ -54,11 +58,14 @@ Verdict KernelRun::run() {
       records_.clear();
       recent_records_.clear();
       found_.clear();
+      reported_races_.clear();
       verdict_.findings.clear();
       grid_cells_.clear();
       grid_forms_.clear();
       grid_ranges_.clear();
       read_objects_.clear();
+      locations_.clear();
+      ticketed_.clear();
       arrivals_.clear();
       forks_.clear();
       snapshots_.clear();
@@ -241,7 +248,14 @@ void KernelRun::find(FindingKind kind, bool definite, const Instruction& in, con
   finding.message = std::move(message);
   finding.site = kernel_.sites[in.site];
   if (other != nullptr) finding.other = kernel_.sites[other->site];
-  const auto place = [](const Site& site) { return std::to_string(site.ptx_line); };
+  // Copies of a line that the compiler made count once.
+  const auto place = [](const Site& site) {
+    if (site.chain.empty()) return std::to_string(site.ptx_line);
+    std::string name;
+    for (const SourceLine& line : site.chain)
+      name += line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column) + " ";
+    return name;
+  };
   std::string a = place(finding.site), b = place(finding.other);
   if (b < a) std::swap(a, b);
   if (!found_.insert(std::to_string(static_cast<int>(kind)) + ":" + a + ":" + b).second) return;

@@ -132,7 +132,9 @@ class KernelRun {
                       Value amount);
   static GlobalPlace key_of(const Place& place);
   uint32_t location(const Place& place);
-  void forget_location(const Place& place);
+  void forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
+                       unsigned bytes);
+  void spoil_tickets(const Place& place);
   void counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         Value amount, bool certain);
   void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
@@ -149,14 +151,20 @@ class KernelRun {
   void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                     const std::array<Place, 32>& places);
   void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
-  void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
-                           Value address);
+  TicketShape ticket_shape(const BlockState& state, const Warp& warp, const RangeAccess& range);
+  uint32_t owner_of(const BlockState& state, const Warp& warp, int lane) const {
+    return state.block * threads_ + warp.thread(lane) + 1;
+  }
+  void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, Value address,
+                           const RangeAccess& mine);
+  Interval touched_bytes(const BlockState& state, const Warp& warp, const RangeAccess& range, unsigned bytes);
   void compare_with_cells(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
                           Value address);
   void compare_one(uint32_t record, int lane, Value address, uint32_t other, int other_lane,
                    Value other_address, unsigned other_bytes);
   bool ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
                const Warp& warp, int lane, const AccessRecord& mine) const;
+  bool already_reported(const AccessRecord& a, const AccessRecord& b) const;
   void report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
                    const std::string& place, bool exact, Overlap overlap, bool same_value);
   void keep_for_grid(BlockState& state);
@@ -202,6 +210,8 @@ class KernelRun {
                     Lanes before);
   Value join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
                     PredicateId condition, int lane, const BlockState& state);
+  Value join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits, int lane,
+                      const BlockState& state);
   bool merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other, const BlockState& state);
   PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
                         bool negate, uint32_t site) const;
@@ -246,6 +256,7 @@ class KernelRun {
   Context* context_ = nullptr;
   uint32_t blurred_ = 0;         // how often a slot of shared memory began to vary
   std::set<std::string> found_;  // to say each thing once
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> reported_races_;  // instructions -> how often
   std::unordered_set<SymbolId> written_objects_;
   std::unordered_set<SymbolId> read_objects_;
   std::unordered_set<SymbolId> pointers_;
@@ -253,6 +264,10 @@ class KernelRun {
   std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash>
       locations_;  // granule: the address and its space
   uint32_t next_location_ = 1;
+  bool has_named_barriers_ = false;
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> ticketed_;         // where an addition's result was used
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled_;  // where they may repeat
+  std::unordered_set<SymbolId> ticket_objects_spoiled_;               // 0: shared memory
   std::unordered_set<GlobalPlace, GlobalPlaceHash> plainly_written_;
   std::map<uint32_t, GlobalPlace> counter_places_;
   std::map<uint32_t, uint32_t> counters_;                      // location -> counter of a grid barrier

@@ -107,7 +107,7 @@ Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in
     default:
       break;
   }
-  const bool strong = in.strong || in.acquire || in.is_volatile;
+  const bool strong = in.is_volatile || ((in.strong || in.acquire) && in.fence != FenceScope::kBlock);
   if (strong) {
     const Value value = table_.fresh(bits, Scope::kThread);
     Symbol& symbol = table_.change(table_.single(value));

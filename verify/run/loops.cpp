@@ -7,7 +7,7 @@
 namespace glove::verify {
 namespace {
 
-constexpr uint32_t kUnrolled = 24;  // rounds before a loop is generalised
+constexpr uint32_t kUnrolled = 6;  // rounds before a loop is generalised
 
 PathPointer common_path(PathPointer a, PathPointer b) {
   const auto depth = [](const PathPointer& path) {

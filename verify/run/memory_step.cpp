@@ -182,7 +182,9 @@ void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instructi
       const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
       const Value value = known ? operand(state, warp, in.operands[i], lane) : Value{};
       store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
-      if (place.space == Space::kGlobal || place.space == Space::kShared) forget_location(place);
+      if (place.space == Space::kGlobal || place.space == Space::kShared)
+        forget_location(state, warp, place, lane, bytes);
+      if (in.is_volatile || in.strong) spoil_tickets(place);
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
@@ -200,8 +202,43 @@ uint32_t KernelRun::location(const Place& place) {
   return found->second;
 }
 
-void KernelRun::forget_location(const Place& place) {
-  locations_.erase(key_of(place));
+// Something that races with nothing, but is no addition of a positive number, changes a place: what additions
+// return there may repeat.
+void KernelRun::spoil_tickets(const Place& place) {
+  const SymbolId object = place.space == Space::kShared ? 0 : place.object;
+  bool drawn = false;
+  if (place.kind == Place::kRange) {
+    if (!ticket_objects_spoiled_.insert(object).second) return;
+    drawn = !ticketed_.empty();
+  } else {
+    GlobalPlace key = key_of(place);
+    for (const uint64_t offset :
+         {uint64_t{0}, uint64_t{4}, ~uint64_t{0} - 3}) {  // an access may be of 8 bytes
+      const GlobalPlace near = {key.form, key.granule + offset};
+      drawn |= tickets_spoiled_.insert(near).second && ticketed_.count(near) > 0;
+    }
+  }
+  if (drawn) throw Restart{};
+}
+
+// After a plain store. One that other threads' additions are not ordered with is a race, and reported as
+// such; with named barriers warps may be phases apart, so that a new name does not tell the phases apart.
+void KernelRun::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
+                                unsigned bytes) {
+  if (has_named_barriers_) spoil_tickets(place);
+  if (place.kind == Place::kNumber) {
+    locations_.erase(key_of(place));
+  } else {
+    const bool shared = place.space == Space::kShared;
+    const Interval range =
+        shared ? Reasoner(table_, position(state, warp, lane)).exact_range(place.address) : Interval{};
+    std::erase_if(locations_, [&](const auto& entry) {
+      const GlobalPlace& key = entry.first;
+      if (!shared) return key.form != 0 && object_of({0, key.form}) == place.object;
+      const Wide at = static_cast<Wide>(key.granule & ~(uint64_t{1} << 63));
+      return key.form == 0 && at + 7 >= range.lo && at < range.hi + bytes;
+    });
+  }
   if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) plainly_written_.insert(key_of(place));
 }
 
@@ -212,15 +249,22 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
   const bool named = table_.scope_of(place.address) != Scope::kThread &&
                      (place.space == Space::kShared || place.object != 0);
-  if (!adds || !named) return value;
+  if (!adds || !named || ticket_objects_spoiled_.count(place.object) > 0 ||
+      tickets_spoiled_.count(key_of(place)) > 0)
+    return value;
   const Interval range = Reasoner(table_, position(state, warp, lane)).range(amount, bits, false);
   Symbol& symbol = table_.change(table_.single(value));
   // Additions of what may be negative, or very large, give no order.
   if (range.lo < 0 || range.hi >= (Wide{1} << (bits - 1))) {
-    if (!(amount.form != 0 && range.lo >= 0)) return value;
+    if (!(amount.form != 0 && range.lo >= 0)) {
+      spoil_tickets(place);
+      return value;
+    }
   }
   symbol.kind = SymbolKind::kTicket;
   symbol.detail = location(place);
+  symbol.owner = owner_of(state, warp, lane);
+  ticketed_.insert(key_of(place));
   symbol.arguments[0] = amount;
   symbol.range.lo = 0;
   symbol.unsigned_range = symbol.range;
@@ -249,10 +293,14 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : operand(state, warp, in.operands[0], lane);
     if (in.release) step_fence(state, warp, 1u << lane, in);
-    if (in.atomic == AtomicOp::kAdd)
+    if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       counter_addition(state, warp, in, place, lane, amount, certain);
-    else
-      forget_location(place);
+      if (in.results.empty() || in.results[0].kind != OperandKind::kRegister)
+        (void)atomic_result(state, warp, in, place, lane, amount);  // may spoil the place for others
+    } else {
+      forget_location(state, warp, place, lane, bytes);
+      spoil_tickets(place);
+    }
     if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
         state.shared.at(place.address.constant).known == Known::kNothingWritten &&
         in.atomic != AtomicOp::kExchange)

@@ -4,6 +4,11 @@
 #include "verify/run/kernel_run.h"
 
 namespace glove::verify {
+namespace {
+
+constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not be told apart
+
+}  // namespace
 
 uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind,
                                unsigned bytes, PathPointer path, bool certain) {
@@ -18,6 +23,7 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction&
   each_lane(warp.alive, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
   if (warp.alive == 0) record.acquired = 0;
   record.uncovered = state.arrived_before;
+  record.block_scope = in.fence == FenceScope::kBlock && !in.is_volatile;
   record.warp_path = std::move(path);
   record.block_path = state.path;
   // The same instruction in the same situation shares its record.
@@ -96,8 +102,14 @@ void KernelRun::exact_access(BlockState& state, Warp& warp, uint32_t record, int
       check_cell(state, warp, record, lane, cell->second, place);
     }
   }
-  if (!state.shadow.ranges.empty())
-    compare_with_ranges(state, warp, record, lane, place.object, place.address);
+  if (state.shadow.ranges.empty()) return;
+  RangeAccess mine{};
+  mine.object = place.space == Space::kShared ? 0 : place.object;
+  if (mine.object == 0) {
+    const Wide at = static_cast<Wide>(place.address.constant);
+    mine.bytes = {at, at + records_[record].bytes - 1};
+  }
+  compare_with_ranges(state, warp, record, lane, place.address, mine);
 }
 
 bool KernelRun::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
@@ -126,6 +138,7 @@ void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane,
     all_before &= open == 0;
     if (open == 0 || !conflicts) continue;
     const int other_lane = std::countr_zero(open);
+    if (already_reported(mine, other)) continue;
     if ((!mine.certain || !other.certain) &&
         exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
                            {other.warp_path.get(), other.block_path.get(), other_lane}, table_))
@@ -156,6 +169,45 @@ void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane,
     cell.entries.push_back({id, 1u << lane, epoch});
 }
 
+// Whether the lanes' addresses differ in nothing but a ticket of each lane's own.
+TicketShape KernelRun::ticket_shape(const BlockState& state, const Warp& warp, const RangeAccess& range) {
+  TicketShape shape;
+  bool alike = true;
+  each_lane(range.lanes, [&](int lane) {
+    if (!alike) return;
+    const Value address = range.address[static_cast<size_t>(lane)];
+    const LinearTerm* ticket = nullptr;
+    for (const LinearTerm& term : table_.terms(address.form))
+      if (table_.symbol(term.symbol).kind == SymbolKind::kTicket) ticket = &term;
+    alike = ticket != nullptr;
+    if (!alike) return;
+    const LinearTerm term = *ticket;
+    const Symbol symbol = table_.symbol(term.symbol);
+    const Value rest = table_.subtract(address, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const Wide least =
+        symbol.arguments[0].known() ? Wide{mask_bits(symbol.arguments[0].constant, symbol.bits)} : 0;
+    alike = symbol.owner == owner_of(state, warp, lane) && table_.scope_of(rest) != Scope::kThread;
+    if (shape.location == 0)
+      shape = {symbol.detail, term.factor, least, rest};
+    else
+      alike = alike && symbol.detail == shape.location && term.factor == shape.factor && rest == shape.rest;
+    shape.least = std::min(shape.least, least);
+  });
+  return alike ? shape : TicketShape{};
+}
+
+// The least interval that holds what any of the lanes can touch.
+Interval KernelRun::touched_bytes(const BlockState& state, const Warp& warp, const RangeAccess& range,
+                                  unsigned bytes) {
+  Interval hull = {kWideLimit, -kWideLimit};
+  each_lane(range.lanes, [&](int lane) {
+    const Reasoner reasoner(table_, position(state, warp, lane));
+    hull = hull.hull(reasoner.exact_range(range.address[static_cast<size_t>(lane)]));
+  });
+  hull.hi = clamp_wide(hull.hi + bytes - 1);
+  return hull;
+}
+
 void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                              const std::array<Place, 32>& places) {
   std::map<SymbolId, RangeAccess> by_object;
@@ -169,16 +221,22 @@ void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lan
     range.lanes |= 1u << lane;
     range.epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
     range.address[static_cast<size_t>(lane)] = place.address;
-    compare_with_cells(state, warp, record, lane, object, place.address);
-    compare_with_ranges(state, warp, record, lane, object, place.address);
   });
+  const unsigned bytes = records_[record].bytes;
   for (auto& [object, range] : by_object) {
+    range.shape = ticket_shape(state, warp, range);
+    if (object == 0) range.bytes = touched_bytes(state, warp, range, bytes);
+    each_lane(range.lanes, [&](int lane) {
+      const Value address = range.address[static_cast<size_t>(lane)];
+      compare_with_cells(state, warp, record, lane, object, address);
+      compare_with_ranges(state, warp, record, lane, address, range);
+    });
     // Lanes of one instruction against each other.
-    if (records_[record].kind == AccessKind::kWrite)
+    if (records_[record].kind == AccessKind::kWrite && !apart(range.shape, bytes, range.shape, bytes, table_))
       each_lane(range.lanes, [&](int a) {
         each_lane(range.lanes & ~((Lanes{2} << a) - 1), [&](int b) {
           compare_one(record, a, range.address[static_cast<size_t>(a)], record, b,
-                      range.address[static_cast<size_t>(b)], records_[record].bytes);
+                      range.address[static_cast<size_t>(b)], bytes);
         });
       });
     bool known = false;
@@ -192,21 +250,24 @@ void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lan
   }
 }
 
-void KernelRun::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
-                                    Value address) {
+// `mine`: what the access's lanes have in common; of an exact access the object and the bytes alone.
+void KernelRun::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, Value address,
+                                    const RangeAccess& mine) {
   for (const RangeAccess& range : state.shadow.ranges) {
-    if (range.object != object || range.record == id) {
-      if (range.object != object || records_[id].kind != AccessKind::kWrite) continue;
-    }
-    if (!conflict(records_[range.record], records_[id])) continue;
+    if (range.object != mine.object || range.bytes.meet(mine.bytes).empty()) continue;
+    if (range.record == id && records_[id].kind != AccessKind::kWrite) continue;
+    const AccessRecord& other = records_[range.record];
+    if (!conflict(other, records_[id]) ||
+        apart(mine.shape, records_[id].bytes, range.shape, other.bytes, table_))
+      continue;
     tick(1);
     each_lane(range.lanes, [&](int other_lane) {
-      if (records_[range.record].warp == warp.index && other_lane == lane) return;
-      if (ordered(state, records_[range.record], other_lane, range.epoch[static_cast<size_t>(other_lane)],
-                  warp, lane, records_[id]))
+      if (other.warp == warp.index && other_lane == lane) return;
+      if (ordered(state, other, other_lane, range.epoch[static_cast<size_t>(other_lane)], warp, lane,
+                  records_[id]))
         return;
       compare_one(id, lane, address, range.record, other_lane, range.address[static_cast<size_t>(other_lane)],
-                  records_[range.record].bytes);
+                  other.bytes);
     });
   }
 }
@@ -244,11 +305,18 @@ void KernelRun::compare_one(uint32_t id, int lane, Value address, uint32_t other
                             Value other_address, unsigned other_bytes) {
   const AccessRecord& a = records_[id];
   const AccessRecord& b = records_[other];
+  if (already_reported(a, b)) return;
   const Side left = {address, a.bytes, {a.warp_path.get(), a.block_path.get(), lane}};
   const Side right = {other_address, other_bytes, {b.warp_path.get(), b.block_path.get(), other_lane}};
   const Overlap overlap = compare_addresses(left, right, table_);
   if (overlap == Overlap::kNever || exclude_each_other(left.position, right.position, table_)) return;
   report_race(a, lane, b, other_lane, "an address that is not known", false, overlap, false);
+}
+
+// One race of two instructions is enough; so are a few attempts to prove that there is none.
+bool KernelRun::already_reported(const AccessRecord& a, const AccessRecord& b) const {
+  const auto found = reported_races_.find(std::minmax(a.instruction, b.instruction));
+  return found != reported_races_.end() && found->second >= kMostAttempts;
 }
 
 std::string KernelRun::thread_name(const AccessRecord& record, int lane) const {
@@ -285,6 +353,9 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
     kind = FindingKind::kUnproved;
     message = "these may touch the same bytes: " + message;
   }
+  if (kind != FindingKind::kSameValueRace)
+    reported_races_[std::minmax(a.instruction, b.instruction)] +=
+        kind == FindingKind::kRace ? kMostAttempts : 1;
   find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
 }
 

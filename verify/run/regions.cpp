@@ -300,25 +300,47 @@ Value KernelRun::join_values(const std::vector<std::pair<const Bundle*, Value>>&
     return table_.operation(Op::kSelect, type, 0, bits, arguments, condition & ~1u);
   }
   if (is_float(type)) return table_.fresh(bits, Scope::kThread);
-  Interval hull = Interval::exactly(0);
-  bool begun = false;
+  return join_integers(values, bits, lane, state);
+}
+
+// What all the values have in common, plus an unknown whose range and residue cover the rest of each.
+Value KernelRun::join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits,
+                               int lane, const BlockState& state) {
+  const Value first = values[0].second;
+  Value common;
+  for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(first.form)))
+    if (std::all_of(values.begin(), values.end(), [&](const auto& value) {
+          const auto& terms = table_.terms(value.second.form);
+          return std::find(terms.begin(), terms.end(), term) != terms.end();
+        }))
+      common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+  Interval hull;
   uint64_t stride = 0;
-  bool numbers = true;
-  for (const auto& [bundle, value] : values) {
-    const Position at = {bundle->path.get(), state.path.get(), lane};
-    const Interval range = Reasoner(table_, at).range(value, bits, true);
-    hull = begun ? hull.hull(range) : range;
-    begun = true;
-    numbers &= value.known() && first.known();
-    if (numbers) stride = std::gcd(stride, mask_bits(value.constant - first.constant, bits));
+  int64_t residue = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Value rest = table_.subtract(values[i].second, common, bits);
+    const Position at = {values[i].first->path.get(), state.path.get(), lane};
+    const Interval range = Reasoner(table_, at).range(rest, bits, true);
+    hull = i == 0 ? range : hull.hull(range);
+    uint64_t at_rest = rest.constant;
+    for (const LinearTerm& term : table_.terms(rest.form)) {
+      const Symbol& symbol = table_.symbol(term.symbol);
+      stride = std::gcd(stride, static_cast<uint64_t>(term.factor) * symbol.stride);
+      at_rest += static_cast<uint64_t>(term.factor) * static_cast<uint64_t>(symbol.residue);
+    }
+    if (i == 0) residue = sign_extend(at_rest, bits);
+    stride = std::gcd(stride, mask_bits(at_rest - static_cast<uint64_t>(residue), bits));
   }
-  const Value joined = table_.fresh_in(bits, Scope::kThread, hull);
-  if (numbers && stride > 1 && (stride & (stride - 1)) == 0) {
-    Symbol& symbol = table_.change(table_.single(joined));
+  // Only powers of two stay congruent when a register wraps.
+  stride = stride == 0 ? 1 : uint64_t{1} << std::countr_zero(stride);
+  if (common.form != 0 && stride == 1 && hull == Interval::of_signed(bits)) common = {};
+  const Value unknown = table_.fresh_in(bits, Scope::kThread, hull);
+  if (stride > 1) {
+    Symbol& symbol = table_.change(table_.single(unknown));
     symbol.stride = stride;
-    symbol.residue = static_cast<int64_t>(first.constant % stride);
+    symbol.residue = static_cast<int64_t>(static_cast<uint64_t>(residue) % stride);
   }
-  return joined;
+  return table_.add(common, unknown, bits);
 }
 
 void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,

@@ -7,6 +7,7 @@
 namespace glove::verify {
 
 __extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 WideUnsigned;
 constexpr Wide kWideLimit = static_cast<Wide>(1) << 100;
 
 // Keeps sums and products of bounds representable.

@@ -155,17 +155,22 @@ Interval Reasoner::symbol_range(SymbolId id, int depth) const {
   if (depth > kDepth) return known;
   if (symbol.kind == SymbolKind::kOperation) known = known.meet(operation_range(symbol, depth + 1));
   if (depth > kFactDepth) return known;
-  any_fact([&](PredicateId fact) {
-    const Predicate& predicate = table_.predicate(fact);
-    if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
-    for (const Value& side : {predicate.a, predicate.b}) {
-      const auto& terms = table_.terms(side.form);
-      if (side.form == 0 || !single_term(terms) || terms[0].symbol != id) continue;
-      const Interval form_known = known.times(terms[0].factor);
-      known = known.meet(solve(bound(fact, side.form, form_known, depth), 0, terms[0].factor));
-    }
-    return false;
-  });
+  // Facts come newest first; that x is not 1 says something only after x is known not to be 0.
+  Interval before;
+  for (int round = 0; round < kRounds && !(before == known); ++round) {
+    before = known;
+    any_fact([&](PredicateId fact) {
+      const Predicate& predicate = table_.predicate(fact);
+      if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
+      for (const Value& side : {predicate.a, predicate.b}) {
+        const auto& terms = table_.terms(side.form);
+        if (side.form == 0 || !single_term(terms) || terms[0].symbol != id) continue;
+        const Interval form_known = known.times(terms[0].factor);
+        known = known.meet(solve(bound(fact, side.form, form_known, depth), 0, terms[0].factor));
+      }
+      return false;
+    });
+  }
   return known;
 }
 

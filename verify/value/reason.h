@@ -63,6 +63,7 @@ class Reasoner {
  private:
   static constexpr int kDepth = 6;      // operations that are followed
   static constexpr int kFactDepth = 3;  // where conditions are still asked
+  static constexpr int kRounds = 8;     // over the facts about a symbol
 
   template <class Visit>
   bool visit_parts(PredicateId id, Visit& visit) const {

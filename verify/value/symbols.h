@@ -66,6 +66,7 @@ struct Symbol {
   Type type = Type::kB32;
   Op op = Op::kPure;
   uint32_t detail = 0;  // distinguishes operations; a ticket's location; a parameter's offset
+  uint32_t owner = 0;   // a ticket's: the only thread that has it, counted from 1 over all blocks
   Interval range;       // as a signed number
   Interval unsigned_range;
   uint64_t stride = 1;  // the value is `residue` modulo this
