@@ -1,7 +1,7 @@
 """Runs glove-verify on the probes of one PTX file: run_probes.py PROGRAM PTX EXPECTED
 
 Each line of EXPECTED holds a kernel, the exit status, and then every finding as KIND@LINE, where LINE is that of probes.cu.
-The options that a probe needs stand behind `--`. A probe that EXPECTED does not list is an error, and so is a listed kernel
+A probe that EXPECTED does not list is an error, and so is a listed kernel
 that the file lacks. With --write, prints what EXPECTED would have to be.
 """
 
@@ -14,7 +14,8 @@ SHORT = {
     "barrier count": "count", "unsafe recycling": "recycling", "undefined read": "undefined", "out of bounds": "bounds",
     "nobody waits": "arrive", "not proved": "unproved", "unsupported": "unsupported",
 }
-FINDING = re.compile(r"^(\S+): (" + "|".join(SHORT) + r")( \((?:definite|possible)\))?: ", re.M)
+# A finding, and in the line behind it the place in probes.cu, which may have called a function of a header.
+FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possible)\))?: .*\n.*?\bprobes\.cu:(\d+)", re.M)
 
 
 def options_of(kernel):
@@ -26,7 +27,7 @@ def verdict(program, file, kernel):
     """The exit status and the findings of a probe, as a line of EXPECTED."""
     result = subprocess.run([program, "--kernel", f"^{kernel}$", "--time-limit", "30", *options_of(kernel), file],
                             capture_output=True, text=True, timeout=120)
-    found = sorted({f"{SHORT[kind]}@{re.sub('^.*:', '', place)}" for place, kind, _ in FINDING.findall(result.stdout)})
+    found = sorted({f"{SHORT[kind]}@{line}" for kind, line in FINDING.findall(result.stdout)})
     return " ".join([kernel, str(result.returncode), *found]), result.stdout + result.stderr
 
 

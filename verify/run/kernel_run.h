@@ -139,6 +139,9 @@ class KernelRun {
                         Value amount, bool certain);
   void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
   void step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  uint64_t shared_end() const;
+  std::string outside(const Instruction& in, const Place& place) const;
+  std::string source_line(const Instruction& in) const;
   bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                     bool certain);
 

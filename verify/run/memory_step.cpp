@@ -65,52 +65,66 @@ KernelRun::Place KernelRun::place_of(const BlockState& state, const Warp& warp, 
   return place;
 }
 
-// Returns false for an access that cannot be there; it is reported if it is certain to happen.
-bool KernelRun::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
-                             int lane, bool certain) {
-  const uint64_t bytes = std::max(1u, bits_of(in.type) / 8);
-  if (place.kind != Place::kNumber) return true;
-  bool inside = true;
+// Where shared memory ends; without --dynamic-shared, as far as it can end at all.
+uint64_t KernelRun::shared_end() const {
+  uint64_t end = kernel_.shared_bytes;
+  for (const Variable& variable : kernel_.variables) {
+    if (variable.space != Space::kShared || !variable.is_extern) continue;
+    end = std::max(end, launch_.dynamic_shared ? variable.offset + *launch_.dynamic_shared : kMostShared);
+  }
+  return end;
+}
+
+// What is wrong with an access to a known place; empty if nothing is.
+std::string KernelRun::outside(const Instruction& in, const Place& place) const {
+  const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
   const uint64_t address = place.address.constant;
-  const auto report = [&](const std::string& what) {
-    inside = false;
-    if (!certain) {
-      assumptions_.insert("accesses under unknown conditions stay inside their object");
-      return;
-    }
-    find(FindingKind::kBounds, certain, in, nullptr,
-         "thread " + std::to_string(warp.thread(lane)) + " accesses " + what, &state);
-    throw PathEnds{};
-  };
+  const std::string at = std::to_string(static_cast<int64_t>(address));
   if (place.space == Space::kShared) {
-    const bool has_dynamic =
-        std::any_of(kernel_.variables.begin(), kernel_.variables.end(),
-                    [](const Variable& v) { return v.space == Space::kShared && v.is_extern; });
-    uint64_t end = kernel_.shared_bytes;
-    if (has_dynamic) {
-      const uint64_t begin = (kernel_.shared_bytes + 15) / 16 * 16;
-      end = launch_.dynamic_shared ? begin + *launch_.dynamic_shared : kMostShared;
-      for (const Variable& v : kernel_.variables)
-        if (v.space == Space::kShared && v.is_extern && launch_.dynamic_shared)
-          end = std::max(end, v.offset + *launch_.dynamic_shared);
-    }
-    if (address + bytes * in.vector > end)
-      report("shared memory at " + std::to_string(static_cast<int64_t>(address)) + ", which ends at " +
-             std::to_string(end));
-    if (address % (bytes * in.vector) != 0 && in.op != Op::kMatrixLoad)
-      report("shared memory at " + std::to_string(address) + ", which is not aligned to " +
-             std::to_string(bytes * in.vector) + " bytes");
+    if (address > kMostShared || address + bytes > shared_end())
+      return "shared memory at " + at + ", which ends at " + std::to_string(shared_end());
+    if (address % bytes != 0 && in.op != Op::kMatrixLoad)
+      return "shared memory at " + at + ", which is not aligned to " + std::to_string(bytes) + " bytes";
   } else if (place.space == Space::kGlobal && place.object != 0) {
     const Symbol& symbol = table_.symbol(place.object);
     for (const ParameterValue& parameter : launch_.parameters)
       if (parameter.is_buffer && parameter.buffer_bytes > 0 && symbol.kind == SymbolKind::kObject &&
-          symbol.detail == parameter.offset)
-        if (address + bytes * in.vector > parameter.buffer_bytes)
-          report("the buffer '" + parameter.buffer + "' at byte " +
-                 std::to_string(static_cast<int64_t>(address)) + " of " +
-                 std::to_string(parameter.buffer_bytes));
+          symbol.detail == parameter.offset && address + bytes > parameter.buffer_bytes)
+        return "the buffer '" + parameter.buffer + "' at byte " + at + " of " +
+               std::to_string(parameter.buffer_bytes);
   }
-  return inside;
+  return "";
+}
+
+// Returns false for an access that cannot be there. It is a defect if it is certain to happen; where a
+// condition that is not known decides, whether it happens is not proved.
+bool KernelRun::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                             int lane, bool certain) {
+  if (place.kind != Place::kNumber) {
+    if (place.space != Space::kShared) return true;
+    const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
+    const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
+    if (range.lo < 0 || range.hi + bytes > shared_end())
+      assumptions_.insert("the index into shared memory at " + source_line(in) + " stays inside its array");
+    return true;
+  }
+  const std::string what = outside(in, place);
+  if (what.empty()) return true;
+  const std::string thread = "thread " + std::to_string(warp.thread(lane));
+  if (!certain) {
+    find(FindingKind::kUnproved, false, in, nullptr,
+         "under a condition that is not known, " + thread + " accesses " + what, &state);
+    return false;
+  }
+  find(FindingKind::kBounds, true, in, nullptr, thread + " accesses " + what, &state);
+  throw PathEnds{};
+}
+
+std::string KernelRun::source_line(const Instruction& in) const {
+  const Site& site = kernel_.sites[in.site];
+  if (site.chain.empty()) return "PTX line " + std::to_string(site.ptx_line);
+  const std::string& file = site.chain[0].file;
+  return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(site.chain[0].line);
 }
 
 void KernelRun::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,

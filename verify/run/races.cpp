@@ -149,8 +149,10 @@ void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane,
       const Slot& slot = state.shared.at(place.address.constant);
       const Instruction& in = kernel_.code[mine.instruction];
       if (in.vector == 1 && !in.operands.empty() && in.operands[0].kind != OperandKind::kNone &&
-          slot.known == Known::kValue)
-        same_value = operand(state, warp, in.operands[0], lane) == slot.value;
+          (slot.known == Known::kValue || entry.record == id))
+        same_value =
+            operand(state, warp, in.operands[0], lane) ==
+            (slot.known == Known::kValue ? slot.value : operand(state, warp, in.operands[0], other_lane));
     }
     const std::string where =
         place.space == Space::kShared
