@@ -91,19 +91,22 @@ int run_file(const std::string& file, const CommandLine& arguments) {
     spec.launches.clear();
     if (!glove::verify::read_spec(arguments.launch, &spec, &error)) return complain(error);
   }
-  const std::string wanted = arguments.kernel.empty() ? spec.kernel : arguments.kernel;
   int worst = 0;
   size_t matched = 0;
+  const auto matches = [](const std::string& text, const std::string& pattern) {
+    return pattern.empty() || std::regex_search(text, std::regex(pattern));
+  };
   for (const auto& kernel : module->kernels) {
-    if (!wanted.empty() && !std::regex_search(kernel.name, std::regex(wanted))) continue;
+    if (!matches(kernel.name, arguments.kernel)) continue;
     for (const Launch& launch : spec.launches) {
-      if (!arguments.name.empty() && !std::regex_search(launch.name, std::regex(arguments.name))) continue;
+      if (!matches(kernel.name, launch.kernel) || !matches(launch.name, arguments.name)) continue;
       ++matched;
       worst = worse(worst, run_kernel(kernel, launch, arguments));
     }
   }
   if (matched == 0)
-    return complain(file + ": no kernel" + (wanted.empty() ? "" : " matches '" + wanted + "'"));
+    return complain(file + ": no kernel" +
+                    (arguments.kernel.empty() ? "" : " matches '" + arguments.kernel + "'"));
   return worst;
 }
 

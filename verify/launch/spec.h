@@ -30,6 +30,7 @@ struct Lemma {
 // One launch of a kernel. What is not fixed may have any value.
 struct Launch {
   std::string name;
+  std::string kernel;                         // a regular expression for the kernel's name
   std::array<uint32_t, 3> block = {0, 0, 0};  // 0: from .maxntid
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::optional<uint64_t> dynamic_shared;

@@ -44,6 +44,7 @@ struct TicketShape {
   int64_t factor = 0;
   Wide least = 0;  // what every ticket has added at least
   Value rest;
+  bool operator==(const TicketShape&) const = default;
 };
 
 // Whether the lanes of two such accesses, or two lanes of one, are certain never to meet.
@@ -58,7 +59,7 @@ struct RangeAccess {
   std::array<uint32_t, 32> epoch;
   std::array<Value, 32> address;
   TicketShape shape;
-  Interval bytes;  // of shared memory that the lanes may touch
+  Interval bytes;  // that the lanes may touch, from the beginning of the object
 };
 
 // Whether two accesses to the same bytes race if nothing orders them.

@@ -110,9 +110,14 @@ void KernelRun::compare_blocks_at(SymbolId object) {
     tick(1);
   };
   for (size_t i = 0; i < ranges.size(); ++i) {
-    for (size_t j = i + 1; j < ranges.size(); ++j)
+    for (size_t j = i + 1; j < ranges.size(); ++j) {
+      if (ranges[i].bytes.meet(ranges[j].bytes).empty() ||
+          apart(ranges[i].shape, records_[ranges[i].record].bytes, ranges[j].shape,
+                records_[ranges[j].record].bytes, table_))
+        continue;
       compare(ranges[i], ranges[j].record, ranges[j].lanes, records_[ranges[j].record].bytes,
               [&](int lane) { return ranges[j].address[static_cast<size_t>(lane)]; });
+    }
     for (const auto& [place, entries] : grid_cells_)
       if (grid_forms_[object].count(place.form) > 0)
         for (const AccessEntry& entry : entries)

@@ -134,7 +134,8 @@ class KernelRun {
   uint32_t location(const Place& place);
   void forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
                        unsigned bytes);
-  void spoil_tickets(const Place& place);
+  void spoil_tickets(const Place& place, unsigned bytes);
+  bool draws_tickets(const Place& place, unsigned bytes);
   void counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         Value amount, bool certain);
   void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
@@ -154,13 +155,17 @@ class KernelRun {
   void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                     const std::array<Place, 32>& places);
   void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
-  TicketShape ticket_shape(const BlockState& state, const Warp& warp, const RangeAccess& range);
+  TicketShape ticket_shape(const BlockState& state, const Warp& warp, int lane, Value address);
+  std::vector<RangeAccess> grouped(const BlockState& state, const Warp& warp, uint32_t record, Lanes lanes,
+                                   const std::array<Place, 32>& places);
+  void compare_lanes(const RangeAccess& a, const RangeAccess& b);
   uint32_t owner_of(const BlockState& state, const Warp& warp, int lane) const {
     return state.block * threads_ + warp.thread(lane) + 1;
   }
   void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, Value address,
                            const RangeAccess& mine);
-  Interval touched_bytes(const BlockState& state, const Warp& warp, const RangeAccess& range, unsigned bytes);
+  Interval touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object, Value address,
+                         unsigned bytes);
   void compare_with_cells(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
                           Value address);
   void compare_one(uint32_t record, int lane, Value address, uint32_t other, int other_lane,
@@ -268,7 +273,8 @@ class KernelRun {
       locations_;  // granule: the address and its space
   uint32_t next_location_ = 1;
   bool has_named_barriers_ = false;
-  std::unordered_set<GlobalPlace, GlobalPlaceHash> ticketed_;         // where an addition's result was used
+  // Where additions were taken to return different numbers: the address and the bytes of the addition.
+  std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
   std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled_;  // where they may repeat
   std::unordered_set<SymbolId> ticket_objects_spoiled_;               // 0: shared memory
   std::unordered_set<GlobalPlace, GlobalPlaceHash> plainly_written_;

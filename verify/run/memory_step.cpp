@@ -198,7 +198,7 @@ void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instructi
       store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
       if (place.space == Space::kGlobal || place.space == Space::kShared)
         forget_location(state, warp, place, lane, bytes);
-      if (in.is_volatile || in.strong) spoil_tickets(place);
+      if (in.is_volatile || in.strong) spoil_tickets(place, bytes);
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
@@ -218,7 +218,7 @@ uint32_t KernelRun::location(const Place& place) {
 
 // Something that races with nothing, but is no addition of a positive number, changes a place: what additions
 // return there may repeat.
-void KernelRun::spoil_tickets(const Place& place) {
+void KernelRun::spoil_tickets(const Place& place, unsigned bytes) {
   const SymbolId object = place.space == Space::kShared ? 0 : place.object;
   bool drawn = false;
   if (place.kind == Place::kRange) {
@@ -226,20 +226,34 @@ void KernelRun::spoil_tickets(const Place& place) {
     drawn = !ticketed_.empty();
   } else {
     GlobalPlace key = key_of(place);
-    for (const uint64_t offset :
-         {uint64_t{0}, uint64_t{4}, ~uint64_t{0} - 3}) {  // an access may be of 8 bytes
-      const GlobalPlace near = {key.form, key.granule + offset};
-      drawn |= tickets_spoiled_.insert(near).second && ticketed_.count(near) > 0;
-    }
+    for (unsigned i = 0; i < bytes; i += 4, key.granule += 4)
+      drawn |= tickets_spoiled_.insert(key).second && ticketed_.count(key) > 0;
   }
   if (drawn) throw Restart{};
+}
+
+// Whether additions to a place return different numbers, as far as the run has seen; remembers that they
+// must.
+bool KernelRun::draws_tickets(const Place& place, unsigned bytes) {
+  if (ticket_objects_spoiled_.count(place.space == Space::kShared ? 0 : place.object) > 0) return false;
+  const GlobalPlace first = key_of(place);
+  GlobalPlace key = first;
+  for (unsigned i = 0; i < bytes; i += 4, key.granule += 4) {
+    if (tickets_spoiled_.count(key) > 0) return false;
+    const auto [found, added] = ticketed_.try_emplace(key, first.granule, bytes);
+    if (!added && found->second != std::pair(first.granule, bytes)) {  // an addition to a part of it
+      spoil_tickets(place, bytes);
+      return false;
+    }
+  }
+  return true;
 }
 
 // After a plain store. One that other threads' additions are not ordered with is a race, and reported as
 // such; with named barriers warps may be phases apart, so that a new name does not tell the phases apart.
 void KernelRun::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
                                 unsigned bytes) {
-  if (has_named_barriers_) spoil_tickets(place);
+  if (has_named_barriers_) spoil_tickets(place, bytes);
   if (place.kind == Place::kNumber) {
     locations_.erase(key_of(place));
   } else {
@@ -263,22 +277,20 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
   const bool named = table_.scope_of(place.address) != Scope::kThread &&
                      (place.space == Space::kShared || place.object != 0);
-  if (!adds || !named || ticket_objects_spoiled_.count(place.object) > 0 ||
-      tickets_spoiled_.count(key_of(place)) > 0)
-    return value;
+  if (!adds || !named) return value;
   const Interval range = Reasoner(table_, position(state, warp, lane)).range(amount, bits, false);
   Symbol& symbol = table_.change(table_.single(value));
   // Additions of what may be negative, or very large, give no order.
   if (range.lo < 0 || range.hi >= (Wide{1} << (bits - 1))) {
     if (!(amount.form != 0 && range.lo >= 0)) {
-      spoil_tickets(place);
+      spoil_tickets(place, bits / 8);
       return value;
     }
   }
+  if (!draws_tickets(place, bits / 8)) return value;
   symbol.kind = SymbolKind::kTicket;
   symbol.detail = location(place);
   symbol.owner = owner_of(state, warp, lane);
-  ticketed_.insert(key_of(place));
   symbol.arguments[0] = amount;
   symbol.range.lo = 0;
   symbol.unsigned_range = symbol.range;
@@ -313,7 +325,7 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
         (void)atomic_result(state, warp, in, place, lane, amount);  // may spoil the place for others
     } else {
       forget_location(state, warp, place, lane, bytes);
-      spoil_tickets(place);
+      spoil_tickets(place, bytes);
     }
     if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
         state.shared.at(place.address.constant).known == Known::kNothingWritten &&

@@ -105,10 +105,8 @@ void KernelRun::exact_access(BlockState& state, Warp& warp, uint32_t record, int
   if (state.shadow.ranges.empty()) return;
   RangeAccess mine{};
   mine.object = place.space == Space::kShared ? 0 : place.object;
-  if (mine.object == 0) {
-    const Wide at = static_cast<Wide>(place.address.constant);
-    mine.bytes = {at, at + records_[record].bytes - 1};
-  }
+  const Wide at = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
+  if (table_.terms(place.address.form).size() < 2) mine.bytes = {at, at + records_[record].bytes - 1};
   compare_with_ranges(state, warp, record, lane, place.address, mine);
 }
 
@@ -171,85 +169,100 @@ void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane,
     cell.entries.push_back({id, 1u << lane, epoch});
 }
 
-// Whether the lanes' addresses differ in nothing but a ticket of each lane's own.
-TicketShape KernelRun::ticket_shape(const BlockState& state, const Warp& warp, const RangeAccess& range) {
-  TicketShape shape;
-  bool alike = true;
-  each_lane(range.lanes, [&](int lane) {
-    if (!alike) return;
-    const Value address = range.address[static_cast<size_t>(lane)];
-    const LinearTerm* ticket = nullptr;
-    for (const LinearTerm& term : table_.terms(address.form))
-      if (table_.symbol(term.symbol).kind == SymbolKind::kTicket) ticket = &term;
-    alike = ticket != nullptr;
-    if (!alike) return;
-    const LinearTerm term = *ticket;
-    const Symbol symbol = table_.symbol(term.symbol);
+// The address of a lane as a ticket of its own and the rest; location 0 if it is none.
+TicketShape KernelRun::ticket_shape(const BlockState& state, const Warp& warp, int lane, Value address) {
+  for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(address.form))) {
+    const Symbol& symbol = table_.symbol(term.symbol);
+    if (symbol.kind != SymbolKind::kTicket || symbol.owner != owner_of(state, warp, lane)) continue;
+    const Value amount = symbol.arguments[0];
+    const Wide least = amount.known() ? static_cast<Wide>(mask_bits(amount.constant, symbol.bits)) : 0;
+    const uint32_t location = symbol.detail;
     const Value rest = table_.subtract(address, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
-    const Wide least =
-        symbol.arguments[0].known() ? Wide{mask_bits(symbol.arguments[0].constant, symbol.bits)} : 0;
-    alike = symbol.owner == owner_of(state, warp, lane) && table_.scope_of(rest) != Scope::kThread;
-    if (shape.location == 0)
-      shape = {symbol.detail, term.factor, least, rest};
-    else
-      alike = alike && symbol.detail == shape.location && term.factor == shape.factor && rest == shape.rest;
-    shape.least = std::min(shape.least, least);
-  });
-  return alike ? shape : TicketShape{};
+    if (table_.scope_of(rest) == Scope::kThread) return {};
+    return {location, term.factor, least, rest};
+  }
+  return {};
 }
 
-// The least interval that holds what any of the lanes can touch.
-Interval KernelRun::touched_bytes(const BlockState& state, const Warp& warp, const RangeAccess& range,
-                                  unsigned bytes) {
-  Interval hull = {kWideLimit, -kWideLimit};
-  each_lane(range.lanes, [&](int lane) {
-    const Reasoner reasoner(table_, position(state, warp, lane));
-    hull = hull.hull(reasoner.exact_range(range.address[static_cast<size_t>(lane)]));
-  });
-  hull.hi = clamp_wide(hull.hi + bytes - 1);
-  return hull;
+// The bytes that a lane may touch; of global memory, counted from the beginning of the object.
+Interval KernelRun::touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object,
+                                  Value address, unsigned bytes) {
+  if (object != 0) address = table_.subtract(address, table_.of(object), 64);
+  Interval touched = Reasoner(table_, position(state, warp, lane)).exact_range(address);
+  touched.hi = clamp_wide(touched.hi + bytes - 1);
+  return touched;
 }
 
-void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
-                             const std::array<Place, 32>& places) {
-  std::map<SymbolId, RangeAccess> by_object;
+// The lanes of an access in groups of the same object and of addresses that differ in nothing but a ticket.
+std::vector<RangeAccess> KernelRun::grouped(const BlockState& state, const Warp& warp, uint32_t record,
+                                            Lanes lanes, const std::array<Place, 32>& places) {
+  std::vector<RangeAccess> groups;
   each_lane(lanes, [&](int lane) {
     const Place& place = places[static_cast<size_t>(lane)];
     const SymbolId object = place.space == Space::kShared ? 0 : place.object;
     if (place.space == Space::kGlobal && object == 0) return;  // reported or nobody writes
-    RangeAccess& range = by_object[object];
-    range.record = record;
-    range.object = object;
-    range.lanes |= 1u << lane;
-    range.epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
-    range.address[static_cast<size_t>(lane)] = place.address;
+    const TicketShape shape = ticket_shape(state, warp, lane, place.address);
+    const Interval touched = touched_bytes(state, warp, lane, object, place.address, records_[record].bytes);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const RangeAccess& other) {
+      return other.object == object && other.shape == shape;
+    });
+    if (group == groups.end()) {
+      groups.emplace_back();
+      group = groups.end() - 1;
+      group->record = record;
+      group->lanes = 0;
+      group->object = object;
+      group->shape = shape;
+      group->bytes = touched;
+    }
+    group->lanes |= 1u << lane;
+    group->bytes = group->bytes.hull(touched);
+    group->epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
+    group->address[static_cast<size_t>(lane)] = place.address;
   });
-  const unsigned bytes = records_[record].bytes;
-  for (auto& [object, range] : by_object) {
-    range.shape = ticket_shape(state, warp, range);
-    if (object == 0) range.bytes = touched_bytes(state, warp, range, bytes);
+  return groups;
+}
+
+void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                             const std::array<Place, 32>& places) {
+  std::vector<RangeAccess> groups = grouped(state, warp, record, lanes, places);
+  for (const RangeAccess& range : groups)
     each_lane(range.lanes, [&](int lane) {
       const Value address = range.address[static_cast<size_t>(lane)];
-      compare_with_cells(state, warp, record, lane, object, address);
+      compare_with_cells(state, warp, record, lane, range.object, address);
       compare_with_ranges(state, warp, record, lane, address, range);
     });
-    // Lanes of one instruction against each other.
-    if (records_[record].kind == AccessKind::kWrite && !apart(range.shape, bytes, range.shape, bytes, table_))
-      each_lane(range.lanes, [&](int a) {
-        each_lane(range.lanes & ~((Lanes{2} << a) - 1), [&](int b) {
-          compare_one(record, a, range.address[static_cast<size_t>(a)], record, b,
-                      range.address[static_cast<size_t>(b)], bytes);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t j = i; j < groups.size(); ++j) compare_lanes(groups[i], groups[j]);
+    const RangeAccess& range = groups[i];
+    const bool known =
+        std::any_of(state.shadow.ranges.begin(), state.shadow.ranges.end(), [&](const RangeAccess& other) {
+          bool same = other.record == record && other.object == range.object && other.lanes == range.lanes;
+          each_lane(same ? range.lanes : 0, [&](int lane) {
+            const auto at = static_cast<size_t>(lane);
+            same &= other.epoch[at] == range.epoch[at] && other.address[at] == range.address[at];
+          });
+          return same;
         });
-      });
-    bool known = false;
-    for (const RangeAccess& other : state.shadow.ranges)
-      known |= other.record == record && other.object == object && other.lanes == range.lanes &&
-               other.epoch == range.epoch &&
-               std::equal(other.address.begin(), other.address.end(), range.address.begin(),
-                          [](const Value& a, const Value& b) { return a == b; });
     if (!known) state.shadow.ranges.push_back(range);
     tick(1);
   }
+}
+
+// Lanes of one instruction against each other.
+void KernelRun::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
+  const AccessRecord& record = records_[a.record];
+  if (record.kind != AccessKind::kWrite || a.object != b.object ||
+      apart(a.shape, record.bytes, b.shape, record.bytes, table_))
+    return;
+  const bool same = &a == &b;
+  if (!same && a.bytes.meet(b.bytes).empty()) return;
+  each_lane(a.lanes, [&](int i) {
+    each_lane(same ? b.lanes & ~((Lanes{2} << i) - 1) : b.lanes, [&](int j) {
+      compare_one(a.record, i, a.address[static_cast<size_t>(i)], b.record, j,
+                  b.address[static_cast<size_t>(j)], record.bytes);
+    });
+  });
 }
 
 // `mine`: what the access's lanes have in common; of an exact access the object and the bytes alone.

@@ -62,6 +62,8 @@ bool KernelRun::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
          "'" + in.text + "' stands under a condition that may differ between the lanes it names", &state);
     throw PathEnds{};
   }
+  for (Context* context = context_; context != nullptr; context = context->outer)
+    context->synchronises = true;
   return true;
 }
 
