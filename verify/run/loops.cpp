@@ -132,6 +132,17 @@ Value KernelRun::general_predicate(LoopState& loop, Value now, Value start, Valu
     return p.kind == PredicateKind::kCompare && q.kind == PredicateKind::kCompare && p.compare == q.compare &&
            p.is_float == q.is_float && p.is_signed == q.is_signed && p.bits == q.bits;
   };
+  // Against a number a comparison is written the other way round: a < b is not (b < a + 1), since counters do
+  // not wrap.
+  if (!alike(now, start) && !now.known()) {
+    const Predicate p = table_.predicate(now.form);
+    if (p.kind == PredicateKind::kCompare && p.compare == CompareKind::kLt && !p.is_float) {
+      const Value flipped =
+          table_.compare(CompareKind::kLt, false, p.is_signed, p.bits, p.b, table_.add(p.a, {1, 0}, p.bits));
+      now = (now.form & 1) != 0 ? flipped : SymbolTable::logical_not(flipped);
+      if (now == general) return general;
+    }
+  }
   if (alike(now, start) && alike(now, general)) {
     const Predicate n = table_.predicate(now.form), s = table_.predicate(start.form),
                     g = table_.predicate(general.form);
