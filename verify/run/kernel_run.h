@@ -38,7 +38,8 @@ class KernelRun {
     PathPointer path;
     uint32_t trips = 0;  // backward jumps so far
     Lanes exited = 0;
-    int side = 0;  // 1: only the first branch's taken side, 2: only the other one
+    bool uniform = true;  // its lanes have gone the same way so far
+    int side = 0;         // 1: only the first branch's taken side, 2: only the other one
   };
   struct LoopState {
     uint32_t visits = 0;
@@ -54,7 +55,6 @@ class KernelRun {
   struct Context {
     Context* outer = nullptr;
     Lanes scope = 0;
-    bool uniform = true;  // the lanes go the same way
     int stop = 0;
     bool loops = false;
     const std::vector<uint32_t>* written = nullptr;

@@ -71,7 +71,7 @@ bool KernelRun::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lane
 
 // The lanes' general state is where they started, and the number of rounds since then is a symbol.
 void KernelRun::begin_iterations(const Context& context, LoopState& loop, Lanes lanes) {
-  const bool together = context.synchronises && context.uniform;
+  const bool together = context.synchronises && context.running->uniform;
   SymbolId shared = 0;
   each_lane(lanes, [&](int lane) {
     for (size_t i = 0; i < context.written->size(); ++i)

@@ -81,7 +81,8 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
   each_lane(lanes, [&](int lane) {
     if (taken[static_cast<size_t>(lane)] != context.condition) context.condition = 0;
   });
-  context.uniform = context.condition != 0 && (context_ == nullptr || context_->uniform);
+  const bool uniform = context.condition != 0 &&
+                       (context_ == nullptr || (context_->running != nullptr && context_->running->uniform));
   const PathPointer before_path = warp.path;
   std::vector<ClockPointer> before_clocks;
   each_lane(lanes, [&](int lane) { before_clocks.push_back(state.clocks.known(warp.thread(lane))); });
@@ -90,12 +91,14 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
   std::vector<Bundle> finished;
   Context* const outer = context_;
   Bundle start = capture(warp, context, lanes);
+  start.uniform = uniform;
   context_ = &context;
   context.running = &start;
   split(state, warp, lanes, pc, taken, target, fall);
   Bundle first = capture(warp, context, start.lanes);
   first.trips = flow_.order(std::min(target, flow_.end() - 1)) <= flow_.order(pc) ? 1 : 0;
   first.side = 1;
+  first.uniform = start.uniform;
   context.running = nullptr;
   if (context.split_off) {
     context.split_off->side = 2;
@@ -137,26 +140,23 @@ void KernelRun::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
     if (truth && !*truth) taken_lanes &= ~(1u << lane);
   });
   const PredicateId first = condition[static_cast<size_t>(std::countr_zero(lanes))];
-  each_lane(lanes, [&](int lane) {
-    context.uniform &= condition[static_cast<size_t>(lane)] == first || context.running == nullptr;
-  });
+  each_lane(lanes,
+            [&](int lane) { context.running->uniform &= condition[static_cast<size_t>(lane)] == first; });
   const PathPointer before = warp.path;
   Bundle other = capture(warp, context, fall_lanes);
   other.path = lane_path(before, fall_lanes, condition, true, static_cast<uint32_t>(pc));
   each_lane(fall_lanes, [&](int lane) { other.pc[static_cast<size_t>(lane)] = fall; });
-  if (context.running != nullptr) {
-    other.trips = context.running->trips;
-    other.side = context.running->side;
-  }
+  other.trips = context.running->trips;
+  other.side = context.running->side;
+  other.uniform = context.running->uniform;
   warp.path = lane_path(before, taken_lanes, condition, false, static_cast<uint32_t>(pc));
   each_lane(taken_lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = target; });
   if (leaves) warp.alive &= ~taken_lanes;
   // Lanes that certainly go the other way leave the running bundle.
   const Lanes gone = lanes & ~taken_lanes;
-  if (gone != 0 && context.running != nullptr) context.running->lanes &= ~gone;
+  if (gone != 0) context.running->lanes &= ~gone;
   if (fall_lanes != 0) context.split_off = std::move(other);
-  if (context.running != nullptr && target < flow_.end() && flow_.order(target) <= flow_.order(pc))
-    ++context.running->trips;
+  if (target < flow_.end() && flow_.order(target) <= flow_.order(pc)) ++context.running->trips;
 }
 
 void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished) {
@@ -196,6 +196,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
     Bundle after = capture(warp, context, bundle.lanes);
     after.trips = bundle.trips;
     after.side = bundle.side;
+    after.uniform = bundle.uniform;
     if (after.lanes == 0) continue;
     (done ? finished : context.pending).push_back(std::move(after));
   }
@@ -275,6 +276,7 @@ bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bun
       b = b->parent, --db;
   }
   into.path = a;
+  into.uniform &= other.uniform;
   if (into.side != other.side) into.side = 0;
   (void)warp;
   return true;

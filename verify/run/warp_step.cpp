@@ -56,7 +56,7 @@ bool KernelRun::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   const Lanes needed = named & warp.alive;
   if ((come & needed) != needed) return false;
   *members = needed & come;
-  if (context_ != nullptr && (!context_->uniform || (needed & ~context_->running->lanes) != 0) &&
+  if (context_ != nullptr && (!context_->running->uniform || (needed & ~context_->running->lanes) != 0) &&
       std::popcount(needed) > 1) {
     find(FindingKind::kDivergence, false, in, nullptr,
          "'" + in.text + "' stands under a condition that may differ between the lanes it names", &state);
