@@ -55,12 +55,13 @@ void KernelRun::keep_for_grid(BlockState& state) {
   }
 }
 
-bool KernelRun::blocks_ordered(const AccessRecord& a, const AccessRecord& b) const {
+bool KernelRun::blocks_ordered(const AccessRecord& a, const AccessRecord& b) {
   const auto valid = [&](uint32_t counter) {
     for (const auto& [at, number] : counters_)
       if (number == counter && spoiled_.count(at) > 0) return false;
     const auto place = counter_places_.find(counter);
     if (place == counter_places_.end() || plainly_written_.count(place->second) > 0) return false;
+    if (somewhere_written_.count(object_of({0, place->second.form})) > 0) return false;
     const auto blocks = arrivals_.find(counter);
     return blocks != arrivals_.end() && blocks->second.size() == blocks_;
   };

@@ -78,15 +78,31 @@ Verdict KernelRun::run() {
   if (table_.assumed_no_wrap()) assumptions_.insert("index arithmetic in 32 bits does not wrap");
   verdict_.assumptions.assign(assumptions_.begin(), assumptions_.end());
   verdict_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  list_uncovered();
+  return std::move(verdict_);
+}
+
+// Memory and synchronising instructions that were not reached, but for copies of a source line (of an
+// unrolled loop, say) of which another was.
+void KernelRun::list_uncovered() {
+  const auto name = [&](const Instruction& in) {
+    std::string text = in.text;
+    for (const SourceLine& line : kernel_.sites[in.site].chain)
+      text += " " + line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column);
+    return kernel_.sites[in.site].chain.empty() ? "" : text;
+  };
+  std::set<std::string> reached;
+  for (size_t i = 0; i < executed_.size(); ++i)
+    if (executed_[i]) reached.insert(name(kernel_.code[i]));
+  reached.erase("");
   for (size_t i = 0; i < executed_.size(); ++i) {
     const Instruction& in = kernel_.code[i];
     const bool matters = is_block_barrier(in) || is_warp_synchronisation(in) || in.op == Op::kStore ||
                          in.op == Op::kAtomic || (in.op == Op::kLoad && in.space != Space::kParam);
-    if (matters && !executed_[i])
+    if (matters && !executed_[i] && reached.count(name(in)) == 0)
       verdict_.uncovered.push_back(in.text + " at PTX line " +
-                                   std::to_string(kernel_.sites[in.site].ptx_line));
+                                   std::to_string(kernel_.sites[in.site].ptx_line) + ", " + source_line(in));
   }
-  return std::move(verdict_);
 }
 
 void KernelRun::run_block(uint32_t block) {

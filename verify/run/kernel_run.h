@@ -74,6 +74,7 @@ class KernelRun {
 
   // kernel_run.cpp
   BlockState initial_state(uint32_t block);
+  void list_uncovered();
   void run_block(uint32_t block);
   void run_path(BlockState& state);
   void run_warp(BlockState& state, Warp& warp);
@@ -178,7 +179,7 @@ class KernelRun {
   void keep_for_grid(BlockState& state);
   void compare_blocks();
   void compare_blocks_at(SymbolId object);
-  bool blocks_ordered(const AccessRecord& a, const AccessRecord& b) const;
+  bool blocks_ordered(const AccessRecord& a, const AccessRecord& b);
   void validate_counters();
 
   // warp_step.cpp
@@ -272,12 +273,14 @@ class KernelRun {
   std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash>
       locations_;  // granule: the address and its space
   uint32_t next_location_ = 1;
+  std::unordered_set<SymbolId> located_objects_;  // 0: shared memory
   bool has_named_barriers_ = false;
   // Where additions were taken to return different numbers: the address and the bytes of the addition.
   std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
   std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled_;  // where they may repeat
   std::unordered_set<SymbolId> ticket_objects_spoiled_;               // 0: shared memory
   std::unordered_set<GlobalPlace, GlobalPlaceHash> plainly_written_;
+  std::unordered_set<SymbolId> somewhere_written_;  // objects, at places that are not known
   std::map<uint32_t, GlobalPlace> counter_places_;
   std::map<uint32_t, uint32_t> counters_;                      // location -> counter of a grid barrier
   std::map<uint32_t, std::map<uint32_t, uint32_t>> arrivals_;  // counter -> block -> additions on a path

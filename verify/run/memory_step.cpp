@@ -213,6 +213,7 @@ GlobalPlace KernelRun::key_of(const Place& place) {
 uint32_t KernelRun::location(const Place& place) {
   const auto [found, added] = locations_.try_emplace(key_of(place), next_location_);
   next_location_ += added;
+  located_objects_.insert(place.space == Space::kShared ? 0 : place.object);
   return found->second;
 }
 
@@ -254,10 +255,15 @@ bool KernelRun::draws_tickets(const Place& place, unsigned bytes) {
 void KernelRun::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
                                 unsigned bytes) {
   if (has_named_barriers_) spoil_tickets(place, bytes);
+  if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) {
+    plainly_written_.insert(key_of(place));
+    if (place.kind == Place::kRange) somewhere_written_.insert(place.object);
+  }
   if (place.kind == Place::kNumber) {
     locations_.erase(key_of(place));
   } else {
     const bool shared = place.space == Space::kShared;
+    if (located_objects_.count(shared ? 0 : place.object) == 0) return;
     const Interval range =
         shared ? Reasoner(table_, position(state, warp, lane)).exact_range(place.address) : Interval{};
     std::erase_if(locations_, [&](const auto& entry) {
@@ -267,7 +273,6 @@ void KernelRun::forget_location(const BlockState& state, const Warp& warp, const
       return key.form == 0 && at + 7 >= range.lo && at < range.hi + bytes;
     });
   }
-  if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) plainly_written_.insert(key_of(place));
 }
 
 Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,

@@ -358,6 +358,7 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
     return nullptr;
   };
   if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
+    reported_races_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
     assumptions_.insert("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
     return;
   }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -182,9 +183,10 @@ class SymbolTable {
   void set_operation_range(Symbol& symbol) const;
   PredicateId intern(Predicate predicate);
 
-  std::vector<Symbol> symbols_;
-  std::vector<std::vector<LinearTerm>> forms_;
-  std::vector<Predicate> predicates_;
+  // References to what they hold stay valid when they grow.
+  std::deque<Symbol> symbols_;
+  std::deque<std::vector<LinearTerm>> forms_;
+  std::deque<Predicate> predicates_;
   std::unordered_map<std::vector<LinearTerm>, uint32_t, InternHash> form_ids_;
   std::unordered_map<InternKey, uint32_t, InternHash> symbol_ids_;
   std::unordered_map<InternKey, uint32_t, InternHash> predicate_ids_;
