@@ -14,22 +14,25 @@ import subprocess
 import sys
 import tempfile
 
-CELLS = 3
+CELLS = 4
 IN_FILE = 100
 
 
 def random_program(rng, warps):
     """Per warp a list of operations: (kind, cell or barrier, count, condition)."""
     full = 32 * warps
-    shape = rng.choice(["full", "named", "mixed"])
+    shape = rng.choice(["full", "full", "named", "mixed"])
+    tidy = rng.choice([0.0, 0.9, 1.0])  # how often a warp keeps to its own cell
     programs = [[] for _ in range(warps)]
     for _ in range(rng.randint(2, 5)):
-        for program in programs:
+        cells = rng.sample(range(CELLS), CELLS)
+        for warp, program in enumerate(programs):
             for _ in range(rng.randint(0, 2)):
-                kind = rng.choice(["st", "st", "ld", "add", "win"])
-                program.append((kind, rng.randrange(CELLS), 0, rng.choice([None, None, None, "shared", "own"])))
+                kind = rng.choice(["st", "st", "ld", "add", "win" if tidy < 1 else "add"])
+                cell = cells[warp] if rng.random() < tidy else rng.randrange(CELLS)
+                program.append((kind, cell, 0, rng.choice([None, None, None, "shared", "own"])))
         condition = rng.choice([None, None, None, "shared"])
-        if rng.random() < 0.75:
+        if rng.random() < (0.95 if tidy else 0.75):
             barrier = 0 if shape == "full" else rng.randint(0, 2)
             for program in programs:
                 kind = "sync" if shape == "full" or rng.random() < 0.6 else "arrive"

@@ -56,7 +56,7 @@ void KernelRun::at_full_barrier(BlockState& state) {
   state.shadow.new_phase();
   state.shared.settle();
   recent_records_.clear();
-  if (blocks_ < 2) records_.clear();
+  if (blocks_ < 2 && forks_.empty()) records_.clear();  // states that wait refer to theirs
   drop_thread_facts(state);
   if (state.path == nullptr) return;  // nothing unknown has decided so far
   const uint64_t place = place_of_state(state);
