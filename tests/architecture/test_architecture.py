@@ -241,7 +241,7 @@ EXPECTED_BREAKS = {check_arrows: 8, check_foreign_headers: 4, check_backends: 1,
                    check_functions: 4, check_type_names: 2, check_contracts: 5, check_paths: 2}
 
 
-# What is still to be mended, by the beginning of the complaint without its line number. It may only become shorter.
+# Known violations, by the beginning of the message without its line number. The list may only become shorter.
 TO_MEND = (
 )
 
