@@ -166,6 +166,12 @@ class CpuAnalysis final : public Analysis {
     return cpu::column_sums(kernels_, threads, points, weights, sums, interrupted);
   }
 
+  Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) override {
+    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    return cpu::gram_product(kernels_, threads, points, vector, product, interrupted);
+  }
+
   Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
                        const InterruptCheck& interrupted) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());

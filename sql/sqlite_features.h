@@ -27,8 +27,9 @@ inline bool sqlite_has(int version) {
   return version <= GLOVE_SQLITE_CEILING && sqlite3_libversion_number() >= version;
 }
 
-constexpr int kSqliteVtabCollation = 3022000;  // sqlite3_vtab_collation
-constexpr int kSqliteVtabIn = 3038000;         // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
-constexpr int kSqliteIsInterrupted = 3041000;  // sqlite3_is_interrupted
+constexpr int kSqliteVtabCollation = 3022000;    // sqlite3_vtab_collation
+constexpr int kSqliteWindowFunctions = 3025000;  // sqlite3_create_window_function
+constexpr int kSqliteVtabIn = 3038000;           // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
+constexpr int kSqliteIsInterrupted = 3041000;    // sqlite3_is_interrupted
 
 }  // namespace glove::sql
