@@ -13,6 +13,7 @@
 // The static library calls SQLite directly. These weak symbols are null in a program that links an older
 // SQLite, for which sqlite_has() returns false.
 #pragma weak sqlite3_vtab_collation
+#pragma weak sqlite3_create_window_function
 #pragma weak sqlite3_vtab_in
 #pragma weak sqlite3_vtab_in_first
 #pragma weak sqlite3_vtab_in_next

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds each package and installs it where nothing else is: the static library into a program, the wheel into a virtual
-# environment, the npm packages into a new project, the Debian packages into a small Debian.
+# Builds each package and installs it where nothing else is: the static library into a program, the npm packages
+# into a new project, the wheel and the Debian packages into a small Debian.
 #
 #   ./tests/packages.sh             packages of the release build
 #   ./tests/packages.sh cpu -R npm  another preset; what follows it goes to ctest
 #
 # The small Debian is made once, by mmdebstrap, as build/packages/debian.tar; that needs root and Debian's archive. Without
-# root or mmdebstrap the Debian packages are only inspected. GLOVE_CMAKE_ARGS: additional arguments for cmake.
+# root or mmdebstrap, nothing is installed there. GLOVE_CMAKE_ARGS: additional arguments for cmake.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,8 +28,8 @@ small_debian() {
   local archive=$PWD/build/packages/debian.tar part=$PWD/build/packages/part.tar log=$PWD/build/packages/debian.log
   if [[ ! -f $archive ]]; then
     [[ $EUID -eq 0 ]] && command -v mmdebstrap >/dev/null || return 0
-    mmdebstrap --quiet --variant=apt --include=sqlite3 bookworm "$part" >"$log" 2>&1 || {
-      echo "mmdebstrap failed; $log says why. The Debian packages are only inspected." >&2
+    mmdebstrap --quiet --variant=apt --include=sqlite3,python3-venv bookworm "$part" >"$log" 2>&1 || {
+      echo "mmdebstrap failed; $log says why. Nothing is installed in a chroot." >&2
       return 0
     }
     mv "$part" "$archive"

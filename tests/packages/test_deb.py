@@ -9,9 +9,10 @@ import glob
 import gzip
 import os
 import re
-import shutil
 import subprocess
 import tempfile
+
+import chroot
 
 LIBRARY, CONVERTER = "libsqlite3-mod-glove", "glove-convert"
 DOCUMENTS = ["usr/share/doc/%s/" + name for name in ("changelog.Debian.gz", "changelog.gz", "copyright")]
@@ -60,30 +61,16 @@ def check_contents(package, path):
 
 
 def check_in_chroot(archive, folder, packages, sample):
-    root = os.path.join(folder, "root")
-    os.mkdir(root)
-    run("tar", "-xf", archive, "-C", root, "--exclude=./dev/*")
-    os.makedirs(os.path.join(root, "dev"), exist_ok=True)
-    for device, numbers in (("null", "1 3"), ("urandom", "1 9")):
-        run("mknod", "-m", "666", os.path.join(root, "dev", device), "c", *numbers.split())
-    shutil.copy(sample, os.path.join(root, "tmp", "vectors.txt.gz"))
-    names = []
-    for path in packages:
-        shutil.copy(path, os.path.join(root, "tmp"))
-        names.append("/tmp/" + os.path.basename(path))
-
-    def inside(*command, **options):
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
-        return run("chroot", root, *command, env=environment, **options)
-
-    before = installed_files(root)
-    inside("apt-get", "install", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", *names)
-    inside("glove-convert", "-q", "/tmp/vectors.txt.gz", "/tmp/glove.safetensors")
-    printed = inside("sqlite3", "-batch", ":memory:", input=STATEMENTS)
+    debian = chroot.Chroot(archive, folder)
+    names = [debian.copy(path) for path in packages]
+    before = installed_files(debian.root)
+    debian.run("apt-get", "install", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", *names)
+    debian.run("glove-convert", "-q", debian.copy(sample), "/tmp/glove.safetensors")
+    printed = debian.run("sqlite3", "-batch", ":memory:", input=STATEMENTS)
     assert printed == ANSWERS, printed
-    assert installed_files(root) - before, "nothing was installed"
-    inside("apt-get", "remove", "-y", "--purge", "-o", "Dpkg::Use-Pty=0", LIBRARY, CONVERTER)
-    assert installed_files(root) == before, installed_files(root) ^ before
+    assert installed_files(debian.root) - before, "nothing was installed"
+    debian.run("apt-get", "remove", "-y", "--purge", "-o", "Dpkg::Use-Pty=0", LIBRARY, CONVERTER)
+    assert installed_files(debian.root) == before, installed_files(debian.root) ^ before
     print("installed, used and removed in a chroot")
 
 
@@ -106,11 +93,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for path in packages:
             check_contents(os.path.basename(path).split("_")[0], path)
-        archive = os.environ.get("GLOVE_CHROOT")
-        if not archive or os.geteuid() != 0:
-            print("not installed: that needs root and $GLOVE_CHROOT (tests/packages.sh sets it)")
-            return
-        check_in_chroot(archive, folder, packages, os.path.join(options.project, "examples/data/glove-6b-100d-20k.txt.gz"))
+        archive = chroot.archive()
+        if archive is not None:
+            check_in_chroot(archive, folder, packages, os.path.join(options.project, "examples/data/glove-6b-100d-20k.txt.gz"))
 
 
 if __name__ == "__main__":

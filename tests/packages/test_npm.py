@@ -44,6 +44,20 @@ assert.strictEqual(db.prepare('SELECT cos_sim(?, ?) AS c').get(blob, blob).c, 1)
 """
 
 
+MODULE = """import { load, loadablePath, serializeFloat32 } from 'sqlite-glove';
+if (typeof load !== 'function' || !loadablePath().endsWith('glove.so') || serializeFloat32([1]).length !== 4) process.exit(1);
+"""
+TYPES = """import { load, loadablePath, serializeFloat32 } from "./node_modules/sqlite-glove/index.d.ts";
+import { DatabaseSync } from "node:sqlite";
+const path: string = loadablePath();
+const bytes: Uint8Array = serializeFloat32(new Float32Array(2));
+load(new DatabaseSync(":memory:", { allowExtension: true }));
+// @ts-expect-error: a path is not a connection
+load(path);
+export { bytes };
+"""
+
+
 def run(*command, status=0, **options):
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert done.returncode == status, f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}"
@@ -68,6 +82,17 @@ def check_hosts(clean, environment):
         else:
             print(f"{host}: {done.stdout.strip()}")
     return worked
+
+
+def check_types(clean, environment):
+    """Deno contains a TypeScript compiler."""
+    deno = shutil.which("deno") or os.path.join(environment["NODE_PATH"], ".bin/deno")
+    if not os.path.exists(deno):
+        print("types: skipped, there is no deno")
+        return
+    with open(os.path.join(clean, "types.ts"), "w", encoding="utf-8") as file:
+        file.write(TYPES)
+    run(deno, "check", "--no-config", "types.ts", cwd=clean, env=environment)
 
 
 def check_electron(clean, folder, environment):
@@ -109,6 +134,8 @@ def main():
         run(os.path.join(clean, "node_modules/.bin/glove-convert"), "-q", "nowhere.txt", "x", cwd=clean, status=1)
         worked = check_hosts(clean, environment)
         check_electron(clean, folder, environment)
+        run("node", "--input-type=module", "-e", MODULE, cwd=clean, env=environment)
+        check_types(clean, environment)
         # The library is optional for npm, so its absence must be explained.
         shutil.rmtree(os.path.join(clean, "node_modules/sqlite-glove-linux-x64"))
         message = run("node", "-e", "require('sqlite-glove').loadablePath()", cwd=clean, env=environment, status=1)

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import zipfile
 
+import chroot
+
 SKIPPED = 77
 
 # Run in the environment: FOLDER with model.safetensors.
@@ -85,6 +87,25 @@ except ValueError as error:
 '''
 
 
+# Run in the small Debian, as README.md of the package says.
+FIRST_STEPS = """import sqlite3, sqlite_glove
+conn = sqlite3.connect(":memory:")
+sqlite_glove.load(conn)
+conn.execute("SELECT glove_load('/tmp/glove.safetensors')")
+print([word for word, in conn.execute("SELECT neighbor FROM glove_nn WHERE expr = 'king - man + woman' AND k = 3")])
+"""
+
+
+def check_in_chroot(archive, folder, wheel, sample):
+    debian = chroot.Chroot(archive, folder)
+    debian.run("python3", "-m", "venv", "/opt/env")
+    debian.run("/opt/env/bin/pip", "install", "--no-index", debian.copy(wheel))
+    debian.run("/opt/env/bin/glove-convert", "-q", debian.copy(sample), "/tmp/glove.safetensors")
+    printed = debian.run("/opt/env/bin/python3", "-c", FIRST_STEPS)
+    assert printed == "['queen', 'monarch', 'throne']\n", printed
+    print("installed and used in a chroot")
+
+
 def check_record(path):
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -139,6 +160,9 @@ def main():
         run(os.path.join(bin_, "python3"), "-m", "pip", "uninstall", "-y", "sqlite-glove", env=environment)
         left = [name for name in os.listdir(bin_) if "glove" in name]
         assert not left, left
+        archive = chroot.archive()
+        if archive is not None:
+            check_in_chroot(archive, folder, first, sample)
 
 
 if __name__ == "__main__":
