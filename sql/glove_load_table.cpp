@@ -24,6 +24,7 @@
 #include "search/engine.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/interrupt.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
 
@@ -190,7 +191,8 @@ Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_vi
     counts.push_back(count.value());
   }
   if (code != SQLITE_DONE) return connection_error(db, code);
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads));
+  InterruptPoller poller(db);
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads, [&poller] { return poller.interrupted(); }));
   return with_frequencies(std::move(model), std::move(counts), source);
 }
 
