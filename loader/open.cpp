@@ -9,6 +9,7 @@
 #include "loader/model_file.h"
 #include "loader/row_pipeline.h"
 #include "loader/safetensors.h"
+#include "loader/word_counts.h"
 #include "model/model_builder.h"
 
 namespace glove {
@@ -61,10 +62,7 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
                    "glove-convert has written"};
 }
 
-}  // namespace
-
-Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options) {
-  const ScopedFloatEnvironment environment;
+Result<ModelPtr> open_without_counts(const std::string& path, const OpenOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path, options.progress, options.interrupted));
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, options.verify
                                                          ? find_format_to_verify(input, options.read)
@@ -74,6 +72,17 @@ Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options)
                          open_model_file(path, input.file(), options.threads, options.interrupted));
   if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*model, options.progress, options.interrupted));
   return model;
+}
+
+}  // namespace
+
+Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options) {
+  const ScopedFloatEnvironment environment;
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_without_counts(path, options));
+  if (options.counts_path.empty()) return model;
+  GLOVE_ASSIGN_OR_RETURN(std::vector<double> counts,
+                         read_word_counts(options.counts_path, model->vocabulary(), options.interrupted));
+  return with_counts(model, std::move(counts));
 }
 
 }  // namespace glove

@@ -17,6 +17,7 @@ struct OpenOptions {
                                // an error unless the file is an uncompressed model file
   ProgressCallback progress;   // may be empty
   InterruptCheck interrupted;  // may be empty
+  std::string counts_path;     // of a file for read_word_counts(); empty: no counts
   ReadOptions read;
 };
 

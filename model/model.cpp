@@ -41,4 +41,11 @@ Status Model::health(const InterruptCheck& interrupted) const {
   return {};
 }
 
+ModelPtr with_counts(const ModelPtr& model, std::vector<double> counts) {
+  Model::Source source = model->source();
+  source.counts = std::make_shared<const std::vector<double>>(std::move(counts));
+  return std::make_shared<const Model>(std::vector(model->parts().begin(), model->parts().end()),
+                                       model->vocabulary(), std::move(source), model);
+}
+
 }  // namespace glove

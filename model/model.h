@@ -40,6 +40,8 @@ class Model {
     int64_t invalid_utf8 = 0;  // words that are not valid UTF-8; 0 for a mapped model
     std::shared_ptr<const RowMap>
         derivation;  // the map that made the vectors of those of another model, if any
+    // How often each word occurs, [words], each at least 0, with a finite sum above 0. Null: unknown.
+    std::shared_ptr<const std::vector<double>> counts;
   };
 
   // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the
@@ -95,5 +97,9 @@ class Model {
 
 // Models are shared: the last holder frees the model.
 using ModelPtr = std::shared_ptr<const Model>;
+
+// Returns the same model with these counts, under an id of its own; it shares the memory of the other one.
+// REQUIRES: counts are as Model::Source says.
+ModelPtr with_counts(const ModelPtr& model, std::vector<double> counts);
 
 }  // namespace glove

@@ -5,9 +5,11 @@
 //   SELECT n.neighbor FROM glove_nn('sqlite') n WHERE n.model = 'tags' AND n.k = 5;
 //
 // The first column is the word, TEXT or INTEGER (the same type in all rows). The second column is its vector,
-// a BLOB of little-endian float32 or a JSON array of numbers. The SELECT runs once, in the transaction of the
-// caller; the model is a copy and does not reflect later changes. If a word occurs twice, its first vector is
-// used.
+// a BLOB of little-endian float32 or a JSON array of numbers. A third column, if there is one, is how often
+// the word occurs, for the option "weights":"model" of glove_text_vec. The SELECT runs once, in the
+// transaction of the caller; the model is a copy and does not reflect later changes. If a word occurs twice,
+// its first vector is used.
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -83,9 +85,11 @@ Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
     return load_error("the SQL has more than one statement; write one SELECT");
   if (sqlite3_stmt_readonly(select.get()) == 0)
     return load_error("the SQL writes to the database; write one SELECT");
-  if (const int columns = sqlite3_column_count(select.get()); columns != 2)
-    return load_error("the SELECT must return two columns, the word and its vector, but returns " +
-                      std::to_string(columns));
+  if (const int columns = sqlite3_column_count(select.get()); columns != 2 && columns != 3)
+    return load_error(
+        "the SELECT must return two columns, the word and its vector, or a third with its frequency, but "
+        "returns " +
+        std::to_string(columns));
   return select;
 }
 
@@ -145,23 +149,51 @@ Status read_row(sqlite3_stmt* row, std::vector<float>& vector) {
                    "; a vector must be a BLOB of float32 or a JSON array");
 }
 
+// Reads the frequency of a word.
+Result<double> read_count(sqlite3_stmt* row) {
+  const int type = sqlite3_column_type(row, 2);
+  const double count = sqlite3_column_double(row, 2);
+  if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !std::isfinite(count) || count < 0)
+    return wrong_row(std::string("has a frequency of type ") + type_name(type) +
+                     ", or out of range; a frequency must be a finite number of at least 0");
+  return count;
+}
+
+// Returns the model with the frequencies of its words, if the SELECT had any.
+Result<ModelPtr> with_frequencies(ModelPtr model, std::vector<double> counts, const std::string& source) {
+  if (counts.empty()) return model;
+  double total = 0;
+  for (const double count : counts) total += count;
+  if (!(total > 0) || !std::isfinite(total))
+    return Error{ErrorCode::kInvalidArgument, source + ": the frequencies must have a finite sum above 0"};
+  return with_counts(model, std::move(counts));
+}
+
 Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_view name, int threads) {
   const std::string source = "glove_load_table('" + std::string(name) + "')";
   ModelBuilder builder(source);
   std::vector<float> vector;
+  std::vector<double> counts;
+  const bool has_counts = sqlite3_column_count(select) == 3;
   int code = sqlite3_step(select);
   for (int64_t row = 1; code == SQLITE_ROW; code = sqlite3_step(select), ++row) {
     if (const Status read = read_row(select, vector); !read.ok())
       return Error{read.error().code, source + ": row " + std::to_string(row) + " " + read.error().message};
     // The builder also numbers rows in its messages, so every row must reach it.
     sqlite3_value* word = sqlite3_column_value(select, 0);
-    GLOVE_RETURN_IF_ERROR(sqlite3_value_type(word) == SQLITE_INTEGER
-                              ? builder.add(sqlite3_value_int64(word), vector)
-                              : builder.add(text_of(word), vector));
+    GLOVE_ASSIGN_OR_RETURN(const bool is_new, sqlite3_value_type(word) == SQLITE_INTEGER
+                                                  ? builder.add(sqlite3_value_int64(word), vector)
+                                                  : builder.add(text_of(word), vector));
+    if (!has_counts || !is_new) continue;
+    const Result<double> count = read_count(select);
+    if (!count.ok())
+      return Error{count.error().code, source + ": row " + std::to_string(row) + " " + count.error().message};
+    counts.push_back(count.value());
   }
   if (code != SQLITE_DONE) return connection_error(db, code);
   InterruptPoller poller(db);
-  return builder.finish(threads, [&poller] { return poller.interrupted(); });
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads, [&poller] { return poller.interrupted(); }));
+  return with_frequencies(std::move(model), std::move(counts), source);
 }
 
 Status glove_load_table(sqlite3_context* context, Arguments arguments) {

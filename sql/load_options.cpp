@@ -45,6 +45,8 @@ bool take_verify(const Json& value, OpenOptions& options) {
 constexpr std::array kLoadOptions = {
     LoadOption{"format", false, "the name of a format",
                [](const Json& value, OpenOptions& options) { return take_text(value, options.read.format); }},
+    LoadOption{"frequencies", false, "the path of a file of words and counts",
+               [](const Json& value, OpenOptions& options) { return take_text(value, options.counts_path); }},
     LoadOption{"tensor", false, "the name of a tensor",
                [](const Json& value, OpenOptions& options) { return take_text(value, options.read.tensor); }},
     LoadOption{"threads", true, "an integer from 0 (all cores) to 1024", take_threads},

@@ -15,6 +15,7 @@ enum class LoadSource { kFile, kTable };
 //
 // option      applies to   value          meaning
 // format      file         a format name  the format of the file; default: detect it
+// frequencies file         a path         how often words occur, for the weights of texts; default: unknown
 // tensor      file         a name         the tensor of a safetensors file; default: its only matrix
 // threads     file, table  0 to 1024      for parsing and encoding; 0 (default): all usable cores
 // verify      file         true, false    checks all checksums and invariants of a model file; default: false

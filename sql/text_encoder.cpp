@@ -97,10 +97,11 @@ Result<WordWeights> weights_of(const Model& model, const TextOptions& options, s
     case WeightSource::kNone:
       return WordWeights::none(model.words());
     case WeightSource::kModel:
-      break;
+      if (model.source().counts != nullptr) return WordWeights::of_counts(model.source().counts, options.a);
   }
   return invalid(function, "the model from " + model.path() +
-                               " has no frequencies for the option \"weights\":\"model\"; use \"zipf\"");
+                               " has no frequencies for the option \"weights\":\"model\"; load it with the "
+                               "option \"frequencies\" of glove_load, or use \"zipf\"");
 }
 
 // The common components of a model with these weights.

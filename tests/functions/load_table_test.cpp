@@ -73,8 +73,10 @@ TEST_F(LoadTable, RowErrorsNameTheRow) {
 }
 
 TEST_F(LoadTable, StatementErrors) {
-  EXPECT_EQ(load_error("SELECT 1"),
-            "glove_load_table: the SELECT must return two columns, the word and its vector, but returns 1");
+  EXPECT_EQ(
+      load_error("SELECT 1"),
+      "glove_load_table: the SELECT must return two columns, the word and its vector, or a third with its "
+      "frequency, but returns 1");
   EXPECT_EQ(load_error(" -- nothing"),
             "glove_load_table: the SQL is empty; write SELECT word, vector FROM ...");
   EXPECT_EQ(load_error("SELECT 1, 2; SELECT 3, 4"),

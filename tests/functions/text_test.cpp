@@ -148,6 +148,53 @@ TEST_F(Text, TokensInJoins) {
   EXPECT_NE(connection.error("SELECT * FROM glove_tokens").find("text"), std::string::npos);
 }
 
+// (w king + w' man) / 2 with w = 0.5 / (0.5 + 6/8) = 0.4 and w' = 0.5 / (0.5 + 2/8) = 2/3: counted in
+// decimals.
+constexpr const char* kCounted =
+    "SELECT group_concat(token || ' ' || round(weight, 4)) FROM glove_tokens('king queen man', 'counted', "
+    "'{\"weights\":\"model\",\"a\":0.5}')";
+
+TEST_F(Text, FrequenciesFromATable) {
+  connection.rows(
+      "CREATE TABLE w(word, vector, count); INSERT INTO w VALUES ('king', '[1,2]', 6), ('queen', '[2,1]', "
+      "0), "
+      "('king', '[9,9]', 99), ('man', '[0,1]', 2.0); SELECT glove_load_table('counted', 'SELECT * FROM w')");
+  EXPECT_EQ(connection.value(kCounted), "king 0.4,queen 1.0,man 0.6667");
+  EXPECT_EQ(connection.value("SELECT length(glove_text_vec('king', 'counted', '{\"weights\":\"model\"}'))"),
+            "8");
+  const std::string row = "glove_load_table('bad'): row 1 has a frequency of type ";
+  for (const auto& [count, type] :
+       {std::pair("NULL", "NULL"), {"''6''", "TEXT"}, {"-1", "INTEGER"}, {"9e999", "REAL"}})
+    EXPECT_EQ(connection.error("SELECT glove_load_table('bad', 'SELECT ''a'', ''[1]'', " +
+                               std::string(count) + "')"),
+              row + type + ", or out of range; a frequency must be a finite number of at least 0");
+  EXPECT_EQ(connection.error("SELECT glove_load_table('bad', 'SELECT ''a'', ''[1]'', 0')"),
+            "glove_load_table('bad'): the frequencies must have a finite sum above 0");
+  EXPECT_NE(connection.error("SELECT glove_text_vec('king', 'tiny', '{\"weights\":\"model\"}')")
+                .find("has no frequencies"),
+            std::string::npos);
+}
+
+TEST_F(Text, FrequenciesFromAFile) {
+  const auto load = [&](const std::string& content) {
+    return "SELECT glove_load(" + sql_text(folder.path("tiny.txt")) +
+           ", 'counted', json_object('frequencies', " + sql_text(folder.write("counts.txt", content)) + "))";
+  };
+  connection.rows(load("nosuchword 7\nking 5\r\nman\t2 \n\nking 1e0"));
+  EXPECT_EQ(connection.value(kCounted), "king 0.4,queen 1.0,man 0.6667");
+  EXPECT_EQ(connection.value("SELECT neighbor FROM glove_nn('king', NULL, 1, 'counted')"), "queen");
+  for (const auto& [content, line] :
+       {std::pair("king", 1), {"king 1\nqueen x", 2}, {"king -1", 1}, {"\n\nking nan", 3}, {" 4", 1}})
+    EXPECT_NE(connection.error(load(content)).find("line " + std::to_string(line) + ": '"), std::string::npos)
+        << content;
+  EXPECT_NE(connection.error(load("king 0")).find("must have a finite sum above 0"), std::string::npos);
+  EXPECT_NE(connection.error(load("king 1e308\nman 1e308")).find("must have a finite sum above 0"),
+            std::string::npos);
+  EXPECT_NE(connection.error("SELECT glove_load('f', 'g', '{\"frequencies\":1}')")
+                .find("option \"frequencies\" is 1, but must be the path of a file of words and counts"),
+            std::string::npos);
+}
+
 TEST_F(Text, ExpandsAWord) {
   EXPECT_EQ(connection.value("SELECT glove_expand('king', 2)"), R"("king" OR "queen" OR "Paris")");
   EXPECT_EQ(connection.value("SELECT glove_expand('King', 1)"), R"("King" OR "queen")");
