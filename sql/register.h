@@ -17,6 +17,7 @@ int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp:
 int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp: the cluster of each word
 int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
 int register_glove_pca(sqlite3* db, Engine& engine);         // glove_pca.cpp: principal components
+int register_glove_map(sqlite3* db, Engine& engine);         // glove_map.cpp: places in the plane
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
 int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp

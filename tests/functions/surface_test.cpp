@@ -62,8 +62,8 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_models"}, {"glove_nn"},
-                         {"glove_pca"},      {"glove_stats"},  {"glove_words"}};
+  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_map"},   {"glove_models"},
+                         {"glove_nn"},       {"glove_pca"},    {"glove_stats"}, {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
 
@@ -117,10 +117,15 @@ TEST(Surface, ColumnsOfGlovePca) {
             "INTEGER, +words TEXT, +model TEXT, +backend TEXT, +options TEXT");
 }
 
+TEST(Surface, ColumnsOfGloveMap) {
+  EXPECT_EQ(columns_of("glove_map"),
+            "word TEXT, x REAL, y REAL, +words TEXT, +model TEXT, +backend TEXT, +options TEXT");
+}
+
 TEST(Surface, TablesAreReadOnlyAndCannotBeMadeAgain) {
   Connection connection;
   for (const char* table : {"glove_nn", "glove_models", "glove_words", "glove_stats", "glove_kmeans",
-                            "glove_clusters", "glove_pca"}) {
+                            "glove_clusters", "glove_map", "glove_pca"}) {
     const std::string name = table;
     EXPECT_EQ(connection.error("DELETE FROM " + name), "table " + name + " may not be modified");
     EXPECT_EQ(connection.error("CREATE VIRTUAL TABLE t USING " + name), "no such module: " + name);
