@@ -18,8 +18,12 @@ int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp
 int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
 int register_glove_pca(sqlite3* db, Engine& engine);         // glove_pca.cpp: principal components
 int register_glove_map(sqlite3* db, Engine& engine);         // glove_map.cpp: places in the plane
+int register_glove_tokens(sqlite3* db, Engine& engine);      // glove_tokens.cpp: the words of a text
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
+int register_glove_text_vec(sqlite3* db, Engine& engine);    // glove_text_vec.cpp
+int register_glove_mean(sqlite3* db, Engine& engine);        // glove_mean.cpp: aggregate and window function
+int register_glove_expand(sqlite3* db, Engine& engine);      // glove_expand.cpp
 int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp
 int register_glove_load(sqlite3* db, Engine& engine);        // glove_load.cpp: glove_load and glove_unload
 int register_glove_load_table(sqlite3* db, Engine& engine);  // glove_load_table.cpp

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "search/backend.h"
 #include "sql/arguments.h"
 
 namespace glove::sql {
@@ -70,7 +69,13 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
   return read_array(table, "words", json, subject);
 }
 
-Status choose_backend(Engine& engine, std::string_view table, sqlite3_value* value, ToolboxSubject& subject) {
+}  // namespace
+
+PointSet ToolboxSubject::points() const {
+  return chosen ? PointSet::chosen_rows(entry.model, ids) : PointSet::first_rows(entry.model, rows);
+}
+
+Result<Backend*> analysis_backend(Engine& engine, std::string_view table, sqlite3_value* value) {
   const auto all = engine.backends().all();
   Backend* chosen = nullptr;
   if (value != nullptr && is_blob(value)) return invalid(table, "the backend must be text, not a BLOB");
@@ -87,15 +92,7 @@ Status choose_backend(Engine& engine, std::string_view table, sqlite3_value* val
   // The CPU's is the last.
   if (chosen == nullptr || chosen->analysis() == nullptr) chosen = all.back().get();
   GLOVE_RETURN_IF_ERROR(chosen->available());
-  subject.analysis = chosen->analysis();
-  subject.backend = chosen->name();
-  return {};
-}
-
-}  // namespace
-
-PointSet ToolboxSubject::points() const {
-  return chosen ? PointSet::chosen_rows(entry.model, ids) : PointSet::first_rows(entry.model, rows);
+  return chosen;
 }
 
 std::string ToolboxSubject::key() const {
@@ -114,7 +111,10 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
   GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   GLOVE_RETURN_IF_ERROR(read_words(table, words, subject));
-  GLOVE_RETURN_IF_ERROR(choose_backend(models.connection().engine(), table, backend, subject));
+  GLOVE_ASSIGN_OR_RETURN(Backend* const chosen,
+                         analysis_backend(models.connection().engine(), table, backend));
+  subject.analysis = chosen->analysis();
+  subject.backend = chosen->name();
   return subject;
 }
 

@@ -6,12 +6,15 @@ quickstart         quickstart.sql prints queen first, and every table it promise
 analogies_sample   analogies.sql on the 20,000-word sample = a NumPy float64 evaluation made here
 similarity_sample  similarity.sql on the sample = Spearman's correlation computed here
 clusters           clusters.sql names every cluster by its most typical word, and they hold all words
+sts                sts.sh prints the correlations of sentence vectors that NumPy computes here from the definition in docs/text.md
+apt_search         apt_search.py finds packages of its sample by their meaning, and judges the rankings
 clean_sample       clean.sql on the sample = the same derivations in NumPy float64
 components_sample  glove_pca on the sample = NumPy float64
 full_model         these on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
                    = the figures recorded below
 """
 import argparse
+import csv
 import gzip
 import os
 import re
@@ -187,6 +190,88 @@ def clusters(run):
     check_equal("families", [{"father", "mother"} <= set(row[3].split()) for row in rows].count(True), 1)
 
 
+# Sentences without words that need the rules of the tokeniser, and scores.
+STS_PAIRS = [
+    ("A man is playing the piano.", "A woman plays the guitar.", 2.4), ("The cat sleeps on the sofa", "A dog runs in the park", 1.0),
+    ("Stocks fell sharply on Monday", "Shares dropped at the start of the week", 4.2), ("nosuchword xyzzy", "The weather is nice", 0.0),
+    ("The president met the prime minister", "The leaders of both countries met", 3.6), ("I like green tea", "Coffee is bad for you", 1.4),
+    ("The team won the final match", "The club was victorious in the final", 4.5), ("Two boys play football", "Two boys play football", 5.0),
+    ("Heavy rain flooded the streets", "The bank raised interest rates", 0.0), ("He wrote a book, a play and a song", "She reads books", 1.4),
+]
+
+
+def sentence_vectors(run, a=1e-4, components=5):
+    """The function from a sentence to its vector, by the definition."""
+    import numpy
+    words, rows = [], []
+    with gzip.open(os.path.join(run.options.project, "examples/data/glove-6b-100d-20k.txt.gz"), "rt", encoding="utf-8") as file:
+        for line in file:
+            word, *numbers = line.rstrip("\n").split(" ")
+            words.append(word)
+            rows.append(numbers)
+    rows = numpy.array(rows, dtype=numpy.float32).astype(numpy.float64)
+    ids = {word: i for i, word in enumerate(words)}
+    ranks = numpy.arange(1, len(words) + 1)
+    p = 1 / (ranks * (1 / ranks).sum())
+    weights = a / (a + p)
+    scaled = rows * (numpy.sqrt(p) * weights)[:, None]
+    common = numpy.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :components]
+
+    def vector(sentence):
+        known = [ids[word] for word in re.findall(r"\w+", sentence.lower()) if word in ids]
+        if not known:
+            return None
+        mean = (weights[known][:, None] * rows[known]).mean(axis=0)
+        return mean - common @ (common.T @ mean)
+    return vector
+
+
+def sts(run):
+    import numpy
+    path = os.path.join(run.folder, "pairs.csv")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(STS_PAIRS)
+    vector = sentence_vectors(run)
+    similarities = []
+    for first, second, _ in STS_PAIRS:
+        x, y = vector(first), vector(second)
+        unknown = x is None or y is None
+        similarities.append(0 if unknown else float(x @ y / numpy.sqrt((x @ x) * (y @ y))))
+    scores = [score for _, _, score in STS_PAIRS]
+    environment = {**os.environ, "GLOVE_MODEL": run.convert_sample(), "GLOVE_EXTENSION": run.options.extension}
+    result = subprocess.run([os.path.join(run.options.project, "examples/sts.sh"), path, path], capture_output=True, text=True, env=environment)
+    expected = "pairs.csv: Pearson %.4f, Spearman %.4f, %d pairs\n" % (
+        numpy.corrcoef(scores, similarities)[0, 1], spearman(scores, similarities), len(scores))
+    check_equal("sts.sh", result.stdout, expected * 2)
+    missing = subprocess.run([os.path.join(run.options.project, "examples/sts.sh"), path + "x"], capture_output=True, text=True, env=environment)
+    check_equal("a missing file", (missing.returncode, missing.stderr), (1, f"examples/sts.sh: cannot read {path}x\n"))
+
+
+def apt_search(run):
+    folder = os.path.join(run.options.project, "examples/apt-search")
+    database = os.path.join(run.folder, "packages.db")
+    environment = {**os.environ, "GLOVE_MODEL": run.convert_sample(), "GLOVE_EXTENSION": run.options.extension}
+
+    def call(*arguments):
+        result = subprocess.run([sys.executable, "-B", os.path.join(folder, "apt_search.py"), *arguments], capture_output=True, text=True,
+                                env=environment)
+        if result.returncode != 0:
+            sys.exit(f"apt_search.py {arguments} failed: {result.stderr}")
+        return result.stdout
+    built = call("build", database, os.path.join(folder, "sample.gz"))
+    check_equal("packages", built.split(" ")[:2], ["500", "packages"])
+    first, *found = call("search", database, "play old nintendo games").splitlines()
+    check_equal("by all words", first, "Packages with all words of the question: 0")
+    names = [line.split(" ")[0] for line in found]
+    check_equal("rows", len(names), 10)
+    check_equal("emulators", {"dolphin-emu", "desmume", "nestopia"} - set(names), set())
+    judged = re.findall(r"^(.*?) +MRR ([\d.]+), among the first ten ([\d.]+)$", call("judge", database, "100"), re.MULTILINE)
+    check_equal("rankings", len(judged), 4)
+    for name, reciprocal, in_ten in judged:
+        if not 0.2 < float(reciprocal) <= float(in_ten) <= 1:
+            sys.exit(f"{name}: MRR {reciprocal}, among the first ten {in_ten}")
+
+
 def derived(matrix, center=False, remove=0, dims=0, whiten=False):
     """What glove_derive makes of the rows, in float64."""
     import numpy
@@ -300,7 +385,8 @@ def full_model(run):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clean_sample", "components_sample", "full_model"])
+    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clean_sample",
+                                         "components_sample", "sts", "apt_search", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()
