@@ -22,17 +22,19 @@ namespace {
 // What to register with a connection. Each function returns an SQLite code. A new object is a new row.
 using RegisterObject = int (*)(sqlite3*, glove::Engine&);
 constexpr std::initializer_list<RegisterObject> kObjects = {
-    glove::sql::register_glove_nn,       glove::sql::register_glove_models,
-    glove::sql::register_glove_words,    glove::sql::register_glove_stats,
-    glove::sql::register_glove_kmeans,   glove::sql::register_glove_clusters,
-    glove::sql::register_glove_pca,      glove::sql::register_cos_sim,
-    glove::sql::register_glove_vec,      glove::sql::register_glove_oov,
-    glove::sql::register_glove_load,     glove::sql::register_glove_load_table,
-    glove::sql::register_glove_derive,   glove::sql::register_glove_project,
-    glove::sql::register_glove_save,     glove::sql::register_glove_atax,
-    glove::sql::register_glove_config,   glove::sql::register_glove_version,
-    glove::sql::register_glove_text_vec, glove::sql::register_glove_tokens,
-    glove::sql::register_glove_mean,     glove::sql::register_glove_expand,
+    glove::sql::register_glove_nn,         glove::sql::register_glove_models,
+    glove::sql::register_glove_words,      glove::sql::register_glove_stats,
+    glove::sql::register_glove_kmeans,     glove::sql::register_glove_clusters,
+    glove::sql::register_glove_pca,        glove::sql::register_glove_map,
+    glove::sql::register_cos_sim,          glove::sql::register_glove_vec,
+    glove::sql::register_glove_oov,        glove::sql::register_glove_load,
+    glove::sql::register_glove_load_table, glove::sql::register_glove_derive,
+    glove::sql::register_glove_project,    glove::sql::register_glove_save,
+    glove::sql::register_glove_atax,       glove::sql::register_glove_convolve,
+    glove::sql::register_glove_density,    glove::sql::register_glove_config,
+    glove::sql::register_glove_version,    glove::sql::register_glove_text_vec,
+    glove::sql::register_glove_tokens,     glove::sql::register_glove_mean,
+    glove::sql::register_glove_expand,
 };
 
 // Forwards engine warnings to SQLite's error log (SQLITE_CONFIG_LOG; the shell's .log).

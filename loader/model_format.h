@@ -40,9 +40,9 @@ constexpr std::string_view kDerivationMatrix = "derivation_matrix";
 constexpr std::string_view kPaddingPrefix = "padding.";
 
 // The tensors that a reader uses.
-constexpr std::array kTensorNames = {kVectors,        kNormsSquared,    kCodes,       kScales,
-                                     kResiduals,      kWordBytes,       kWordOffsets, kSortedIds,
-                                     kDerivationMean, kDerivationMatrix};
+inline constexpr std::array kTensorNames = {kVectors,        kNormsSquared,    kCodes,       kScales,
+                                            kResiduals,      kWordBytes,       kWordOffsets, kSortedIds,
+                                            kDerivationMean, kDerivationMatrix};
 
 // Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
 std::string derivation_text(bool center, bool matrix, bool normalize);

@@ -17,6 +17,7 @@ int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp:
 int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp: the cluster of each word
 int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
 int register_glove_pca(sqlite3* db, Engine& engine);         // glove_pca.cpp: principal components
+int register_glove_map(sqlite3* db, Engine& engine);         // glove_map.cpp: places in the plane
 int register_glove_tokens(sqlite3* db, Engine& engine);      // glove_tokens.cpp: the words of a text
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
@@ -27,6 +28,8 @@ int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp
 int register_glove_load(sqlite3* db, Engine& engine);        // glove_load.cpp: glove_load and glove_unload
 int register_glove_load_table(sqlite3* db, Engine& engine);  // glove_load_table.cpp
 int register_glove_atax(sqlite3* db, Engine& engine);        // glove_atax.cpp
+int register_glove_convolve(sqlite3* db, Engine& engine);    // glove_convolve.cpp
+int register_glove_density(sqlite3* db, Engine& engine);     // glove_density.cpp: an aggregate
 int register_glove_derive(sqlite3* db, Engine& engine);      // glove_derive.cpp: a model made of another
 int register_glove_project(sqlite3* db, Engine& engine);     // glove_project.cpp
 int register_glove_save(sqlite3* db, Engine& engine);        // glove_save.cpp: writes a model file

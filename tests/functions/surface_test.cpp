@@ -36,6 +36,9 @@ TEST(Surface, Functions) {
       {"glove_atax", "2", "s", "2048"},
       {"glove_config", "1", "s", "524288"},
       {"glove_config", "2", "s", "524288"},
+      {"glove_convolve", "2", "s", "2099200"},
+      {"glove_density", "2", "a", "2099200"},
+      {"glove_density", "3", "a", "2099200"},
       {"glove_derive", "2", "s", "524288"},
       {"glove_derive", "3", "s", "524288"},
       {"glove_expand", "2", "s", "2048"},
@@ -68,8 +71,9 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_models"}, {"glove_nn"},
-                         {"glove_pca"},      {"glove_stats"},  {"glove_tokens"}, {"glove_words"}};
+  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_map"},
+                         {"glove_models"},   {"glove_nn"},     {"glove_pca"},
+                         {"glove_stats"},    {"glove_tokens"}, {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
 
@@ -123,6 +127,11 @@ TEST(Surface, ColumnsOfGlovePca) {
             "INTEGER, +words TEXT, +model TEXT, +backend TEXT, +options TEXT");
 }
 
+TEST(Surface, ColumnsOfGloveMap) {
+  EXPECT_EQ(columns_of("glove_map"),
+            "word TEXT, x REAL, y REAL, +words TEXT, +model TEXT, +backend TEXT, +options TEXT");
+}
+
 TEST(Surface, ColumnsOfGloveTokens) {
   EXPECT_EQ(columns_of("glove_tokens"),
             "position INTEGER, token TEXT, id INTEGER, weight REAL, +text TEXT, +model TEXT, +options TEXT");
@@ -131,7 +140,7 @@ TEST(Surface, ColumnsOfGloveTokens) {
 TEST(Surface, TablesAreReadOnlyAndCannotBeMadeAgain) {
   Connection connection;
   for (const char* table : {"glove_nn", "glove_models", "glove_words", "glove_stats", "glove_kmeans",
-                            "glove_clusters", "glove_pca", "glove_tokens"}) {
+                            "glove_clusters", "glove_map", "glove_pca", "glove_tokens"}) {
     const std::string name = table;
     EXPECT_EQ(connection.error("DELETE FROM " + name), "table " + name + " may not be modified");
     EXPECT_EQ(connection.error("CREATE VIRTUAL TABLE t USING " + name), "no such module: " + name);

@@ -1,0 +1,39 @@
+// How densely points lie in the plane.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "analysis/grid.h"
+#include "base/cancel.h"
+#include "base/status.h"
+
+namespace glove {
+
+// A rectangle of the plane.
+struct PlaneExtent {
+  double x_min = 0, y_min = 0, x_max = 0, y_max = 0;
+};
+
+// How to make a grid of points.
+struct DensityOptions {
+  int64_t width = 64;                 // columns of the grid
+  int64_t height = 64;                // rows
+  double sigma = 1.5;                 // of the Gaussian, in cells; 0: a histogram
+  std::optional<PlaneExtent> extent;  // that the grid covers; empty: that of the points
+};
+
+// The smallest rectangle that contains the points, and has a width and a height: a side of length 0 grows by
+// a half to either side. REQUIRES: there are points, and all are finite.
+PlaneExtent extent_of(std::span<const double> x, std::span<const double> y);
+
+// Counts the points in each cell and smooths the counts with a Gaussian of weight 1, which is cut off at
+// three sigma and beyond the border. Row 0 has the smallest y. A point on the line between two cells belongs
+// to the upper one; points outside the extent are not counted. Depends neither on the order of the points nor
+// on the machine. Errors: an interrupt. REQUIRES: the float environment; finite points, as many x as y, and
+// at least one if there is no extent; width and height are positive; sigma is not negative.
+Result<Grid> point_density(std::span<const double> x, std::span<const double> y,
+                           const DensityOptions& options, const InterruptCheck& interrupted);
+
+}  // namespace glove

@@ -1,0 +1,47 @@
+// glove_convolve(grid, kernel): the convolution of two matrices in JSON, with the size of the first.
+//
+//   SELECT glove_convolve('[[0,0,0],[0,9,0],[0,0,0]]', '[[1,2,1]]');   -- [[0.0,0.0,0.0],[9.0,18.0,9.0],...]
+//
+// Values beyond the border are 0. Returns NULL if the grid or the kernel is NULL.
+#include <string>
+#include <string_view>
+
+#include "analysis/convolve.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/interrupt.h"
+#include "sql/json_grid.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr std::string_view kFunction = "glove_convolve";
+
+Status glove_convolve(sqlite3_context* context, Arguments arguments) {
+  if (is_null(arguments[0]) || is_null(arguments[1])) return {};
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view grid_json, required_text(arguments, 0, kFunction, "grid"));
+  GLOVE_ASSIGN_OR_RETURN(const Grid grid, parse_grid(grid_json, kFunction, "grid"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view kernel_json,
+                         required_text(arguments, 1, kFunction, "kernel"));
+  GLOVE_ASSIGN_OR_RETURN(const Grid kernel, parse_grid(kernel_json, kFunction, "kernel"));
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  const auto result = convolve(grid, kernel, [&poller] { return poller.interrupted(); });
+  if (result.ok()) return return_grid(context, result.value(), kFunction);
+  if (result.error().code != ErrorCode::kInvalidArgument) return result.error();
+  return {ErrorCode::kInvalidArgument, std::string(kFunction) + ": " + result.error().message};
+}
+
+void glove_convolve_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_convolve(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_convolve(sqlite3* db, Engine& engine) {
+  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments.
+  return register_function(db, engine, "glove_convolve", 2, 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                           glove_convolve_callback);
+}
+
+}  // namespace glove::sql

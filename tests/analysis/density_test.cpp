@@ -1,0 +1,126 @@
+// Convolution and densities against plain references.
+#include "analysis/density.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "analysis/convolve.h"
+#include "base/float_environment.h"
+#include "tests/cpu/test_support.h"
+
+namespace glove::test {
+namespace {
+
+Grid random_grid(int64_t rows, int64_t columns, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  Grid grid(rows, columns);
+  for (double& value : grid.values) value = normal(random);
+  return grid;
+}
+
+double value_at(const Grid& grid, int64_t i, int64_t j) {
+  return i < 0 || j < 0 || i >= grid.rows || j >= grid.columns ? 0 : grid.row(i)[j];
+}
+
+TEST(Convolve, IsItsDefinition) {
+  SCOPED_TRACE(seed_text());
+  const ScopedFloatEnvironment environment;
+  std::mt19937_64 random = make_random(50);
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {1, 9}, {7, 1}, {5, 6}, {40, 33}})
+    for (const auto& [height, width] : {std::pair{1, 1}, {3, 3}, {1, 5}, {5, 1}, {7, 3}, {41, 3}, {3, 99}}) {
+      const Grid grid = random_grid(rows, columns, random);
+      const Grid kernel = random_grid(height, width, random);
+      const auto found = convolve(grid, kernel, {});
+      ASSERT_TRUE(found.ok());
+      ASSERT_EQ(found.value().rows, rows);
+      ASSERT_EQ(found.value().columns, columns);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j) {
+          double expected = 0;
+          for (int64_t a = 0; a < height; ++a)
+            for (int64_t b = 0; b < width; ++b)
+              expected += kernel.row(a)[b] * value_at(grid, i + height / 2 - a, j + width / 2 - b);
+          ASSERT_EQ(found.value().row(i)[j], expected)
+              << rows << "x" << columns << ", " << height << "x" << width;
+        }
+    }
+}
+
+TEST(Convolve, RefusesKernelsWithoutAMiddle) {
+  for (const auto& [rows, columns] : {std::pair{0, 0}, {1, 0}, {2, 1}, {1, 2}, {4, 4}})
+    EXPECT_FALSE(convolve(Grid(3, 3), Grid(rows, columns), {}).ok()) << rows << " x " << columns;
+  EXPECT_EQ(convolve(Grid(0, 0), Grid(1, 1), {}).value().values.size(), 0u);
+  EXPECT_EQ(convolve(Grid(3, 3), Grid(1, 1), [] { return true; }).error().code, ErrorCode::kInterrupted);
+}
+
+TEST(Density, SmoothsAHistogram) {
+  SCOPED_TRACE(seed_text());
+  const ScopedFloatEnvironment environment;
+  std::mt19937_64 random = make_random(51);
+  std::normal_distribution<double> normal;
+  std::vector<double> x(500), y(500);
+  for (double& value : x) value = normal(random);
+  for (double& value : y) value = 10 * normal(random);
+  DensityOptions options;
+  options.width = 20;
+  options.height = 30;
+  options.sigma = 0;
+  options.extent = PlaneExtent{-1, -15, 2, 5};
+  const Grid histogram = point_density(x, y, options, {}).value();
+  double inside = 0;
+  for (size_t i = 0; i < x.size(); ++i) inside += x[i] >= -1 && x[i] <= 2 && y[i] >= -15 && y[i] <= 5 ? 1 : 0;
+  double counted = 0;
+  for (const double value : histogram.values) counted += value;
+  EXPECT_EQ(counted, inside);
+  options.sigma = 1.3;
+  const Grid smooth = point_density(x, y, options, {}).value();
+  constexpr int kRadius = 3;  // the whole number below 3 sigma
+  double weights[2 * kRadius + 1], sum = 0;
+  for (int i = -kRadius; i <= kRadius; ++i) sum += weights[i + kRadius] = std::exp(-i * i / (2 * 1.3 * 1.3));
+  for (int64_t i = 0; i < 30; ++i)
+    for (int64_t j = 0; j < 20; ++j) {
+      double expected = 0;
+      for (int a = -kRadius; a <= kRadius; ++a)
+        for (int b = -kRadius; b <= kRadius; ++b)
+          expected +=
+              weights[a + kRadius] * weights[b + kRadius] / (sum * sum) * value_at(histogram, i + a, j + b);
+      ASSERT_NEAR(smooth.row(i)[j], expected, 1e-11);
+    }
+}
+
+TEST(Density, DoesNotDependOnTheOrder) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(52);
+  std::vector<double> x(100), y(100);
+  std::normal_distribution<double> normal;
+  for (double& value : x) value = normal(random);
+  for (double& value : y) value = normal(random);
+  const Grid grid = point_density(x, y, {}, {}).value();
+  std::ranges::reverse(x);
+  std::ranges::reverse(y);
+  EXPECT_EQ(point_density(x, y, {}, {}).value().values, grid.values);
+}
+
+TEST(Density, TakesExtremePoints) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  DensityOptions options;
+  options.width = options.height = 2;
+  options.sigma = 0;
+  const std::vector<double> x = {-kMost, kMost, 0};
+  EXPECT_EQ(point_density(x, x, options, {}).value().values, (std::vector<double>{1, 0, 0, 2}));
+  const std::vector<double> one = {7}, zero = {0};
+  EXPECT_EQ(point_density(one, zero, options, {}).value().values, (std::vector<double>{0, 0, 0, 1}));
+  const std::vector<double> tiny = {0, 5e-324};
+  EXPECT_EQ(point_density(tiny, tiny, options, {}).value().values.size(), 4u);
+  for (const double value : {kMost, -kMost}) {
+    const std::vector<double> far = {value};
+    EXPECT_EQ(point_density(far, far, options, {}).value().values.size(), 4u);
+  }
+}
+
+}  // namespace
+}  // namespace glove::test

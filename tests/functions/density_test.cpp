@@ -1,0 +1,76 @@
+// glove_density and glove_convolve as SQL sees them.
+#include <gtest/gtest.h>
+
+#include "tests/functions/models.h"
+
+namespace glove::testing {
+namespace {
+
+class DensityFunctions : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    connection.rows(
+        "CREATE TABLE p(kind, x, y); INSERT INTO p VALUES ('a', 0, 0), ('a', 1, 1), ('a', NULL, 1), "
+        "('b', 0, 0), ('b', '4', 0), ('b', 4, 2.0), ('c', NULL, NULL)");
+  }
+  Connection connection;
+};
+
+TEST_F(DensityFunctions, CountsPerGroup) {
+  EXPECT_EQ(
+      connection.rows("SELECT kind, glove_density(x, y, '{\"width\":2,\"height\":2,\"sigma\":0}') FROM p "
+                      "GROUP BY kind"),
+      (Rows{{"a", "[[1.0,0.0],[0.0,1.0]]"}, {"b", "[[1.0,1.0],[0.0,1.0]]"}, {"c", "NULL"}}));
+  EXPECT_EQ(connection.value("SELECT glove_density(x, y) FROM p WHERE 0"), "NULL");
+  EXPECT_EQ(connection.rows("SELECT json_array_length(g), json_array_length(g, '$[0]') FROM (SELECT "
+                            "glove_density(x, y) AS g FROM p)"),
+            (Rows{{"64", "64"}}));
+  EXPECT_EQ(connection.value("SELECT glove_density(x, y, NULL) = glove_density(x, y) FROM p"), "1");
+}
+
+TEST_F(DensityFunctions, WorkTogether) {
+  EXPECT_EQ(
+      connection.value("SELECT glove_convolve(glove_density(x, y, '{\"width\":3,\"height\":1,\"sigma\":0}'), "
+                       "'[[1,1,1]]') FROM p WHERE kind = 'b'"),
+      "[[1.0,3.0,2.0]]");
+  EXPECT_EQ(connection.value(
+                "SELECT glove_convolve(NULL, '[[1]]') IS NULL AND glove_convolve('[[1]]', NULL) IS NULL"),
+            "1");
+  EXPECT_EQ(connection.value("SELECT glove_convolve('[]', '[[1]]')"), "[]");
+}
+
+TEST_F(DensityFunctions, WorkInAnUntrustedSchema) {
+  connection.rows(
+      "PRAGMA trusted_schema = OFF; CREATE VIEW v AS SELECT glove_convolve('[[2]]', '[[3]]') AS g");
+  EXPECT_EQ(connection.value("SELECT g FROM v"), "[[6.0]]");
+}
+
+TEST_F(DensityFunctions, ErrorsNameTheValue) {
+  const auto density = [&](const std::string& arguments) {
+    return connection.error("SELECT glove_density(" + arguments + ") FROM p");
+  };
+  EXPECT_EQ(density("kind, y"), "glove_density: x must be a finite number");
+  EXPECT_EQ(density("x, 9e999"), "glove_density: y must be a finite number");
+  EXPECT_EQ(density("x, x'00'"), "glove_density: y must be a finite number");
+  EXPECT_EQ(density("x, y, '{\"height\":2049}'"),
+            "glove_density: option \"height\" is 2049, but must be an integer from 1 to 2048");
+  EXPECT_EQ(density("x, y, '{\"sigma\":-1}'"),
+            "glove_density: option \"sigma\" is -1, but must be a number from 0 to 100");
+  EXPECT_EQ(
+      density("x, y, '{\"extent\":[0,0,0,1]}'"),
+      "glove_density: option \"extent\" is an array, but must be [x_min, y_min, x_max, y_max] with x_min < "
+      "x_max and y_min < y_max");
+  EXPECT_EQ(density("x, y, '{\"cells\":1}'"),
+            "glove_density: unknown option \"cells\"; the options are: width, height, sigma, extent");
+  EXPECT_EQ(density("x, y, 'x'"),
+            "glove_density: the options must be a JSON object such as {\"width\":100}, but are: x");
+  EXPECT_EQ(connection.error("SELECT glove_convolve('[[1e308]]', '[[10]]')"),
+            "glove_convolve: a number of the result is too large");
+  EXPECT_EQ(connection.error("SELECT glove_convolve('[1]', '[[10]]')"),
+            "glove_convolve: row 1 of the grid must be an array of numbers");
+  EXPECT_EQ(connection.error("SELECT glove_convolve('[[1]]', x'00')"),
+            "glove_convolve: the kernel must be text, not a BLOB; use CAST(... AS TEXT)");
+}
+
+}  // namespace
+}  // namespace glove::testing
