@@ -21,8 +21,10 @@ install_packages() {
     [[ " $* " == *" $purpose "* ]] || continue
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' && continue
     # A compiler or tool from another source will do.
-    case "$package" in g++ | clang | cmake | git | sqlite3) command -v "$package" >/dev/null && continue ;;
-      ninja-build) command -v ninja >/dev/null && continue ;; esac
+    case "$package" in g++ | clang | cmake | git | sqlite3 | cargo) command -v "$package" >/dev/null && continue ;;
+      ninja-build) command -v ninja >/dev/null && continue ;;
+      golang-go) command -v go >/dev/null && continue ;;
+      default-jdk-headless) command -v javac >/dev/null && continue ;; esac
     missing+=("$package")
   done < <(grep -v '^#' packages.txt)
   [[ ${#missing[@]} -gt 0 ]] || return 0

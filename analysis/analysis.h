@@ -10,9 +10,9 @@
 #include "analysis/kmeans_pass.h"
 #include "analysis/moments.h"
 #include "analysis/points.h"
-#include "analysis/row_map.h"
 #include "base/cancel.h"
 #include "base/status.h"
+#include "model/row_map.h"
 
 namespace glove {
 
@@ -54,6 +54,13 @@ class Analysis {
   //   sums     [dims]
   virtual Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
                              const InterruptCheck& interrupted) = 0;
+
+  // product = A^T (A vector), where the rows of A are the points: column_sums() with the weights that dots()
+  // returns, bit for bit. This implementation calls both; another one may read the rows once.
+  //   vector   [dims]
+  //   product  [dims]
+  virtual Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
+                              const InterruptCheck& interrupted);
 
   // moment[i * dims + j] = the sum of y_i * y_j over the rows, with y as analysis/moments.h says.
   //   moment  [dims, dims]

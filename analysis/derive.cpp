@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -88,20 +89,22 @@ Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveO
   return map;
 }
 
-Result<ModelPtr> derive_model(Analysis& analysis, const ModelPtr& model, int64_t rows, const RowMap& map,
-                              const std::string& source, const InterruptCheck& interrupted) {
+Result<ModelPtr> derive_model(Analysis& analysis, const PointSet& set, RowMap map, const std::string& source,
+                              const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  const PointSet set = PointSet::first_rows(model, rows);
   const auto width = static_cast<size_t>(map.dims_out);
-  std::vector<float> mapped(static_cast<size_t>(rows) * width);
+  std::vector<float> mapped(static_cast<size_t>(set.rows()) * width);
   GLOVE_RETURN_IF_ERROR(analysis.map_rows(set.points(), map, mapped, interrupted));
   ModelBuilder builder(source);
-  for (int64_t row = 0; row < rows; ++row) {
+  for (int64_t row = 0; row < set.rows(); ++row) {
     if (row % kMomentBlock == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    GLOVE_RETURN_IF_ERROR(add_row(builder, model->vocabulary(), row,
+    GLOVE_RETURN_IF_ERROR(add_row(builder, set.model()->vocabulary(), set.row_id(row),
                                   std::span(mapped).subspan(static_cast<size_t>(row) * width, width)));
   }
-  return builder.finish();
+  Model::Source origin;
+  origin.path = source;
+  origin.derivation = std::make_shared<const RowMap>(std::move(map));
+  return builder.finish(std::move(origin), /*threads=*/0, interrupted);
 }
 
 }  // namespace glove

@@ -7,8 +7,8 @@
 
 #include "analysis/analysis.h"
 #include "analysis/principal.h"
-#include "analysis/row_map.h"
 #include "model/model.h"
+#include "model/row_map.h"
 
 namespace glove {
 
@@ -24,9 +24,10 @@ struct DeriveOptions {
 // than there are.
 Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveOptions& options);
 
-// A new model on the heap: the model's first `rows` rows, mapped. `source` names it in messages and becomes
-// its path. Errors: a row that the map makes infinite; an interrupt. Opens its own float environment.
-Result<ModelPtr> derive_model(Analysis& analysis, const ModelPtr& model, int64_t rows, const RowMap& map,
-                              const std::string& source, const InterruptCheck& interrupted);
+// A new model on the heap: the rows of the set, mapped, with the words and the type of the keys that they
+// have in their model. It keeps the map (Model::derivation). `source` names it in messages and becomes its
+// path. Errors: no row; a row that the map makes infinite; an interrupt. Opens its own float environment.
+Result<ModelPtr> derive_model(Analysis& analysis, const PointSet& set, RowMap map, const std::string& source,
+                              const InterruptCheck& interrupted);
 
 }  // namespace glove

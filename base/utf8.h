@@ -13,6 +13,12 @@ inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 // Whether the bytes are well-formed UTF-8 (no overlong forms, surrogates, or code points past 10FFFF).
 bool is_valid_utf8(std::string_view bytes);
 
+// Returns the length of the character at the front of the bytes, or 0 if no well-formed one stands there.
+size_t utf8_character_length(std::string_view bytes);
+
+// Returns the code point of a character. REQUIRES: it is well-formed, and nothing else is in the view.
+char32_t utf8_code_point(std::string_view character);
+
 // Returns text that every reader of UTF-8 accepts: each byte that belongs to no well-formed character becomes
 // U+FFFD, and so does NUL, at which a reader of C strings would stop.
 std::string printable_utf8(std::string_view bytes);

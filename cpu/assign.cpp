@@ -96,7 +96,7 @@ class CentroidScan::TileSearch {
 
   // Fetches the row itself, which is not stored with its codes, into the cache. Call it some time before
   // decide().
-  void prefetch(int64_t id) const {
+  [[gnu::always_inline]] void prefetch(int64_t id) const {
     const float* const x = scan_.points_.vector(id);
     for (int64_t j = 0; j < scan_.points_.dims; j += kLineFloats) __builtin_prefetch(x + j);
   }
@@ -295,33 +295,43 @@ int64_t CentroidScan::tiles_per_chunk() const {
   return std::max<int64_t>(1, std::min(by_bytes, by_products));
 }
 
+// Calls finish(search, tile) for each tile one tile late, after the next one was scanned, so that the rows
+// that fetch(search, tile) prefetches are in the cache by then.
+template <class Fetch, class Finish>
+void CentroidScan::visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, Fetch fetch,
+                               Finish finish) const {
+  TileSearch searches[] = {TileSearch(*this), TileSearch(*this)};
+  for (int64_t tile = first_tile; tile <= last_tile; ++tile) {
+    if (tile < last_tile) {
+      TileSearch& search = searches[tile % 2];
+      search.run(tile, wanted);
+      for (int row = 0; row < search.rows(); ++row)
+        if (fetch(search, row)) search.prefetch(tile * kTileRows + row);
+    }
+    if (tile > first_tile) finish(searches[(tile - 1) % 2], (tile - 1) * kTileRows);
+  }
+}
+
 void CentroidScan::assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels) const {
-  TileSearch search(*this);
-  for (int64_t tile = first_tile; tile < last_tile; ++tile) {
-    search.run(tile, 1);
-    const int64_t first = tile * kTileRows;
-    for (int row = 0; row < search.rows(); ++row)
-      if (!search.others(row).empty()) search.prefetch(first + row);
+  const auto undecided = [](const TileSearch& search, int row) { return !search.others(row).empty(); };
+  visit_tiles(first_tile, last_tile, 1, undecided, [&](TileSearch& search, int64_t first) {
     for (int row = 0; row < search.rows(); ++row) {
       int32_t& label = labels[static_cast<size_t>(first + row)];
       if (!search.takes_part(row))
         label = -1;
       else
-        label = search.others(row).empty() ? search.winner(row) : search.decide(first + row, row).first;
+        label = undecided(search, row) ? search.decide(first + row, row).first : search.winner(row);
     }
-  }
+  });
 }
 
 void CentroidScan::nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest) const {
-  TileSearch search(*this);
-  for (int64_t tile = first_tile; tile < last_tile; ++tile) {
-    search.run(tile, 2);
-    const int64_t first = tile * kTileRows;
-    for (int row = 0; row < search.rows(); ++row) search.prefetch(first + row);
+  const auto every = [](const TileSearch&, int) { return true; };
+  visit_tiles(first_tile, last_tile, 2, every, [&](TileSearch& search, int64_t first) {
     for (int row = 0; row < search.rows(); ++row)
       nearest[static_cast<size_t>(first + row)] =
           search.takes_part(row) ? search.decide(first + row, row) : NearestTwo();
-  }
+  });
 }
 
 }  // namespace glove::cpu

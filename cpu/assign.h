@@ -28,6 +28,8 @@ class CentroidScan {
  private:
   class TileSearch;
 
+  template <class Fetch, class Finish>
+  void visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, Fetch fetch, Finish finish) const;
   void measure_distances();
   CentroidBound bound_of(const QuantizedQuery& query, double norm_squared) const;
 

@@ -19,6 +19,8 @@ namespace {
 // The values in one chunk of work: enough to be worth scheduling, and a few ms at most.
 constexpr int64_t kChunkValues = 256 << 10;
 constexpr int64_t kExactBlock = 64;
+constexpr size_t kRowsAhead = 8;  // changed rows that are prefetched
+constexpr int64_t kLineFloats = 16;
 // Each thread that assigns rows has its own sums. Together they use at most this many bytes.
 constexpr int64_t kMostSumBytes = int64_t{256} << 20;
 
@@ -30,11 +32,18 @@ int64_t rows_per_chunk(int64_t dims) {
   return std::max(kExactBlock, kChunkValues / dims);
 }
 
+// Always inline, because GCC drops calls of functions that only prefetch.
+[[gnu::always_inline]] inline void prefetch_row(const Points& points, int64_t row) {
+  const float* const x = points.vector(row);
+  for (int64_t j = 0; j < points.dims; j += kLineFloats) __builtin_prefetch(x + j);
+}
+
 // The part of the sums that one thread accumulates.
 struct PartialSums {
   std::vector<int64_t> sums;
   std::vector<int64_t> sizes;
-  std::vector<int64_t> fixed;  // one row
+  std::vector<int64_t> fixed;    // one row
+  std::vector<int64_t> changed;  // the rows of one chunk that are moved
 
   explicit PartialSums(const FixedSums& total)
       : sums(total.sums.size()), sizes(total.sizes.size()), fixed(static_cast<size_t>(total.dims)) {}
@@ -112,14 +121,16 @@ class CpuAnalysis final : public Analysis {
     for (int slot = 0; slot < threads; ++slot) partial.emplace_back(sums);
     const auto work = [&](int slot, int64_t chunk) {
       PartialSums& mine = partial[static_cast<size_t>(slot)];
-      for (int64_t row = chunk * step; row < std::min(points.rows, (chunk + 1) * step); ++row) {
-        const int32_t old_label = from[static_cast<size_t>(row)];
-        const int32_t new_label = to[static_cast<size_t>(row)];
-        if (old_label == new_label) continue;
+      mine.changed.clear();
+      for (int64_t row = chunk * step; row < std::min(points.rows, (chunk + 1) * step); ++row)
+        if (from[static_cast<size_t>(row)] != to[static_cast<size_t>(row)]) mine.changed.push_back(row);
+      for (size_t i = 0; i < mine.changed.size(); ++i) {
+        if (i + kRowsAhead < mine.changed.size()) prefetch_row(points, mine.changed[i + kRowsAhead]);
+        const int64_t row = mine.changed[i];
         kernels_.many_clusters->to_fixed(points.vector(row), sums.factor(points.norms_squared[row]),
                                          points.dims, mine.fixed.data());
-        mine.add(old_label, -1);
-        mine.add(new_label, 1);
+        mine.add(from[static_cast<size_t>(row)], -1);
+        mine.add(to[static_cast<size_t>(row)], 1);
       }
     };
     if (!ThreadPool::instance().run(threads, (points.rows + step - 1) / step, work, interrupted))
@@ -153,6 +164,12 @@ class CpuAnalysis final : public Analysis {
                      const InterruptCheck& interrupted) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
     return cpu::column_sums(kernels_, threads, points, weights, sums, interrupted);
+  }
+
+  Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) override {
+    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    return cpu::gram_product(kernels_, threads, points, vector, product, interrupted);
   }
 
   Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,

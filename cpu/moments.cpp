@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostPartialBytes = 64 << 20;  // of the blocks' sums that are waiting to be added
 constexpr int64_t kChunkProducts = 16 << 20;     // multiply-adds per chunk of work: a few ms
-constexpr int64_t kBufferRows = 32;              // rows of y at a time, so that they stay in a core's cache
+constexpr int64_t kBufferRows = 32;              // rows at a time, so that they stay in a core's cache
 
 double weight_of(std::span<const double> weights, int64_t row) {
   return weights.empty() ? 1 : weights[static_cast<size_t>(row)];
@@ -87,6 +87,25 @@ Status column_sums(const Kernels& kernels, int threads, const Points& points, st
         kernels.moment->add_row(points.vector(row), weight, points.dims, partial);
   };
   return sum_blocks(points, threads, points.dims, 1, sums, interrupted, compute);
+}
+
+Status gram_product(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,
+                    std::span<double> product, const InterruptCheck& interrupted) {
+  std::vector<double> wide(vector.begin(), vector.end());
+  wide.resize((wide.size() + 7) / 8 * 8);
+  const auto compute = [&](int, int64_t block, int64_t, double* partial) {
+    const int64_t end = std::min(points.rows, (block + 1) * kMomentBlock);
+    const float* rows[kBufferRows] = {};
+    double dots[kBufferRows] = {};
+    for (int64_t first = block * kMomentBlock; first < end; first += kBufferRows) {
+      const int64_t count = std::min(kBufferRows, end - first);
+      for (int64_t i = 0; i < count; ++i) rows[i] = points.vector(first + i);
+      kernels.exact_dots(wide.data(), rows, count, points.dims, dots);
+      for (int64_t i = 0; i < count; ++i)
+        if (dots[i] != 0) kernels.moment->add_row(rows[i], dots[i], points.dims, partial);
+    }
+  };
+  return sum_blocks(points, threads, points.dims, 1, product, interrupted, compute);
 }
 
 Status second_moment(const Kernels& kernels, int threads, const Points& points, const MomentRows& rows,

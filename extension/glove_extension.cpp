@@ -1,11 +1,13 @@
-// The composition root: the entry point of `.load glove`. Creates the engine of the process with the backends
-// that were compiled in, and registers each SQL object with the connection.
+// The composition root: the entry points of `.load glove`. Creates the engine of the process with the
+// backends that were compiled in, and registers each SQL object with the connection. With SQLITE_CORE
+// defined, this is the entry point of the static library, which calls the SQLite that its program links.
 #include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "cpu/cpu_backend.h"
+#include "extension/sqlite_glove.h"
 #include "search/engine.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
@@ -20,13 +22,17 @@ namespace {
 // What to register with a connection. Each function returns an SQLite code. A new object is a new row.
 using RegisterObject = int (*)(sqlite3*, glove::Engine&);
 constexpr std::initializer_list<RegisterObject> kObjects = {
-    glove::sql::register_glove_nn,         glove::sql::register_glove_models,
-    glove::sql::register_glove_words,      glove::sql::register_glove_stats,
-    glove::sql::register_glove_kmeans,     glove::sql::register_glove_clusters,
-    glove::sql::register_cos_sim,          glove::sql::register_glove_vec,
-    glove::sql::register_glove_oov,        glove::sql::register_glove_load,
-    glove::sql::register_glove_load_table, glove::sql::register_glove_config,
-    glove::sql::register_glove_version,
+    glove::sql::register_glove_nn,       glove::sql::register_glove_models,
+    glove::sql::register_glove_words,    glove::sql::register_glove_stats,
+    glove::sql::register_glove_kmeans,   glove::sql::register_glove_clusters,
+    glove::sql::register_glove_pca,      glove::sql::register_cos_sim,
+    glove::sql::register_glove_vec,      glove::sql::register_glove_oov,
+    glove::sql::register_glove_load,     glove::sql::register_glove_load_table,
+    glove::sql::register_glove_derive,   glove::sql::register_glove_project,
+    glove::sql::register_glove_save,     glove::sql::register_glove_atax,
+    glove::sql::register_glove_config,   glove::sql::register_glove_version,
+    glove::sql::register_glove_text_vec, glove::sql::register_glove_tokens,
+    glove::sql::register_glove_mean,     glove::sql::register_glove_expand,
 };
 
 // Forwards engine warnings to SQLite's error log (SQLITE_CONFIG_LOG; the shell's .log).
@@ -80,10 +86,12 @@ extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3
   } catch (...) {
     return SQLITE_ERROR;
   }
+#ifndef SQLITE_CORE
   if (api != sqlite3_api) {
     *error_message = api->mprintf("glove is already loaded into another SQLite library of this process");
     return SQLITE_ERROR;
   }
+#endif
   if (const int code = register_objects(db); code != SQLITE_OK) {
     *error_message =
         sqlite3_mprintf("glove could not register its tables and functions: %s", sqlite3_errmsg(db));
@@ -91,3 +99,11 @@ extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3
   }
   return SQLITE_OK;
 }
+
+#ifndef SQLITE_CORE
+// The name that SQLite derives from mod_glove.so, which is what Debian's package calls the library.
+extern "C" __attribute__((visibility("default"))) int sqlite3_modglove_init(sqlite3* db, char** error_message,
+                                                                            const sqlite3_api_routines* api) {
+  return sqlite3_glove_init(db, error_message, api);
+}
+#endif

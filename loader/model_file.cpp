@@ -60,13 +60,16 @@ class ModelFileReader {
                              sorted_word_ids(word_bytes, word_offsets, threads, interrupted));
       sorted_ids = owner_->sorted_ids;
     }
+    GLOVE_ASSIGN_OR_RETURN(const KeyType key_type, read_key_type());
     Model::Source source;
+    GLOVE_ASSIGN_OR_RETURN(source.derivation, read_derivation());
     source.path = path_;
     source.format = "glove-model";
     source.maps = {owner_->map};
     source.file_bytes = static_cast<int64_t>(owner_->map->bytes().size());
-    return ModelPtr(std::make_shared<const Model>(
-        std::vector{part_}, Vocabulary(word_bytes, word_offsets, sorted_ids), std::move(source), owner_));
+    return ModelPtr(std::make_shared<const Model>(std::vector{part_},
+                                                  Vocabulary(word_bytes, word_offsets, sorted_ids, key_type),
+                                                  std::move(source), owner_));
   }
 
  private:
@@ -104,17 +107,70 @@ class ModelFileReader {
         {kWordOffsets, "I64", {n + 1}},
         {kSortedIds, "I32", {n}},
     };
-    for (const auto& [name, dtype, shape] : expected) {
-      const Tensor* const tensor = header_.find(name);
-      if (tensor == nullptr) continue;
-      if (tensor->dtype != dtype || tensor->shape != shape)
-        return corrupt("the tensor '" + std::string(name) + "' has another type or shape than a model of " +
-                       std::to_string(n) + " words and " + std::to_string(d) + " dimensions needs");
-      if (tensor->offset % safetensors_type_bytes(dtype) != 0)
-        return corrupt("the tensor '" + std::string(name) + "' begins at offset " +
-                       std::to_string(tensor->offset) +
-                       ", which its type cannot; write the file again with glove-convert");
-    }
+    for (const auto& [name, dtype, shape] : expected) GLOVE_RETURN_IF_ERROR(check_type(name, dtype, shape));
+    return {};
+  }
+
+  // Does nothing if the tensor is not in the file.
+  Status check_type(std::string_view name, std::string_view dtype, const std::vector<int64_t>& shape) const {
+    const Tensor* const tensor = header_.find(name);
+    if (tensor == nullptr) return {};
+    if (tensor->dtype != dtype || tensor->shape != shape)
+      return corrupt("the tensor '" + std::string(name) + "' has another type or shape than a model of " +
+                     std::to_string(part_.rows) + " words and " + std::to_string(part_.dims) +
+                     " dimensions needs");
+    if (tensor->offset % safetensors_type_bytes(dtype) != 0)
+      return corrupt("the tensor '" + std::string(name) + "' begins at offset " +
+                     std::to_string(tensor->offset) +
+                     ", which its type cannot; write the file again with glove-convert");
+    return {};
+  }
+
+  Result<KeyType> read_key_type() const {
+    const std::string_view keys = header_.metadata_value(kKeysKey);
+    if (keys.empty()) return KeyType::kText;
+    if (keys == kIntegerKeys) return KeyType::kInteger;
+    return corrupt("the metadata key '" + std::string(kKeysKey) + "' is '" + escaped(keys) +
+                   "', but this build knows only '" + std::string(kIntegerKeys) + "'");
+  }
+
+  // Returns a copy of the map, or nullptr if the file has none.
+  Result<std::shared_ptr<const RowMap>> read_derivation() const {
+    const std::string_view text = header_.metadata_value(kDerivationKey);
+    if (text.empty()) return std::shared_ptr<const RowMap>();
+    int steps = 0;  // a bit each: center, matrix, normalize
+    while (steps < 8 && derivation_text(steps & 1, steps & 2, steps & 4) != text) ++steps;
+    if (steps == 8)
+      return corrupt("the metadata key '" + std::string(kDerivationKey) + "' is '" + escaped(text) +
+                     "', which this build does not know");
+    RowMap map;
+    map.normalize = (steps & 4) != 0;
+    map.dims_in = map.dims_out = part_.dims;
+    GLOVE_RETURN_IF_ERROR(read_derivation_width(steps & 2, map.dims_in));
+    if ((steps & 1) != 0) GLOVE_RETURN_IF_ERROR(copy(kDerivationMean, {map.dims_in}, map.mean));
+    if ((steps & 2) != 0)
+      GLOVE_RETURN_IF_ERROR(copy(kDerivationMatrix, {map.dims_out, map.dims_in}, map.matrix));
+    return std::shared_ptr<const RowMap>(std::make_shared<RowMap>(std::move(map)));
+  }
+
+  // Sets the number of dimensions that a derivation begins with, which its matrix has as columns.
+  Status read_derivation_width(bool has_matrix, int64_t& dims_in) const {
+    const Tensor* const matrix = has_matrix ? header_.find(kDerivationMatrix) : nullptr;
+    if (matrix == nullptr || matrix->shape.size() != 2)
+      return {};  // copy() reports a matrix of another shape
+    dims_in = matrix->shape[1];
+    if (dims_in >= 1 && dims_in <= kMaxDims) return {};
+    return corrupt("the tensor '" + std::string(kDerivationMatrix) + "' has " + std::to_string(dims_in) +
+                   " columns; vectors have 1 to " + std::to_string(kMaxDims) + " dimensions");
+  }
+
+  // Copies a tensor of F32 that must be in the file.
+  Status copy(std::string_view name, const std::vector<int64_t>& shape, std::vector<float>& values) const {
+    GLOVE_RETURN_IF_ERROR(check_type(name, "F32", shape));
+    std::span<const float> view;
+    if (!take(name, view))
+      return corrupt("the tensor '" + std::string(name) + "' of its derivation is missing");
+    values.assign(view.begin(), view.end());
     return {};
   }
 
@@ -169,8 +225,7 @@ Status check_header(const std::string& path, const SafetensorsHeader& header, co
 // Returns the header and every used tensor with its checksum; returns nothing if one of them has no checksum.
 std::vector<MappedFile::Content> known_content(const SafetensorsHeader& header, const std::string& raw) {
   std::vector<MappedFile::Content> content = {{0, static_cast<int64_t>(raw.size()), crc32_continue(0, raw)}};
-  for (const std::string_view name :
-       {kVectors, kNormsSquared, kCodes, kScales, kResiduals, kWordBytes, kWordOffsets, kSortedIds}) {
+  for (const std::string_view name : kTensorNames) {
     const Tensor* const tensor = header.find(name);
     if (tensor == nullptr) continue;
     const std::string_view stored =

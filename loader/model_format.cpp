@@ -1,8 +1,18 @@
 #include "loader/model_format.h"
 
+#include <utility>
+
 #include "base/crc32.h"
 
 namespace glove {
+
+std::string derivation_text(bool center, bool matrix, bool normalize) {
+  std::string text;
+  for (const auto& [step, present] :
+       {std::pair("center", center), std::pair("matrix", matrix), std::pair("normalize", normalize)})
+    if (present) text += (text.empty() ? "" : ",") + std::string(step);
+  return text.empty() ? "identity" : text;
+}
 
 std::string checksum_text(uint32_t crc) {
   constexpr std::string_view kDigits = "0123456789abcdef";

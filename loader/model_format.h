@@ -1,6 +1,7 @@
 // The names used in a model file. docs/format.md specifies the bytes.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <string>
@@ -13,7 +14,7 @@ static_assert(std::endian::native == std::endian::little, "model files are littl
 
 // Readers reject another major version. A minor version adds only what older readers may ignore.
 constexpr int kFormatMajor = 1;
-constexpr int kFormatMinor = 0;
+constexpr int kFormatMinor = 1;
 
 constexpr int64_t kModelHeaderBytes = 4096;  // as written; the reader accepts any length
 constexpr int64_t kTensorAlignment = 64;
@@ -21,6 +22,10 @@ constexpr int64_t kTensorAlignment = 64;
 constexpr std::string_view kVersionKey = "glove.version";
 constexpr std::string_view kHeaderChecksumKey = "glove.crc32";
 constexpr std::string_view kTensorChecksumPrefix = "glove.crc32.";  // followed by the tensor's name
+
+constexpr std::string_view kKeysKey = "glove.keys";
+constexpr std::string_view kIntegerKeys = "integer";
+constexpr std::string_view kDerivationKey = "glove.derivation";  // the value is a derivation_text()
 
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kNormsSquared = "norms_squared";
@@ -30,7 +35,17 @@ constexpr std::string_view kResiduals = "residuals";
 constexpr std::string_view kWordBytes = "word_bytes";
 constexpr std::string_view kWordOffsets = "word_offsets";
 constexpr std::string_view kSortedIds = "sorted_ids";
+constexpr std::string_view kDerivationMean = "derivation_mean";
+constexpr std::string_view kDerivationMatrix = "derivation_matrix";
 constexpr std::string_view kPaddingPrefix = "padding.";
+
+// The tensors that a reader uses.
+constexpr std::array kTensorNames = {kVectors,        kNormsSquared,    kCodes,       kScales,
+                                     kResiduals,      kWordBytes,       kWordOffsets, kSortedIds,
+                                     kDerivationMean, kDerivationMatrix};
+
+// Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
+std::string derivation_text(bool center, bool matrix, bool normalize);
 
 // Returns a CRC-32 as eight lower-case hexadecimal digits.
 std::string checksum_text(uint32_t crc);

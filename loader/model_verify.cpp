@@ -31,6 +31,7 @@ class Verifier {
           check_checksum(name, tensor, header.metadata_value(std::string(kTensorChecksumPrefix) + name)));
     GLOVE_RETURN_IF_ERROR(check_words());
     GLOVE_RETURN_IF_ERROR(check_order());
+    GLOVE_RETURN_IF_ERROR(check_derivation());
     for (int64_t row = 0; row < part_.rows; ++row) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       GLOVE_RETURN_IF_ERROR(check_row(row));
@@ -80,6 +81,8 @@ class Verifier {
       const int64_t length = offsets[static_cast<size_t>(row) + 1] - offsets[static_cast<size_t>(row)];
       if (length < 1 || length > kMaxWordBytes)
         return corrupt_row(kWordOffsets, row, "gives the word an impossible length");
+      if (words.key_type() == KeyType::kInteger && !integer_key(words.word(row)))
+        return corrupt_row(kWordBytes, row, "has a word that is not an integer, but the keys are integers");
     }
     if (offsets.back() != static_cast<int64_t>(words.word_bytes().size()))
       return corrupt(kWordOffsets, "does not end with the length of the words' bytes");
@@ -96,6 +99,17 @@ class Verifier {
         return corrupt(kSortedIds,
                        "is out of order, or a word is there twice, at position " + std::to_string(i));
     }
+    return {};
+  }
+
+  Status check_derivation() const {
+    const RowMap* const map = model_.derivation();
+    if (map == nullptr) return {};
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    if (!std::ranges::all_of(map->mean, is_finite))
+      return corrupt(kDerivationMean, "has a component that is NaN or infinite");
+    if (!std::ranges::all_of(map->matrix, is_finite))
+      return corrupt(kDerivationMatrix, "has a component that is NaN or infinite");
     return {};
   }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -125,6 +126,11 @@ class Layout {
     return {};
   }
 
+  // Adds an entry to the metadata. REQUIRES: both need no escapes in JSON.
+  void add_metadata(std::string_view key, std::string_view value) {
+    metadata_ += ",\"" + std::string(key) + "\":\"" + std::string(value) + "\"";
+  }
+
   // Returns the whole header: length, JSON, spaces. REQUIRES: everything has been written.
   std::string header() const {
     std::string checksums;
@@ -136,13 +142,14 @@ class Layout {
     for (size_t i = 0; i < 8; ++i) text[i] = static_cast<char>(length >> (8 * i) & 0xFF);
     text += "{\"__metadata__\":{\"" + std::string(kVersionKey) + "\":\"" + std::to_string(kFormatMajor) +
             "." + std::to_string(kFormatMinor) + "\",\"" + std::string(kHeaderChecksumKey) +
-            "\":\"00000000\"" + checksums + "}" + tensors_ + "}";
+            "\":\"00000000\"" + metadata_ + checksums + "}" + tensors_ + "}";
     text.resize(kModelHeaderBytes, ' ');
     const std::string checksum = header_checksum(text);
     return text.replace(text.find("00000000"), 8, checksum);
   }
 
  private:
+  std::string metadata_;
   std::string tensors_;
   std::vector<std::pair<std::string, const FileSink*>> checksums_;
   int64_t end_ = kModelHeaderBytes;
@@ -165,6 +172,8 @@ struct ModelWriter::State {
   ModelAssembler assembler;
   Layout layout;
   InterruptCheck interrupted;  // passed to commit()
+  KeyType key_type = KeyType::kText;
+  std::shared_ptr<const RowMap> derivation;
 
   State(ReplacementFile replacement, File codes_file, int64_t expected_rows, int64_t dims)
       : output(std::move(replacement)),
@@ -180,14 +189,29 @@ struct ModelWriter::State {
     if (expected_rows > 0) assembler.reserve(expected_rows);
   }
 
-  Status add_tensor(std::string_view name, std::string_view dtype, int64_t length,
+  Status add_tensor(std::string_view name, std::string_view dtype, std::initializer_list<int64_t> shape,
                     std::span<const char> bytes) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     GLOVE_RETURN_IF_ERROR(layout.pad(file));
     FileSink& sink = sinks.emplace_back(writer, file, layout.end(), static_cast<int64_t>(bytes.size()));
     GLOVE_RETURN_IF_ERROR(sink.append(bytes));
     GLOVE_RETURN_IF_ERROR(sink.flush());
-    layout.add(name, dtype, shape_text({length}), sink.bytes(), &sink);
+    layout.add(name, dtype, shape_text(shape), sink.bytes(), &sink);
+    return {};
+  }
+
+  Status add_keys_and_derivation() {
+    if (key_type == KeyType::kInteger) layout.add_metadata(kKeysKey, kIntegerKeys);
+    if (derivation == nullptr) return {};
+    const RowMap& map = *derivation;
+    layout.add_metadata(kDerivationKey,
+                        derivation_text(!map.mean.empty(), !map.matrix.empty(), map.normalize));
+    if (!map.mean.empty())
+      GLOVE_RETURN_IF_ERROR(
+          add_tensor(kDerivationMean, "F32", {map.dims_in}, bytes_of(std::span<const float>(map.mean))));
+    if (!map.matrix.empty())
+      GLOVE_RETURN_IF_ERROR(add_tensor(kDerivationMatrix, "F32", {map.dims_out, map.dims_in},
+                                       bytes_of(std::span<const float>(map.matrix))));
     return {};
   }
 
@@ -231,6 +255,13 @@ ModelAssembler& ModelWriter::assembler() {
   return state_->assembler;
 }
 
+void ModelWriter::set_key_type(KeyType type) {
+  state_->key_type = type;
+}
+void ModelWriter::set_derivation(std::shared_ptr<const RowMap> derivation) {
+  state_->derivation = std::move(derivation);
+}
+
 int64_t ModelWriter::bytes_written() const {
   return state_->layout.end();
 }
@@ -246,17 +277,18 @@ Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(state.codes.flush());
   state.layout.add(kVectors, "F32", shape_text({count, rows.dims()}), state.vectors.bytes(), &state.vectors);
   GLOVE_RETURN_IF_ERROR(
-      state.add_tensor(kNormsSquared, "F64", count, bytes_of(rows.derived().norms_squared())));
+      state.add_tensor(kNormsSquared, "F64", {count}, bytes_of(rows.derived().norms_squared())));
   GLOVE_RETURN_IF_ERROR(state.add_codes(count, rows.dims()));
-  GLOVE_RETURN_IF_ERROR(state.add_tensor(kScales, "F32", count, bytes_of(rows.derived().scales())));
-  GLOVE_RETURN_IF_ERROR(state.add_tensor(kResiduals, "F32", count, bytes_of(rows.derived().residuals())));
+  GLOVE_RETURN_IF_ERROR(state.add_tensor(kScales, "F32", {count}, bytes_of(rows.derived().scales())));
+  GLOVE_RETURN_IF_ERROR(state.add_tensor(kResiduals, "F32", {count}, bytes_of(rows.derived().residuals())));
   const WordSet& words = rows.words();
   GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> sorted, words.sorted_ids(threads, interrupted));
   GLOVE_RETURN_IF_ERROR(
-      state.add_tensor(kWordBytes, "U8", static_cast<int64_t>(words.bytes().size()), words.bytes()));
-  GLOVE_RETURN_IF_ERROR(state.add_tensor(kWordOffsets, "I64", count + 1, bytes_of(words.offsets())));
+      state.add_tensor(kWordBytes, "U8", {static_cast<int64_t>(words.bytes().size())}, words.bytes()));
+  GLOVE_RETURN_IF_ERROR(state.add_tensor(kWordOffsets, "I64", {count + 1}, bytes_of(words.offsets())));
   GLOVE_RETURN_IF_ERROR(
-      state.add_tensor(kSortedIds, "I32", count, bytes_of(std::span<const int32_t>(sorted))));
+      state.add_tensor(kSortedIds, "I32", {count}, bytes_of(std::span<const int32_t>(sorted))));
+  GLOVE_RETURN_IF_ERROR(state.add_keys_and_derivation());
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
   // Removes space that was announced but not written.

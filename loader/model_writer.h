@@ -8,6 +8,8 @@
 #include "base/cancel.h"
 #include "base/status.h"
 #include "model/model_assembler.h"
+#include "model/row_map.h"
+#include "model/vocabulary.h"
 
 namespace glove {
 
@@ -26,6 +28,10 @@ class ModelWriter {
 
   // Returns the destination of the rows.
   ModelAssembler& assembler();
+
+  // What the file says of the model beside its rows. The defaults are text and nullptr.
+  void set_key_type(KeyType type);
+  void set_derivation(std::shared_ptr<const RowMap> derivation);
 
   // Writes the remaining data and renames the file. Returns an error if there are no rows; `path` is then
   // unchanged. The words are sorted on up to `threads` threads (0 = all usable cores). `interrupted` is

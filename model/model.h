@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "model/model_part.h"
+#include "model/row_map.h"
 #include "model/vocabulary.h"
 
 namespace glove {
@@ -36,6 +37,8 @@ class Model {
     std::string format;                                   // the input format's name, such as "glove-text"
     int64_t duplicates = 0;    // rows omitted because their word was already present
     int64_t invalid_utf8 = 0;  // words that are not valid UTF-8; 0 for a mapped model
+    std::shared_ptr<const RowMap>
+        derivation;  // the map that made the vectors of those of another model, if any
   };
 
   // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the
@@ -53,6 +56,8 @@ class Model {
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const Source& source() const { return source_; }
   const std::string& path() const { return source_.path; }
+  // Returns the map from vectors of the model that this one was derived from, or nullptr if it was not.
+  const RowMap* derivation() const { return source_.derivation.get(); }
 
   // Returns the part that contains a row. REQUIRES: 0 <= row < words().
   const ModelPart& part_of(int64_t row) const {

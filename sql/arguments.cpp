@@ -4,15 +4,24 @@
 #include <new>
 #include <string>
 
+#include "sql/sqlite_features.h"
+
 namespace glove::sql {
 
 namespace {
 
-using ConnectionPtr = std::shared_ptr<Connection>;
-
 // A function's client data.
-void release_connection(void* client_data) {
-  delete static_cast<ConnectionPtr*>(client_data);
+struct ClientData {
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<void> state;
+};
+
+ClientData& client_data_of(sqlite3_context* context) {
+  return *static_cast<ClientData*>(sqlite3_user_data(context));
+}
+
+void release_client_data(void* client_data) {
+  delete static_cast<ClientData*>(client_data);
 }
 
 // The model that a constant names.
@@ -35,7 +44,11 @@ Result<ModelPtr> healthy(Result<CatalogEntry> found) {
 }  // namespace
 
 Connection& connection_of(sqlite3_context* context) {
-  return **static_cast<ConnectionPtr*>(sqlite3_user_data(context));
+  return *client_data_of(context).connection;
+}
+
+std::shared_ptr<void>& state_of(sqlite3_context* context) {
+  return client_data_of(context).state;
 }
 
 Engine& engine_of(sqlite3_context* context) {
@@ -124,20 +137,43 @@ void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t
   return_text(context, word);
 }
 
-int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
-                      void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
+namespace {
+
+// Calls create(count, client data) for each number of arguments. SQLite releases the client data when the
+// function is replaced, when the connection closes, or if the call fails.
+template <class Create>
+int register_counts(sqlite3* db, Engine& engine, int fewest, int most, const Create& create) {
   try {
-    for (int count = fewest; count <= most; ++count) {
-      // SQLite releases it when the function is replaced, when the connection closes, or if this call fails.
-      auto* const connection = new ConnectionPtr(Connection::of(db, engine));
-      const int code = sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, connection, callback,
-                                                  nullptr, nullptr, release_connection);
-      if (code != SQLITE_OK) return code;
-    }
+    for (int count = fewest; count <= most; ++count)
+      if (const int code = create(count, new ClientData{Connection::of(db, engine), nullptr});
+          code != SQLITE_OK)
+        return code;
     return SQLITE_OK;
   } catch (const std::bad_alloc&) {
     return SQLITE_NOMEM;
   }
+}
+
+}  // namespace
+
+int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
+                      void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
+  return register_counts(db, engine, fewest, most, [&](int count, ClientData* data) {
+    return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, callback, nullptr, nullptr,
+                                      release_client_data);
+  });
+}
+
+int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
+                       const AggregateCallbacks& callbacks) {
+  return register_counts(db, engine, fewest, most, [&](int count, ClientData* data) {
+    if (!sqlite_has(kSqliteWindowFunctions))
+      return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, nullptr, callbacks.step,
+                                        callbacks.finish, release_client_data);
+    return sqlite3_create_window_function(db, name, count, SQLITE_UTF8 | flags, data, callbacks.step,
+                                          callbacks.finish, callbacks.value, callbacks.inverse,
+                                          release_client_data);
+  });
 }
 
 }  // namespace glove::sql

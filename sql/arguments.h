@@ -1,6 +1,7 @@
 // Reads the arguments of SQL functions and the inputs of tables.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace glove::sql {
 // The connection and the engine that a function was registered with.
 Connection& connection_of(sqlite3_context* context);
 Engine& engine_of(sqlite3_context* context);
+
+// What a function keeps between its calls on this connection, with one value for each number of arguments.
+// Null before the first call. Lives as long as the function is registered.
+std::shared_ptr<void>& state_of(sqlite3_context* context);
 
 // The arguments of one call, in order.
 using Arguments = std::span<sqlite3_value* const>;
@@ -74,5 +79,17 @@ void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t
 // code.
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**));
+
+// The callbacks of an aggregate that is also a window function.
+struct AggregateCallbacks {
+  void (*step)(sqlite3_context*, int, sqlite3_value**);
+  void (*inverse)(sqlite3_context*, int, sqlite3_value**);
+  void (*value)(sqlite3_context*);
+  void (*finish)(sqlite3_context*);
+};
+
+// Does the same for an aggregate. SQLite before 3.25 has no window functions; there it is an aggregate only.
+int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
+                       const AggregateCallbacks& callbacks);
 
 }  // namespace glove::sql

@@ -3,43 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/timer.h"
 #include "sql/arguments.h"
 #include "sql/interrupt.h"
+#include "sql/json_options.h"
 
 namespace glove::sql {
 namespace {
 
-using Json = nlohmann::json;
-
 Error invalid(std::string_view table, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
-}
-
-// False: a value that is none of the choices.
-template <class Choice, size_t kCount>
-bool take_choice(const Json& value, const std::array<std::pair<const char*, Choice>, kCount>& choices,
-                 Choice& choice) {
-  if (!value.is_string()) return false;
-  for (const auto& [name, meaning] : choices)
-    if (value.get_ref<const std::string&>() == name) {
-      choice = meaning;
-      return true;
-    }
-  return false;
-}
-
-bool take_whole(const Json& value, int64_t least, int64_t& number) {
-  if (!value.is_number_integer()) return false;
-  if (value.is_number_unsigned() &&
-      value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-    return false;
-  number = value.get<int64_t>();
-  return number >= least;
 }
 
 bool take_metric(const Json& value, KMeansOptions& options) {
@@ -68,12 +43,7 @@ bool take_tolerance(const Json& value, KMeansOptions& options) {
   return options.tolerance >= 0 && options.tolerance <= 1;
 }
 
-struct KMeansOption {
-  const char* name;
-  const char* expects;
-  bool (*take)(const Json& value, KMeansOptions& options);  // false: a wrong value
-};
-
+using KMeansOption = JsonOption<KMeansOptions>;
 constexpr std::array kOptions = {
     KMeansOption{"metric", "\"cosine\" or \"euclidean\"", take_metric},
     KMeansOption{"init", "\"auto\", \"k-means++\" or \"random\"", take_init},
@@ -87,25 +57,6 @@ constexpr std::array kOptions = {
                  }},
     KMeansOption{"tol", "a number from 0 to 1", take_tolerance},
 };
-
-// A value as it stands in a message; of a nested one only its kind.
-std::string shown(const Json& value) {
-  if (value.is_structured()) return std::string("an ") + value.type_name();
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Status take_option(const std::string& name, const Json& value, std::string_view table,
-                   KMeansOptions& options) {
-  std::string names;
-  for (const KMeansOption& option : kOptions) {
-    if (name == option.name) {
-      if (option.take(value, options)) return {};
-      return invalid(table, "option \"" + name + "\" is " + shown(value) + ", but must be " + option.expects);
-    }
-    names += (names.empty() ? "" : ", ") + std::string(option.name);
-  }
-  return invalid(table, "unknown option " + shown(name) + "; the options are: " + names);
-}
 
 // Spells what a fit depends on.
 std::string key_of(const ToolboxSubject& subject, int64_t k, const KMeansOptions& options) {
@@ -175,12 +126,7 @@ double KMeansFit::similarity(int64_t row) const {
 
 Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_view table) {
   KMeansOptions options;
-  const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object())
-    return invalid(table,
-                   "the options must be a JSON object such as {\"seed\":1}, but are: " + std::string(json));
-  for (const auto& [name, value] : object.items())
-    GLOVE_RETURN_IF_ERROR(take_option(name, value, table, options));
+  GLOVE_RETURN_IF_ERROR(parse_options(json, table, "{\"seed\":1}", kOptions, options));
   return options;
 }
 
@@ -191,11 +137,8 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
   if (inputs[kKMeansK] == nullptr) return invalid(table, "k must be the number of clusters, but is NULL");
   const std::optional<int64_t> k = whole_number(inputs[kKMeansK]);
   if (!k) return invalid(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
-  KMeansOptions options;
-  if (sqlite3_value* const json = inputs[kKMeansOptions]; json != nullptr) {
-    if (is_blob(json)) return invalid(table, "the options must be JSON text, not a BLOB");
-    GLOVE_ASSIGN_OR_RETURN(options, parse_kmeans_options(text_of(json), table));
-  }
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs[kKMeansOptions], table));
+  GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options, parse_kmeans_options(json, table));
   GLOVE_ASSIGN_OR_RETURN(found.subject, read_subject(models, table, inputs[kKMeansWords],
                                                      inputs[kKMeansModel], inputs[kKMeansBackend]));
   found.key = key_of(found.subject, *k, options);

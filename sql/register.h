@@ -16,11 +16,20 @@ int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp:
 int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp: the cost of recent searches
 int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp: the cluster of each word
 int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
+int register_glove_pca(sqlite3* db, Engine& engine);         // glove_pca.cpp: principal components
+int register_glove_tokens(sqlite3* db, Engine& engine);      // glove_tokens.cpp: the words of a text
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
+int register_glove_text_vec(sqlite3* db, Engine& engine);    // glove_text_vec.cpp
+int register_glove_mean(sqlite3* db, Engine& engine);        // glove_mean.cpp: aggregate and window function
+int register_glove_expand(sqlite3* db, Engine& engine);      // glove_expand.cpp
 int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp
 int register_glove_load(sqlite3* db, Engine& engine);        // glove_load.cpp: glove_load and glove_unload
 int register_glove_load_table(sqlite3* db, Engine& engine);  // glove_load_table.cpp
+int register_glove_atax(sqlite3* db, Engine& engine);        // glove_atax.cpp
+int register_glove_derive(sqlite3* db, Engine& engine);      // glove_derive.cpp: a model made of another
+int register_glove_project(sqlite3* db, Engine& engine);     // glove_project.cpp
+int register_glove_save(sqlite3* db, Engine& engine);        // glove_save.cpp: writes a model file
 int register_glove_config(sqlite3* db, Engine& engine);      // glove_config.cpp
 int register_glove_version(sqlite3* db, Engine& engine);     // glove_version.cpp
 

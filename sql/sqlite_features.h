@@ -9,6 +9,17 @@
 #define GLOVE_SQLITE_CEILING 999999999
 #endif
 
+#ifdef SQLITE_CORE
+// The static library calls SQLite directly. These weak symbols are null in a program that links an older
+// SQLite, for which sqlite_has() returns false.
+#pragma weak sqlite3_vtab_collation
+#pragma weak sqlite3_vtab_in
+#pragma weak sqlite3_vtab_in_first
+#pragma weak sqlite3_vtab_in_next
+#pragma weak sqlite3_vtab_rhs_value
+#pragma weak sqlite3_is_interrupted
+#endif
+
 namespace glove::sql {
 
 // True if the running SQLite is at least `version` (3038000 is 3.38.0) and the build may use it.
@@ -16,8 +27,9 @@ inline bool sqlite_has(int version) {
   return version <= GLOVE_SQLITE_CEILING && sqlite3_libversion_number() >= version;
 }
 
-constexpr int kSqliteVtabCollation = 3022000;  // sqlite3_vtab_collation
-constexpr int kSqliteVtabIn = 3038000;         // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
-constexpr int kSqliteIsInterrupted = 3041000;  // sqlite3_is_interrupted
+constexpr int kSqliteVtabCollation = 3022000;    // sqlite3_vtab_collation
+constexpr int kSqliteWindowFunctions = 3025000;  // sqlite3_create_window_function
+constexpr int kSqliteVtabIn = 3038000;           // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
+constexpr int kSqliteIsInterrupted = 3041000;    // sqlite3_is_interrupted
 
 }  // namespace glove::sql

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "search/backend.h"
 #include "sql/arguments.h"
 
 namespace glove::sql {
@@ -44,13 +43,12 @@ bool add_word(const Json& element, const Vocabulary& words, std::vector<int32_t>
   return true;
 }
 
-Status read_array(std::string_view table, const Json& array, ToolboxSubject& subject) {
+Status read_array(std::string_view table, std::string_view name, const Json& array, ToolboxSubject& subject) {
   subject.chosen = true;
   for (size_t i = 0; i < array.size(); ++i)
     if (!add_word(array[i], subject.entry.model->vocabulary(), subject.ids))
-      return invalid(table, "element " + std::to_string(i + 1) +
-                                " of words must be a word or NULL, but has the JSON type " +
-                                array[i].type_name());
+      return invalid(table, "element " + std::to_string(i + 1) + " of " + std::string(name) +
+                                " must be a word or NULL, but has the JSON type " + array[i].type_name());
   std::sort(subject.ids.begin(), subject.ids.end());
   subject.ids.erase(std::unique(subject.ids.begin(), subject.ids.end()), subject.ids.end());
   return {};
@@ -68,10 +66,16 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
   const std::string_view text = text_of(words);
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_array()) return wrong_words(table, quoted(text));
-  return read_array(table, json, subject);
+  return read_array(table, "words", json, subject);
 }
 
-Status choose_backend(Engine& engine, std::string_view table, sqlite3_value* value, ToolboxSubject& subject) {
+}  // namespace
+
+PointSet ToolboxSubject::points() const {
+  return chosen ? PointSet::chosen_rows(entry.model, ids) : PointSet::first_rows(entry.model, rows);
+}
+
+Result<Backend*> analysis_backend(Engine& engine, std::string_view table, sqlite3_value* value) {
   const auto all = engine.backends().all();
   Backend* chosen = nullptr;
   bool automatic = false;
@@ -95,15 +99,7 @@ Status choose_backend(Engine& engine, std::string_view table, sqlite3_value* val
   }
   if (chosen == nullptr || chosen->analysis() == nullptr) chosen = cpu;
   GLOVE_RETURN_IF_ERROR(chosen->available());
-  subject.analysis = chosen->analysis();
-  subject.backend = chosen->name();
-  return {};
-}
-
-}  // namespace
-
-PointSet ToolboxSubject::points() const {
-  return chosen ? PointSet::chosen_rows(entry.model, ids) : PointSet::first_rows(entry.model, rows);
+  return chosen;
 }
 
 std::string ToolboxSubject::key() const {
@@ -122,8 +118,31 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
   GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   GLOVE_RETURN_IF_ERROR(read_words(table, words, subject));
-  GLOVE_RETURN_IF_ERROR(choose_backend(models.connection().engine(), table, backend, subject));
+  GLOVE_ASSIGN_OR_RETURN(Backend* const chosen,
+                         analysis_backend(models.connection().engine(), table, backend));
+  subject.analysis = chosen->analysis();
+  subject.backend = chosen->name();
   return subject;
+}
+
+Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, CatalogEntry entry) {
+  ToolboxSubject subject;
+  subject.entry = std::move(entry);
+  subject.rows = subject.entry.model->words();
+  GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
+  GLOVE_RETURN_IF_ERROR(choose_backend(engine, object, nullptr, subject));
+  return subject;
+}
+
+Status choose_rows(std::string_view object, std::string_view name, std::string_view json,
+                   ToolboxSubject& subject) {
+  if (json.empty()) return {};
+  const Json rows = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (rows.is_array()) return read_array(object, name, rows, subject);
+  if (!rows.is_number_integer() || rows.get<int64_t>() < 0)
+    return invalid(object, std::string(name) + " must be a non-negative integer or an array of words");
+  subject.rows = std::min(subject.rows, rows.get<int64_t>());
+  return {};
 }
 
 std::optional<int64_t> whole_number(sqlite3_value* value) {

@@ -11,6 +11,7 @@
 #include "analysis/analysis.h"
 #include "analysis/points.h"
 #include "base/status.h"
+#include "search/backend.h"
 #include "search/engine.h"
 #include "sql/boundary.h"
 #include "sql/connection.h"
@@ -35,15 +36,27 @@ struct ToolboxSubject {
   std::string key() const;
 };
 
+// The backend that computes for the toolbox if `value` names a backend. nullptr, NULL or "auto" means the
+// first one that is available and offers the toolbox. If the chosen backend does not offer it, the CPU does
+// the work. Error messages begin with `table`.
+Result<Backend*> analysis_backend(Engine& engine, std::string_view table, sqlite3_value* value);
+
 // words    NULL means all words; an integer n means the first n; a JSON array means these words, in the
 //          order of the model, without NULLs, repetitions and words that the model lacks.
 // model    The name of a model; NULL means the default model.
-// backend  The name of a backend; NULL or "auto" means the first one that is available and offers the
-//          toolbox. If the chosen backend does not offer it, the CPU does the work.
+// backend  As analysis_backend() takes it.
 //
 // nullptr stands for NULL. Error messages begin with `table`.
 Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
                                     sqlite3_value* model, sqlite3_value* backend);
+
+// The subject that is all rows of the model, on the backend that NULL means.
+Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, CatalogEntry entry);
+
+// Chooses among the rows of the subject's model: the same integers and arrays as `words`, in JSON. Empty text
+// means all rows. Messages begin with `object` and call the value `name`.
+Status choose_rows(std::string_view object, std::string_view name, std::string_view json,
+                   ToolboxSubject& subject);
 
 // The integer that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.
 std::optional<int64_t> whole_number(sqlite3_value* value);

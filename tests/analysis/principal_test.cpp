@@ -8,6 +8,7 @@
 #include "analysis/derive.h"
 #include "analysis/eigen.h"
 #include "base/float_environment.h"
+#include "model/exact_dot.h"
 #include "model/model_builder.h"
 #include "tests/analysis/analyses.h"
 #include "tests/cpu/test_support.h"
@@ -91,6 +92,36 @@ TEST(Moments, WideRowsAreTheReferences) {
     std::vector<double> moment(expected.size());
     ASSERT_TRUE(variant.analysis->second_moment(set.points(), {}, moment, {}).ok());
     ASSERT_EQ(moment, expected) << variant.name;
+  }
+}
+
+TEST(GramProduct, IsItsDefinitionOnEveryVariant) {
+  SCOPED_TRACE(seed_text());
+  const ScopedFloatEnvironment environment;
+  std::mt19937_64 random = make_random(46);
+  for (const auto& [rows, dims] : {std::pair{1, 1}, {33, 3}, {4097, 8}, {9000, 25}, {50, 700}}) {
+    Matrix matrix = gaussian(rows, dims, random);
+    for (int64_t j = 0; j < dims; ++j) matrix.row(rows / 2)[j] = 0;
+    const Matrix vector = gaussian(1, dims, random);
+    const PointSet set = PointSet::first_rows(make_model(matrix), rows);
+    std::vector<double> expected(static_cast<size_t>(dims));
+    for (int64_t first = 0; first < rows; first += kMomentBlock) {
+      std::vector<double> block(expected.size());
+      for (int64_t row = first; row < std::min<int64_t>(rows, first + kMomentBlock); ++row) {
+        const double dot = exact_dot(vector.row(0), matrix.row(row), dims);
+        for (int64_t j = 0; j < dims; ++j)
+          block[static_cast<size_t>(j)] += dot * static_cast<double>(matrix.row(row)[j]);
+      }
+      for (size_t j = 0; j < expected.size(); ++j) expected[j] += block[j];
+    }
+    for (const NamedAnalysis& variant : all_analyses({1, 2, 7})) {
+      const std::span<const float> x(vector.row(0), static_cast<size_t>(dims));
+      std::vector<double> product(expected.size(), 1.0);
+      ASSERT_TRUE(variant.analysis->gram_product(set.points(), x, product, {}).ok());
+      ASSERT_EQ(product, expected) << variant.name << ", " << rows << " x " << dims;
+      ASSERT_TRUE(variant.analysis->Analysis::gram_product(set.points(), x, product, {}).ok());
+      ASSERT_EQ(product, expected) << variant.name << " in two passes, " << rows << " x " << dims;
+    }
   }
 }
 
@@ -220,7 +251,8 @@ class Derive : public ::testing::Test {
   ModelPtr derived(const DeriveOptions& options) {
     auto map = make_row_map(components_, options);
     EXPECT_TRUE(map.ok());
-    auto model = derive_model(*analysis_, model_, matrix_.rows, map.value(), "derived", {});
+    auto model =
+        derive_model(*analysis_, PointSet::first_rows(model_, matrix_.rows), map.value(), "derived", {});
     EXPECT_TRUE(model.ok());
     return model.value();
   }
@@ -256,10 +288,27 @@ TEST_F(Derive, KeepsIntegerKeys) {
   for (int64_t row = 0; row < 10; ++row) ASSERT_TRUE(builder.add(100 - row, {matrix_.row(row), 8}).ok());
   const ModelPtr keys = builder.finish().value();
   const RowMap map = make_row_map(components_, {.center = true}).value();
-  const ModelPtr model = derive_model(*analysis_, keys, 7, map, "derived", {}).value();
+  const ModelPtr model = derive_model(*analysis_, PointSet::first_rows(keys, 7), map, "derived", {}).value();
   EXPECT_EQ(model->words(), 7);
   EXPECT_EQ(model->vocabulary().key_type(), KeyType::kInteger);
   EXPECT_EQ(model->vocabulary().word(3), "97");
+}
+
+TEST_F(Derive, MapsChosenRowsAndKeepsTheMap) {
+  const ScopedFloatEnvironment environment;
+  const RowMap map = make_row_map(components_, {.remove = 1, .dims = 4, .whiten = true}).value();
+  const PointSet set = PointSet::chosen_rows(model_, {2, 17, 2999});
+  const ModelPtr model = derive_model(*analysis_, set, map, "derived", {}).value();
+  ASSERT_EQ(model->words(), 3);
+  EXPECT_EQ(model->vocabulary().word(1), "w17");
+  ASSERT_NE(model->derivation(), nullptr);
+  EXPECT_EQ(model_->derivation(), nullptr);
+  float z[4];
+  model->derivation()->apply(matrix_.row(17), z);
+  for (int64_t j = 0; j < 4; ++j) EXPECT_EQ(model->vector(1)[j], z[j]);
+  const auto none = derive_model(*analysis_, PointSet::chosen_rows(model_, {}), map, "derived", {});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().message, "derived: there is no row to make a model of");
 }
 
 TEST_F(Derive, RemovesTheFirstComponents) {

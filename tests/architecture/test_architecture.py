@@ -1,6 +1,7 @@
 """Checks what HACKING.md promises about the shape of the sources: test_architecture.py PROJECT_DIR
 
-arrows          extension -> sql, cpu, gpu -> analysis -> search -> loader -> model -> base; convert -> loader; never back
+arrows          extension -> sql, cpu, gpu -> analysis -> search -> loader -> model -> base; sql -> text -> analysis; convert -> loader;
+                never back
 foreign_headers SQLite's headers in sql/ and extension/ only, CUDA's in gpu/ only
 backends        sql/ names no concrete backend
 silence         the library never prints, aborts or exits (the glove-convert tool may)
@@ -33,9 +34,10 @@ MAY_INCLUDE = {
     "convert": {"convert", "loader", "model", "base"},
     "search": {"search", "loader", "model", "base"},
     "analysis": {"analysis", "search", "model", "base"},
+    "text": {"text", "analysis", "search", "model", "base"},
     "cpu": {"cpu", "search", "analysis", "model", "base"},
     "gpu": {"gpu", "search", "analysis", "model", "base"},
-    "sql": {"sql", "search", "analysis", "loader", "model", "base"},
+    "sql": {"sql", "search", "analysis", "text", "loader", "model", "base"},
     "extension": {"extension", "sql", "cpu", "gpu", "search", "base"},
     "verify": {"verify"},
 }
@@ -194,6 +196,8 @@ BREAKERS = {
         "loader/b.h": '# include <search/engine.h>\n',
         "sql/c.cpp": '#include "gpu/x.h"\n#include "cpu/scan.h"\n#include "search/engine.h"\n',
         "analysis/e.cpp": '#include "cpu/cpu_analysis.h"\n#include "search/query.h"\n',
+        "text/f.cpp": '#include "analysis/moments.h"\n#include "loader/open.h"\n',
+        "cpu/g.cpp": '#include "text/tokenizer.h"\n',
         "extension/d.cpp": '#include "model/model.h"\n#include "gpu/cuda_backend.h"\n',
     },
     check_foreign_headers: {
@@ -238,7 +242,7 @@ BREAKERS = {
         "sql/b.cpp": '"/' + 'work/data"\n',
     },
 }
-EXPECTED_BREAKS = {check_arrows: 6, check_foreign_headers: 4, check_backends: 1, check_silence: 4, check_length: 1,
+EXPECTED_BREAKS = {check_arrows: 8, check_foreign_headers: 4, check_backends: 1, check_silence: 4, check_length: 1,
                    check_functions: 4, check_type_names: 2, check_contracts: 5, check_paths: 2}
 
 

@@ -6,10 +6,15 @@ quickstart         quickstart.sql prints queen first, and every table it promise
 analogies_sample   analogies.sql on the 20,000-word sample = a NumPy float64 evaluation made here
 similarity_sample  similarity.sql on the sample = Spearman's correlation computed here
 clusters           clusters.sql names every cluster by its most typical word, and they hold all words
-full_model         both on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
+sts                sts.sh prints the correlations of sentence vectors that NumPy computes here from the definition in docs/text.md
+apt_search         apt_search.py finds packages of its sample by their meaning, and judges the rankings
+clean_sample       clean.sql on the sample = the same derivations in NumPy float64
+components_sample  glove_pca on the sample = NumPy float64
+full_model         these on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
                    = the figures recorded below
 """
 import argparse
+import csv
 import gzip
 import os
 import re
@@ -25,6 +30,20 @@ FULL_ANALOGIES = {
     "capital-common-countries": (506, 475), "currency": (866, 124), "family": (506, 413),
     "gram3-comparative": (1332, 1065), "gram5-present-participle": (1056, 743),
     "gram6-nationality-adjective": (1599, 1406), "gram8-plural": (1332, 959),
+}
+# {options of glove_pca: (component: singular value, variance ratio)}, of NumPy in float64; and the total variance.
+FULL_COMPONENTS = {
+    "{}": ([576.968, 422.706, 359.941, 331.038, 308.172, 302.287, 298.568, 292.598, 285.716, 276.452],
+           [.06360, .03414, .02475, .02094, .01814, .01746, .01703, .01636, .01560, .01460]),
+    '{"center":false}': ([907.947, 425.611, 366.013], []),
+    '{"unit_rows":true}': ([160.475, 107.630, 88.480], []),
+}
+FULL_VARIANCE, FULL_MEAN = 15.328499, 1.241648
+# Spearman's correlation on RG-65, SimLex-999 and WS-353, and correct analogies, by prototypes in NumPy.
+FULL_DERIVATIONS = {
+    "raw": (.6907, .2976, .5327, 5185), "center": (.6937, .2840, .5060, 5182), "remove 1": (.7047, .3292, .5997, 5104),
+    "remove 2": (.6983, .3286, .6037, 5105), "remove 3": (.7070, .3287, .6079, 5129), "remove 5": (.7094, .3360, .6430, 5057),
+    "whiten": (.7195, .3499, .6149, 5230), "dims 50": (.6337, .2292, .4687, None), "remove 3, dims 64": (.7028, .2845, .5871, 4629),
 }
 FULL_SIMILARITY = {"WS-353-ALL": (0.532735, 353), "SIMLEX-999": (0.297550, 999), "RG-65": (0.690737, 65)}
 
@@ -59,6 +78,12 @@ class Run:
             sys.exit(f"{script} failed with {result.returncode}: {result.stderr}\n{result.stdout}")
         return result.stdout
 
+    def query(self, model, sql):
+        """The rows of one statement."""
+        result = subprocess.run(["sqlite3", "-batch", "-bail", "-list", ":memory:", ".load " + self.options.extension, sql],
+                                capture_output=True, text=True, env={**os.environ, "GLOVE_MODEL": model}, check=True)
+        return [line.split("|") for line in result.stdout.splitlines()]
+
     def rows(self, script, model):
         lines = self.shell(script, model, "list").splitlines()
         return {line.split("|")[0]: line.split("|")[1:] for line in lines}
@@ -80,6 +105,19 @@ def read_sample(project):
     matrix = numpy.array(vectors, dtype=numpy.float32).astype(numpy.float64)
     matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
     return {word: i for i, word in enumerate(words)}, matrix
+
+
+def read_vectors(project):
+    """The sample's rows in float64, as they are in the file."""
+    import numpy
+    with gzip.open(os.path.join(project, "examples/data/glove-6b-100d-20k.txt.gz"), "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split(" ")[1:] for line in file]
+    return numpy.array(rows, dtype=numpy.float32).astype(numpy.float64)
+
+
+def close(what, found, expected, relative=1e-6):
+    if not abs(found - expected) <= relative * abs(expected):
+        sys.exit(f"{what}: found {found}, expected {expected}")
 
 
 def check_equal(what, found, expected):
@@ -152,6 +190,182 @@ def clusters(run):
     check_equal("families", [{"father", "mother"} <= set(row[3].split()) for row in rows].count(True), 1)
 
 
+# Sentences without words that need the rules of the tokeniser, and scores.
+STS_PAIRS = [
+    ("A man is playing the piano.", "A woman plays the guitar.", 2.4), ("The cat sleeps on the sofa", "A dog runs in the park", 1.0),
+    ("Stocks fell sharply on Monday", "Shares dropped at the start of the week", 4.2), ("nosuchword xyzzy", "The weather is nice", 0.0),
+    ("The president met the prime minister", "The leaders of both countries met", 3.6), ("I like green tea", "Coffee is bad for you", 1.4),
+    ("The team won the final match", "The club was victorious in the final", 4.5), ("Two boys play football", "Two boys play football", 5.0),
+    ("Heavy rain flooded the streets", "The bank raised interest rates", 0.0), ("He wrote a book, a play and a song", "She reads books", 1.4),
+]
+
+
+def sentence_vectors(run, a=1e-4, components=5):
+    """The function from a sentence to its vector, by the definition."""
+    import numpy
+    words, rows = [], []
+    with gzip.open(os.path.join(run.options.project, "examples/data/glove-6b-100d-20k.txt.gz"), "rt", encoding="utf-8") as file:
+        for line in file:
+            word, *numbers = line.rstrip("\n").split(" ")
+            words.append(word)
+            rows.append(numbers)
+    rows = numpy.array(rows, dtype=numpy.float32).astype(numpy.float64)
+    ids = {word: i for i, word in enumerate(words)}
+    ranks = numpy.arange(1, len(words) + 1)
+    p = 1 / (ranks * (1 / ranks).sum())
+    weights = a / (a + p)
+    scaled = rows * (numpy.sqrt(p) * weights)[:, None]
+    common = numpy.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :components]
+
+    def vector(sentence):
+        known = [ids[word] for word in re.findall(r"\w+", sentence.lower()) if word in ids]
+        if not known:
+            return None
+        mean = (weights[known][:, None] * rows[known]).mean(axis=0)
+        return mean - common @ (common.T @ mean)
+    return vector
+
+
+def sts(run):
+    import numpy
+    path = os.path.join(run.folder, "pairs.csv")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(STS_PAIRS)
+    vector = sentence_vectors(run)
+    similarities = []
+    for first, second, _ in STS_PAIRS:
+        x, y = vector(first), vector(second)
+        unknown = x is None or y is None
+        similarities.append(0 if unknown else float(x @ y / numpy.sqrt((x @ x) * (y @ y))))
+    scores = [score for _, _, score in STS_PAIRS]
+    environment = {**os.environ, "GLOVE_MODEL": run.convert_sample(), "GLOVE_EXTENSION": run.options.extension}
+    result = subprocess.run([os.path.join(run.options.project, "examples/sts.sh"), path, path], capture_output=True, text=True, env=environment)
+    expected = "pairs.csv: Pearson %.4f, Spearman %.4f, %d pairs\n" % (
+        numpy.corrcoef(scores, similarities)[0, 1], spearman(scores, similarities), len(scores))
+    check_equal("sts.sh", result.stdout, expected * 2)
+    missing = subprocess.run([os.path.join(run.options.project, "examples/sts.sh"), path + "x"], capture_output=True, text=True, env=environment)
+    check_equal("a missing file", (missing.returncode, missing.stderr), (1, f"examples/sts.sh: cannot read {path}x\n"))
+
+
+def apt_search(run):
+    folder = os.path.join(run.options.project, "examples/apt-search")
+    database = os.path.join(run.folder, "packages.db")
+    environment = {**os.environ, "GLOVE_MODEL": run.convert_sample(), "GLOVE_EXTENSION": run.options.extension}
+
+    def call(*arguments):
+        result = subprocess.run([sys.executable, "-B", os.path.join(folder, "apt_search.py"), *arguments], capture_output=True, text=True,
+                                env=environment)
+        if result.returncode != 0:
+            sys.exit(f"apt_search.py {arguments} failed: {result.stderr}")
+        return result.stdout
+    built = call("build", database, os.path.join(folder, "sample.gz"))
+    check_equal("packages", built.split(" ")[:2], ["500", "packages"])
+    first, *found = call("search", database, "play old nintendo games").splitlines()
+    check_equal("by all words", first, "Packages with all words of the question: 0")
+    names = [line.split(" ")[0] for line in found]
+    check_equal("rows", len(names), 10)
+    check_equal("emulators", {"dolphin-emu", "desmume", "nestopia"} - set(names), set())
+    judged = re.findall(r"^(.*?) +MRR ([\d.]+), among the first ten ([\d.]+)$", call("judge", database, "100"), re.MULTILINE)
+    check_equal("rankings", len(judged), 4)
+    for name, reciprocal, in_ten in judged:
+        if not 0.2 < float(reciprocal) <= float(in_ten) <= 1:
+            sys.exit(f"{name}: MRR {reciprocal}, among the first ten {in_ten}")
+
+
+def derived(matrix, center=False, remove=0, dims=0, whiten=False):
+    """What glove_derive makes of the rows, in float64."""
+    import numpy
+    mean = matrix.mean(axis=0)
+    _, singular, components = numpy.linalg.svd(matrix - mean, full_matrices=False)
+    rows = matrix - mean if center or remove or whiten else matrix
+    kept = components[remove:remove + dims] if dims else components[remove:]
+    if whiten:
+        kept = kept / (singular[remove:remove + len(kept), None] / numpy.sqrt(len(matrix) - 1))
+    return rows @ kept.T  # a rotation of what glove_derive makes if it keeps the axes: the same cosines
+
+
+def clean_sample(run):
+    import numpy
+    ids, _ = read_sample(run.options.project)
+    raw = read_vectors(run.options.project)
+    pairs = table_lines(run.options.project, "similarity-pairs.tsv")
+    questions = [q for q in table_lines(run.options.project, "analogy-questions.tsv") if all(word in ids for word in q[1:4])]
+    output = run.shell("clean.sql", run.convert_sample(), "list").splitlines()
+    options = {"raw": {}, "center": {"center": True}, "whiten": {"whiten": True}, "dims 50": {"dims": 50},
+               "remove 3, dims 64": {"remove": 3, "dims": 64}}
+    options.update({f"remove {n}": {"remove": n} for n in (1, 2, 3, 5)})
+    check_equal("derivations", sorted(line.split("|")[0] for line in output), sorted(options))
+    for line in output:
+        name, *found = line.split("|")
+        unit = derived(raw, **options[name])
+        unit /= numpy.linalg.norm(unit, axis=1, keepdims=True)
+        for column, pair_set in enumerate(("RG-65", "SIMLEX-999", "WS-353-ALL")):
+            known = [(ids.get(a, ids.get(a.lower())), ids.get(b, ids.get(b.lower())), score)
+                     for n, a, b, score in pairs if n == pair_set]
+            expected = spearman(*zip(*((float(score), float(unit[i] @ unit[j]))
+                                       for i, j, score in known if i is not None and j is not None)))
+            if abs(float(found[column]) - expected) > 1e-4:
+                sys.exit(f"{name}, {pair_set}: found {found[column]}, expected {expected}")
+        if name not in ("whiten", "remove 3, dims 64"):  # two are enough: the reference takes seconds
+            continue
+        # Float32 vectors may decide a tie otherwise.
+        correct = 0
+        for first in range(0, len(questions), 512):
+            part = numpy.array([[ids.get(word, -1) for word in q[1:5]] for q in questions[first:first + 512]])
+            scores = (unit[part[:, 1]] - unit[part[:, 0]] + unit[part[:, 2]]) @ unit.T
+            for excluded in range(3):
+                scores[numpy.arange(len(part)), part[:, excluded]] = -numpy.inf
+            correct += int((scores.argmax(axis=1) == part[:, 3]).sum())
+        if abs(int(found[3]) - correct) > 2:
+            sys.exit(f"{name}: {found[3]} analogies, expected {correct}")
+
+
+def components_sample(run):
+    import numpy
+    raw = read_vectors(run.options.project)
+    model = run.convert_sample()
+    length = numpy.linalg.norm(raw, axis=1, keepdims=True)
+    for options, rows in (("{}", raw - raw.mean(axis=0)), ('{"center":false}', raw),
+                          ('{"unit_rows":true}', raw / length - (raw / length).mean(axis=0))):
+        _, singular, vectors = numpy.linalg.svd(rows, full_matrices=False)
+        found = run.query(model, "SELECT singular_value, variance, ratio, hex(vector) FROM glove_pca(100, NULL, NULL, NULL, "
+                                 f"'{options}') WHERE component > 0")
+        check_equal("components", len(found), 100)
+        divisor = len(raw) - (options != '{"center":false}')
+        for c, (value, variance, ratio, blob) in enumerate(found):
+            close(f"singular value {c + 1} with {options}", float(value), singular[c])
+            close(f"variance {c + 1} with {options}", float(variance), singular[c] ** 2 / divisor)
+            close(f"ratio {c + 1} with {options}", float(ratio), singular[c] ** 2 / (singular ** 2).sum())
+            vector = numpy.frombuffer(bytes.fromhex(blob), dtype=numpy.float32).astype(numpy.float64)
+            check_equal("sign", vector[numpy.abs(vector).argmax()] > 0, True)
+            if c < 10 and abs(abs(vector @ vectors[c]) - 1) > 1e-6:
+                sys.exit(f"component {c + 1} with {options} has the cosine {vector @ vectors[c]} with NumPy's")
+
+
+def check_full_components(run, model):
+    for options, (singular, ratios) in FULL_COMPONENTS.items():
+        found = run.query(model, "SELECT singular_value, ratio FROM glove_pca(10, NULL, NULL, NULL, "
+                                 f"'{options}') WHERE component > 0")
+        for c, expected in enumerate(singular):
+            close(f"singular value {c + 1} with {options}", float(found[c][0]), expected, 5e-4 / expected + 1e-6)
+        for c, expected in enumerate(ratios):
+            close(f"ratio {c + 1} with {options}", float(found[c][1]), expected, 5e-6 / expected + 1e-6)
+    (variance,), = run.query(model, "SELECT sum(variance) FROM glove_pca")
+    close("total variance", float(variance), FULL_VARIANCE)
+    (mean,), = run.query(model, "SELECT hex(vector) FROM glove_pca(0)")
+    import numpy
+    close("length of the mean", float(numpy.linalg.norm(numpy.frombuffer(bytes.fromhex(mean), dtype=numpy.float32))), FULL_MEAN)
+
+
+def check_full_derivations(run, model):
+    rows = run.rows("clean.sql", model)
+    check_equal("derivations", sorted(rows), sorted(FULL_DERIVATIONS))
+    for name, expected in FULL_DERIVATIONS.items():
+        for found, figure in zip(rows[name], expected):
+            if figure is not None and abs(float(found) - figure) > (2 if figure > 1 else 1.5e-4):
+                sys.exit(f"{name}: found {rows[name]}, expected {expected}")
+
+
 def full_model(run):
     model = os.path.join(run.options.project, "build/glove-6b-100d.safetensors")
     if not os.path.exists(model):
@@ -165,11 +379,14 @@ def full_model(run):
         check_equal(f"{name}: pairs found", int(rows[name][1]), pairs)
         if abs(float(rows[name][0]) - expected) > 1e-6:
             sys.exit(f"{name}: found {rows[name][0]}, expected {expected}")
+    check_full_components(run, model)
+    check_full_derivations(run, model)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "full_model"])
+    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clean_sample",
+                                         "components_sample", "sts", "apt_search", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()

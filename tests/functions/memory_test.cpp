@@ -76,6 +76,10 @@ TEST_F(Memory, Functions) {
   fail_each_allocation("", "SELECT cos_sim(CAST('king' AS TEXT), x'0000803f0000803f0000803f', 'tiny')");
   fail_each_allocation("", "SELECT glove_vec('king - man'), glove_oov('xx + king + \"y y\"')");
   fail_each_allocation("", "SELECT value FROM json_each(glove_oov('xx + yy'))");
+  fail_each_allocation("", "SELECT glove_text_vec('the king'), glove_text_vec('a man', 'tiny', '{\"a\":1}')");
+  fail_each_allocation("", "SELECT glove_mean(word, id + 1) OVER (ROWS 1 PRECEDING) FROM glove_words");
+  fail_each_allocation("", "SELECT glove_expand('king', 3, 0, 'tiny')");
+  fail_each_allocation("", "SELECT rowid, * FROM glove_tokens('the king and I', 'tiny', '{}')");
   fail_each_allocation("",
                        "SELECT glove_config('threads', '0'), glove_config('backend'), glove_version() <> ''");
 }

@@ -6,10 +6,13 @@
 namespace glove::testing {
 namespace {
 
-constexpr const char* kDirectOnly[] = {"glove_load('f')", "glove_unload('m')", "glove_config('threads')",
-                                       "glove_load_table('m', 'SELECT 1, 2')"};
-constexpr const char* kReading[] = {"cos_sim('king', 'queen')", "length(glove_vec('king'))",
-                                    "glove_oov('king')", "glove_version() <> ''"};
+constexpr const char* kDirectOnly[] = {"glove_load('f')",         "glove_unload('m')",
+                                       "glove_config('threads')", "glove_load_table('m', 'SELECT 1, 2')",
+                                       "glove_derive('m', '{}')", "glove_save('m', 'f')"};
+constexpr const char* kReading[] = {
+    "cos_sim('king', 'queen')",          "length(glove_vec('king'))", "glove_oov('king')",
+    "glove_project(NULL, NULL) IS NULL", "glove_atax(NULL) IS NULL",  "glove_version() <> ''",
+    "length(glove_text_vec('king'))",    "glove_expand('king', 1)"};
 
 std::string function_of(const std::string& call) {
   const size_t length = call.rfind("length(", 0) == 0 ? 7 : 0;

@@ -32,15 +32,30 @@ TEST(Surface, Functions) {
   const Rows expected = {
       {"cos_sim", "2", "s", "2048"},
       {"cos_sim", "3", "s", "2048"},
+      {"glove_atax", "1", "s", "2048"},
+      {"glove_atax", "2", "s", "2048"},
       {"glove_config", "1", "s", "524288"},
       {"glove_config", "2", "s", "524288"},
+      {"glove_derive", "2", "s", "524288"},
+      {"glove_derive", "3", "s", "524288"},
+      {"glove_expand", "2", "s", "2048"},
+      {"glove_expand", "3", "s", "2048"},
+      {"glove_expand", "4", "s", "2048"},
       {"glove_load", "1", "s", "524288"},
       {"glove_load", "2", "s", "524288"},
       {"glove_load", "3", "s", "524288"},
       {"glove_load_table", "2", "s", "524288"},
       {"glove_load_table", "3", "s", "524288"},
+      {"glove_mean", "1", "w", "2048"},
+      {"glove_mean", "2", "w", "2048"},
+      {"glove_mean", "3", "w", "2048"},
       {"glove_oov", "1", "s", "2048"},
       {"glove_oov", "2", "s", "2048"},
+      {"glove_project", "2", "s", "2048"},
+      {"glove_save", "2", "s", "524288"},
+      {"glove_text_vec", "1", "s", "2048"},
+      {"glove_text_vec", "2", "s", "2048"},
+      {"glove_text_vec", "3", "s", "2048"},
       {"glove_unload", "1", "s", "524288"},
       {"glove_vec", "1", "s", "2048"},
       {"glove_vec", "2", "s", "2048"},
@@ -53,8 +68,8 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_models"},
-                         {"glove_nn"},       {"glove_stats"},  {"glove_words"}};
+  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_models"}, {"glove_nn"},
+                         {"glove_pca"},      {"glove_stats"},  {"glove_tokens"}, {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
 
@@ -102,10 +117,21 @@ TEST(Surface, ColumnsOfGloveClusters) {
             "+options TEXT");
 }
 
+TEST(Surface, ColumnsOfGlovePca) {
+  EXPECT_EQ(columns_of("glove_pca"),
+            "component INTEGER, variance REAL, ratio REAL, singular_value REAL, vector BLOB, +components "
+            "INTEGER, +words TEXT, +model TEXT, +backend TEXT, +options TEXT");
+}
+
+TEST(Surface, ColumnsOfGloveTokens) {
+  EXPECT_EQ(columns_of("glove_tokens"),
+            "position INTEGER, token TEXT, id INTEGER, weight REAL, +text TEXT, +model TEXT, +options TEXT");
+}
+
 TEST(Surface, TablesAreReadOnlyAndCannotBeMadeAgain) {
   Connection connection;
-  for (const char* table :
-       {"glove_nn", "glove_models", "glove_words", "glove_stats", "glove_kmeans", "glove_clusters"}) {
+  for (const char* table : {"glove_nn", "glove_models", "glove_words", "glove_stats", "glove_kmeans",
+                            "glove_clusters", "glove_pca", "glove_tokens"}) {
     const std::string name = table;
     EXPECT_EQ(connection.error("DELETE FROM " + name), "table " + name + " may not be modified");
     EXPECT_EQ(connection.error("CREATE VIRTUAL TABLE t USING " + name), "no such module: " + name);

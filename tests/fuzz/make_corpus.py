@@ -52,6 +52,9 @@ def main():
     for i, expression in enumerate(["king - man + woman", "2 * (paris - france) + \"new york\"", "king man - woman +",
                                     "- a", "((a))", "1.5 * \"a \"\"b\""]):
         seed("expression", str(i), expression.encode())
+    for i, text in enumerate(["The U.S. doesn't say it's 1,000.50 at 12:30 p.m.", "don\u2019t \u4e2d\u6587 e\u0301 co\u00adop",
+                              "O'Brien's 1990's \U0001f468\u200d\U0001f469 \u05e9\u05dc\u05d5\u05dd", "\u0130\u212a\u023a n't 's"]):
+        seed("tokenizer", str(i), text.encode())
 
 
 main()

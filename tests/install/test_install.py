@@ -1,7 +1,7 @@
 """cmake --install into a temporary folder: the files that the README promises and no others, and they work from there.
 
 test_install.py --cmake CMAKE --build FOLDER --extension PATH --convert PATH --documents FOLDER --manual FOLDER, the last four below
-the prefix
+the prefix; --development INCLUDE LIB where the static library is built
 """
 import argparse
 import os
@@ -18,10 +18,20 @@ def files_below(folder):
                   for parent, _, names in os.walk(folder) for name in names)
 
 
+def development_files(folders):
+    if not folders:
+        return []
+    include, library = folders
+    package = os.path.join(library, "cmake/sqlite_glove/sqlite_glove-config")
+    return [os.path.join(include, "sqlite_glove.h"), os.path.join(library, "libglove.a"), package + ".cmake",
+            package + "-version.cmake"]
+
+
 def main():
     parser = argparse.ArgumentParser()
     for option in ("--cmake", "--build", "--extension", "--convert", "--documents", "--manual"):
         parser.add_argument(option, required=True)
+    parser.add_argument("--development", nargs=2)
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:
@@ -31,7 +41,7 @@ def main():
                        stdout=subprocess.DEVNULL)
         documents = [os.path.join(arguments.documents, name) for name in ("LICENSE", "README.md")]
         manual = os.path.join(arguments.manual, "glove-convert.1")
-        expected = sorted([arguments.extension, arguments.convert, manual] + documents)
+        expected = sorted([arguments.extension, arguments.convert, manual] + documents + development_files(arguments.development))
         found = files_below(prefix)
         assert found == expected, f"installed: {found}, expected: {expected}"
 

@@ -1,4 +1,4 @@
-#include "analysis/row_map.h"
+#include "model/row_map.h"
 
 #include <algorithm>
 #include <cmath>

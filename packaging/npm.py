@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Writes the npm packages: npm.py BUILD DIST
+
+BUILD is a build folder with glove.so and glove-convert, DIST the folder that the two tarballs are written to: sqlite-glove, which
+people install, and sqlite-glove-linux-x64, the library, on which the first depends. The names of the files are printed.
+"""
+import gzip
+import io
+import json
+import os
+import sys
+import tarfile
+
+import project
+
+MAIN, NATIVE = "sqlite-glove", "sqlite-glove-linux-x64"
+COMMON = {"version": project.VERSION, "license": project.LICENSE,
+          "keywords": ["sqlite", "sqlite-extension", "word-embeddings", "glove", "vector-search"]}
+
+
+def main_package():
+    manifest = {"name": MAIN, "description": project.DESCRIPTION, **COMMON, "main": "index.js", "types": "index.d.ts",
+                "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"},
+                "optionalDependencies": {NATIVE: project.VERSION}}
+    names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
+    return manifest, [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
+
+
+def native_package(build):
+    manifest = {"name": NATIVE, "description": "The library of sqlite-glove for 64-bit x86 Linux with glibc", **COMMON,
+                "os": ["linux"], "cpu": ["x64"], "libc": ["glibc"]}
+    return manifest, [("README.md", project.read("packaging/npm", NATIVE, "README.md"), False),
+                      ("glove.so", project.built(build, "glove.so"), True),
+                      ("glove-convert", project.built(build, "glove-convert"), True)]
+
+
+def write_package(dist, manifest, files):
+    path = os.path.join(dist, f"{manifest['name']}-{manifest['version']}.tgz")
+    files = [("package.json", (json.dumps(manifest, indent=2) + "\n").encode(), False),
+             ("LICENSE", project.notices(), False)] + files
+    with open(path, "wb") as out, gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=project.EPOCH) as zipped, \
+            tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data, executable in files:
+            information = tarfile.TarInfo("package/" + name)
+            information.size, information.mtime = len(data), project.EPOCH
+            information.mode = 0o755 if executable else 0o644
+            archive.addfile(information, io.BytesIO(data))
+    return path
+
+
+def write_packages(build, dist):
+    os.makedirs(dist, exist_ok=True)
+    return [write_package(dist, *main_package()), write_package(dist, *native_package(build))]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        raise SystemExit(__doc__)
+    print("\n".join(write_packages(sys.argv[1], sys.argv[2])))

@@ -1,0 +1,60 @@
+"""What every package says about the project, read from CMakeLists.txt, and how its archives are written."""
+import os
+import re
+import shutil
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The time of every file in an archive, so that the same inputs make the same bytes: 1980-01-01, the oldest that zip knows.
+EPOCH = 315532800
+
+
+def _project_line():
+    with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
+        found = re.search(r'^project\(sqlite_glove VERSION (\S+)[^"]*"([^"]*)"\)', file.read(), re.MULTILINE)
+    if not found:
+        raise SystemExit("CMakeLists.txt: no line 'project(sqlite_glove VERSION ... DESCRIPTION \"...\")' was found")
+    return found
+
+
+VERSION, DESCRIPTION = _project_line().groups()
+LICENSE = "MIT"
+
+
+def read(*names):
+    with open(os.path.join(ROOT, *names), "rb") as file:
+        return file.read()
+
+
+def built(build, name):
+    """The bytes of a file of the build folder, without its symbol table."""
+    path = os.path.join(build, name)
+    if not os.path.isfile(path):
+        raise SystemExit(f"{path} does not exist; build it with cmake --build {build}")
+    strip = shutil.which("strip")
+    if strip is None:
+        raise SystemExit("strip was not found; install binutils")
+    stripped = path + ".stripped"
+    try:
+        subprocess.run([strip, "-o", stripped, path], check=True)
+        with open(stripped, "rb") as file:
+            return file.read()
+    finally:
+        if os.path.exists(stripped):
+            os.remove(stripped)
+
+
+# What glove.so and glove-convert contain of other projects, by the Debian package that a build takes it from.
+CONTAINED = ["libstdc++-12-dev", "libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev", "libfmt-dev"]
+
+
+def notices():
+    """The project's licence and those of what its binaries contain, as the Debian packages of the build machine state them."""
+    parts = [read("LICENSE").decode()]
+    for package in CONTAINED:
+        path = f"/usr/share/doc/{package}/copyright"
+        if not os.path.isfile(path):
+            raise SystemExit(f"{path} does not exist; packages are built on Debian with {package}, whose licence they include")
+        with open(path, encoding="utf-8") as file:
+            parts.append(f"{'-' * 78}\nThe binaries contain parts of {package}, under these terms:\n\n{file.read()}")
+    return "\n".join(parts).encode()

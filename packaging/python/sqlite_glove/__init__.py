@@ -1,0 +1,111 @@
+"""sqlite-glove: word-embedding search in SQL.
+
+>>> conn = sqlite3.connect(":memory:")
+>>> sqlite_glove.load(conn)
+>>> conn.execute("SELECT glove_load('glove.safetensors')")
+>>> conn.execute("SELECT neighbor FROM glove_nn('piano', NULL, 3)").fetchall()
+"""
+import array
+import json
+import os
+import sys
+import tempfile
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Union
+
+from ._version import __version__
+
+__all__ = ["Neighbor", "__version__", "load", "load_gensim", "loadable_path", "neighbors", "serialize_float32"]
+
+_WORDS_PER_BATCH = 1024
+
+Progress = Callable[[int, int], None]
+
+
+class Neighbor(NamedTuple):
+    """One row of neighbors()."""
+    word: str
+    neighbor: str
+    similarity: float
+    rank: int
+
+
+def loadable_path() -> str:
+    """Returns the path of the extension, for SELECT load_extension(...) or another host's call."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "glove.so")
+
+
+def load(conn: Any) -> None:
+    """Loads the extension into a connection of sqlite3, pysqlite3 or apsw, and then forbids loading others again."""
+    enable = getattr(conn, "enable_load_extension", None) or getattr(conn, "enableloadextension", None)
+    load_extension = getattr(conn, "load_extension", None) or getattr(conn, "loadextension", None)
+    if enable is None or load_extension is None:
+        raise RuntimeError("This Python's sqlite3 module was built without loadable extensions. Install apsw or "
+                           "pysqlite3-binary and pass a connection of theirs, or use a Python whose sqlite3 has "
+                           "Connection.enable_load_extension.")
+    enable(True)
+    try:
+        load_extension(loadable_path())
+    finally:
+        enable(False)
+
+
+def serialize_float32(values: Iterable[float]) -> bytes:
+    """Returns a vector as the little-endian float32 BLOB that glove_nn, cos_sim and sqlite-vec read."""
+    floats = array.array("f", values)
+    if sys.byteorder != "little":
+        floats.byteswap()
+    return floats.tobytes()
+
+
+def _rows(conn: Any, sql: str, values: Iterable[Any]) -> List[Any]:
+    return conn.cursor().execute(sql, tuple(values)).fetchall()
+
+
+def neighbors(conn: Any, words: Union[str, Iterable[str]], k: int = 10, *, model: Optional[str] = None,
+              as_frame: Optional[str] = None, progress: Optional[Progress] = None) -> Any:
+    """Returns the k nearest words of each word, in the order of `words`; words that the model lacks have no rows.
+
+    The result is a list of Neighbor. With as_frame="pandas" it is a DataFrame with the same columns, and with
+    as_frame="numpy" a structured array. `progress(done, total)` is called after each batch of 1,024 words.
+    """
+    if as_frame not in (None, "pandas", "numpy"):
+        raise ValueError(f"as_frame is {as_frame!r}; it must be None, 'pandas' or 'numpy'")
+    wanted = [words] if isinstance(words, str) else list(words)
+    found: List[Neighbor] = []
+    sql = ("SELECT word, neighbor, similarity, rank FROM glove_nn WHERE word IN (SELECT value FROM json_each(?)) AND k = ?"
+           + (" AND model = ?" if model is not None else ""))
+    for start in range(0, len(wanted), _WORDS_PER_BATCH):
+        batch = wanted[start:start + _WORDS_PER_BATCH]
+        values = [json.dumps(batch), k] + ([model] if model is not None else [])
+        of_word = {}  # type: ignore[var-annotated]
+        for row in _rows(conn, sql, values):
+            of_word.setdefault(row[0], []).append(Neighbor(*row))
+        for word in batch:
+            found.extend(sorted(of_word.get(word, ()), key=lambda row: row.rank))
+        if progress is not None:
+            progress(min(start + _WORDS_PER_BATCH, len(wanted)), len(wanted))
+    if as_frame == "pandas":
+        import pandas
+        return pandas.DataFrame(found, columns=list(Neighbor._fields))
+    if as_frame == "numpy":
+        import numpy
+        return numpy.array(found, dtype=[("word", object), ("neighbor", object), ("similarity", "f8"), ("rank", "i8")])
+    return found
+
+
+def load_gensim(conn: Any, vectors: Any, name: str = "gensim") -> str:
+    """Makes a model of gensim's KeyedVectors and returns its name; requires NumPy, which gensim requires itself.
+
+    The model belongs to the process, like every model: other connections that load the extension see it too.
+    """
+    import numpy
+    words = list(vectors.index_to_key)
+    for word in words:
+        if not isinstance(word, str) or not word or "\n" in word or "\r" in word:
+            raise ValueError(f"load_gensim: the key {word!r} cannot be a word; it must be text without line breaks")
+    with tempfile.TemporaryDirectory(prefix="sqlite-glove-") as folder:
+        matrix, vocabulary = os.path.join(folder, "vectors.npy"), os.path.join(folder, "vectors.words")
+        numpy.save(matrix, numpy.asarray(vectors.vectors, dtype="<f4"), allow_pickle=False)
+        with open(vocabulary, "w", encoding="utf-8", newline="\n") as file:
+            file.write("".join(word + "\n" for word in words))
+        return str(_rows(conn, "SELECT glove_load(?, ?, ?)", [matrix, name, json.dumps({"vocabulary": vocabulary})])[0][0])

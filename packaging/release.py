@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Writes everything that a release has: release.py BUILD DIST
+
+BUILD is a build folder with -DGLOVE_STATIC=ON. DIST is emptied of what an earlier release left and then holds the wheel, the npm
+packages, the Debian packages, a tar archive of what `cmake --install` copies, an SBOM in SPDX's form, and SHA256SUMS of them all.
+packaging/release.sh makes such a build first.
+"""
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+import deb
+import npm
+import project
+import wheel
+
+LICENSES = {"libstdc++-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1", "libhwy-dev": "Apache-2.0", "libeigen3-dev": "MPL-2.0",
+            "nlohmann-json3-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "libfmt-dev": "MIT"}
+OURS = re.compile(r"(sqlite[_-]glove|libsqlite3-mod-glove|glove-convert).*\.(whl|tgz|deb|tar\.gz|spdx\.json)|SHA256SUMS")
+
+
+def write_tree(build, dist):
+    """What `cmake --install` copies, below one folder."""
+    name = f"sqlite-glove-{project.VERSION}-linux-x64"
+    path = os.path.join(dist, name + ".tar.gz")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {key: value for key, value in os.environ.items() if key != "DESTDIR"}
+        subprocess.run(["cmake", "--install", build, "--prefix", folder], check=True, stdout=subprocess.DEVNULL, env=environment)
+        with open(path, "wb") as out, gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=project.EPOCH) as zipped, \
+                tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive:
+            files = sorted(os.path.join(parent, file) for parent, _, names in os.walk(folder) for file in names)
+            entries = [(os.path.relpath(file, folder), file) for file in files]
+            for relative, file in entries:
+                add(archive, f"{name}/{relative}", open_bytes(file), "/bin/" in file)
+            add(archive, f"{name}/NOTICE", project.notices(), False)
+    return path
+
+
+def open_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def add(archive, name, data, executable):
+    information = tarfile.TarInfo(name)
+    information.size, information.mtime, information.mode = len(data), project.EPOCH, 0o755 if executable else 0o644
+    archive.addfile(information, io.BytesIO(data))
+
+
+def sha256(path):
+    return hashlib.sha256(open_bytes(path)).hexdigest()
+
+
+def cuda_version(build):
+    """The version of the CUDA runtime inside glove.so, or None."""
+    if b"cudart" not in open_bytes(os.path.join(build, "glove.so")) and b"libcuda.so" not in open_bytes(
+            os.path.join(build, "glove.so")):
+        return None
+    for parent, _, names in os.walk(os.path.join(build, "CMakeFiles")):
+        if "CMakeCUDACompiler.cmake" in names:
+            with open(os.path.join(parent, "CMakeCUDACompiler.cmake"), encoding="utf-8") as file:
+                return re.search(r'CMAKE_CUDA_COMPILER_VERSION "([^"]*)"', file.read()).group(1)
+    return "unknown"
+
+
+def components(build):
+    """[(name, version, licence)] of what the binaries contain."""
+    found = []
+    for package in project.CONTAINED:
+        done = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], capture_output=True, text=True, check=True)
+        found.append((package, done.stdout, LICENSES[package]))
+    header = project.read("third_party/sqlite/sqlite3.h").decode("utf-8", errors="replace")
+    found.append(("sqlite3.h", re.search(r'#define SQLITE_VERSION\s+"([^"]*)"', header).group(1), "blessing"))
+    cuda = cuda_version(build)
+    if cuda is not None:
+        found.append(("cudart_static", cuda, "LicenseRef-NVIDIA-CUDA-EULA"))
+    return found
+
+
+def spdx_package(name, version, license_, checksum=None):
+    identifier = "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name)
+    package = {"SPDXID": identifier, "name": name, "versionInfo": version, "licenseDeclared": license_,
+               "licenseConcluded": license_, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
+               "copyrightText": "NOASSERTION"}
+    if checksum:
+        package["checksums"] = [{"algorithm": "SHA256", "checksumValue": checksum}]
+    return package
+
+
+def write_sbom(build, dist, artifacts):
+    """SPDX 2.3: every artifact, and what each of them contains."""
+    created = int(os.environ.get("SOURCE_DATE_EPOCH") or project.EPOCH)
+    contained = [spdx_package(*component) for component in components(build)]
+    files = [spdx_package(os.path.basename(path), project.VERSION, project.LICENSE, sha256(path)) for path in artifacts]
+    relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": file["SPDXID"]}
+                 for file in files]
+    relations += [{"spdxElementId": file["SPDXID"], "relationshipType": "CONTAINS", "relatedSpdxElement": part["SPDXID"]}
+                  for file in files for part in contained]
+    digest = hashlib.sha256("".join(sha256(path) for path in artifacts).encode()).hexdigest()
+    document = {
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"sqlite-glove-{project.VERSION}", "documentNamespace": f"urn:sha256:{digest}",
+        "creationInfo": {"created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(created)),
+                         "creators": ["Tool: sqlite-glove-release"]},
+        "packages": files + contained, "relationships": relations,
+        "hasExtractedLicensingInfos": [{"licenseId": "LicenseRef-NVIDIA-CUDA-EULA",
+                                        "extractedText": "The end-user licence agreement of NVIDIA's CUDA toolkit."}],
+    }
+    path = os.path.join(dist, f"sqlite-glove-{project.VERSION}.spdx.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=2)
+        file.write("\n")
+    return path
+
+
+def write_release(build, dist):
+    os.makedirs(dist, exist_ok=True)
+    for name in os.listdir(dist):
+        if OURS.fullmatch(name):
+            os.remove(os.path.join(dist, name))
+    artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist), *deb.write_packages(build, dist),
+                 write_tree(build, dist)]
+    artifacts.append(write_sbom(build, dist, artifacts))
+    with open(os.path.join(dist, "SHA256SUMS"), "w", encoding="utf-8") as file:
+        for path in sorted(artifacts):
+            file.write(f"{sha256(path)}  {os.path.basename(path)}\n")
+    return artifacts
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        raise SystemExit(__doc__)
+    print("\n".join(write_release(sys.argv[1], sys.argv[2])))

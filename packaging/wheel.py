@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Writes the Python wheel: wheel.py BUILD DIST
+
+BUILD is a build folder with glove.so and glove-convert, DIST the folder that the wheel is written to. The file's name is
+printed. The wheel holds no Python extension module, so one file serves every Python 3.8 or newer.
+"""
+import base64
+import hashlib
+import os
+import sys
+import time
+import zipfile
+
+import project
+
+NAME = "sqlite_glove"
+TAG = "py3-none-manylinux_2_34_x86_64"
+METADATA = f"""Metadata-Version: 2.1
+Name: sqlite-glove
+Version: {project.VERSION}
+Summary: {project.DESCRIPTION}
+License: {project.LICENSE}
+Keywords: sqlite,word-embeddings,glove,vector-search,cuda
+Classifier: License :: OSI Approved :: MIT License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: Python :: 3
+Classifier: Topic :: Database
+Classifier: Typing :: Typed
+Requires-Python: >=3.8
+Provides-Extra: frames
+Requires-Dist: numpy; extra == "frames"
+Requires-Dist: pandas; extra == "frames"
+Description-Content-Type: text/markdown
+
+"""
+WHEEL = f"Wheel-Version: 1.0\nGenerator: sqlite-glove ({project.VERSION})\nRoot-Is-Purelib: false\nTag: {TAG}\n"
+
+
+def contents(build):
+    """[(path, bytes, executable)] of everything but RECORD."""
+    package = "packaging/python/sqlite_glove"
+    information = f"{NAME}-{project.VERSION}.dist-info"
+    files = [(f"{NAME}/{name}", project.read(package, name), False)
+             for name in sorted(os.listdir(os.path.join(project.ROOT, package))) if name.endswith((".py", ".typed"))]
+    files.append((f"{NAME}/_version.py", f'__version__ = "{project.VERSION}"\n'.encode(), False))
+    files.append((f"{NAME}/glove.so", project.built(build, "glove.so"), True))
+    files.append((f"{NAME}-{project.VERSION}.data/scripts/glove-convert", project.built(build, "glove-convert"), True))
+    files.append((f"{information}/METADATA", METADATA.encode() + project.read("packaging/python/README.md"), False))
+    files.append((f"{information}/WHEEL", WHEEL.encode(), False))
+    files.append((f"{information}/LICENSE", project.notices(), False))
+    return files
+
+
+def record(files):
+    """RECORD names every file with its hash and size, and itself last, without them."""
+    lines = []
+    for path, data, _ in files:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        lines.append(f"{path},sha256={digest},{len(data)}\n")
+    path = f"{NAME}-{project.VERSION}.dist-info/RECORD"
+    return path, ("".join(lines) + f"{path},,\n").encode(), False
+
+
+def write_wheel(build, dist):
+    files = contents(build)
+    files.append(record(files))
+    os.makedirs(dist, exist_ok=True)
+    path = os.path.join(dist, f"{NAME}-{project.VERSION}-{TAG}.whl")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, data, executable in files:
+            information = zipfile.ZipInfo(name, time.gmtime(project.EPOCH)[:6])
+            information.external_attr = (0o100755 if executable else 0o100644) << 16
+            information.create_system = 3  # Unix, whose modes the line above gives
+            information.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(information, data)
+    return path
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        raise SystemExit(__doc__)
+    print(write_wheel(sys.argv[1], sys.argv[2]))

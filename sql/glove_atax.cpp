@@ -1,0 +1,60 @@
+// glove_atax(vector [, model]): the vector A^T (A x), where the rows of A are the vectors of the model and x
+// is the argument. It is the multiplication that power iterations repeat.
+//
+//   SELECT glove_atax(glove_vec('king'));   -- a BLOB of float32
+//
+// Returns NULL if the vector is NULL. The sums are in double precision and in a fixed order
+// (analysis/analysis.h); the result is rounded to float32.
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/interrupt.h"
+#include "sql/register.h"
+#include "sql/toolbox_inputs.h"
+#include "sql/vector_argument.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr std::string_view kFunction = "glove_atax";
+
+Status glove_atax(sqlite3_context* context, Arguments arguments) {
+  if (is_null(arguments[0])) return {};
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(arguments[0], kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 1, kFunction));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection_of(context).find(name));
+  GLOVE_ASSIGN_OR_RETURN(const ToolboxSubject subject,
+                         subject_of(engine_of(context), kFunction, std::move(entry)));
+  const Model& model = *subject.entry.model;
+  if (static_cast<int64_t>(x.size()) != model.dims())
+    return {ErrorCode::kInvalidArgument, std::string(kFunction) + ": the vector has " +
+                                             std::to_string(x.size()) + " components, but the model '" +
+                                             subject.entry.name + "' has " + std::to_string(model.dims()) +
+                                             " dimensions"};
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  const PointSet set = subject.points();
+  std::vector<double> product(x.size());
+  GLOVE_RETURN_IF_ERROR(
+      subject.analysis->gram_product(set.points(), x, product, [&poller] { return poller.interrupted(); }));
+  GLOVE_RETURN_IF_ERROR(model.health());
+  return return_vector(context, std::span<const double>(product), kFunction);
+}
+
+void glove_atax_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_atax(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_atax(sqlite3* db, Engine& engine) {
+  // The same flags as cos_sim, for the same reasons.
+  return register_function(db, engine, "glove_atax", 1, 2, SQLITE_DETERMINISTIC, glove_atax_callback);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,127 @@
+// glove_derive(name, options [, model]): makes a model of the vectors of another one: centred, without their
+// first principal components, whitened, with fewer dimensions. Returns the name.
+//
+//   SELECT glove_derive('clean', '{"whiten":true}');                   -- clean
+//   SELECT glove_derive('small', '{"remove":3,"dims":64}', 'glove');   -- small
+//   SELECT neighbor FROM glove_nn('king', NULL, 5, 'clean');
+//
+// option     value                            meaning
+// center     true, false                      subtracts the mean; remove and whiten do so anyhow
+// remove     a non-negative integer           takes out that many of the first components (default 0)
+// dims       a positive integer               keeps that many of the components that are left
+// whiten     true, false                      gives every component that is left the same variance
+// normalize  true, false                      divides the resulting vectors by their lengths
+// words      an integer or a JSON array       the words of the new model (default: all)
+// fit        an integer or a JSON array       the words that mean and components are of (default: all)
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analysis/derive.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/interrupt.h"
+#include "sql/json_options.h"
+#include "sql/pca_fit.h"
+#include "sql/register.h"
+#include "sql/toolbox_inputs.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr std::string_view kFunction = "glove_derive";
+
+struct DeriveRequest {
+  DeriveOptions map;
+  std::string words, fit;  // JSON; empty means all words
+};
+
+// Only the form is checked here: choose_rows() reads the array.
+bool take_rows(const Json& value, std::string& rows) {
+  int64_t count = 0;
+  if (!value.is_array() && !take_whole(value, 0, count)) return false;
+  rows = value.dump();
+  return true;
+}
+
+using DeriveOption = JsonOption<DeriveRequest>;
+constexpr const char* kFlag = "true or false";
+constexpr const char* kRows = "a non-negative integer n (the first n words) or an array of words";
+constexpr std::array kOptions = {
+    DeriveOption{
+        "center", kFlag,
+        [](const Json& value, DeriveRequest& request) { return take_flag(value, request.map.center); }},
+    DeriveOption{
+        "remove", "a non-negative integer",
+        [](const Json& value, DeriveRequest& request) { return take_whole(value, 0, request.map.remove); }},
+    DeriveOption{
+        "dims", "a positive integer",
+        [](const Json& value, DeriveRequest& request) { return take_whole(value, 1, request.map.dims); }},
+    DeriveOption{
+        "whiten", kFlag,
+        [](const Json& value, DeriveRequest& request) { return take_flag(value, request.map.whiten); }},
+    DeriveOption{
+        "normalize", kFlag,
+        [](const Json& value, DeriveRequest& request) { return take_flag(value, request.map.normalize); }},
+    DeriveOption{"words", kRows,
+                 [](const Json& value, DeriveRequest& request) { return take_rows(value, request.words); }},
+    DeriveOption{"fit", kRows,
+                 [](const Json& value, DeriveRequest& request) { return take_rows(value, request.fit); }},
+};
+
+bool needs_components(const DeriveOptions& options) {
+  return options.center || options.remove > 0 || options.dims > 0 || options.whiten;
+}
+
+Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const DeriveRequest& request,
+                        const InterruptCheck& interrupted) {
+  auto components = std::make_shared<const PrincipalComponents>(
+      PrincipalComponents{.dims = subject.entry.model->dims(), .mean = {}});
+  if (needs_components(request.map)) {
+    ToolboxSubject fit = subject;
+    GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit));
+    GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, kFunction, fit, PcaOptions(), interrupted));
+  }
+  auto map = make_row_map(*components, request.map);
+  if (!map.ok()) return Error{map.error().code, std::string(kFunction) + ": " + map.error().message};
+  return map;
+}
+
+Status glove_derive(sqlite3_context* context, Arguments arguments) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kFunction, "name"));
+  if (name.empty()) return {ErrorCode::kInvalidArgument, "glove_derive: the name must not be empty"};
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kFunction, "options"));
+  DeriveRequest request;
+  GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"whiten\":true}", kOptions, request));
+  GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kFunction));
+  Connection& connection = connection_of(context);
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection.find(of));
+  GLOVE_ASSIGN_OR_RETURN(ToolboxSubject subject, subject_of(engine_of(context), kFunction, std::move(entry)));
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  GLOVE_ASSIGN_OR_RETURN(RowMap map, find_map(engine_of(context), subject, request, interrupted));
+  GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "words", request.words, subject));
+  const std::string source = std::string(kFunction) + "('" + std::string(name) + "')";
+  GLOVE_ASSIGN_OR_RETURN(
+      ModelPtr model, derive_model(*subject.analysis, subject.points(), std::move(map), source, interrupted));
+  GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
+  connection.add(std::string(name), std::move(model));
+  return_text(context, name);
+  return {};
+}
+
+void glove_derive_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_derive(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_derive(sqlite3* db, Engine& engine) {
+  // DIRECTONLY, because it changes what every connection of the process sees, so no view, trigger or default
+  // of a database file may call it.
+  return register_function(db, engine, "glove_derive", 2, 3, SQLITE_DIRECTONLY, glove_derive_callback);
+}
+
+}  // namespace glove::sql

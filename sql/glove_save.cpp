@@ -1,0 +1,47 @@
+// glove_save(name, path): writes a loaded model as a model file, and returns the path.
+//
+//   SELECT glove_derive('clean', '{"whiten":true}');
+//   SELECT glove_save('clean', 'clean.safetensors');   -- clean.safetensors
+//
+// The file has everything that the model has: integer keys stay integers, and a derivation goes with it, so
+// glove_project works after the file is loaded again. It appears, or replaces another, in one step at the
+// end.
+#include <string>
+#include <string_view>
+
+#include "loader/save_model.h"
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/interrupt.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+Status glove_save(sqlite3_context* context, Arguments arguments) {
+  constexpr std::string_view kFunction = "glove_save";
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kFunction, "name"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view path, required_text(arguments, 1, kFunction, "path"));
+  if (path.empty() || path.find('\0') != std::string_view::npos)
+    return {ErrorCode::kInvalidArgument, "glove_save: the path must not be empty or contain a NUL byte"};
+  GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_of(context).find(name));
+  GLOVE_ASSIGN_OR_RETURN(const int threads, engine_of(context).settings().threads());
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  GLOVE_RETURN_IF_ERROR(
+      save_model(*entry.model, std::string(path), threads, [&poller] { return poller.interrupted(); }));
+  return_text(context, path);
+  return {};
+}
+
+void glove_save_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_save(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_save(sqlite3* db, Engine& engine) {
+  // DIRECTONLY, because it writes a file, so no view, trigger or default of a database file may call it.
+  return register_function(db, engine, "glove_save", 2, 2, SQLITE_DIRECTONLY, glove_save_callback);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,68 @@
+// glove_text_vec(text [, model [, options]]): returns a vector for the meaning of a text as a BLOB of
+// little-endian float32.
+//
+//   SELECT cos_sim(glove_text_vec('a man plays the violin'), glove_text_vec('someone performs music'));
+//   SELECT glove_load_table('docs', 'SELECT id, glove_text_vec(body) FROM doc');   -- search rows by meaning
+//   SELECT glove_text_vec(body, 'glove', '{"components":0}') FROM doc;
+//
+// The vector is the mean of the raw vectors of the text's words, weighted by smooth inverse frequency,
+// without the model's common components (docs/text.md). Returns NULL if the text is NULL, has no word of the
+// model, or has a zero vector.
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "sql/arguments.h"
+#include "sql/boundary.h"
+#include "sql/register.h"
+#include "sql/text_encoder.h"
+#include "text/sentence_encoder.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr std::string_view kFunction = "glove_text_vec";
+
+// What the function keeps between its calls on a connection.
+struct TextVecState {
+  KeptEncoder encoder;
+  SentenceEncoder::Scratch scratch;
+};
+
+TextVecState& text_vec_state(sqlite3_context* context) {
+  std::shared_ptr<void>& state = state_of(context);
+  if (state == nullptr) state = std::make_shared<TextVecState>();
+  return *static_cast<TextVecState*>(state.get());
+}
+
+Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> text,
+                         optional_text(arguments, 0, kFunction, "text"));
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> options,
+                         optional_text(arguments, 2, kFunction, "options"));
+  if (!text) return Status();
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kFunction));
+  TextVecState& state = text_vec_state(context);
+  GLOVE_ASSIGN_OR_RETURN(const SentenceEncoder* const encoder,
+                         state.encoder.find(connection_of(context), model, options, kFunction));
+  auto encoded = encoder->encode(*model, *text, state.scratch);
+  if (!encoded.ok())
+    return Error{encoded.error().code, std::string(kFunction) + ": " + encoded.error().message};
+  if (encoded.value())
+    sqlite3_result_blob64(context, state.scratch.vector.data(), state.scratch.vector.size() * sizeof(float),
+                          SQLITE_TRANSIENT);
+  return Status();
+}
+
+void glove_text_vec_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return glove_text_vec(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+}  // namespace
+
+int register_glove_text_vec(sqlite3* db, Engine& engine) {
+  // The flags of cos_sim, for the same reasons.
+  return register_function(db, engine, "glove_text_vec", 1, 3, SQLITE_DETERMINISTIC, glove_text_vec_callback);
+}
+
+}  // namespace glove::sql

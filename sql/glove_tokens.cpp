@@ -1,0 +1,156 @@
+// glove_tokens(text, model, options): the words of a text as glove_text_vec sees them.
+//
+//   SELECT position, token, id, weight FROM glove_tokens('The cat isn''t here');
+//   SELECT token FROM doc JOIN glove_tokens(doc.body) WHERE glove_tokens.id IS NULL;   -- words the model
+//   lacks
+//
+// `position` counts from 1. `id` and `weight` are NULL for a word that the model lacks; glove_text_vec skips
+// it.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sql/register.h"
+#include "sql/text_encoder.h"
+#include "sql/vtab/input_numbers.h"
+#include "sql/vtab/inputs.h"
+#include "sql/vtab/table.h"
+#include "text/tokenizer.h"
+
+namespace glove::sql {
+namespace {
+
+enum TokenColumn : int { kPosition, kToken, kTokenId, kWeight, kText, kTokenModel, kTokenOptions };
+
+constexpr const char* kInputNames[] = {"text", "model", "options"};
+const vtab::InputColumns kTokenInputs = {"glove_tokens", kText, kInputNames, "text = 'some words'"};
+
+constexpr double kTokensPerText = 100;  // assumed
+
+class GloveTokens {
+ public:
+  static constexpr const char* kName = "glove_tokens";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_tokens(position INTEGER, token TEXT, id INTEGER, weight REAL, "
+      "text TEXT HIDDEN, model TEXT HIDDEN, options TEXT HIDDEN)";
+
+  explicit GloveTokens(Connection&) {}
+
+  Status plan(sqlite3_index_info* info) {
+    return vtab::plan_inputs(info, kTokenInputs, vtab::bit_of(kText), kTokensPerText, kTokensPerText);
+  }
+
+  class Cursor;
+
+ private:
+  vtab::InputNumbers numbers_;
+};
+
+class GloveTokens::Cursor {
+ public:
+  Cursor(GloveTokens& table, Connection::Pin& models)
+      : table_(table), models_(models), inputs_(kTokenInputs) {
+    table_.numbers_.open();
+  }
+  ~Cursor() { table_.numbers_.close(); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+
+  Status start(int plan, const char* plan_text, Arguments values) {
+    position_ = 0;
+    number_ = -1;
+    at_end_ = true;
+    GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
+    GLOVE_ASSIGN_OR_RETURN(const auto text, input(kText, "text"));
+    GLOVE_ASSIGN_OR_RETURN(const auto options, input(kTokenOptions, "options"));
+    if (!text) return {};
+    sqlite3_value* const model_name[1] = {inputs_[kTokenModel]};
+    GLOVE_ASSIGN_OR_RETURN(model_, model_argument(models_, Arguments(model_name, model_name[0] != nullptr), 0,
+                                                  kTokenInputs.table));
+    GLOVE_ASSIGN_OR_RETURN(encoder_, kept_.find(models_.connection(), model_, options, kTokenInputs.table,
+                                                /*for_words_only=*/true));
+    tokenizer_.emplace(*text, encoder_->tokenizer_options());
+    return next();
+  }
+
+  Status next() {
+    at_end_ = !tokenizer_->next(token_);
+    if (at_end_) return model_->health();  // of the words that were read
+    ++position_;
+    id_ = encoder_->find(*model_, token_.text);
+    return {};
+  }
+
+  bool at_end() const noexcept { return at_end_; }
+
+  Status column(sqlite3_context* context, int column) {
+    switch (column) {
+      case kPosition:
+        sqlite3_result_int64(context, position_);
+        return {};
+      case kToken:
+        return_text(context, token_.text);
+        return {};
+      case kTokenId:
+        if (id_) sqlite3_result_int64(context, *id_);
+        return {};
+      case kWeight:
+        if (id_) sqlite3_result_double(context, encoder_->weight(*id_));
+        return {};
+      default:
+        return inputs_.return_input(context, column);
+    }
+  }
+
+  Result<int64_t> rowid() {
+    if (number_ < 0) number_ = table_.numbers_.number_of(key_of_inputs());
+    if (number_ < 0)
+      return Error{ErrorCode::kInvalidArgument,
+                   "glove_tokens: the running statements tell the words of " +
+                       std::to_string(table_.numbers_.size()) +
+                       " different texts apart by their rowids, and there is no room for more; split this "
+                       "statement"};
+    return number_ << 31 | position_;
+  }
+
+ private:
+  Result<std::optional<std::string_view>> input(int column, std::string_view name) {
+    sqlite3_value* const value[1] = {inputs_[column]};
+    return optional_text(Arguments(value, value[0] != nullptr), 0, kTokenInputs.table, name);
+  }
+
+  // Spells the inputs; a length before each keeps them apart.
+  std::string key_of_inputs() {
+    std::string key;
+    for (const int column : {kTokenModel, kTokenOptions, kText}) {
+      sqlite3_value* const value = inputs_[column];
+      const std::string_view text = value == nullptr ? std::string_view() : text_of(value);
+      key += (value == nullptr ? "-" : std::to_string(text.size())) + ":";
+      key += text;
+    }
+    return key;
+  }
+
+  GloveTokens& table_;
+  Connection::Pin& models_;
+  vtab::InputValues inputs_;
+  KeptEncoder kept_;
+  ModelPtr model_;
+  const SentenceEncoder* encoder_ = nullptr;
+  std::optional<TextTokenizer> tokenizer_;
+  TextToken token_;
+  std::optional<int32_t> id_;
+  int64_t position_ = 0;
+  int64_t number_ = -1;  // of the inputs; -1: not asked for yet
+  bool at_end_ = true;
+};
+
+}  // namespace
+
+int register_glove_tokens(sqlite3* db, Engine& engine) {
+  // No security flag, as glove_nn: it depends on the models, and changes nothing.
+  return vtab::register_table<GloveTokens>(db, engine);
+}
+
+}  // namespace glove::sql

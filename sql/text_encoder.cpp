@@ -1,0 +1,168 @@
+#include "sql/text_encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sql/interrupt.h"
+#include "sql/toolbox_inputs.h"
+
+namespace glove::sql {
+namespace {
+
+using Json = nlohmann::json;
+
+Error invalid(std::string_view function, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
+}
+
+bool take_a(const Json& value, TextOptions& options) {
+  if (!value.is_number()) return false;
+  options.a = value.get<double>();
+  return options.a > 0 && options.a <= 1e300;
+}
+
+bool take_components(const Json& value, TextOptions& options) {
+  if (!value.is_number_integer()) return false;
+  if (value.is_number_unsigned() && value.get<uint64_t>() > kMostCommonComponents) return false;
+  options.components = value.get<int64_t>();
+  return options.components >= 0 && options.components <= kMostCommonComponents;
+}
+
+bool take_weights(const Json& value, TextOptions& options) {
+  constexpr std::array<std::pair<std::string_view, WeightSource>, 3> kSources = {
+      {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
+  for (const auto& [name, source] : kSources)
+    if (value.is_string() && value.get_ref<const std::string&>() == name) {
+      options.weights = source;
+      return true;
+    }
+  return false;
+}
+
+bool take_lower_case(const Json& value, TextOptions& options) {
+  if (value.is_boolean()) options.lower_case = value.get<bool>();
+  return value.is_boolean();
+}
+
+struct TextOption {
+  const char* name;
+  const char* expects;
+  bool (*take)(const Json& value, TextOptions& options);  // false: a wrong value
+};
+
+constexpr std::array kTextOptions = {
+    TextOption{"a", "a number above 0", take_a},
+    TextOption{"components", "an integer from 0 to 10", take_components},
+    TextOption{"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
+    TextOption{"lower_case", "true or false", take_lower_case},
+};
+
+// A value as it stands in a message; of a nested one only its kind.
+std::string shown(const Json& value) {
+  if (value.is_structured()) return std::string("an ") + value.type_name();
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Status take_option(const std::string& name, const Json& value, std::string_view function,
+                   TextOptions& options) {
+  std::string names;
+  for (const TextOption& option : kTextOptions) {
+    if (name == option.name) {
+      if (option.take(value, options)) return {};
+      return invalid(function,
+                     "option \"" + name + "\" is " + shown(value) + ", but must be " + option.expects);
+    }
+    names += (names.empty() ? "" : ", ") + std::string(option.name);
+  }
+  return invalid(function, "unknown option " + shown(name) + "; the options are: " + names);
+}
+
+std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
+  const std::string key = "word index " + std::to_string(model.id());
+  auto index = engine.results().find<WordIndex>(key);
+  if (index == nullptr) {
+    index = std::make_shared<const WordIndex>(model.vocabulary());
+    engine.results().add(key, index, index->bytes());
+  }
+  return index;
+}
+
+Result<WordWeights> weights_of(const Model& model, const TextOptions& options, std::string_view function) {
+  switch (options.weights) {
+    case WeightSource::kZipf:
+      return WordWeights::of_rank(model.words(), options.a);
+    case WeightSource::kNone:
+      return WordWeights::none(model.words());
+    case WeightSource::kModel:
+      break;
+  }
+  return invalid(function, "the model from " + model.path() +
+                               " has no frequencies for the option \"weights\":\"model\"; use \"zipf\"");
+}
+
+// The common components of a model with these weights.
+Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connection, const ModelPtr& model,
+                                                              const WordWeights& weights,
+                                                              const TextOptions& options,
+                                                              std::string_view function) {
+  Engine& engine = connection.engine();
+  const std::string key = "common components " + std::to_string(model->id()) + " " +
+                          std::to_string(static_cast<int>(options.weights)) + " " +
+                          std::to_string(std::bit_cast<uint64_t>(options.a));
+  auto common = engine.results().find<CommonComponents>(key);
+  if (common != nullptr) return common;
+  GLOVE_ASSIGN_OR_RETURN(Backend* const backend, analysis_backend(engine, function, nullptr));
+  InterruptPoller poller(connection.db());
+  auto derived = derive_common_components(*backend->analysis(), model, weights,
+                                          [&poller] { return poller.interrupted(); });
+  if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
+    return invalid(function, derived.error().message + "; the option \"components\":0 needs none");
+  GLOVE_RETURN_IF_ERROR(derived);
+  GLOVE_RETURN_IF_ERROR(model->health());
+  common = std::make_shared<const CommonComponents>(std::move(derived.value()));
+  engine.results().add(key, common, static_cast<int64_t>(common->vectors.size() * sizeof(float)));
+  return common;
+}
+
+}  // namespace
+
+Result<TextOptions> parse_text_options(std::string_view json, std::string_view function) {
+  TextOptions options;
+  const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object())
+    return invalid(function, "the options must be a JSON object such as {\"components\":0}, but are: " +
+                                 std::string(json));
+  for (const auto& [name, value] : object.items())
+    GLOVE_RETURN_IF_ERROR(take_option(name, value, function, options));
+  return options;
+}
+
+Result<const SentenceEncoder*> KeptEncoder::find(Connection& connection, const ModelPtr& model,
+                                                 std::optional<std::string_view> options,
+                                                 std::string_view function, bool for_words_only) {
+  if (encoder_ != nullptr && model_id_ == model->id() && options_ == options) return encoder_.get();
+  encoder_.reset();
+  TextOptions parsed;
+  if (options) {
+    GLOVE_ASSIGN_OR_RETURN(parsed, parse_text_options(*options, function));
+  }
+  GLOVE_ASSIGN_OR_RETURN(WordWeights weights, weights_of(*model, parsed, function));
+  std::shared_ptr<const CommonComponents> common;
+  int64_t components = for_words_only ? 0 : parsed.components;
+  if (components > 0) {
+    GLOVE_ASSIGN_OR_RETURN(common, components_of(connection, model, weights, parsed, function));
+    components = std::min(components, common->count);
+  }
+  encoder_ = std::make_shared<const SentenceEncoder>(index_of(connection.engine(), *model),
+                                                     std::move(weights), std::move(common), components,
+                                                     TokenizerOptions{parsed.lower_case});
+  model_id_ = model->id();
+  options_.reset();
+  if (options) options_.emplace(*options);
+  return encoder_.get();
+}
+
+}  // namespace glove::sql

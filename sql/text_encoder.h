@@ -1,0 +1,52 @@
+// The encoders of glove_text_vec and glove_tokens: their options, and the cache that all connections share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "model/model.h"
+#include "sql/connection.h"
+#include "text/sentence_encoder.h"
+
+namespace glove::sql {
+
+// How a text becomes a vector.
+struct TextOptions {
+  double a = 1e-4;
+  int64_t components = 5;
+  WeightSource weights = WeightSource::kZipf;
+  bool lower_case = true;
+};
+
+// option      value                     meaning
+// a           a number above 0          of the weight a / (a + p) of a word of frequency p (default 0.0001)
+// components  0 to 10                   common components that are removed (default 5)
+// weights     "zipf", "none", "model"   where the frequencies come from (default "zipf")
+// lower_case  true, false               whether words are looked up in lower case (default true)
+//
+// It is an error if `json` is not a JSON object, an option is unknown, or a value is invalid; the message
+// begins with `function`, names the offender, and lists what is allowed.
+Result<TextOptions> parse_text_options(std::string_view json, std::string_view function);
+
+// The encoder that a function or a cursor used last, so that the next call with the same arguments finds it
+// without a lock. One thread at a time.
+class KeptEncoder {
+ public:
+  // Returns the encoder for this model and these options, which lives until the next call. The first one in
+  // the process for a model and its options derives the common components, unless `for_words_only` says that
+  // only words and weights are asked for. An interrupt of the connection ends that.
+  Result<const SentenceEncoder*> find(Connection& connection, const ModelPtr& model,
+                                      std::optional<std::string_view> options, std::string_view function,
+                                      bool for_words_only = false);
+
+ private:
+  uint64_t model_id_ = 0;
+  std::optional<std::string> options_;
+  std::shared_ptr<const SentenceEncoder> encoder_;
+};
+
+}  // namespace glove::sql

@@ -1,0 +1,66 @@
+#include "sql/vector_argument.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "sql/arguments.h"
+
+namespace glove::sql {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "vectors are BLOBs of little-endian float32");
+
+Error invalid(std::string_view function, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
+}
+
+// Rounds to float32. Infinite if that cannot hold the value, whose conversion would be undefined.
+float to_float(double value) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  if (std::fabs(value) <= kMost) return static_cast<float>(value);
+  return std::numeric_limits<float>::infinity();
+}
+
+// The index of the first component that is not finite; the size if all are.
+size_t first_unusable(std::span<const float> vector) {
+  return static_cast<size_t>(std::ranges::find_if(vector, [](float value) { return !std::isfinite(value); }) -
+                             vector.begin());
+}
+
+}  // namespace
+
+Result<std::vector<float>> vector_argument(sqlite3_value* value, std::string_view function) {
+  if (!is_blob(value))
+    return invalid(function, "the vector must be a BLOB of float32, such as glove_vec returns");
+  const std::span<const std::byte> bytes = blob_of(value);
+  if (bytes.size() % sizeof(float) != 0)
+    return invalid(function, "the vector is a BLOB of " + std::to_string(bytes.size()) +
+                                 " bytes; a float32 vector has 4 bytes per component");
+  std::vector<float> vector(bytes.size() / sizeof(float));
+  if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
+  const size_t wrong = first_unusable(vector);
+  if (wrong == vector.size()) return vector;
+  return invalid(function, "component " + std::to_string(wrong + 1) + " of the vector is " +
+                               (std::isnan(vector[wrong]) ? "NaN" : "infinite") +
+                               "; every component must be finite");
+}
+
+Status return_vector(sqlite3_context* context, std::span<const float> vector, std::string_view function) {
+  if (const size_t wrong = first_unusable(vector); wrong < vector.size())
+    return invalid(function, "component " + std::to_string(wrong + 1) +
+                                 " of the result is too large for float32; use a shorter vector");
+  sqlite3_result_blob64(context, vector.data(), vector.size_bytes(), SQLITE_TRANSIENT);
+  return {};
+}
+
+Status return_vector(sqlite3_context* context, std::span<const double> vector, std::string_view function) {
+  std::vector<float> rounded(vector.size());
+  std::ranges::transform(vector, rounded.begin(), to_float);
+  return return_vector(context, std::span<const float>(rounded), function);
+}
+
+}  // namespace glove::sql

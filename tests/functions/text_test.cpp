@@ -1,0 +1,196 @@
+// glove_text_vec, glove_tokens and glove_expand.
+#include <gtest/gtest.h>
+
+#include "tests/functions/models.h"
+
+namespace glove::testing {
+namespace {
+
+class Text : public TinyModelTest {};
+
+constexpr const char* kPlain = R"('{"components":0,"weights":"none"}')";
+
+// Returns a call with the tiny model and neither weights nor components.
+std::string plain(const std::string& text) {
+  return "glove_text_vec(" + text + ", NULL, " + kPlain + ")";
+}
+
+TEST_F(Text, IsTheMeanOfTheRawRows) {
+  // king (1, 2, 2) and man (2, 1, 0); "of" is unknown.
+  EXPECT_EQ(connection.value("SELECT hex(" + plain("'King of man!'") + ")"), "0000C03F0000C03F0000803F");
+  EXPECT_EQ(connection.value("SELECT " + plain("'king man'") + " = " + plain("'man, KING'")), "1");
+}
+
+TEST_F(Text, WeighsWordsByTheirRank) {
+  // the: p = 1 / H_8, king: p = 1 / (2 H_8); a = 0.5.
+  connection.rows("CREATE TABLE h AS SELECT 1 + 1/2.0 + 1/3.0 + 1/4.0 + 1/5.0 + 1/6.0 + 1/7.0 + 1/8.0 AS h");
+  EXPECT_EQ(connection.value("SELECT sum(abs(weight - 0.5 / (0.5 + 1 / ((id + 1) * h))) < 1e-15) FROM h, "
+                             "glove_tokens('the king woman', 'tiny', '{\"a\":0.5}')"),
+            "3");
+}
+
+TEST_F(Text, RemovesComponents) {
+  EXPECT_EQ(connection.value("SELECT glove_text_vec('king') = glove_text_vec('king', 'tiny', "
+                             "'{\"components\":5,\"a\":0.0001,\"weights\":\"zipf\",\"lower_case\":true}')"),
+            "1");
+  EXPECT_EQ(connection.value(
+                "SELECT glove_text_vec('king') = glove_text_vec('king', 'tiny', '{\"components\":0}')"),
+            "0");
+  EXPECT_EQ(connection.value("SELECT length(glove_text_vec('king', NULL, '{\"components\":10}'))"), "12")
+      << "a model of 3 dimensions has 2 components to remove";
+}
+
+TEST_F(Text, IsNullWithoutAWord) {
+  for (const char* text : {"NULL", "''", "'...'", "'nosuchword'", "CAST(x'00ff' AS TEXT)", "'\U0001F600'"})
+    EXPECT_EQ(connection.value("SELECT glove_text_vec(" + std::string(text) + ")"), "NULL") << text;
+  EXPECT_EQ(connection.value("SELECT " + plain("'zero'")), "NULL");
+}
+
+TEST_F(Text, LowerCaseIsAnOption) {
+  EXPECT_EQ(connection.value("SELECT hex(" + plain("'Paris'") + ")"), "000000000000804000004040");
+  EXPECT_EQ(connection.value("SELECT hex(glove_text_vec('Paris', NULL, "
+                             "'{\"components\":0,\"weights\":\"none\",\"lower_case\":false}'))"),
+            "000000000000404000008040");
+}
+
+TEST_F(Text, TakesNumbersAsTextAndAModel) {
+  connection.rows("SELECT glove_load_table('other', 'SELECT ''7'', ''[2]''')");
+  EXPECT_EQ(connection.value("SELECT hex(glove_text_vec(7, 'other', '{\"weights\":\"none\"}'))"), "00000040");
+  EXPECT_EQ(connection.value("SELECT group_concat(coalesce(length(glove_text_vec('7 king', m)), '-')) FROM "
+                             "(SELECT 'other' AS m UNION ALL SELECT 'tiny' UNION ALL SELECT 'other')"),
+            "4,12,4");
+}
+
+TEST_F(Text, SeesAnotherModelOfTheSameName) {
+  EXPECT_EQ(connection.value("SELECT length(glove_text_vec('king', 'tiny'))"), "12");
+  connection.rows("SELECT glove_load_table('tiny', 'SELECT ''king'', ''[1, 2]''')");
+  EXPECT_EQ(connection.value("SELECT length(glove_text_vec('king', 'tiny'))"), "8");
+}
+
+TEST_F(Text, LongTexts) {
+  EXPECT_EQ(connection.value("SELECT " + plain("replace(hex(zeroblob(50000)), '00', 'king ')") + " = " +
+                             plain("'king'")),
+            "1");
+  EXPECT_EQ(
+      connection.value("SELECT length(glove_text_vec(replace(hex(zeroblob(1000000)), '00', 'a king.')))"),
+      "12");
+  EXPECT_EQ(connection.value("SELECT glove_text_vec(hex(zeroblob(5000000)))"), "NULL");
+}
+
+TEST_F(Text, IsDeterministic) {
+  connection.rows("CREATE TABLE doc(body TEXT, v AS (glove_text_vec(body)) STORED)");
+  connection.rows("INSERT INTO doc VALUES ('the king'); CREATE INDEX by_vector ON doc(glove_text_vec(body))");
+  EXPECT_EQ(connection.value("SELECT v = glove_text_vec('the king') FROM doc"), "1");
+}
+
+TEST_F(Text, Errors) {
+  EXPECT_EQ(connection.error("SELECT glove_text_vec(x'00')"),
+            "glove_text_vec: the text must be text, not a BLOB; use CAST(... AS TEXT)");
+  EXPECT_EQ(connection.error("SELECT glove_text_vec('a', 'nosuch')"),
+            "there is no model 'nosuch'; the loaded models are: 'tiny'");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"x", "the options must be a JSON object such as {\"components\":0}, but are: x"},
+      {"[]", "the options must be a JSON object such as {\"components\":0}, but are: []"},
+      {R"({"b":1})", "unknown option \"b\"; the options are: a, components, weights, lower_case"},
+      {R"({"a":0})", "option \"a\" is 0, but must be a number above 0"},
+      {R"({"a":"1"})", "option \"a\" is \"1\", but must be a number above 0"},
+      {R"({"components":11})", "option \"components\" is 11, but must be an integer from 0 to 10"},
+      {R"({"components":-1})", "option \"components\" is -1, but must be an integer from 0 to 10"},
+      {R"({"components":18446744073709551615})",
+       "option \"components\" is 18446744073709551615, but must be an integer from 0 to 10"},
+      {R"({"components":1.5})", "option \"components\" is 1.5, but must be an integer from 0 to 10"},
+      {R"({"weights":"tfidf"})",
+       "option \"weights\" is \"tfidf\", but must be \"zipf\", \"none\" or \"model\""},
+      {R"({"lower_case":1})", "option \"lower_case\" is 1, but must be true or false"},
+  };
+  for (const auto& [options, message] : cases) {
+    EXPECT_EQ(connection.error("SELECT glove_text_vec('king', NULL, " + sql_text(options) + ")"),
+              "glove_text_vec: " + message);
+    EXPECT_EQ(connection.error("SELECT * FROM glove_tokens('king', NULL, " + sql_text(options) + ")"),
+              "glove_tokens: " + message);
+  }
+}
+
+TEST_F(Text, TokensTellWhyAVectorIsWhatItIs) {
+  EXPECT_EQ(
+      connection.rows("SELECT position, token, id, weight FROM glove_tokens('The King isn''t here', NULL, "
+                      "'{\"weights\":\"none\"}')"),
+      (Rows{{"1", "the", "0", "1"},
+            {"2", "king", "1", "1"},
+            {"3", "is", "NULL", "NULL"},
+            {"4", "n't", "NULL", "NULL"},
+            {"5", "here", "NULL", "NULL"}}));
+  EXPECT_EQ(connection.rows("SELECT * FROM glove_tokens(NULL)"), Rows{});
+  EXPECT_EQ(connection.rows("SELECT * FROM glove_tokens('')"), Rows{});
+  EXPECT_EQ(
+      connection.value("SELECT count(*) FROM glove_tokens(replace(hex(zeroblob(100000)), '00', 'king '))"),
+      "100000");
+}
+
+TEST_F(Text, TokensInJoins) {
+  connection.rows(
+      "CREATE TABLE doc(id INTEGER PRIMARY KEY, body TEXT);"
+      "INSERT INTO doc VALUES (1, 'the king'), (2, NULL), (3, 'a queen'), (4, 'the king')");
+  EXPECT_EQ(
+      connection.value(
+          "SELECT group_concat(d.id || ':' || t.token) FROM doc d JOIN glove_tokens t ON t.text = d.body"),
+      "1:the,1:king,3:a,3:queen,4:the,4:king");
+  EXPECT_EQ(
+      connection.value(
+          "SELECT group_concat(text || '/' || token) FROM glove_tokens WHERE text IN ('a b', 'a', 'a b')"),
+      "a/a,a b/a,a b/b");
+  EXPECT_EQ(connection.value(
+                "SELECT count(*) FROM glove_tokens WHERE text = 'a b' AND token = 'b' OR text = 'a c' AND "
+                "position = 2"),
+            "2");
+  EXPECT_EQ(connection.value("SELECT count(DISTINCT rowid) FROM glove_tokens WHERE text IN ('a b', 'c d e')"),
+            "5");
+  EXPECT_NE(connection.error("SELECT * FROM glove_tokens").find("text"), std::string::npos);
+}
+
+TEST_F(Text, ExpandsAWord) {
+  EXPECT_EQ(connection.value("SELECT glove_expand('king', 2)"), R"("king" OR "queen" OR "Paris")");
+  EXPECT_EQ(connection.value("SELECT glove_expand('King', 1)"), R"("King" OR "queen")");
+  EXPECT_EQ(connection.value("SELECT glove_expand('king', 0)"), R"("king")");
+  EXPECT_EQ(connection.value("SELECT glove_expand('king', 100, 0.97)"), R"("king" OR "queen")");
+  EXPECT_EQ(connection.value("SELECT glove_expand('king', 1, NULL, 'tiny')"), R"("king" OR "queen")");
+  EXPECT_EQ(connection.value(R"(SELECT glove_expand('a "b" OR *', 5))"), R"("a ""b"" OR *")");
+  EXPECT_EQ(connection.value("SELECT glove_expand(NULL, 5)"), "NULL");
+  EXPECT_EQ(connection.value("SELECT glove_expand(7, 5)"), R"("7")");
+  EXPECT_EQ(connection.value("SELECT glove_expand(CAST(x'610062' AS TEXT), 5)"), R"("a b")");
+  EXPECT_EQ(
+      connection.value("SELECT glove_expand('man', 10, 0.5) = (SELECT '\"man\"' || group_concat(' OR \"' || "
+                       "neighbor || '\"', '') FROM glove_nn('man') WHERE similarity >= 0.5)"),
+      "1");
+}
+
+TEST_F(Text, ExpansionIsAlwaysAQueryOfFts5) {
+  connection.rows(
+      "CREATE VIRTUAL TABLE page USING fts5(body); INSERT INTO page VALUES ('the king'), ('a man')");
+  connection.rows(
+      "CREATE TABLE odd(word, vector); INSERT INTO odd VALUES ('\"', '[1,0]'), ('NEAR(a)', '[1,1]'), "
+      "('''', '[2,1]'), ('king', '[1,2]'), ('a b* ^c: -d', '[3,2]');"
+      "SELECT glove_load_table('odd', 'SELECT * FROM odd')");
+  for (const std::string word : {"king", "\"", "", "NEAR(a)", "a b* ^c: -d", "\"\"\"", "x' OR '"})
+    EXPECT_EQ(connection.value("SELECT count(*) >= 0 FROM page WHERE page MATCH glove_expand(" +
+                               sql_text(word) + ", 9, NULL, 'odd')"),
+              "1")
+        << word;
+  EXPECT_EQ(connection.value(
+                "SELECT group_concat(body) FROM page WHERE page MATCH glove_expand('\"', 9, NULL, 'odd')"),
+            "the king");
+}
+
+TEST_F(Text, ExpansionErrors) {
+  EXPECT_EQ(connection.error("SELECT glove_expand('king', -1)"),
+            "glove_expand: k must be a non-negative integer, but is -1");
+  EXPECT_EQ(connection.error("SELECT glove_expand('king', NULL)"),
+            "glove_expand: k must be a non-negative integer, but is NULL");
+  EXPECT_EQ(connection.error("SELECT glove_expand('king', 2, 'near')"),
+            "glove_expand: min_similarity must be a number, but is 'near'");
+  EXPECT_EQ(connection.error("SELECT glove_expand(x'00', 2)"),
+            "glove_expand: the word must be text, not a BLOB; use CAST(... AS TEXT)");
+}
+
+}  // namespace
+}  // namespace glove::testing

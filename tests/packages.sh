@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Builds each package and installs it where nothing else is: the static library into a program, the wheel into a virtual
+# environment, the npm packages into a new project, the Debian packages into a small Debian.
+#
+#   ./tests/packages.sh             packages of the release build
+#   ./tests/packages.sh cpu -R npm  another preset; what follows it goes to ctest
+#
+# The small Debian is made once, by mmdebstrap, as build/packages/debian.tar; that needs root and Debian's archive. Without
+# root or mmdebstrap the Debian packages are only inspected. GLOVE_CMAKE_ARGS: additional arguments for cmake.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+preset=${1:-release}
+shift || true
+[[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only packages
+
+mkdir -p build/packages
+log=build/packages/configure.log
+# shellcheck disable=SC2086
+cmake --preset "$preset" -DGLOVE_TESTS=ON -DGLOVE_STATIC=ON ${GLOVE_CMAKE_ARGS:-} >"$log" 2>&1 || {
+  cat "$log" >&2
+  exit 1
+}
+cmake --build --preset "$preset" --target glove glove-convert glove_static_archive
+
+# Prints the path of the archive, or nothing.
+small_debian() {
+  local archive=$PWD/build/packages/debian.tar part=$PWD/build/packages/part.tar log=$PWD/build/packages/debian.log
+  if [[ ! -f $archive ]]; then
+    [[ $EUID -eq 0 ]] && command -v mmdebstrap >/dev/null || return 0
+    mmdebstrap --quiet --variant=apt --include=sqlite3 bookworm "$part" >"$log" 2>&1 || {
+      echo "mmdebstrap failed; $log says why. The Debian packages are only inspected." >&2
+      return 0
+    }
+    mv "$part" "$archive"
+  fi
+  echo "$archive"
+}
+GLOVE_CHROOT=$(small_debian)
+export GLOVE_CHROOT
+
+ctest --preset "$preset" -L packages "$@"

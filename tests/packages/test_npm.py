@@ -1,0 +1,123 @@
+"""The npm packages, installed into a clean project: test_npm.py --build FOLDER --project FOLDER --dist FOLDER
+
+npm installs both tarballs without a registry; load() and loadablePath() work with each of node:sqlite, better-sqlite3, libsql and
+@photostructure/sqlite that is there, as does glove-convert. A project below a folder app.asar, with the library in
+app.asar.unpacked, stands for an Electron application.
+
+GLOVE_NODE_MODULES   a node_modules folder with better-sqlite3 and others; the default is the one of tests/bindings/install.sh
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+HOSTS = {
+    "node:sqlite": "new (require('node:sqlite').DatabaseSync)(':memory:', {allowExtension: true})",
+    "better-sqlite3": "new (require('better-sqlite3'))(':memory:')",
+    "libsql": "new (require('libsql'))(':memory:')",
+    "@photostructure/sqlite": "new (require('@photostructure/sqlite').DatabaseSync)(':memory:', {allowExtension: true})",
+}
+# A host per process; exit status 77 if it is not there.
+SCRIPT = r"""
+const assert = require('assert');
+const glove = require('sqlite-glove');
+let db;
+try {
+  db = %s;
+} catch (error) {
+  if (!/Cannot find module|No such built-in module|compiled against a different Node/.test(error.message)) throw error;
+  console.log('skipped: ' + error.message.split('\n')[0]);
+  process.exit(77);
+}
+glove.load(db);
+db.prepare("SELECT glove_load('model.safetensors')").get();
+const rows = db.prepare('SELECT neighbor FROM glove_nn(?, NULL, 3)').all('piano');
+assert.deepStrictEqual(rows.map((row) => row.neighbor), ['violin', 'cello', 'guitar']);
+const vector = [1, -2.5, 3e-5, 0.1];
+const blob = Buffer.from(glove.serializeFloat32(vector));
+assert.ok(blob.equals(Buffer.from(new Float32Array(vector).buffer)));
+assert.strictEqual(db.prepare('SELECT cos_sim(?, ?) AS c').get(blob, blob).c, 1);
+"""
+
+
+def run(*command, status=0, **options):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == status, f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def install(folder, tarballs):
+    os.makedirs(folder)
+    with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as file:
+        json.dump({"name": "clean", "private": True}, file)
+    run("npm", "install", "--offline", "--no-audit", "--no-fund", "--cache", os.path.join(folder, "cache"), *tarballs, cwd=folder)
+
+
+def check_hosts(clean, environment):
+    worked = []
+    for host, expression in HOSTS.items():
+        done = subprocess.run(["node", "-e", SCRIPT % expression], cwd=clean, env=environment, capture_output=True, text=True,
+                              check=False)
+        assert done.returncode in (0, SKIPPED), f"{host}:\n{done.stdout}{done.stderr}"
+        if done.returncode == 0:
+            worked.append(host)
+        else:
+            print(f"{host}: {done.stdout.strip()}")
+    return worked
+
+
+def check_electron(clean, folder, environment):
+    archive = os.path.join(folder, "resources", "app.asar")
+    shutil.copytree(os.path.join(clean, "node_modules"), os.path.join(archive, "node_modules"))
+    ask = ("node", "-p", "require('sqlite-glove').loadablePath()")
+    inside = run(*ask, cwd=archive, env=environment).strip()
+    assert inside.startswith(archive + os.sep), inside  # no unpacked copy: the path as it is
+    name = "node_modules/sqlite-glove-linux-x64"
+    unpacked = os.path.join(archive + ".unpacked", name)
+    shutil.copytree(os.path.join(archive, name), unpacked)
+    found = run(*ask, cwd=archive, env=environment).strip()
+    assert found == os.path.join(unpacked, "glove.so"), found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in ("--build", "--project", "--dist"):
+        parser.add_argument(option, required=True)
+    options = parser.parse_args()
+    for program in ("node", "npm"):
+        if not shutil.which(program):
+            print(f"skipped: there is no {program}")
+            sys.exit(SKIPPED)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOVE_")}
+    environment["NODE_PATH"] = os.environ.get("GLOVE_NODE_MODULES") or os.path.join(options.project, "build/bindings/node_modules")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = os.path.realpath(folder)
+        builder = os.path.join(options.project, "packaging/npm.py")
+        again = run(sys.executable, builder, options.build, folder).split()
+        tarballs = [os.path.join(os.path.abspath(options.dist), os.path.basename(path)) for path in again]
+        for first, second in zip(tarballs, again):
+            with open(first, "rb") as a, open(second, "rb") as b:
+                assert a.read() == b.read(), "the same build must make the same tarballs"
+        clean = os.path.join(folder, "clean")
+        install(clean, tarballs)
+        sample = os.path.join(options.project, "examples/data/glove-6b-100d-20k.txt.gz")
+        run(os.path.join(clean, "node_modules/.bin/glove-convert"), "-q", sample, "model.safetensors", cwd=clean)
+        run(os.path.join(clean, "node_modules/.bin/glove-convert"), "-q", "nowhere.txt", "x", cwd=clean, status=1)
+        worked = check_hosts(clean, environment)
+        check_electron(clean, folder, environment)
+        # The library is optional for npm, so its absence must be explained.
+        shutil.rmtree(os.path.join(clean, "node_modules/sqlite-glove-linux-x64"))
+        message = run("node", "-e", "require('sqlite-glove').loadablePath()", cwd=clean, env=environment, status=1)
+        assert "npm install sqlite-glove-linux-x64" in message, message
+        assert "sqlite-glove has no build for" in run(
+            "node", "-e", "Object.defineProperty(process, 'arch', {value: 'mips'}); require('sqlite-glove').loadablePath()",
+            cwd=clean, env=environment, status=1)
+        print("worked: " + (", ".join(worked) or "no host is installed"))
+
+
+if __name__ == "__main__":
+    main()

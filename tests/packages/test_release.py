@@ -1,0 +1,74 @@
+"""A release: test_release.py --build FOLDER --project FOLDER --dist FOLDER
+
+Writes all packages into the folder --dist, from which the other tests of packages install them. SHA256SUMS names every file with
+its checksum, the SBOM names each package and what it contains, every package carries the version of CMakeLists.txt, and an archive
+holds what `cmake --install` copies.
+"""
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+SKIPPED = 77
+NAMES = {"sqlite_glove-{}-py3-none-manylinux_2_34_x86_64.whl", "sqlite-glove-{}.tgz", "sqlite-glove-linux-x64-{}.tgz",
+         "libsqlite3-mod-glove_{}-1_amd64.deb", "glove-convert_{}-1_amd64.deb", "sqlite-glove-{}-linux-x64.tar.gz",
+         "sqlite-glove-{}.spdx.json"}
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in ("--build", "--project", "--dist"):
+        parser.add_argument(option, required=True)
+    options = parser.parse_args()
+    for program in ("dpkg-query", "dpkg-shlibdeps", "cpack", "cmake"):
+        if not shutil.which(program):
+            print(f"skipped: there is no {program}")
+            sys.exit(SKIPPED)
+    shutil.rmtree(options.dist, ignore_errors=True)
+    os.makedirs(options.dist)
+    # What an earlier version left must go, and what is not the release's must stay.
+    for name in ("sqlite-glove-0.0.1.tgz", "notes.txt"):
+        with open(os.path.join(options.dist, name), "w", encoding="utf-8"):
+            pass
+    subprocess.run([sys.executable, os.path.join(options.project, "packaging/release.py"), options.build, options.dist], check=True,
+                   stdout=subprocess.DEVNULL)
+
+    with open(os.path.join(options.project, "CMakeLists.txt"), encoding="utf-8") as file:
+        version = re.search(r"^project\(\w+ VERSION ([\d.]+)", file.read(), re.MULTILINE).group(1)
+    names = {name.format(version) for name in NAMES}
+    found = set(os.listdir(options.dist))
+    assert found == names | {"SHA256SUMS", "notes.txt"}, found
+    with open(os.path.join(options.dist, "SHA256SUMS"), encoding="utf-8") as file:
+        sums = dict(reversed(line.rstrip("\n").split("  ")) for line in file)
+    assert sums == {name: sha256(os.path.join(options.dist, name)) for name in names}
+
+    with open(os.path.join(options.dist, f"sqlite-glove-{version}.spdx.json"), encoding="utf-8") as file:
+        sbom = json.load(file)
+    packages = {package["name"]: package for package in sbom["packages"]}
+    for name in names - {f"sqlite-glove-{version}.spdx.json"}:
+        assert packages[name]["checksums"][0]["checksumValue"] == sums[name], name
+    for name in ("libstdc++-12-dev", "libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev", "libfmt-dev", "sqlite3.h"):
+        assert packages[name]["versionInfo"] and packages[name]["licenseDeclared"], name
+    identifiers = [package["SPDXID"] for package in sbom["packages"]]
+    assert len(set(identifiers)) == len(identifiers), identifiers
+    related = {relation[end] for relation in sbom["relationships"] for end in ("spdxElementId", "relatedSpdxElement")}
+    assert related == set(identifiers) | {"SPDXRef-DOCUMENT"}
+
+    with tarfile.open(os.path.join(options.dist, f"sqlite-glove-{version}-linux-x64.tar.gz")) as archive:
+        files = {name.split("/", 1)[1]: archive.getmember(name) for name in archive.getnames()}
+    assert {"NOTICE", "bin/glove-convert"} <= set(files) and any(name.endswith("/sqlite3/glove.so") for name in files), sorted(files)
+    assert files["bin/glove-convert"].mode == 0o755
+
+
+if __name__ == "__main__":
+    main()

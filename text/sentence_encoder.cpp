@@ -1,0 +1,67 @@
+#include "text/sentence_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace glove {
+namespace {
+
+// Doubles with a magnitude of at least this much round to an infinite float.
+constexpr double kFloatLimit = 0x1.ffffffp127;
+
+}  // namespace
+
+SentenceEncoder::SentenceEncoder(std::shared_ptr<const WordIndex> index, WordWeights weights,
+                                 std::shared_ptr<const CommonComponents> common, int64_t components,
+                                 TokenizerOptions options)
+    : index_(std::move(index)),
+      weights_(std::move(weights)),
+      common_(std::move(common)),
+      components_(components),
+      options_(options) {}
+
+// A token whose case was kept is also tried in lower case, as everywhere in SQL.
+std::optional<int32_t> SentenceEncoder::find(const Model& model, std::string_view word) const {
+  const std::optional<int32_t> id = index_->find(model.vocabulary(), word);
+  return id || options_.lower_case ? id : model.vocabulary().find(word);
+}
+
+// Adds the weighted rows of the text's words to `sum`; returns how many words were known.
+int64_t SentenceEncoder::add_words(const Model& model, std::string_view text, std::span<double> sum) const {
+  int64_t words = 0;
+  TextTokenizer tokenizer(text, options_);
+  for (TextToken token; tokenizer.next(token);) {
+    const std::optional<int32_t> id = find(model, token.text);
+    if (!id) continue;
+    ++words;
+    const double weight = weights_.weight(*id);
+    const float* const row = model.vector(*id);
+    double* const out = sum.data();
+    for (size_t j = 0; j < sum.size(); ++j) out[j] += weight * static_cast<double>(row[j]);
+  }
+  return words;
+}
+
+Result<bool> SentenceEncoder::encode(const Model& model, std::string_view text, Scratch& scratch) const {
+  const auto dims = static_cast<size_t>(model.dims());
+  scratch.sum.assign(dims, 0.0);
+  scratch.vector.resize(dims);
+  const int64_t words = add_words(model, text, scratch.sum);
+  if (words == 0) return false;
+  for (double& value : scratch.sum) value /= static_cast<double>(words);
+  if (components_ > 0) common_->remove(components_, scratch.sum);
+  bool zero = true;
+  for (size_t j = 0; j < dims; ++j) {
+    if (!(std::fabs(scratch.sum[j]) < kFloatLimit))
+      return Error{ErrorCode::kInvalidArgument, "component " + std::to_string(j + 1) +
+                                                    " of the vector of the text overflows float32, because "
+                                                    "the model's vectors are too long"};
+    scratch.vector[j] = static_cast<float>(scratch.sum[j]);
+    zero = zero && scratch.vector[j] == 0;
+  }
+  return !zero;
+}
+
+}  // namespace glove
