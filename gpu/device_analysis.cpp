@@ -122,6 +122,10 @@ class DeviceAnalysis final : public Analysis {
                      const InterruptCheck& interrupted) override {
     return host_.column_sums(points, weights, sums, interrupted);
   }
+  Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) override {
+    return host_.gram_product(points, vector, product, interrupted);
+  }
   Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
                        const InterruptCheck& interrupted) override {
     return host_.second_moment(points, rows, moment, interrupted);
