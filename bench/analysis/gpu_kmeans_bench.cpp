@@ -1,8 +1,8 @@
 // Timings of k-means on a GPU: gpu_kmeans_bench ROWS DIMS K[,K...] ITERATIONS [euclidean]
 //
 // Prints a JSON object for each K. Rows are random, with a few strong directions, as embeddings have. Times
-// are of KMeansPass::iterate: the first, which adds every row to a sum, the median and the mean of the others,
-// and the last.
+// are of KMeansPass::iterate: the first, which adds every row to a sum, the median and the mean of the
+// others, and the last.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
