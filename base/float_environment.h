@@ -11,7 +11,7 @@
 namespace glove {
 
 // Some host processes run with other settings (a library built with -ffast-math sets DAZ and FTZ for the
-// thread that loads it). Hold one of these at every entry point of the engine and at the start of every
+// thread that loads it). Hold one of these at every entry point of search/ and at the start of every
 // thread it owns; the destructor restores the caller's settings. If they are already right, which is almost
 // always the case, nothing is written: loading the x87 state costs more than a row of SQL.
 class ScopedFloatEnvironment {

@@ -1,4 +1,4 @@
-// Where the engine reports events that are not part of any answer, such as a backend that failed while
+// Where the library reports events that are not part of any answer, such as a backend that failed while
 // another one answered. The library itself never prints.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace glove {
 
-// May be called from any thread, and must not call back into the engine.
+// May be called from any thread, and must not call back into the library.
 using LogSink = void (*)(const std::string& message);
 
 // Passes messages on to a sink. Thread-safe.

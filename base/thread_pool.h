@@ -56,7 +56,7 @@ class ThreadPool {
 class ThreadPool::Helpers {
  public:
   // `help` runs once for each call requested with call(), on at most `most` threads at a time. Each run
-  // should do one piece of the available work, well under 10 ms, and return.
+  // should do one chunk of the available work, well under 10 ms, and return.
   Helpers(int most, std::function<void()> help);
   // Same as finish(), but never throws.
   ~Helpers();

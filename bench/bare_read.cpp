@@ -1,5 +1,5 @@
-// The floor of a scan: reads the bytes that a scan reads, once, on as many threads, and does nothing with
-// them.
+// The least time that a scan can take: reads the bytes that a scan reads, once, on as many threads, and does
+// nothing else.
 //
 //   bare_read MODEL.safetensors THREADS
 //

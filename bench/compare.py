@@ -30,7 +30,7 @@ FIGURES = [
 
 
 def queries(build, options):
-    """The figures of one run of sql_bench."""
+    """Returns the figures of one run of sql_bench."""
     command = [os.path.join(build, "sql_bench"), os.path.join(build, "glove.so"), options.model, options.small, options.backend]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -42,7 +42,7 @@ def seconds(command):
 
 
 def conversions(build, options, folder):
-    """Seconds of a conversion, and of reading the whole result again with checks."""
+    """Returns the seconds of a conversion, and of verifying its result."""
     output = os.path.join(folder, "converted.safetensors")
     convert = os.path.join(build, "glove-convert")
     return {"convert_s": seconds([convert, "-q", options.text, output]), "verify_s": seconds([convert, "--verify", output])}
@@ -61,7 +61,7 @@ def main():
     rounds = {"old": [], "new": []}
     with tempfile.TemporaryDirectory(prefix="glove-compare-") as folder:
         for number in range(options.rounds):
-            # Which build goes first alternates, so that neither always finds the other's leftovers.
+            # The builds take turns in going first, so that neither always finds caches that the other one left.
             for side in ("old", "new") if number % 2 == 0 else ("new", "old"):
                 build = getattr(options, side)
                 figures = queries(build, options)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Converting a text of 2,196,016 x 300 random numbers (5.7 GB, the size of the 840B GloVe file): time, and the peak of its
-# memory, free and in a memory cgroup of 1 GB.
+# Converts a text of 2,196,016 x 300 random numbers (5.7 GB, the size of the 840B GloVe file), and measures the time and
+# the peak of memory, without a limit and in a memory cgroup of 1 GB.
 #
 #   bench/convert_large.sh [--rows N] [--dims N] [--no-write] [--keep]
 #

@@ -1,5 +1,5 @@
-// The CPU backend's kernels beside the memory bandwidth of the machine: bytes a second of a bare read of
-// the bytes that a scan reads, and of the scan itself, for every instruction set.
+// Compares the CPU backend's kernels with the memory bandwidth of the machine: bytes per second of a bare read
+// of the bytes that a scan reads, and of the scan itself, for every instruction set.
 //
 //   GLOVE_BENCH_MODEL=model.safetensors build/cpu/bench/cpu_bench
 //       --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
@@ -62,7 +62,7 @@ std::vector<Query> some_queries(size_t count) {
   return queries;
 }
 
-// Codes, scales and residuals once, shared out as a scan does it.
+// Reads codes, scales and residuals once, divided among the threads as in a scan.
 void bare_read(benchmark::State& state) {
   const glove::bench::ScannedBytes bytes(*model());
   for ([[maybe_unused]] auto _ : state) bytes.read(static_cast<int>(state.range(0)));

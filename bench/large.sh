@@ -1,6 +1,6 @@
 #!/bin/bash
-# A model of 2,196,016 x 300 random rows (the size of the 840B GloVe file; 3.5 GB on disk): what opening it costs,
-# what a query costs, and how much of it is ever in memory.
+# Measures a model of 2,196,016 x 300 random rows (the size of the 840B GloVe file; 3.5 GB on disk): the cost of opening
+# it and of a query, and how much of it is in memory.
 #
 #   bench/large.sh [--rows N] [--dims N] [--no-write] [--keep]
 #

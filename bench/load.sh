@@ -1,5 +1,5 @@
 #!/bin/bash
-# How fast models open and files convert. Prints times, and the ratios to this machine's own floor.
+# Times the opening of models and the conversion of files. Prints times, and ratios to plain copies on this machine.
 #
 #   bench/load.sh [--with-peers] [TEXT]
 #
@@ -63,7 +63,7 @@ if [[ -w /dev/shm ]]; then
 fi
 row "verify the model file" "$(seconds 3 "$convert" -q --verify "$model") s"
 
-# word2vec binary against a plain copy of the bytes that are written.
+# Compares the conversion of word2vec binary with a plain copy of the bytes that it writes.
 /usr/bin/python3 - "$text" "$work/w2v.bin" <<'PYTHON' 2>/dev/null || true
 import sys
 import numpy
@@ -87,7 +87,7 @@ if [[ -s "$work/w2v.bin" ]]; then
   rm -f "$work/w2v.bin" "$work/m.safetensors" "$work/copy"
 fi
 
-# A fresh process each time: shell, extension, model, one answer.
+# Each run is a fresh process: shell, extension, model, one answer.
 if [[ -e "$build/glove.so" ]] && command -v sqlite3 > /dev/null; then
   load=".load $build/glove sqlite3_glove_init"
   first=$(head -n 1 "$text" | cut -d' ' -f1)

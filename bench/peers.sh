@@ -1,6 +1,6 @@
 #!/bin/bash
-# sqlite-glove beside the other ways to search the same vectors on this machine's CPU: sqlite-vec,
-# sqlite-vector, vectorlite (npm), FAISS, gensim, NumPy (apt, with OpenBLAS). One run, interleaved.
+# Compares sqlite-glove with other ways to search the same vectors on this machine's CPU: sqlite-vec,
+# sqlite-vector, vectorlite (npm), FAISS, gensim, NumPy (apt, with OpenBLAS), interleaved in one run.
 #
 #   bench/peers.sh [--model FILE.safetensors] [--threads N] [--rounds N] [--batch N] [--only NAME,...] [--no-write]
 #
@@ -27,7 +27,7 @@ fi
 
 peers=build/peers
 mkdir -p $peers
-# The libraries themselves: their wrapper packages pin older ones.
+# Installs the libraries themselves, because their wrapper packages pin older ones.
 npm install --prefix $peers --no-audit --no-fund --loglevel=error \
   sqlite-vec-linux-x64 @sqliteai/sqlite-vector-linux-x86_64 @1yefuwang1/vectorlite-linux-x64
 

@@ -8,8 +8,8 @@
 
 namespace glove::bench {
 
-// Codes, scales and residuals of a model, cut into the chunks in which a scan shares them out. The model
-// outlives it.
+// The codes, scales and residuals of a model, cut into the chunks of a scan. The model must outlive this
+// object.
 class ScannedBytes {
  public:
   explicit ScannedBytes(const Model& model);

@@ -1,9 +1,9 @@
-"""What glove_nn costs in SQL: a batch against one search per row, ranks in joins against materialised rankings, an
-interrupt, and one search from SQL's side.
+"""Times glove_nn in SQL: a batch against one search per row, ranks in joins against materialised rankings, an
+interrupt, and one search including the cost of SQL.
 
     sql_joins.py EXTENSION MODEL [WORDS]
 
-Prints one line a figure. The batch and the single searches run in turn, three times, and the medians are compared.
+Prints one line per figure. The batch and the single searches run in turn, three times, and the medians are compared.
 """
 
 import os
@@ -16,7 +16,7 @@ import time
 
 
 def connect(extension, without=""):
-    """A connection whose glove_nn has these pushdowns switched off."""
+    """Returns a connection whose glove_nn has these pushdowns switched off."""
     os.environ["GLOVE_NN_DISABLE"] = without
     db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     db.enable_load_extension(True)
@@ -55,7 +55,7 @@ def batch_against_single(extension, model, count):
 
 
 def against_materialised(db, what, joined, materialised):
-    """A join that asks for ranks row by row beside the same over materialised searches. They must be within 3 times."""
+    """Times a join that reads ranks row by row, and the same over materialised searches. The ratio should stay below 3."""
     rounds = [(timed(lambda: db.execute(joined).fetchall()), timed(lambda: db.execute(materialised).fetchall()))
               for _ in range(3)]
     ours = statistics.median(a[0] for a, _ in rounds)
@@ -79,7 +79,7 @@ def ranks_in_joins(db):
 
 
 def interrupt(db):
-    """How long a statement runs on after sqlite3_interrupt()."""
+    """Measures how long a statement continues after sqlite3_interrupt()."""
     delays = []
     for _ in range(5):
         stopped = []
@@ -103,7 +103,7 @@ def one_search(db):
     again = [timed(lambda w=w: db.execute("SELECT neighbor, similarity FROM glove_nn(?, NULL, 10)", [w]).fetchall())[0]
              for w in words]
     print(f"one search, k = 10: {statistics.median(times):.3f} ms from Python, of which {statistics.median(inside):.3f} ms "
-          f"in the engine; from the cache {statistics.median(again):.3f} ms")
+          f"in the search; from the cache {statistics.median(again):.3f} ms")
 
 
 def main():

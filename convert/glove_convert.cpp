@@ -45,12 +45,12 @@ int fail(const glove::Error& error) {
 }
 
 std::string footer() {
-  std::string text = "Formats, found by content:\n";
+  std::string text = "Formats, detected by content:\n";
   for (const glove::Format& format : glove::formats())
     text += fmt::format("  {:<16} {}\n", format.name, format.description);
   return text + R"(
-Each may be wrapped in gzip or zip; archive.zip/member names a file of an archive of several. IN and OUT are
-regular files: no pipes, and no - for standard input or output.
+Each may be compressed with gzip or zip; archive.zip/member names one file of an archive that has several. IN
+and OUT must be regular files; pipes, and - for standard input or output, are not supported.
 
 Examples:
   glove-convert glove.6B.100d.txt glove.safetensors
@@ -59,7 +59,7 @@ Examples:
   glove-convert --verify glove.safetensors
   glove-convert --info glove.safetensors
 
-Exit status: 0 done, 1 failed (one line on standard error says why; OUT is unchanged), 2 invalid arguments.)";
+Exit status: 0 success, 1 failure (one line on standard error says why; OUT is unchanged), 2 invalid arguments.)";
 }
 
 void describe_arguments(CLI::App& app, Arguments& arguments) {
@@ -67,7 +67,7 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
   app.add_option("IN", arguments.input, "The file to read: any format below")->required();
   CLI::Option* const output =
       app.add_option("OUT", arguments.output, "The model file to write, such as glove.safetensors");
-  app.add_option("--format", convert.read.format, "Read IN as this format, whatever its content looks like");
+  app.add_option("--format", convert.read.format, "Read IN as this format, and do not detect it by content");
   app.add_option("--vocabulary", convert.read.words_path,
                  "The words of IN, one per line, if IN contains only vectors")
       ->type_name("FILE");
@@ -89,7 +89,7 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
   app.add_flag("--verify", arguments.verify,
                "Check the checksums and contents of IN, a model file. With OUT: check OUT after writing it");
   app.add_flag("--info", arguments.info, "Print information about IN")->excludes(output);
-  app.add_flag("-q,--quiet", arguments.quiet, "Print nothing but errors");
+  app.add_flag("-q,--quiet", arguments.quiet, "Print only errors");
   app.set_version_flag("--version", fmt::format("glove-convert {} ({})", GLOVE_VERSION, GLOVE_GIT_DESCRIBE));
   app.footer(footer());
 }

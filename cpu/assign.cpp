@@ -31,7 +31,7 @@ float lowest() {
 }
 
 // A cluster that a row may belong to, other than the one with the highest lower bound.
-struct Survivor {
+struct Candidate {
   int32_t row;  // within the tile
   int32_t cluster;
 };
@@ -70,18 +70,18 @@ class CentroidScan::TileSearch {
         masks_(scan.queries_.size()),
         wide_(static_cast<size_t>((scan.points_.dims + 7) / 8 * 8)) {}
 
-  // Finds the clusters that may be among the `wanted` (1 or 2) best of each row.
-  void run(int64_t tile, int wanted) {
+  // Finds the clusters that may be among the `count` (1 or 2) best of each row.
+  void run(int64_t tile, int count) {
     load_rows(tile);
     std::fill_n(bounds_.best, kTileRows, lowest());
     std::fill_n(bounds_.second, kTileRows, lowest());
     std::fill_n(bounds_.winner, kTileRows, -1);
     const TileFactors factors = {scales_, residuals_, inverse_norms_, slacks_};
     score(tile, factors);
-    const float* thresholds = wanted == 1 ? bounds_.best : bounds_.second;
-    scan_.cluster_kernels_.find_survivors(scan_.bounds_, factors, sums_.data(), thresholds, bounds_.winner,
-                                          masks_.data());
-    collect(wanted == 1 && !scan_.distances_.empty());
+    const float* thresholds = count == 1 ? bounds_.best : bounds_.second;
+    scan_.cluster_kernels_.find_candidates(scan_.bounds_, factors, sums_.data(), thresholds, bounds_.winner,
+                                           masks_.data());
+    collect(count == 1 && !scan_.distances_.empty());
     sort_by_row();
   }
 
@@ -90,7 +90,7 @@ class CentroidScan::TileSearch {
   bool takes_part(int row) const { return (valid_ >> row & 1) != 0; }
   // Returns the cluster with the highest lower bound, -1 if no bound exists; others may also be the best.
   int32_t winner(int row) const { return bounds_.winner[row]; }
-  std::span<const Survivor> others(int row) const {
+  std::span<const Candidate> others(int row) const {
     return {sorted_.data() + starts_[row], static_cast<size_t>(counts_[row])};
   }
 
@@ -108,7 +108,7 @@ class CentroidScan::TileSearch {
     int32_t clusters[kExactBlock];
     size_t count = 0;
     if (winner(row) >= 0) clusters[count++] = winner(row);
-    for (const Survivor& other : others(row)) {
+    for (const Candidate& other : others(row)) {
       clusters[count++] = other.cluster;
       if (count == kExactBlock) offer_exact(id, {clusters, std::exchange(count, 0)}, result);
     }
@@ -177,26 +177,27 @@ class CentroidScan::TileSearch {
   }
 
   void collect(bool compare_with_winner) {
-    survivors_.clear();
+    candidates_.clear();
     for (size_t c = 0; c < masks_.size(); ++c)
       for (uint32_t mask = masks_[c] & valid_; mask != 0; mask &= mask - 1) {
         const int row = std::countr_zero(mask);
         const auto cluster = static_cast<int32_t>(c);
-        if (!compare_with_winner || !beaten_by_winner(cluster, row)) survivors_.push_back({row, cluster});
+        if (!compare_with_winner || !beaten_by_winner(cluster, row)) candidates_.push_back({row, cluster});
       }
   }
 
   void sort_by_row() {
     std::fill_n(counts_, kTileRows, 0);
-    for (const Survivor& survivor : survivors_) ++counts_[survivor.row];
+    for (const Candidate& candidate : candidates_) ++counts_[candidate.row];
     int32_t next[kTileRows];
     int32_t start = 0;
     for (int row = 0; row < kTileRows; ++row) {
       next[row] = starts_[row] = start;
       start += counts_[row];
     }
-    sorted_.resize(survivors_.size());
-    for (const Survivor& survivor : survivors_) sorted_[static_cast<size_t>(next[survivor.row]++)] = survivor;
+    sorted_.resize(candidates_.size());
+    for (const Candidate& candidate : candidates_)
+      sorted_[static_cast<size_t>(next[candidate.row]++)] = candidate;
   }
 
   void offer_exact(int64_t id, std::span<const int32_t> clusters, NearestTwo& result) {
@@ -216,9 +217,9 @@ class CentroidScan::TileSearch {
   const CentroidScan& scan_;
   std::vector<int32_t> sums_;
   std::vector<uint32_t> masks_;
-  std::vector<Survivor> survivors_;  // by cluster
-  std::vector<Survivor> sorted_;     // by row, then cluster
-  std::vector<double> wide_;         // a row in double, padded with zeros
+  std::vector<Candidate> candidates_;  // by cluster
+  std::vector<Candidate> sorted_;      // by row, then cluster
+  std::vector<double> wide_;           // a row in double, padded with zeros
   TileBounds bounds_;
   int32_t counts_[kTileRows];
   int32_t starts_[kTileRows];

@@ -75,8 +75,8 @@ void raise_bounds(std::span<const CentroidBound> centroids, int32_t first, const
   }
 }
 
-void find_survivors(std::span<const CentroidBound> centroids, const TileFactors& rows, const int32_t* scores,
-                    const float* thresholds, const int32_t* winners, uint32_t* masks) {
+void find_candidates(std::span<const CentroidBound> centroids, const TileFactors& rows, const int32_t* scores,
+                     const float* thresholds, const int32_t* winners, uint32_t* masks) {
   std::fill_n(masks, centroids.size(), 0u);
   for (int row = 0; row < kTileRows; row += kFloatLanes) {
     const FloatVector residuals = hn::LoadU(kFloats, rows.residuals + row);
@@ -89,10 +89,10 @@ void find_survivors(std::span<const CentroidBound> centroids, const TileFactors&
       const FloatVector score = hn::BitCast(kFloats, hn::LoadU(kInts, place));
       const FloatVector upper = hn::Add(score, cluster_error(centroids[c], residuals, inverse_norms, slacks));
       const auto wins = hn::RebindMask(kFloats, hn::Eq(winner, hn::Set(kInts, static_cast<int32_t>(c))));
-      const auto survives = hn::Not(hn::Or(hn::Lt(upper, threshold), wins));
-      if (HWY_LIKELY(hn::AllFalse(kFloats, survives))) continue;
+      const auto remains = hn::Not(hn::Or(hn::Lt(upper, threshold), wins));
+      if (HWY_LIKELY(hn::AllFalse(kFloats, remains))) continue;
       uint8_t bits[8] = {};
-      hn::StoreMaskBits(kFloats, survives, bits);
+      hn::StoreMaskBits(kFloats, remains, bits);
       uint32_t mask;
       std::memcpy(&mask, bits, sizeof(mask));
       masks[c] |= mask << row;
@@ -134,4 +134,4 @@ void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
 }
 
 extern const ClusterKernels kCluster = {Dot::kMaxQueryCode, pack,  tile_sums, raise_bounds,
-                                        find_survivors,     widen, to_fixed};
+                                        find_candidates,    widen, to_fixed};

@@ -61,9 +61,9 @@ struct ClusterKernels {
   // Sets masks[c] to the rows (bit = row) that centroid c may win: those whose upper bound is not below
   // thresholds[row].
   //   scores  as written by raise_bounds()
-  void (*find_survivors)(std::span<const CentroidBound> centroids, const TileFactors& rows,
-                         const int32_t* scores, const float* thresholds, const int32_t* winners,
-                         uint32_t* masks);
+  void (*find_candidates)(std::span<const CentroidBound> centroids, const TileFactors& rows,
+                          const int32_t* scores, const float* thresholds, const int32_t* winners,
+                          uint32_t* masks);
 
   // wide[j] = x[j].
   void (*widen)(const float* x, int64_t dims, double* wide);

@@ -20,9 +20,9 @@ void tile_sums(const int8_t* tile, int64_t groups, std::span<const QuantizedQuer
     std::fill_n(sums, kTileRows, 0);
     for (int64_t group = 0; group < groups; ++group)
       for (int64_t row = 0; row < kTileRows; ++row)
-        for (int64_t part = 0; part < kTileComponents; ++part)
-          sums[row] += tile[(group * kTileRows + row) * kTileComponents + part] *
-                       centroid.codes[static_cast<size_t>(group * kTileComponents + part)];
+        for (int64_t component = 0; component < kTileComponents; ++component)
+          sums[row] += tile[(group * kTileRows + row) * kTileComponents + component] *
+                       centroid.codes[static_cast<size_t>(group * kTileComponents + component)];
     sums += kTileRows;
   }
 }
@@ -53,8 +53,8 @@ void raise_bounds(std::span<const CentroidBound> centroids, int32_t first, const
   }
 }
 
-void find_survivors(std::span<const CentroidBound> centroids, const TileFactors& rows, const int32_t* scores,
-                    const float* thresholds, const int32_t* winners, uint32_t* masks) {
+void find_candidates(std::span<const CentroidBound> centroids, const TileFactors& rows, const int32_t* scores,
+                     const float* thresholds, const int32_t* winners, uint32_t* masks) {
   int32_t number = 0;
   for (const CentroidBound& centroid : centroids) {
     uint32_t mask = 0;
@@ -80,7 +80,7 @@ void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
 
 }  // namespace
 
-const ClusterKernels kScalarClusterKernels = {32767,          pack,  tile_sums, raise_bounds,
-                                              find_survivors, widen, to_fixed};
+const ClusterKernels kScalarClusterKernels = {32767,           pack,  tile_sums, raise_bounds,
+                                              find_candidates, widen, to_fixed};
 
 }  // namespace glove::cpu

@@ -10,7 +10,7 @@ void Collector::offer(int32_t id, float estimate, float error) {
   if (std::isinf(error) || std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
   const float lower = estimate - error;
   const float upper = estimate + error;
-  if (candidates_.size() >= drop_at_) drop_hopeless_candidates();
+  if (candidates_.size() >= drop_at_) drop_ruled_out_candidates();
   candidates_.push_back({id, upper});
   if (std::isnan(lower)) return;  // a damaged file: the row is a candidate but raises no threshold
   if (lower_bounds_.size() < k_) {
@@ -34,7 +34,7 @@ void Collector::offer_rows(int32_t first_id, const float* estimates, const float
     if (!(estimates[i] + errors[i] < threshold_)) offer(first_id + i, estimates[i], errors[i]);
 }
 
-void Collector::drop_hopeless_candidates() {
+void Collector::drop_ruled_out_candidates() {
   std::erase_if(candidates_, [this](const Candidate& candidate) { return candidate.upper < threshold_; });
   drop_at_ = std::max(drop_at_, candidates_.size() * 2);
 }

@@ -58,7 +58,7 @@ class Collector {
   std::span<const Candidate> candidates() const { return candidates_; }
 
  private:
-  void drop_hopeless_candidates();
+  void drop_ruled_out_candidates();
 
   size_t k_;
   std::span<const int32_t> excluded_;

@@ -38,7 +38,7 @@ int64_t rows_per_chunk(int64_t dims) {
   for (int64_t j = 0; j < points.dims; j += kLineFloats) __builtin_prefetch(x + j);
 }
 
-// The part of the sums that one thread accumulates.
+// The sums that one thread accumulates.
 struct PartialSums {
   std::vector<int64_t> sums;
   std::vector<int64_t> sizes;
@@ -135,9 +135,10 @@ class CpuAnalysis final : public Analysis {
     };
     if (!ThreadPool::instance().run(threads, (points.rows + step - 1) / step, work, interrupted))
       return interrupted_error();
-    for (const PartialSums& part : partial) {
-      std::transform(sums.sums.begin(), sums.sums.end(), part.sums.begin(), sums.sums.begin(), std::plus<>());
-      std::transform(sums.sizes.begin(), sums.sizes.end(), part.sizes.begin(), sums.sizes.begin(),
+    for (const PartialSums& thread_sums : partial) {
+      std::transform(sums.sums.begin(), sums.sums.end(), thread_sums.sums.begin(), sums.sums.begin(),
+                     std::plus<>());
+      std::transform(sums.sizes.begin(), sums.sizes.end(), thread_sums.sizes.begin(), sums.sizes.begin(),
                      std::plus<>());
     }
     return {};

@@ -54,9 +54,9 @@ void pack(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<i
     const auto size = static_cast<size_t>(next_group(queries.size()));
     for (int64_t group = 0; group < groups; ++group)
       for (const QuantizedQuery& query : queries.first(size))
-        for (int64_t part = 0; part < kTileComponents; ++part) {
-          const auto code =
-              static_cast<Dot::QueryCode>(query.codes[static_cast<size_t>(group * kTileComponents + part)]);
+        for (int64_t component = 0; component < kTileComponents; ++component) {
+          const auto code = static_cast<Dot::QueryCode>(
+              query.codes[static_cast<size_t>(group * kTileComponents + component)]);
           std::memcpy(out, &code, sizeof(code));
           out += sizeof(code);
         }
@@ -83,8 +83,8 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const Quantize
       hn::Mul(hn::ConvertTo(kFloats, sums), hn::Mul(scales, hn::Set(kFloats, bound.inverse_scale)));
   const FloatVector errors =
       hn::MulAdd(residuals, hn::Set(kFloats, bound.error_slope), hn::Set(kFloats, bound.error_offset));
-  const auto hopeless = hn::Lt(hn::Add(estimates, errors), hn::Set(kFloats, collector.threshold()));
-  if (HWY_LIKELY(hn::AllTrue(kFloats, hopeless))) return;
+  const auto ruled_out = hn::Lt(hn::Add(estimates, errors), hn::Set(kFloats, collector.threshold()));
+  if (HWY_LIKELY(hn::AllTrue(kFloats, ruled_out))) return;
   HWY_ALIGN float estimate[kFloatLanes];
   HWY_ALIGN float error[kFloatLanes];
   hn::Store(estimates, kFloats, estimate);
@@ -208,13 +208,13 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
 // width.
 const hn::CappedTag<double, 4> kDoubles;
 constexpr int kDoubleLanes = HWY_MIN(HWY_LANES(double), 4);
-constexpr int kParts = 8 / kDoubleLanes;  // vectors that hold the eight partial sums
+constexpr int kSumVectors = 8 / kDoubleLanes;  // vectors that hold the eight partial sums
 using DoubleVector = hn::VFromD<decltype(kDoubles)>;
-using Parts = std::make_index_sequence<kParts>;
+using SumIndices = std::make_index_sequence<kSumVectors>;
 
 // Adds eight products to the eight partial sums.
 template <size_t... I>
-HWY_INLINE void add_products(const double* query, const float* row, DoubleVector (&sums)[kParts],
+HWY_INLINE void add_products(const double* query, const float* row, DoubleVector (&sums)[kSumVectors],
                              std::index_sequence<I...>) {
   const hn::Rebind<float, decltype(kDoubles)> floats;
   ((sums[I] = hn::MulAdd(hn::LoadU(kDoubles, query + I * kDoubleLanes),
@@ -223,7 +223,7 @@ HWY_INLINE void add_products(const double* query, const float* row, DoubleVector
 }
 
 template <size_t... I>
-HWY_INLINE double combine(const DoubleVector (&sums)[kParts], std::index_sequence<I...>) {
+HWY_INLINE double combine(const DoubleVector (&sums)[kSumVectors], std::index_sequence<I...>) {
   double p[8];
   (hn::StoreU(sums[I], kDoubles, p + I * kDoubleLanes), ...);
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
@@ -231,17 +231,17 @@ HWY_INLINE double combine(const DoubleVector (&sums)[kParts], std::index_sequenc
 
 void exact_dots(const double* query, const float* const* rows, int64_t count, int64_t dims, double* dots) {
   for (int64_t i = 0; i < count; ++i) {
-    DoubleVector sums[kParts];
+    DoubleVector sums[kSumVectors];
     for (DoubleVector& sum : sums) sum = hn::Zero(kDoubles);
     int64_t j = 0;
-    for (; j + 8 <= dims; j += 8) add_products(query + j, rows[i] + j, sums, Parts());
+    for (; j + 8 <= dims; j += 8) add_products(query + j, rows[i] + j, sums, SumIndices());
     if (j < dims) {
       // Partial sums are never -0.0, so adding products of zeros changes nothing.
       float padded[8] = {};
       std::copy(rows[i] + j, rows[i] + dims, padded);
-      add_products(query + j, padded, sums, Parts());
+      add_products(query + j, padded, sums, SumIndices());
     }
-    dots[i] = combine(sums, Parts());
+    dots[i] = combine(sums, SumIndices());
   }
 }
 

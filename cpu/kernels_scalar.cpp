@@ -16,9 +16,9 @@ void sum_tile(const int8_t* tile, const int16_t* codes, int64_t groups, int32_t*
   std::fill_n(sums, kTileRows, 0);
   for (int64_t group = 0; group < groups; ++group)
     for (int64_t row = 0; row < kTileRows; ++row)
-      for (int64_t part = 0; part < kTileComponents; ++part)
-        sums[row] +=
-            tile[(group * kTileRows + row) * kTileComponents + part] * codes[group * kTileComponents + part];
+      for (int64_t component = 0; component < kTileComponents; ++component)
+        sums[row] += tile[(group * kTileRows + row) * kTileComponents + component] *
+                     codes[group * kTileComponents + component];
 }
 
 void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,

@@ -17,10 +17,10 @@ double weight_of(std::span<const double> weights, int64_t row) {
 }
 
 // Processes the blocks of rows in groups, whose sums are computed in parallel and then added in order.
-// `compute` fills the sums of a block, one of its `parts` parts per call.
+// `compute` fills the sums of a block, one of its `strips` strips per call.
 template <class Compute>
-Status sum_blocks(const Points& points, int threads, int64_t sum_size, int64_t parts, std::span<double> total,
-                  const InterruptCheck& interrupted, const Compute& compute) {
+Status sum_blocks(const Points& points, int threads, int64_t sum_size, int64_t strips,
+                  std::span<double> total, const InterruptCheck& interrupted, const Compute& compute) {
   const int64_t blocks = (points.rows + kMomentBlock - 1) / kMomentBlock;
   const int64_t bytes = sum_size * static_cast<int64_t>(sizeof(double));
   const int64_t group = std::clamp<int64_t>(kMostPartialBytes / bytes, 1, std::max<int64_t>(4 * threads, 1));
@@ -30,9 +30,9 @@ Status sum_blocks(const Points& points, int threads, int64_t sum_size, int64_t p
     const int64_t count = std::min(group, blocks - first);
     std::fill(partial.begin(), partial.end(), 0.0);
     const auto work = [&](int slot, int64_t chunk) {
-      compute(slot, first + chunk / parts, chunk % parts, partial.data() + chunk / parts * sum_size);
+      compute(slot, first + chunk / strips, chunk % strips, partial.data() + chunk / strips * sum_size);
     };
-    if (!ThreadPool::instance().run(threads, count * parts, work, interrupted)) return interrupted_error();
+    if (!ThreadPool::instance().run(threads, count * strips, work, interrupted)) return interrupted_error();
     for (int64_t block = 0; block < count; ++block)
       for (int64_t i = 0; i < sum_size; ++i)
         total[static_cast<size_t>(i)] += partial[static_cast<size_t>(block * sum_size + i)];
@@ -40,7 +40,7 @@ Status sum_blocks(const Points& points, int threads, int64_t sum_size, int64_t p
   return {};
 }
 
-// The part of a block's second moment that consists of the matrix's rows [first, last).
+// The strip of a block's second moment that consists of the matrix's rows [first, last).
 class GramPart {
  public:
   GramPart(const Kernels& kernels, const Points& points, const MomentRows& rows,
@@ -115,17 +115,17 @@ Status second_moment(const Kernels& kernels, int threads, const Points& points, 
   std::vector<double> center(static_cast<size_t>(dims));
   std::copy(rows.center.begin(), rows.center.end(), center.begin());
   const int64_t height =
-      std::max<int64_t>(1, kChunkProducts / (kMomentBlock * dims) / kGramRows) * kGramRows;  // per part
-  const int64_t parts = (dims + height - 1) / height;
+      std::max<int64_t>(1, kChunkProducts / (kMomentBlock * dims) / kGramRows) * kGramRows;  // per strip
+  const int64_t strips = (dims + height - 1) / height;
   std::vector<GramPart> slots(static_cast<size_t>(std::max(threads, 1)),
                               GramPart(kernels, points, rows, center));
-  const auto compute = [&](int slot, int64_t block, int64_t part, double* matrix) {
-    slots[static_cast<size_t>(slot)].add(block, part * height, std::min(dims, (part + 1) * height), matrix);
+  const auto compute = [&](int slot, int64_t block, int64_t strip, double* matrix) {
+    slots[static_cast<size_t>(slot)].add(block, strip * height, std::min(dims, (strip + 1) * height), matrix);
   };
   const int64_t padded_rows = (dims + kGramRows - 1) / kGramRows * kGramRows;
   std::vector<double> total(static_cast<size_t>(padded_rows * stride));
   GLOVE_RETURN_IF_ERROR(
-      sum_blocks(points, threads, padded_rows * stride, parts, total, interrupted, compute));
+      sum_blocks(points, threads, padded_rows * stride, strips, total, interrupted, compute));
   for (int64_t i = 0; i < dims; ++i)
     for (int64_t j = i; j < dims; ++j) {
       const double value = total[static_cast<size_t>(i * stride + j)];

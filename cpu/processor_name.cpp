@@ -11,8 +11,8 @@ std::string processor_name() {
 #if defined(__x86_64__)
   unsigned registers[12];
   for (unsigned leaf = 0; leaf < 3; ++leaf) {
-    unsigned* part = registers + 4 * leaf;
-    if (__get_cpuid(0x80000002U + leaf, &part[0], &part[1], &part[2], &part[3]) == 0) return "CPU";
+    unsigned* four = registers + 4 * leaf;
+    if (__get_cpuid(0x80000002U + leaf, &four[0], &four[1], &four[2], &four[3]) == 0) return "CPU";
   }
   char text[sizeof(registers) + 1] = {};
   std::memcpy(text, registers, sizeof(registers));

@@ -21,7 +21,7 @@ constexpr int64_t kChunkBytes = 192 << 10;
 constexpr int64_t kBatchQueries = 1024;
 constexpr int64_t kBatchLowerBounds = 4 << 20;
 // Rows per call of exact_dots.
-constexpr int64_t kExactBlock = 64;
+constexpr int64_t kRowsPerCall = 64;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr int64_t kRowsWorthThreads = 1024;
 
@@ -64,15 +64,15 @@ class BatchScan {
     return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
   }
 
-  // Returns the rows of one request that no lower bound rules out, without similarities.
-  std::vector<Neighbor> survivors(size_t request) const {
+  // Returns the candidates of one request, without similarities.
+  std::vector<Neighbor> candidates_of(size_t request) const {
     std::vector<float> lower_bounds;
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
         lower_bounds.insert(lower_bounds.end(), collectors[request].lower_bounds().begin(),
                             collectors[request].lower_bounds().end());
     float threshold = -std::numeric_limits<float>::infinity();
-    const int64_t k = rows_wanted(request);
+    const int64_t k = answer_rows(request);
     if (lower_bounds.size() >= static_cast<size_t>(k)) {
       const auto kth = lower_bounds.begin() + (k - 1);
       std::nth_element(lower_bounds.begin(), kth, lower_bounds.end(), std::greater<>());
@@ -87,7 +87,7 @@ class BatchScan {
   }
 
  private:
-  int64_t rows_wanted(size_t request) const { return std::min(requests_[request].k, context_.model.words()); }
+  int64_t answer_rows(size_t request) const { return std::min(requests_[request].k, context_.model.words()); }
 
   // Created by the thread that uses the slot, at its first use.
   std::vector<Collector>& collectors_of(int slot) {
@@ -96,7 +96,7 @@ class BatchScan {
       std::vector<Collector> fresh;
       fresh.reserve(requests_.size());
       for (size_t i = 0; i < requests_.size(); ++i)
-        fresh.emplace_back(rows_wanted(i), requests_[i].query->excluded, shared_[i]);
+        fresh.emplace_back(answer_rows(i), requests_[i].query->excluded, shared_[i]);
       collectors = std::move(fresh);
     }
     return collectors;
@@ -117,18 +117,18 @@ std::vector<double> widen(std::span<const float> vector) {
   return wide;
 }
 
-// Up to kExactBlock rows of one request.
-struct RescoreBlock {
+// Up to kRowsPerCall rows of one request.
+struct RescoreChunk {
   size_t request;
   size_t first;
 };
 
-void rescore_block(const ScanContext& context, const RescoreBlock& block, const double* wide,
+void rescore_chunk(const ScanContext& context, const RescoreChunk& chunk, const double* wide,
                    SearchRequest& request) {
-  const auto rows = std::span(request.rows).subspan(block.first);
-  const auto count = std::min<size_t>(kExactBlock, rows.size());
-  const float* vectors[kExactBlock] = {};
-  double dots[kExactBlock];
+  const auto rows = std::span(request.rows).subspan(chunk.first);
+  const auto count = std::min<size_t>(kRowsPerCall, rows.size());
+  const float* vectors[kRowsPerCall] = {};
+  double dots[kRowsPerCall];
   for (size_t i = 0; i < count; ++i) vectors[i] = context.model.vector(rows[i].id);
   context.kernels.exact_dots(wide, vectors, static_cast<int64_t>(count), context.model.dims(), dots);
   for (size_t i = 0; i < count; ++i) {
@@ -141,21 +141,21 @@ void rescore_block(const ScanContext& context, const RescoreBlock& block, const 
 // Fills in the similarities of every request's rows. Returns false if it was interrupted.
 bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
              const InterruptCheck& interrupted) {
-  std::vector<RescoreBlock> blocks;
+  std::vector<RescoreChunk> chunks;
   std::vector<std::vector<double>> wide;
   int64_t rows_in_all = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     wide.push_back(widen(requests[i].query->vector));
-    for (size_t first = 0; first < requests[i].rows.size(); first += kExactBlock)
-      blocks.push_back({i, first});
+    for (size_t first = 0; first < requests[i].rows.size(); first += kRowsPerCall)
+      chunks.push_back({i, first});
     rows_in_all += static_cast<int64_t>(requests[i].rows.size());
   }
   const auto work = [&](int, int64_t chunk) {
-    const RescoreBlock& block = blocks[static_cast<size_t>(chunk)];
-    rescore_block(context, block, wide[block.request].data(), requests[block.request]);
+    const RescoreChunk& rows = chunks[static_cast<size_t>(chunk)];
+    rescore_chunk(context, rows, wide[rows.request].data(), requests[rows.request]);
   };
   const int threads = rows_in_all < kRowsWorthThreads ? 1 : context.threads;
-  return ThreadPool::instance().run(threads, static_cast<int64_t>(blocks.size()), work, interrupted);
+  return ThreadPool::instance().run(threads, static_cast<int64_t>(chunks.size()), work, interrupted);
 }
 
 int64_t scanned_bytes(const Model& model) {
@@ -178,12 +178,12 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   cost.rows_scanned = context.model.words() * count;
   cost.bytes_scanned = scanned_bytes(context.model);
   cost.scan_us = timer.lap();
-  int64_t rows_wanted = 0;
-  for (const SearchRequest& request : requests) rows_wanted += std::min(request.k, context.model.words());
+  int64_t rows_in_answers = 0;
+  for (const SearchRequest& request : requests) rows_in_answers += std::min(request.k, context.model.words());
   const auto select = [&](int, int64_t i) {
-    requests[static_cast<size_t>(i)].rows = scan.survivors(static_cast<size_t>(i));
+    requests[static_cast<size_t>(i)].rows = scan.candidates_of(static_cast<size_t>(i));
   };
-  const int threads = rows_wanted < kRowsWorthThreads ? 1 : context.threads;
+  const int threads = rows_in_answers < kRowsWorthThreads ? 1 : context.threads;
   if (!ThreadPool::instance().run(threads, count, select, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests)
     request.cost.candidates += static_cast<int64_t>(request.rows.size());
@@ -219,16 +219,16 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
   const std::vector<double> wide = widen(query.vector);
   const int64_t dims = context.model.dims();
   const int64_t step =
-      std::max<int64_t>(1, (kChunkBytes / (dims * static_cast<int64_t>(sizeof(float))) / kExactBlock)) *
-      kExactBlock;
+      std::max<int64_t>(1, (kChunkBytes / (dims * static_cast<int64_t>(sizeof(float))) / kRowsPerCall)) *
+      kRowsPerCall;
   const PartChunks chunks(context.model.parts(), step);
   const auto work = [&](int, int64_t chunk) {
     const auto [part, begin, end] = chunks[chunk];
-    const float* rows[kExactBlock] = {};
-    for (int64_t first = begin; first < end; first += kExactBlock) {
-      const int64_t block = std::min(kExactBlock, end - first);
-      for (int64_t i = 0; i < block; ++i) rows[i] = part.vector(first + i);
-      context.kernels.exact_dots(wide.data(), rows, block, dims, dots.data() + part.first_row + first);
+    const float* rows[kRowsPerCall] = {};
+    for (int64_t first = begin; first < end; first += kRowsPerCall) {
+      const int64_t count = std::min(kRowsPerCall, end - first);
+      for (int64_t i = 0; i < count; ++i) rows[i] = part.vector(first + i);
+      context.kernels.exact_dots(wide.data(), rows, count, dims, dots.data() + part.first_row + first);
     }
   };
   if (!ThreadPool::instance().run(context.threads, chunks.count(), work, interrupted))

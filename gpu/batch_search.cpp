@@ -154,12 +154,12 @@ Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
   GLOVE_RETURN_IF_ERROR(record(0));
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_thresholds(scan_, shape, stream), "launching a batch"));
   GLOVE_RETURN_IF_ERROR(record(1));
-  const int32_t first_part = scan_.tiles / 4;
+  const int32_t first_lists_end = scan_.tiles / 4;
   GLOVE_RETURN_IF_ERROR(
-      cuda_status(launch_batch_lists(scan_, 0, first_part, shape, stream), "launching a batch"));
+      cuda_status(launch_batch_lists(scan_, 0, first_lists_end, shape, stream), "launching a batch"));
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_tighten(scan_, stream), "launching a batch"));
-  GLOVE_RETURN_IF_ERROR(
-      cuda_status(launch_batch_lists(scan_, first_part, scan_.tiles, shape, stream), "launching a batch"));
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_lists(scan_, first_lists_end, scan_.tiles, shape, stream),
+                                    "launching a batch"));
   GLOVE_RETURN_IF_ERROR(record(2));
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_answers(scan_, stream), "launching a batch"));
   return record(3);

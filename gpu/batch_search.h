@@ -1,4 +1,4 @@
-// Many queries on a CUDA device: packs them, runs four launches per round, and reads the answers.
+// Many queries on a CUDA device: packs them, launches the kernels of each round, and reads the answers.
 #pragma once
 
 #include <cstdint>

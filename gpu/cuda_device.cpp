@@ -25,7 +25,7 @@ namespace {
 // fit in the cores' caches, so that copies find there what threads have just written.
 constexpr int64_t kRingBlock = int64_t{8} << 20;
 constexpr int kRingSlots = 4;
-constexpr int64_t kScorePiece = int64_t{1} << 22;  // rows whose dot products are returned at a time
+constexpr int64_t kRowsPerCopy = int64_t{1} << 22;  // rows whose dot products are returned at a time
 
 class CudaRing : public CopyRing {
  public:
@@ -222,17 +222,17 @@ Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::sp
   const ScopedDevice current(0);
   GLOVE_ASSIGN_OR_RETURN(auto search, score_searches_.take());
   const cudaStream_t stream = search->stream.get();
-  const int64_t piece = std::min(kScorePiece, part.rows);
+  const int64_t step = std::min(kRowsPerCopy, part.rows);
   GLOVE_RETURN_IF_ERROR(search->query.reserve(part.dims * 4));
-  GLOVE_RETURN_IF_ERROR(search->dots.reserve(piece * 8));
-  GLOVE_RETURN_IF_ERROR(search->staging.reserve(std::max(piece * 8, int64_t{part.dims} * 4)));
+  GLOVE_RETURN_IF_ERROR(search->dots.reserve(step * 8));
+  GLOVE_RETURN_IF_ERROR(search->staging.reserve(std::max(step * 8, int64_t{part.dims} * 4)));
   std::copy(query.vector.begin(), query.vector.end(), search->staging.as<float>());
   GLOVE_RETURN_IF_ERROR(
       cuda_status(cudaMemcpyAsync(search->query.data(), search->staging.data(),
                                   static_cast<size_t>(part.dims) * 4, cudaMemcpyHostToDevice, stream),
                   "copying the query"));
-  for (int64_t first = 0; first < part.rows; first += piece) {
-    const int64_t rows = std::min(piece, part.rows - first);
+  for (int64_t first = 0; first < part.rows; first += step) {
+    const int64_t rows = std::min(step, part.rows - first);
     GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventRecord(search->events[0].get(), stream), "timing"));
     GLOVE_RETURN_IF_ERROR(
         cuda_status(launch_score_all(part.vectors + first * part.dims, search->query.as<float>(), rows,

@@ -15,14 +15,14 @@ namespace {
 // Computes D for every row on the host, for models whose vectors did not fit on the device.
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
-  constexpr int64_t kPiece = 4096;
-  const auto work = [&](int, int64_t piece) {
-    const int64_t end = std::min(model.words(), (piece + 1) * kPiece);
-    for (int64_t row = piece * kPiece; row < end; ++row)
+  constexpr int64_t kChunkRows = 4096;
+  const auto work = [&](int, int64_t chunk) {
+    const int64_t end = std::min(model.words(), (chunk + 1) * kChunkRows);
+    for (int64_t row = chunk * kChunkRows; row < end; ++row)
       dots[static_cast<size_t>(row)] = exact_dot(query.vector.data(), model.vector(row), model.dims());
   };
-  const int64_t pieces = (model.words() + kPiece - 1) / kPiece;
-  if (!ThreadPool::instance().run(usable_cores(), pieces, work, interrupted)) return interrupted_error();
+  const int64_t chunks = (model.words() + kChunkRows - 1) / kChunkRows;
+  if (!ThreadPool::instance().run(usable_cores(), chunks, work, interrupted)) return interrupted_error();
   return {};
 }
 

@@ -15,9 +15,9 @@
 namespace glove::gpu {
 namespace {
 
-constexpr int64_t kSlicesABlock = 32;
+constexpr int64_t kSlicesPerBlock = 32;
 // The first block is an eighth of a whole one, so that copying starts soon.
-constexpr int64_t kFirstBlockPart = 8;
+constexpr int64_t kFirstBlockDivisor = 8;
 
 // For a message: says where a file ends that has no data at `position`.
 std::string ends_too_soon(int descriptor, int64_t position) {
@@ -51,8 +51,8 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
       path_(std::move(path)),
       cancelled_(cancelled) {
   const auto block_bytes = static_cast<int64_t>(ring_->block(0).size());
-  slice_bytes_ = std::max<int64_t>(1, block_bytes / kSlicesABlock);
-  int64_t limit = std::max<int64_t>(1, block_bytes / kFirstBlockPart);
+  slice_bytes_ = std::max<int64_t>(1, block_bytes / kSlicesPerBlock);
+  int64_t limit = std::max<int64_t>(1, block_bytes / kFirstBlockDivisor);
   for (size_t task = 0; task < tasks_.size(); ++task) {
     for (int64_t begin = 0; begin < tasks_[task].bytes; begin += blocks_.back().bytes) {
       const int64_t bytes = std::min(limit, tasks_[task].bytes - begin);

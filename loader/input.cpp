@@ -33,22 +33,22 @@ struct Input::Watch {
   int64_t total = 0;
 };
 
-// Reports progress, and can be stopped between any two pieces.
+// Reports progress, and can be stopped between any two reads.
 class Input::WatchedStream final : public ByteStream {
  public:
   WatchedStream(std::unique_ptr<ByteStream> stream, std::shared_ptr<Watch> watch)
       : stream_(std::move(stream)), watch_(std::move(watch)) {}
 
   Result<size_t> read(std::span<char> into) override {
-    constexpr size_t kPieceBytes = size_t{1} << 20;
+    constexpr size_t kReadBytes = size_t{1} << 20;
     size_t done = 0;
     while (done < into.size()) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(watch_->interrupted));
       if (watch_->progress) watch_->progress(stream_->file_position(), watch_->total);
-      const std::span<char> piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
-      GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(piece));
+      const std::span<char> next = into.subspan(done, std::min(kReadBytes, into.size() - done));
+      GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(next));
       done += count;
-      if (count < piece.size()) break;
+      if (count < next.size()) break;
     }
     return done;
   }

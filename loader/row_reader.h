@@ -22,7 +22,7 @@ class RowReader {
   // can mean.
   virtual int64_t least_row_bytes() const = 0;
 
-  // Serial stage: fetches the file's next piece. Returns false at the end.
+  // Serial stage: fetches the file's next rows. Returns false at the end.
   virtual Result<bool> fetch(RawBlock& raw) = 0;
 
   // Parallel stage, thread-safe. After an error, `rows` contains the rows before the faulty one. REQUIRES:

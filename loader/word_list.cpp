@@ -82,7 +82,7 @@ class WordListFile final : public WordSource {
   bool at_end_ = false;
 };
 
-constexpr int64_t kPiece = 4096;  // words per piece
+constexpr int64_t kWordsPerBlock = 4096;
 
 bool strip_suffix(std::string& path, std::string_view suffix) {
   if (!path.ends_with(suffix)) return false;
@@ -102,7 +102,7 @@ Result<int64_t> count_words(const std::string& path, const InterruptCheck& inter
   GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, interrupted));
   int64_t total = 0;
   for (WordBlock words;; words.clear()) {
-    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kPiece, words));
+    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kWordsPerBlock, words));
     if (count == 0) return total;
     total += count;
   }
@@ -112,7 +112,7 @@ Result<WordSet> read_word_set(const std::string& path, const InterruptCheck& int
   GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, interrupted));
   WordSet set;
   for (WordBlock words;; words.clear()) {
-    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kPiece, words));
+    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kWordsPerBlock, words));
     if (count == 0) return set;
     for (size_t i = 0; i < words.ends.size(); ++i)
       if (!words.word(i).empty()) set.insert(words.word(i));

@@ -8,12 +8,12 @@
 namespace glove {
 namespace {
 
-constexpr size_t kMostPieces = 8;
+constexpr size_t kMostWrites = 8;
 
 }  // namespace
 
 WriteBehind::WriteBehind() {
-  recycled_.reserve(kMostPieces);
+  recycled_.reserve(kMostWrites);
   thread_.start("glove-write", [this] { run(); });
 }
 
@@ -27,12 +27,12 @@ WriteBehind::~WriteBehind() {
 }
 
 Status WriteBehind::write(File& file, int64_t offset, Buffer<char>& bytes, uint32_t& crc, bool flush) {
-  Piece piece = {&file, offset, std::exchange(bytes, {}), &crc, flush};
-  if (!thread_.started()) return perform(piece);
+  Write next = {&file, offset, std::exchange(bytes, {}), &crc, flush};
+  if (!thread_.started()) return perform(next);
   std::unique_lock lock(mutex_);
-  written_.wait(lock, [this] { return pieces_.size() < kMostPieces; });
+  written_.wait(lock, [this] { return writes_.size() < kMostWrites; });
   if (!status_.ok()) return status_;
-  pieces_.push_back(std::move(piece));
+  writes_.push_back(std::move(next));
   queued_.notify_one();
   if (!recycled_.empty()) {
     bytes = std::move(recycled_.back());
@@ -43,15 +43,15 @@ Status WriteBehind::write(File& file, int64_t offset, Buffer<char>& bytes, uint3
 
 Status WriteBehind::drain() {
   std::unique_lock lock(mutex_);
-  written_.wait(lock, [this] { return pieces_.empty(); });
+  written_.wait(lock, [this] { return writes_.empty(); });
   return status_;
 }
 
 // Must not throw: an exception on the thread would end the process.
-Status WriteBehind::perform(const Piece& piece) noexcept try {
-  *piece.crc = crc32_continue(*piece.crc, piece.bytes);
-  GLOVE_RETURN_IF_ERROR(piece.file->write_at(piece.offset, piece.bytes));
-  if (piece.flush) piece.file->start_flush(piece.offset, static_cast<int64_t>(piece.bytes.size()));
+Status WriteBehind::perform(const Write& next) noexcept try {
+  *next.crc = crc32_continue(*next.crc, next.bytes);
+  GLOVE_RETURN_IF_ERROR(next.file->write_at(next.offset, next.bytes));
+  if (next.flush) next.file->start_flush(next.offset, static_cast<int64_t>(next.bytes.size()));
   return {};
 } catch (const std::exception&) {
   return {ErrorCode::kOutOfMemory, "out of memory"};  // short enough not to allocate memory
@@ -60,18 +60,18 @@ Status WriteBehind::perform(const Piece& piece) noexcept try {
 void WriteBehind::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    queued_.wait(lock, [this] { return stopping_ || !pieces_.empty(); });
+    queued_.wait(lock, [this] { return stopping_ || !writes_.empty(); });
     if (stopping_) return;
-    Piece& piece = pieces_.front();
+    Write& next = writes_.front();
     if (status_.ok()) {
       lock.unlock();
-      Status status = perform(piece);
+      Status status = perform(next);
       lock.lock();
       if (!status.ok()) status_ = std::move(status);
     }
-    piece.bytes.clear();
-    if (recycled_.size() < recycled_.capacity()) recycled_.push_back(std::move(piece.bytes));
-    pieces_.pop_front();
+    next.bytes.clear();
+    if (recycled_.size() < recycled_.capacity()) recycled_.push_back(std::move(next.bytes));
+    writes_.pop_front();
     written_.notify_one();
   }
 }

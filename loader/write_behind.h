@@ -32,21 +32,21 @@ class WriteBehind {
   Status drain();
 
  private:
-  struct Piece {
+  struct Write {
     File* file;
     int64_t offset;
     Buffer<char> bytes;
     uint32_t* crc;
     bool flush;
   };
-  static Status perform(const Piece& piece) noexcept;
+  static Status perform(const Write& next) noexcept;
   void run();
 
   std::mutex mutex_;
   std::condition_variable queued_;
   std::condition_variable written_;
-  std::deque<Piece> pieces_;            // the first one is being written
-  std::vector<Buffer<char>> recycled_;  // buffers of written pieces, for reuse
+  std::deque<Write> writes_;            // the first one is being written
+  std::vector<Buffer<char>> recycled_;  // buffers of completed writes, for reuse
   Status status_;
   bool stopping_ = false;
   IoThread thread_;  // not started if the system has no more threads; the caller then writes

@@ -161,25 +161,27 @@ bool MappedFile::may_have_been_written(const struct stat& info) const {
          static_cast<int64_t>(info.st_nlink) == good_.names;
 }
 
-bool MappedFile::has_good_content() const {
+Result<bool> MappedFile::has_good_content(const InterruptCheck& interrupted) const {
   if (content_.empty()) return false;
+  InterruptPoll poll(interrupted);
   std::vector<char> buffer(size_t{1} << 20);
   for (const Content& content : content_) {
     uint32_t crc = 0;
     for (int64_t done = 0; done < content.bytes;) {
-      const auto piece = std::min<int64_t>(content.bytes - done, static_cast<int64_t>(buffer.size()));
-      const std::span<char> bytes(buffer.data(), static_cast<size_t>(piece));
+      GLOVE_RETURN_IF_ERROR(poll.check());
+      const auto count = std::min<int64_t>(content.bytes - done, static_cast<int64_t>(buffer.size()));
+      const std::span<char> bytes(buffer.data(), static_cast<size_t>(count));
       const auto got = file_->read_at(content.offset + done, bytes);
       if (!got.ok() || got.value() < bytes.size()) return false;
       crc = crc32_continue(crc, bytes);
-      done += piece;
+      done += count;
     }
     if (crc != content.crc) return false;
   }
   return true;
 }
 
-Status MappedFile::health() const {
+Status MappedFile::health(const InterruptCheck& interrupted) const {
   const auto changed = [this](const std::string& what) {
     return Status(ErrorCode::kIo,
                   "the model file '" + path_ + "' " + what + " while it was loaded; load it again");
@@ -193,7 +195,7 @@ Status MappedFile::health() const {
   if (good_.equal(info)) return {};
   if (may_have_been_written(info)) {
     if (bad_.equal(info)) return changed("was written to");
-    const bool good = has_good_content();
+    GLOVE_ASSIGN_OR_RETURN(const bool good, has_good_content(interrupted));
     // A write during the read has changed the times again, so the next call reads the content again.
     struct stat after {};
     const bool stayed = ::fstat(file_->descriptor(), &after) == 0 &&

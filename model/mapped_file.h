@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -54,8 +55,9 @@ class MappedFile {
   // time of the last change cannot be set by anyone, so no write goes unnoticed, within the precision of the
   // file system's clock. touch and chmod change a time as well: the content is then read once, and if its
   // checksums are those from the opening, the new times replace the remembered ones. The only change that
-  // this cannot detect is bytes that were overwritten and restored within one search.
-  Status health() const;
+  // this cannot detect is bytes that were overwritten and restored within one search. An interrupted read is
+  // repeated by the next call.
+  Status health(const InterruptCheck& interrupted = {}) const;
 
  private:
   // The times of the file's last write and of its last change of any kind, in nanoseconds, and the number of
@@ -71,7 +73,7 @@ class MappedFile {
 
   MappedFile() = default;
   bool may_have_been_written(const struct stat& info) const;
-  bool has_good_content() const;
+  Result<bool> has_good_content(const InterruptCheck& interrupted) const;
   std::string path_;
   std::shared_ptr<const File> file_;
   void* address_ = nullptr;

@@ -36,8 +36,8 @@ std::optional<FilePlace> Model::place_in_file(std::span<const std::byte> bytes) 
   return std::nullopt;
 }
 
-Status Model::health() const {
-  for (const auto& map : source_.maps) GLOVE_RETURN_IF_ERROR(map->health());
+Status Model::health(const InterruptCheck& interrupted) const {
+  for (const auto& map : source_.maps) GLOVE_RETURN_IF_ERROR(map->health(interrupted));
   return {};
 }
 

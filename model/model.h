@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model_part.h"
 #include "model/row_map.h"
@@ -79,8 +80,8 @@ class Model {
 
   // Returns ok, or why rows read since the model was opened may be wrong: a file was truncated, written to,
   // or could not be read (model/mapped_file.h). Call it after a scan, before returning its rows. Takes about
-  // a microsecond.
-  Status health() const;
+  // a microsecond, but reads the files once after their times have changed; `interrupted` stops that.
+  Status health(const InterruptCheck& interrupted = {}) const;
 
  private:
   const ModelPart& later_part_of(int64_t row) const;

@@ -101,10 +101,10 @@ Status ModelBuilder::derive_added_rows(int threads, const InterruptCheck& interr
   return added.empty() ? Status() : state.assembler.derive(source_, added, threads, interrupted);
 }
 
-Result<ModelPtr> ModelBuilder::finish(int threads) {
+Result<ModelPtr> ModelBuilder::finish(int threads, const InterruptCheck& interrupted) {
   Model::Source source;
   source.path = source_;
-  return finish(std::move(source), threads);
+  return finish(std::move(source), threads, interrupted);
 }
 
 Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads, const InterruptCheck& interrupted) {

@@ -46,7 +46,7 @@ class ModelBuilder {
   // Computes the missing norms and codes, and the sorted order, on up to `threads` threads (0 = the cores
   // that this process may use), and returns the model. The builder is empty afterwards. Returns an error if
   // there are no rows.
-  Result<ModelPtr> finish(int threads = 0);
+  Result<ModelPtr> finish(int threads = 0, const InterruptCheck& interrupted = {});
   // The same for a model whose source is more than a path.
   Result<ModelPtr> finish(Model::Source source, int threads, const InterruptCheck& interrupted = {});
 

@@ -25,7 +25,7 @@ struct WordBlock {
   }
 };
 
-// A piece of a file as stored there: whole rows, not yet decoded.
+// Whole rows of a file as stored there, not yet decoded.
 struct RawBlock {
   Buffer<char> bytes;
   WordBlock words;        // for formats with a separate word list: one word per row

@@ -42,7 +42,7 @@ void sort_by_prefix(std::span<SortKey> keys, std::span<SortKey> spare) {
   }
 }
 
-// Sorts the ids of words: sorts pieces by their first bytes, then merges pairs of neighbouring runs until one
+// Sorts the ids of words: sorts chunks by their first bytes, then merges pairs of neighbouring runs until one
 // is left. Every step is divided into chunks of a few milliseconds.
 class WordSort {
  public:
@@ -54,12 +54,12 @@ class WordSort {
         spare_(keys_.size()) {}
 
   Result<std::vector<int32_t>> run() {
-    const auto sort = [this](int, int64_t piece) { sort_piece(piece * kPieceWords); };
-    if (!ThreadPool::instance().run(threads_, (size() + kPieceWords - 1) / kPieceWords, sort, interrupted_))
+    const auto sort = [this](int, int64_t chunk) { sort_chunk(chunk * kChunkWords); };
+    if (!ThreadPool::instance().run(threads_, (size() + kChunkWords - 1) / kChunkWords, sort, interrupted_))
       return interrupted_error();
-    for (int64_t width = kPieceWords; width < size(); width *= 2, keys_.swap(spare_)) {
+    for (int64_t width = kChunkWords; width < size(); width *= 2, keys_.swap(spare_)) {
       const auto merge = [&](int, int64_t chunk) { merge_chunk(chunk, width); };
-      if (!ThreadPool::instance().run(threads_, (size() + kPieceWords - 1) / kPieceWords, merge,
+      if (!ThreadPool::instance().run(threads_, (size() + kChunkWords - 1) / kChunkWords, merge,
                                       interrupted_))
         return interrupted_error();
     }
@@ -69,7 +69,7 @@ class WordSort {
   }
 
  private:
-  static constexpr int64_t kPieceWords = int64_t{1} << 17;
+  static constexpr int64_t kChunkWords = int64_t{1} << 17;
 
   int64_t size() const { return static_cast<int64_t>(keys_.size()); }
   bool before(const SortKey& a, const SortKey& b) const {
@@ -78,8 +78,8 @@ class WordSort {
     return order != 0 ? order < 0 : a.id < b.id;
   }
 
-  void sort_piece(int64_t begin) {
-    const int64_t end = std::min(size(), begin + kPieceWords);
+  void sort_chunk(int64_t begin) {
+    const int64_t end = std::min(size(), begin + kChunkWords);
     for (int64_t id = begin; id < end; ++id)
       keys_[static_cast<size_t>(id)] = {prefix_of(words_.word(id)), static_cast<int32_t>(id)};
     const auto count = static_cast<size_t>(end - begin);
@@ -94,12 +94,12 @@ class WordSort {
     }
   }
 
-  // Merges the keys of one piece with the keys of the neighbouring run that belong between them, into their
-  // places in `spare_`. REQUIRES: runs of `width` keys, a multiple of kPieceWords, are sorted.
+  // Merges the keys of one chunk with the keys of the neighbouring run that belong between them, into their
+  // places in `spare_`. REQUIRES: runs of `width` keys, a multiple of kChunkWords, are sorted.
   void merge_chunk(int64_t chunk, int64_t width) {
     const auto less = [this](const SortKey& a, const SortKey& b) { return before(a, b); };
-    const int64_t begin = chunk * kPieceWords;
-    const int64_t end = std::min(size(), begin + kPieceWords);
+    const int64_t begin = chunk * kChunkWords;
+    const int64_t end = std::min(size(), begin + kChunkWords);
     const int64_t left = begin / (2 * width) * (2 * width);
     const int64_t middle = std::min(size(), left + width);
     const int64_t right_end = std::min(size(), middle + width);

@@ -137,7 +137,7 @@ Result<CatalogEntry> Catalog::find_entry(std::optional<std::string_view> name,
 
 Result<ModelPtr> Catalog::find(std::optional<std::string_view> name, const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, find_entry(name, interrupted));
-  GLOVE_RETURN_IF_ERROR(entry.model->health());
+  GLOVE_RETURN_IF_ERROR(entry.model->health(interrupted));
   return std::move(entry.model);
 }
 

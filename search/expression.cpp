@@ -29,6 +29,8 @@ bool is_operator(const Token& token) {
   return token.kind == TokenKind::kPlus || token.kind == TokenKind::kMinus || token.kind == TokenKind::kTimes;
 }
 
+constexpr const char* kPostfixRule = "an expression that ends in an operator is read as postfix";
+
 // "expression 'king man': <problem>".
 Error parse_error(std::string_view text, const std::string& problem) {
   return {ErrorCode::kInvalidArgument, "expression " + quote_expression(text) + ": " + problem};
@@ -86,14 +88,14 @@ class Tokenizer {
       } else if (at_ < text_.size() && text_[at_] == '"') {
         word += text_[at_++];
       } else if (at_ < text_.size() && !is_space(text_[at_]) && !is_bracket(text_[at_])) {
-        return parse_error(text_, "after the closing quote at byte " + std::to_string(at_) + " stands " +
-                                      quote_expression(character_at(at_)) +
-                                      "; white space must follow a quoted word");
+        return parse_error(text_, "the closing quote at byte " + std::to_string(at_) + " is followed by " +
+                                      quote_expression(character_at(at_)) + "; write white space after it");
       } else {
         return Token{TokenKind::kWord, start, std::move(word)};
       }
     }
-    return parse_error(text_, "the quote at byte " + std::to_string(start + 1) + " is never closed");
+    return parse_error(
+        text_, "the quote at byte " + std::to_string(start + 1) + " is never closed; add a closing quote");
   }
 
   // Returns the character that begins there, with all its bytes.
@@ -113,7 +115,8 @@ class Tokenizer {
     const size_t sign = token.text[0] == '+' ? 1 : 0;
     const char* end = token.text.data() + token.text.size();
     if (std::from_chars(token.text.data() + sign, end, token.number).ec != std::errc())
-      return parse_error(text_, "the number " + describe(token) + " is too large or too small");
+      return parse_error(text_, "the number " + describe(token) +
+                                    " is outside the range of a double; write one that is nearer to 1");
     return token;
   }
 
@@ -161,10 +164,9 @@ class InfixParser {
     if (tokens_[at_].kind == TokenKind::kNumber) {
       const Token& number = take();
       if (tokens_[at_].kind != TokenKind::kTimes)
-        return parse_error(text_, "after the number " + describe(number) +
-                                      " must follow '*' between white space; a word that looks like a "
-                                      "number is quoted: \"" +
-                                      number.text + "\"");
+        return parse_error(text_, "the number " + describe(number) + " is not followed by '*'; write " +
+                                      number.text + " * and a word to use it as a weight, or \"" +
+                                      number.text + "\" to use it as a word");
       weight *= number.number;
       take();
     }
@@ -175,7 +177,7 @@ class InfixParser {
       return {};
     }
     if (token.kind != TokenKind::kWord)
-      return parse_error(text_, "a word, a quoted word or '(' must stand where " + describe(token) + " is");
+      return parse_error(text_, "expected a word, a quoted word or '(', but found " + describe(token));
     terms_.push_back({outer_weight() * weight, std::move(token.text)});
     in_operand_ = false;
     return after_operand();
@@ -193,14 +195,14 @@ class InfixParser {
       if (token.kind == TokenKind::kEnd) {
         if (brackets_.empty()) return {};
         return parse_error(text_, "the bracket at byte " + std::to_string(brackets_.back().position + 1) +
-                                      " is never closed");
+                                      " is never closed; add ')'");
       }
       if (token.kind != TokenKind::kClose)
-        return parse_error(text_, "'+', '-', ')' or the end must stand where " + describe(token) +
-                                      " is; operators stand between white space, and a word with spaces "
-                                      "is quoted: \"new york\"");
+        return parse_error(text_, "expected '+', '-', ')' or the end, but found " + describe(token) +
+                                      "; put white space around operators, and quote a word that contains "
+                                      "spaces: \"new york\"");
       if (brackets_.empty())
-        return parse_error(text_, describe(token) + " closes a bracket that was never opened");
+        return parse_error(text_, describe(token) + " closes no bracket; remove it, or write '(' before it");
       brackets_.pop_back();
     }
   }
@@ -228,9 +230,8 @@ class PostfixParser {
     for (Token& token : tokens_) {
       if (token.kind == TokenKind::kEnd) break;
       if (token.kind == TokenKind::kOpen || token.kind == TokenKind::kClose)
-        return parse_error(text_, describe(token) +
-                                      ": an expression that ends in an operator is read as postfix and "
-                                      "has no brackets");
+        return parse_error(text_, describe(token) + " is not allowed here, because " + kPostfixRule +
+                                      "; remove the brackets, or the operator at the end");
       if (is_operator(token)) {
         GLOVE_RETURN_IF_ERROR(apply(token));
       } else {
@@ -239,9 +240,8 @@ class PostfixParser {
       }
     }
     if (operands_.size() != 1)
-      return parse_error(text_, "no operator joins " + describe(*operands_.back().token) +
-                                    " to what stands before it; an expression that ends in an operator is "
-                                    "read as postfix: king man - woman +");
+      return parse_error(text_, "an operator is missing after " + describe(*operands_.back().token) + "; " +
+                                    kPostfixRule + ", such as king man - woman +");
     return terms();
   }
 
@@ -261,18 +261,20 @@ class PostfixParser {
 
   Status apply(const Token& token) {
     if (operands_.size() < 2)
-      return parse_error(text_, "the operator " + describe(token) +
-                                    " needs two operands before it; an expression that ends in an operator "
-                                    "is read as postfix: king man - woman +");
+      return parse_error(text_, "the operator " + describe(token) + " needs two operands before it; " +
+                                    kPostfixRule + ", such as king man - woman +");
     const Operand right = operands_.back();
     operands_.pop_back();
     const Operand left = operands_.back();
     operands_.pop_back();
     const bool times = token.kind == TokenKind::kTimes;
-    if (times ? left.is_number == right.is_number : left.is_number || right.is_number)
+    if (times && left.is_number == right.is_number)
       return parse_error(text_, "the operator " + describe(token) +
-                                    (times ? " needs one number and one word"
-                                           : " needs two words; a word that looks like a number is quoted"));
+                                    " needs one number and one word before it, such as 2 king *");
+    if (!times && (left.is_number || right.is_number))
+      return parse_error(text_, "the operator " + describe(token) +
+                                    " needs two words before it; quote a word that looks like a number: \"" +
+                                    (left.is_number ? left : right).token->text + "\"");
     const size_t node = nodes_.size();
     if (!left.is_number) nodes_[left.node].parent = node;
     if (!right.is_number) nodes_[right.node].parent = node;

@@ -12,9 +12,8 @@
 namespace glove {
 namespace {
 
-constexpr size_t kQueriesABlock = 1024;
-constexpr size_t kRowsBetweenChecks =
-    65536;  // under 1 ms of the engine's own work per row, excluding dot products
+constexpr size_t kQueriesPerBlock = 1024;
+constexpr size_t kRowsBetweenChecks = 65536;  // under 1 ms of work, excluding dot products
 constexpr size_t kDotsBetweenChecks = 4096;
 constexpr int64_t kProbedRanks = 1024;  // rank_of searches this many rows before it scores every row
 
@@ -71,7 +70,7 @@ Result<std::vector<Neighbor>> score_every_row(Searcher& searcher, const Model& m
 Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64_t k,
                        const SearchOptions& options, ScanCost& cost, Answers& answers) {
   while (!queries.empty()) {
-    const auto block = queries.first(std::min(queries.size(), kQueriesABlock));
+    const auto block = queries.first(std::min(queries.size(), kQueriesPerBlock));
     queries = queries.subspan(block.size());
     std::vector<SearchRequest> requests(block.size());
     for (size_t i = 0; i < block.size(); ++i) {
@@ -120,7 +119,7 @@ Status run_search(ModelSearchers& searchers, const SearchOptions& options, Searc
     status = search(*searcher, report.cost);
   } while (!choice.settled_by(status));
   // Rows read from a file that was truncated or overwritten meanwhile must not be returned.
-  if (status.ok()) status = searchers.model()->health();
+  if (status.ok()) status = searchers.model()->health(options.interrupted);
   report.total_us = timer.microseconds();
   return status;
 }
@@ -158,7 +157,7 @@ Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query
     const double dot = exact_dot(query.vector.data(), model.vector(ids[i]), model.dims());
     append_row(query, ids[i], dot, model.norm_squared(ids[i]), rows);
   }
-  GLOVE_RETURN_IF_ERROR(model.health());
+  GLOVE_RETURN_IF_ERROR(model.health(interrupted));
   return rows;
 }
 

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kSmallRange = 4096;  // sorted directly
 }  // namespace
 
-OrderedRows::OrderedRows(std::vector<Neighbor> rows) : rows_(std::move(rows)), bounds_{rows_.size()} {}
+OrderedRows::OrderedRows(std::vector<Neighbor> rows) : rows_(std::move(rows)), boundaries_{rows_.size()} {}
 
 // Splits [sorted_, end) at a pivot, the median of nine rows, and returns the pivot's position.
 size_t OrderedRows::partition(size_t end) {
@@ -28,20 +28,20 @@ size_t OrderedRows::partition(size_t end) {
 }
 
 Status OrderedRows::sort_first(int64_t count, const InterruptCheck& interrupted) {
-  const size_t wanted = static_cast<size_t>(std::clamp<int64_t>(count, 0, size()));
-  while (sorted_ < wanted) {
-    const size_t end = bounds_.back();
+  const size_t target = static_cast<size_t>(std::clamp<int64_t>(count, 0, size()));
+  while (sorted_ < target) {
+    const size_t end = boundaries_.back();
     if (end - sorted_ <= kSmallRange) {
       std::sort(rows_.begin() + static_cast<ptrdiff_t>(sorted_), rows_.begin() + static_cast<ptrdiff_t>(end),
                 ranks_before);
       sorted_ = end;
-      bounds_.pop_back();
+      boundaries_.pop_back();
       continue;
     }
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     const size_t pivot = partition(end);
-    bounds_.push_back(pivot + 1);
-    if (pivot > sorted_) bounds_.push_back(pivot);
+    boundaries_.push_back(pivot + 1);
+    if (pivot > sorted_) boundaries_.push_back(pivot);
   }
   return {};
 }

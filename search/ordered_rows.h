@@ -1,4 +1,4 @@
-// Sorts rows into the relation's order piece by piece, so that the first rows do not cost a full sort.
+// Sorts rows into the relation's order step by step, so that the first rows do not cost a full sort.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ class OrderedRows {
 
   std::vector<Neighbor> rows_;
   size_t sorted_ = 0;
-  // All rows before a bound rank before the rows from it on. Descending, so the nearest bound is last.
-  std::vector<size_t> bounds_;
+  // All rows before a boundary rank before the rows from it on. Descending, so the nearest one is last.
+  std::vector<size_t> boundaries_;
 };
 
 }  // namespace glove

@@ -58,9 +58,9 @@ Result<RankCache::Ranks> RankCache::find(ModelSearchers& searchers, const Query&
   }
   const Model& model = *searchers.model();
   Entry& entry = entry_of(model, query);
-  if (entry.ranks != nullptr) {
-    GLOVE_RETURN_IF_ERROR(model.health());
-    return entry.ranks;
+  if (Ranks known = entry.ranks; known != nullptr) {
+    GLOVE_RETURN_IF_ERROR(model.health(options.interrupted));
+    return known;
   }
   const size_t bytes = static_cast<size_t>(model.words()) * sizeof(int32_t);
   if (entry.asked < kSearchesFirst) {

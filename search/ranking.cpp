@@ -44,13 +44,13 @@ Result<std::span<const Neighbor>> Ranking::rows_from(int64_t position) {
 
 // Takes one step towards row `position`: the next piece, the pass over all rows, or a further sorting step.
 Status Ranking::compute_through(int64_t position) {
-  const int64_t wanted = std::min(std::max(next_piece_, position + 1), limit_);
-  if (!all_ && !wants_full_pass(*searchers_->model(), wanted)) {
+  const int64_t count = std::min(std::max(next_piece_, position + 1), limit_);
+  if (!all_ && !wants_full_pass(*searchers_->model(), count)) {
     SearchReport report;
-    GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(*searchers_, {&query_, 1}, wanted, options_, report));
+    GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(*searchers_, {&query_, 1}, count, options_, report));
     add_cost(report_, report);
     rows_ = std::move(answers.front());
-    complete_ = wanted == limit_ || static_cast<int64_t>(rows_.size()) < wanted;
+    complete_ = count == limit_ || static_cast<int64_t>(rows_.size()) < count;
   } else {
     if (!all_) {
       SearchReport report;
@@ -59,10 +59,10 @@ Status Ranking::compute_through(int64_t position) {
       all_ = std::move(rows);
       rows_ = {};
     }
-    GLOVE_RETURN_IF_ERROR(all_->sort_first(wanted, options_.interrupted));
+    GLOVE_RETURN_IF_ERROR(all_->sort_first(count, options_.interrupted));
     complete_ = static_cast<int64_t>(all_->sorted().size()) >= std::min(limit_, all_->size());
   }
-  next_piece_ = wanted > limit_ / kGrowth ? limit_ : wanted * kGrowth;
+  next_piece_ = count > limit_ / kGrowth ? limit_ : count * kGrowth;
   return {};
 }
 

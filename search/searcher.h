@@ -30,7 +30,7 @@ struct ScanCost {
 struct SearchRequest {
   const Query* query = nullptr;                 // must outlive the call
   int64_t k = 0;                                // >= 1
-  const InterruptCheck* interrupted = nullptr;  // of the caller who asked; polled on the thread that called
+  const InterruptCheck* interrupted = nullptr;  // the caller's; polled on the thread that called
                                                 // search(). May be null.
   // What the request cost. Costs that the requests of a batch share are divided equally among them.
   ScanCost cost;

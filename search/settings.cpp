@@ -18,7 +18,7 @@ Result<int64_t> parse_backend(std::string_view value, const Backends& backends) 
     ++number;
     if (backend->name() == value) return number;
   }
-  return Error{ErrorCode::kInvalidArgument, "must be one of: " + backends.choices()};
+  return Error{ErrorCode::kInvalidArgument, "one of (" + backends.choices() + ")"};
 }
 
 std::string spell_backend(int64_t value, const Backends& backends) {
@@ -37,7 +37,7 @@ std::optional<int64_t> parse_count(std::string_view value) {
 Result<int64_t> parse_threads(std::string_view value, const Backends&) {
   const std::optional<int64_t> threads = parse_count(value);
   if (!threads || *threads > 1024)
-    return Error{ErrorCode::kInvalidArgument, "must be a whole number from 0 (all cores) to 1024"};
+    return Error{ErrorCode::kInvalidArgument, "an integer from 0 (all cores) to 1024"};
   return *threads;
 }
 
@@ -54,12 +54,18 @@ Result<int64_t> parse_bytes(std::string_view value, const Backends&) {
   const std::optional<int64_t> number = parse_count(value);
   if (!number || *number > (INT64_MAX >> shift))
     return Error{ErrorCode::kInvalidArgument,
-                 "must be a whole number of bytes, or one with K, M or G, such as 4G; 0 means what is free"};
+                 "a number of bytes such as 1000000, 512M or 4G, or 0 for all free memory"};
   return *number << shift;
 }
 
 std::string spell_number(int64_t value, const Backends&) {
   return std::to_string(value);
+}
+
+// `name` is a setting or an environment variable, `values` the error of Settings::Row::parse.
+Error bad_value(const std::string& name, const Error& values, std::string_view text) {
+  return {ErrorCode::kInvalidArgument,
+          name + " must be " + values.message + ", not '" + std::string(text) + "'"};
 }
 
 }  // namespace
@@ -68,7 +74,7 @@ std::string spell_number(int64_t value, const Backends&) {
 struct Settings::Row {
   const char* key;
   const char* environment;
-  Result<int64_t> (*parse)(std::string_view text, const Backends& backends);  // error: "must be ..."
+  Result<int64_t> (*parse)(std::string_view text, const Backends& backends);  // error: the valid values
   std::string (*spell)(int64_t value, const Backends& backends);
 };
 
@@ -108,8 +114,7 @@ Result<int64_t> Settings::read_environment(Key key) {
   if (text != nullptr && *text != '\0') {
     const Result<int64_t> parsed = row.parse(text, backends_);
     if (!parsed.ok())
-      return Error{ErrorCode::kInvalidArgument, "the environment variable " + std::string(row.environment) +
-                                                    " is '" + text + "' but " + parsed.error().message};
+      return bad_value("the environment variable " + std::string(row.environment), parsed.error(), text);
     number = parsed.value();
   }
   values_[key].store(number, std::memory_order_release);
@@ -125,9 +130,7 @@ Result<std::string> Settings::get(std::string_view key) {
 Status Settings::set(std::string_view key, std::string_view text) {
   GLOVE_ASSIGN_OR_RETURN(const Key index, find_key(key));
   const Result<int64_t> number = kRows[index].parse(text, backends_);
-  if (!number.ok())
-    return Error{ErrorCode::kInvalidArgument, "the setting '" + std::string(key) + "' cannot be '" +
-                                                  std::string(text) + "': it " + number.error().message};
+  if (!number.ok()) return bad_value("the setting '" + std::string(key) + "'", number.error(), text);
   const std::lock_guard lock(mutex_);
   values_[index].store(number.value(), std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_release);

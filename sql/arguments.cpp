@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "sql/interrupt.h"
 #include "sql/sqlite_features.h"
 
 namespace glove::sql {
@@ -35,9 +36,9 @@ void release_model(void* kept) {
 }
 
 // Returns the model of the entry, or an error if its file has been damaged since it was opened.
-Result<ModelPtr> healthy(Result<CatalogEntry> found) {
+Result<ModelPtr> healthy(Result<CatalogEntry> found, sqlite3* db) {
   GLOVE_RETURN_IF_ERROR(found);
-  GLOVE_RETURN_IF_ERROR(found.value().model->health());
+  GLOVE_RETURN_IF_ERROR(check_health(*found.value().model, db));
   return std::move(found.value().model);
 }
 
@@ -96,16 +97,16 @@ Result<std::optional<std::string_view>> model_name_argument(Arguments arguments,
 Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
                                 std::string_view function) {
   GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
-  if (!name) return healthy(connection_of(context).find(name));
-  const int argument = static_cast<int>(index);
   Connection& connection = connection_of(context);
+  if (!name) return healthy(connection.find(name), connection.db());
+  const int argument = static_cast<int>(index);
   const auto* kept = static_cast<const KeptModel*>(sqlite3_get_auxdata(context, argument));
   if (kept != nullptr && kept->own_changes == connection.own_changes()) {
     ModelPtr model = kept->model;
-    GLOVE_RETURN_IF_ERROR(model->health());
+    GLOVE_RETURN_IF_ERROR(check_health(*model, connection.db()));
     return model;
   }
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, healthy(connection.find(name)));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, healthy(connection.find(name), connection.db()));
   sqlite3_set_auxdata(context, argument, new KeptModel{model, connection.own_changes()}, release_model);
   return model;
 }
@@ -113,7 +114,12 @@ Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, s
 Result<ModelPtr> model_argument(Connection::Pin& pin, Arguments arguments, size_t index,
                                 std::string_view function) {
   GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
-  return healthy(pin.find(name));
+  return healthy(pin.find(name), pin.connection().db());
+}
+
+Status check_health(const Model& model, sqlite3* db) {
+  InterruptPoller poller(db);
+  return model.health([&poller] { return poller.interrupted(); });
 }
 
 // SQLite copies the terminating NUL of a text only if no length is passed. Otherwise it adds the NUL when the

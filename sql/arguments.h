@@ -67,6 +67,9 @@ Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, s
 Result<ModelPtr> model_argument(Connection::Pin& pin, Arguments arguments, size_t index,
                                 std::string_view function);
 
+// As Model::health(); an interrupt of the connection stops it.
+Status check_health(const Model& model, sqlite3* db);
+
 // Makes a copy of the text the result of the function.
 void return_text(sqlite3_context* context, std::string_view text);
 

@@ -62,6 +62,11 @@ Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::option
     if (pinned_ != nullptr && pinned_->entries().empty()) pinned_ = models;
   }
   if (const CatalogEntry* const entry = models->find(name)) return *entry;
+  if (engine_.catalog().snapshot()->find(name) != nullptr)
+    return Error{ErrorCode::kNotFound,
+                 "the model '" + std::string(*name) +
+                     "' was loaded after a statement that is still open on this connection; finalize or "
+                     "reset that statement to use the model"};
   return models->missing(name);
 }
 

@@ -103,7 +103,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
   ModelPtr model;
   if (!names_model && (!is_blob(arguments[0]) || !is_blob(arguments[1]))) model = kept_model(context);
   if (model != nullptr) {
-    GLOVE_RETURN_IF_ERROR(model->health());
+    GLOVE_RETURN_IF_ERROR(check_health(*model, connection_of(context).db()));
   } else if (names_model || !is_blob(arguments[0]) || !is_blob(arguments[1])) {
     GLOVE_ASSIGN_OR_RETURN(model, model_argument(context, arguments, 2, "cos_sim"));
   }

@@ -22,6 +22,7 @@
 #include "search/engine.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/interrupt.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
 
@@ -159,7 +160,8 @@ Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_vi
                               : builder.add(text_of(word), vector));
   }
   if (code != SQLITE_DONE) return connection_error(db, code);
-  return builder.finish(threads);
+  InterruptPoller poller(db);
+  return builder.finish(threads, [&poller] { return poller.interrupted(); });
 }
 
 Status glove_load_table(sqlite3_context* context, Arguments arguments) {

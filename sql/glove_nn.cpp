@@ -101,7 +101,7 @@ class GloveNn {
 };
 
 class NeighborCursor {
-  // Runs body(), during which the engine may poll for an interrupt.
+  // Runs body(), during which the search may poll for an interrupt.
   template <class Body>
   auto interruptible(Body&& body) {
     InterruptPoller poller(table_.connection_.db());
@@ -125,7 +125,7 @@ class NeighborCursor {
     search_.reset();
     if (plan == nn::Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
     GLOVE_ASSIGN_OR_RETURN(
-        request_, nn::Request::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db(),
+        call_, nn::FilterCall::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db(),
                                     table_.connection_.engine().backends()));
     next_setting_ = 0;
     GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
@@ -137,7 +137,7 @@ class NeighborCursor {
       GLOVE_ASSIGN_OR_RETURN(const bool more, interruptible([&] { return search_->next(); }));
       if (more) break;
       // If the file was truncated or overwritten meanwhile, the values that xColumn has read are invalid.
-      GLOVE_RETURN_IF_ERROR(search_->model().health());
+      GLOVE_RETURN_IF_ERROR(interruptible([this] { return search_->health(); }));
       GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
     }
     return {};
@@ -189,15 +189,15 @@ class NeighborCursor {
   }
 
  private:
-  // Begins the next setting of the request, or sets at_end_ after the last one.
+  // Begins the next setting of the call, or sets at_end_ after the last one.
   Status open_search() {
     search_.reset();
     number_ = -1;
-    at_end_ = request_->query_count() == 0 || next_setting_ == request_->setting_count();
+    at_end_ = call_->query_count() == 0 || next_setting_ == call_->setting_count();
     if (at_end_) return {};
     SearchOptions options;
     options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
-    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.table_context(models_), *request_,
+    GLOVE_ASSIGN_OR_RETURN(search_, nn::NeighborScan::open(table_.table_context(models_), *call_,
                                                            next_setting_, std::move(options)));
     ++next_setting_;
     return {};
@@ -206,11 +206,11 @@ class NeighborCursor {
   GloveNn& table_;
   Connection::Pin& models_;
   InterruptPoller* active_poller_ = nullptr;
-  std::optional<nn::Request> request_;
-  size_t next_setting_ = 0;                 // of the request
-  std::optional<nn::NeighborScan> search_;  // of the setting before; refers to the request
+  std::optional<nn::FilterCall> call_;
+  size_t next_setting_ = 0;                 // of the call
+  std::optional<nn::NeighborScan> search_;  // of the setting before; refers to the call
   bool at_end_ = true;
-  int64_t number_ = -1;  // of the inputs of query numbered_query_; -1: not asked for yet
+  int64_t number_ = -1;  // of the inputs of query numbered_query_; -1: not determined yet
   size_t numbered_query_ = 0;
 };
 

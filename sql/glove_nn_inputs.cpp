@@ -124,10 +124,10 @@ Error two_queries(const ExprValue& expr, bool has_k) {
 }  // namespace
 
 // Reads the arguments of one xFilter call, one at a time.
-class RequestReader {
+class FilterCallReader {
  public:
-  RequestReader(Request& request, sqlite3* db, const Backends& backends)
-      : request_(request), db_(db), known_backends_(backends) {}
+  FilterCallReader(FilterCall& call, sqlite3* db, const Backends& backends)
+      : call_(call), db_(db), known_backends_(backends) {}
 
   Status read(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kLimit || argument.relation == Relation::kOffset) {
@@ -136,7 +136,7 @@ class RequestReader {
     }
     if (argument.column >= kFirstInput) return read_input(argument, value);
     if (argument.column == kNeighbor) return read_neighbor(argument, value);
-    read_bound(argument, value);
+    read_range(argument, value);
     return {};
   }
 
@@ -144,7 +144,7 @@ class RequestReader {
   void finish() {
     for (const std::string& model : models_)
       for (const std::string& backend : backends_)
-        for (const int64_t k : ks_) request_.settings_.push_back({model, backend, k});
+        for (const int64_t k : ks_) call_.settings_.push_back({model, backend, k});
   }
 
  private:
@@ -163,17 +163,17 @@ class RequestReader {
   }
 
   Status read_input(const Argument& argument, sqlite3_value* value) {
-    Given& given = request_.given_[static_cast<size_t>(argument.column - kFirstInput)];
+    Given& given = call_.given_[static_cast<size_t>(argument.column - kFirstInput)];
     const bool whole = argument.relation == Relation::kAmong;
     given = !whole && is_null(value) ? Given::kNull : Given::kValue;
     if (given == Given::kNull) return {};
     switch (argument.column) {
       case kWord:
-        request_.batch_ = request_.batch_ || whole;
-        return read_values(argument, value, request_.words_, read_word);
+        call_.batch_ = call_.batch_ || whole;
+        return read_values(argument, value, call_.words_, read_word);
       case kExpr:
-        request_.batch_ = request_.batch_ || whole;
-        return read_values(argument, value, request_.exprs_, read_expr);
+        call_.batch_ = call_.batch_ || whole;
+        return read_values(argument, value, call_.exprs_, read_expr);
       case kK:
         return read_values(argument, value, ks_, read_k);
       case kModel:
@@ -201,7 +201,7 @@ class RequestReader {
   // Restricts the neighbors to those that this condition allows.
   Status read_neighbor(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kEqual && is_null(value)) {
-      request_.bounds_.nothing = true;
+      call_.range_.nothing = true;
       return {};
     }
     std::optional<std::vector<std::string>> words(std::in_place), integers(std::in_place);
@@ -240,7 +240,7 @@ class RequestReader {
   void restrict_neighbors(KeyType type, std::optional<std::vector<std::string>> keys) {
     if (!keys) return;
     make_set(*keys);
-    auto& known = request_.neighbors_[static_cast<size_t>(type)];
+    auto& known = call_.neighbors_[static_cast<size_t>(type)];
     if (known) {
       std::vector<std::string> both;
       std::set_intersection(keys->begin(), keys->end(), known->begin(), known->end(),
@@ -250,44 +250,44 @@ class RequestReader {
     known = std::move(keys);
   }
 
-  void read_bound(const Argument& argument, sqlite3_value* value) {
-    Bounds& bounds = request_.bounds_;
+  void read_range(const Argument& argument, sqlite3_value* value) {
+    RowRange& range = call_.range_;
     const int type = sqlite3_value_type(value);
-    if (type == SQLITE_NULL) bounds.nothing = true;
+    if (type == SQLITE_NULL) range.nothing = true;
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;  // SQLite checks it
     const double number = sqlite3_value_double(value);
     const bool at_most = argument.relation != Relation::kAtLeast;
     const bool at_least = argument.relation != Relation::kAtMost;
     if (argument.column == kSimilarity) {
-      if (at_most) bounds.highest = std::min(bounds.highest, number);
-      if (at_least) bounds.lowest = std::max(bounds.lowest, number);
+      if (at_most) range.highest = std::min(range.highest, number);
+      if (at_least) range.lowest = std::max(range.lowest, number);
     } else {
-      if (at_most) bound_rank_above(bounds, number);
-      if (at_least) bound_rank_below(bounds, number);
+      if (at_most) set_last_rank(range, number);
+      if (at_least) set_first_rank(range, number);
     }
   }
 
   // Ranks are far below 2^53, so doubles represent them exactly.
   static constexpr double kBeyondRanks = 9e15;
-  static void bound_rank_above(Bounds& bounds, double most) {
-    if (most < 1) bounds.nothing = true;
+  static void set_last_rank(RowRange& range, double most) {
+    if (most < 1) range.nothing = true;
     if (most >= 1 && most < kBeyondRanks)
-      bounds.last_rank = std::min(bounds.last_rank, static_cast<int64_t>(std::floor(most)));
+      range.last_rank = std::min(range.last_rank, static_cast<int64_t>(std::floor(most)));
   }
-  static void bound_rank_below(Bounds& bounds, double least) {
-    if (least > kBeyondRanks) bounds.nothing = true;
+  static void set_first_rank(RowRange& range, double least) {
+    if (least > kBeyondRanks) range.nothing = true;
     if (least > 1 && least <= kBeyondRanks)
-      bounds.first_rank = std::max(bounds.first_rank, static_cast<int64_t>(std::ceil(least)));
+      range.first_rank = std::max(range.first_rank, static_cast<int64_t>(std::ceil(least)));
   }
 
   void add_hint(Relation relation, sqlite3_value* value) {
     if (sqlite3_value_type(value) != SQLITE_INTEGER) return;
     const int64_t rows = sqlite3_value_int64(value);
     if (rows < 0 || rows > std::numeric_limits<int32_t>::max()) return;
-    if (relation == Relation::kLimit || request_.row_hint_ > 0) request_.row_hint_ += rows;
+    if (relation == Relation::kLimit || call_.row_hint_ > 0) call_.row_hint_ += rows;
   }
 
-  Request& request_;
+  FilterCall& call_;
   sqlite3* db_;
   const Backends& known_backends_;
   std::vector<std::string> models_ = std::vector<std::string>(1);
@@ -326,7 +326,7 @@ bool Inputs::word_reads_as_expression() const {
   return terms.ok() && terms.value().size() > 1;
 }
 
-Inputs Request::inputs_of(size_t setting) const {
+Inputs FilterCall::inputs_of(size_t setting) const {
   Inputs inputs;
   inputs.given = given_;
   inputs.model = settings_[setting].model;
@@ -336,19 +336,20 @@ Inputs Request::inputs_of(size_t setting) const {
   return inputs;
 }
 
-void Request::set_query(size_t query, Inputs& inputs) const {
+void FilterCall::set_query(size_t query, Inputs& inputs) const {
   inputs.word = words_[query / exprs_.size()];
   inputs.expr = exprs_[query % exprs_.size()];
 }
 
-Result<Request> Request::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends) {
-  Request request;
-  request.reads_rank_ = plan.reads_rank;
-  RequestReader reader(request, db, backends);
+Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db,
+                                    const Backends& backends) {
+  FilterCall call;
+  call.reads_rank_ = plan.reads_rank;
+  FilterCallReader reader(call, db, backends);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
     GLOVE_RETURN_IF_ERROR(reader.read(plan.arguments[i], values[i]));
   reader.finish();
-  return request;
+  return call;
 }
 
 }  // namespace glove::sql::nn

@@ -1,4 +1,4 @@
-// The request of one xFilter call of glove_nn: the values of the inputs, and the bounds on the rows.
+// What one xFilter call of glove_nn requests: the values of the inputs, and the range of the rows.
 #pragma once
 
 #include <array>
@@ -53,22 +53,22 @@ struct Inputs {
 };
 
 // The conditions on rows that can save work. SQLite checks each of them again.
-struct Bounds {
+struct RowRange {
   int64_t first_rank = 1;
   int64_t last_rank = std::numeric_limits<int64_t>::max();
   double lowest = -2;  // similarity
   double highest = 2;
   bool nothing = false;  // some condition is never true
 
-  bool rank_bounded() const { return last_rank != std::numeric_limits<int64_t>::max(); }
+  bool has_last_rank() const { return last_rank != std::numeric_limits<int64_t>::max(); }
 };
 
 // One xFilter call: the rows of every combination of the values of its inputs.
-class Request {
+class FilterCall {
  public:
   // Reads the arguments of xFilter, which a statement of `db` passes in the order of the plan. Checks every k
   // and backend.
-  static Result<Request> read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends);
+  static Result<FilterCall> read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends);
 
   // The number of combinations of model, backend and k, which are in kBatchOrder.
   size_t setting_count() const { return settings_.size(); }
@@ -83,7 +83,7 @@ class Request {
   // Replaces word and expr. REQUIRES: query < query_count().
   void set_query(size_t query, Inputs& inputs) const;
 
-  const Bounds& bounds() const { return bounds_; }
+  const RowRange& range() const { return range_; }
   // Returns the only neighbors that a model with keys of this type must return, as exact bytes in ascending
   // order; nullopt means all neighbors.
   const std::optional<std::vector<std::string>>& neighbors(KeyType type) const {
@@ -93,7 +93,7 @@ class Request {
   bool reads_rank() const { return reads_rank_; }
 
  private:
-  friend class RequestReader;
+  friend class FilterCallReader;
   struct Setting {
     std::string model;
     std::string backend;
@@ -105,7 +105,7 @@ class Request {
   std::vector<std::string> words_ = std::vector<std::string>(1);
   std::vector<ExprValue> exprs_ = std::vector<ExprValue>(1);
   bool batch_ = false;  // word or expr came as a batch
-  Bounds bounds_;
+  RowRange range_;
   std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType
   int64_t row_hint_ = 0;
   bool reads_rank_ = false;

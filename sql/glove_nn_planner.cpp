@@ -47,7 +47,7 @@ class Planner {
                                  vtab::not_given(kInputColumns, std::countr_zero(unseen_)));
     push_inputs();
     push_neighbors();
-    push_bounds();
+    push_ranges();
     info_->orderByConsumed = enabled(kOrder) && order_consumed();
     push_limit();
     plan_.reads_rank = (info_->colUsed >> kRank & 1) != 0;
@@ -181,7 +181,7 @@ class Planner {
     }
   }
 
-  static std::optional<Relation> bound_relation(int op) {
+  static std::optional<Relation> range_relation(int op) {
     switch (op) {
       case SQLITE_INDEX_CONSTRAINT_EQ:
         return Relation::kEqual;
@@ -196,12 +196,12 @@ class Planner {
     }
   }
 
-  void push_bounds() {
+  void push_ranges() {
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
       if (!usable || (column != kRank && column != kSimilarity)) continue;
       if (!enabled(column == kRank ? kRankRange : kSimilarityRange)) continue;
-      const std::optional<Relation> relation = bound_relation(op);
+      const std::optional<Relation> relation = range_relation(op);
       if (!relation || (*relation == Relation::kEqual && may_be_in(i))) continue;
       push(i, *relation, false);
     }

@@ -13,8 +13,8 @@ using Answer = AnswerCache::Answer;
 
 namespace {
 
-constexpr int64_t kMostListed = 1024;  // rows of one query that are worth computing at once
-constexpr int64_t kMostUnwanted = 64;  // the same, if LIMIT suggests that fewer may be enough
+constexpr int64_t kMostListed = 1024;        // rows of one query that are worth computing at once
+constexpr int64_t kMostListedWithHint = 64;  // the same, if LIMIT suggests that fewer may be enough
 constexpr int64_t kMostListedInBatch = 65536;
 constexpr int64_t kMostQueriesInBlock = 1024;
 constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;  // 32 MiB of rows
@@ -64,28 +64,28 @@ NeighborScan::NeighborScan(NeighborScan&&) noexcept = default;
 NeighborScan& NeighborScan::operator=(NeighborScan&&) noexcept = default;
 NeighborScan::~NeighborScan() = default;
 
-Result<NeighborScan> NeighborScan::open(const TableContext& context, const Request& request, size_t setting,
+Result<NeighborScan> NeighborScan::open(const TableContext& context, const FilterCall& call, size_t setting,
                                         SearchOptions options) {
   if (context.caches != nullptr) context.caches->ranks.forget_unloaded();
-  Inputs inputs = request.inputs_of(setting);
+  Inputs inputs = call.inputs_of(setting);
   const auto name = inputs.has(kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, context.models->find(name));
   if (inputs.has(kBackend)) options.backend = inputs.backend;
-  return NeighborScan(context, request, std::move(inputs), std::move(entry), std::move(options));
+  return NeighborScan(context, call, std::move(inputs), std::move(entry), std::move(options));
 }
 
-NeighborScan::NeighborScan(const TableContext& context, const Request& request, Inputs inputs,
+NeighborScan::NeighborScan(const TableContext& context, const FilterCall& call, Inputs inputs,
                            CatalogEntry entry, SearchOptions options)
-    : request_(&request),
+    : call_(&call),
       inputs_(std::move(inputs)),
       entry_(std::move(entry)),
       options_(std::move(options)),
       context_(context),
-      bounds_(request.bounds()),
-      row_hint_(request.row_hint()) {
+      range_(call.range()),
+      row_hint_(call.row_hint()) {
   if (inputs_.has(kK)) {
-    bounds_.last_rank = std::min(bounds_.last_rank, inputs_.k);
-    bounds_.nothing = bounds_.nothing || inputs_.k == 0;
+    range_.last_rank = std::min(range_.last_rank, inputs_.k);
+    range_.nothing = range_.nothing || inputs_.k == 0;
   }
   look_words_up();
   strategy_ = choose_strategy();
@@ -93,7 +93,7 @@ NeighborScan::NeighborScan(const TableContext& context, const Request& request, 
 
 void NeighborScan::look_words_up() {
   const Vocabulary& vocabulary = model().vocabulary();
-  const auto& neighbors = request_->neighbors(vocabulary.key_type());
+  const auto& neighbors = call_->neighbors(vocabulary.key_type());
   if (!neighbors) return;
   ids_.emplace();
   for (const std::string& word : *neighbors)
@@ -102,18 +102,18 @@ void NeighborScan::look_words_up() {
 }
 
 int64_t NeighborScan::limit() const {
-  return std::min(bounds_.last_rank, model().words());
+  return std::min(range_.last_rank, model().words());
 }
 
 NeighborScan::Strategy NeighborScan::choose_strategy() const {
-  if (bounds_.nothing || (ids_ && ids_->empty()) || bounds_.first_rank > limit()) return Strategy::kNothing;
-  const bool ranks_matter = bounds_.rank_bounded() || bounds_.first_rank > 1 ||
-                            (request_->reads_rank() && ids_ && ids_->size() > 1);
+  if (range_.nothing || (ids_ && ids_->empty()) || range_.first_rank > limit()) return Strategy::kNothing;
+  const bool ranks_matter =
+      range_.has_last_rank() || range_.first_rank > 1 || (call_->reads_rank() && ids_ && ids_->size() > 1);
   if (ids_ && !ranks_matter) return Strategy::kWords;
-  const int64_t most = request_->is_batch() ? kMostListedInBatch
-                       : row_hint_ > 0      ? kMostUnwanted
-                                            : kMostListed;
-  return bounds_.rank_bounded() && limit() <= most ? Strategy::kListed : Strategy::kRanked;
+  const int64_t most = call_->is_batch() ? kMostListedInBatch
+                       : row_hint_ > 0   ? kMostListedWithHint
+                                         : kMostListed;
+  return range_.has_last_rank() && limit() <= most ? Strategy::kListed : Strategy::kRanked;
 }
 
 SearchReport NeighborScan::labels(std::string kind, double resolve_us) const {
@@ -129,10 +129,10 @@ std::string NeighborScan::kind() const {
   return inputs_.expr.blob ? "vector" : "expr";
 }
 
-// Compares the current row with the bounds.
+// Compares the current row with the range.
 NeighborScan::Verdict NeighborScan::judge() const {
-  if (row_.rank > bounds_.last_rank || row_.neighbor.similarity < bounds_.lowest) return Verdict::kEnd;
-  if (row_.neighbor.similarity > bounds_.highest) return Verdict::kSkip;
+  if (row_.rank > range_.last_rank || row_.neighbor.similarity < range_.lowest) return Verdict::kEnd;
+  if (row_.neighbor.similarity > range_.highest) return Verdict::kSkip;
   if (ids_ && !std::binary_search(ids_->begin(), ids_->end(), row_.neighbor.id)) return Verdict::kSkip;
   return Verdict::kTake;
 }
@@ -184,8 +184,8 @@ Result<bool> NeighborScan::next() {
 
 // Begins the next query, which may have no rows. Returns false after the last query.
 Result<bool> NeighborScan::open_next_query() {
-  if (strategy_ == Strategy::kNothing || next_query_ >= request_->query_count()) return false;
-  request_->set_query(next_query_, inputs_);
+  if (strategy_ == Strategy::kNothing || next_query_ >= call_->query_count()) return false;
+  call_->set_query(next_query_, inputs_);
   words_left_ = ids_ ? ids_->size() : 0;
   query_.reset();
   ranks_.reset();
@@ -196,10 +196,10 @@ Result<bool> NeighborScan::open_next_query() {
 }
 
 Status NeighborScan::open_query() {
-  const int64_t first_rank = bounds_.first_rank;
+  const int64_t first_rank = range_.first_rank;
   next_rank_ = strategy_ == Strategy::kWords ? 0 : first_rank;
   if (strategy_ == Strategy::kListed) {
-    GLOVE_ASSIGN_OR_RETURN(answer_, request_->is_batch() ? answer_of_block() : answer_of_query());
+    GLOVE_ASSIGN_OR_RETURN(answer_, call_->is_batch() ? answer_of_block() : answer_of_query());
     const auto before = static_cast<size_t>(first_rank - 1);
     set_piece(std::span(*answer_).subspan(std::min(before, answer_->size())), true);
     return {};
@@ -212,7 +212,7 @@ Status NeighborScan::open_query() {
     GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
   }
   if (strategy_ == Strategy::kWords || ranks_ != nullptr) return score_neighbors(resolve_us);
-  const int64_t last = bounds_.rank_bounded() ? limit() : -1;
+  const int64_t last = range_.has_last_rank() ? limit() : -1;
   Ranking ranking(entry_.searchers, *query_, options_, std::max(row_hint_, first_rank - 1), last);
   ranked_ =
       std::make_unique<RankedRows>(statistics(), std::move(ranking), first_rank, labels(kind(), resolve_us));
@@ -240,7 +240,7 @@ Status NeighborScan::score_neighbors(double resolve_us) {
   if (ranks_ != nullptr)
     std::erase_if(rows, [this](const Neighbor& row) {
       const int64_t rank = (*ranks_)[static_cast<size_t>(row.id)];
-      return rank < bounds_.first_rank || rank > bounds_.last_rank;
+      return rank < range_.first_rank || rank > range_.last_rank;
     });
   std::sort(rows.begin(), rows.end(), ranks_before);
   answer_ = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
@@ -270,7 +270,7 @@ Result<Answer> NeighborScan::answer_of_query() {
   AnswerCache::Key key(model(), std::move(*query), limit(), options_.backend);
   if (context_.caches != nullptr)
     if (Answer known = context_.caches->answers.find(key)) {
-      GLOVE_RETURN_IF_ERROR(model().health());
+      GLOVE_RETURN_IF_ERROR(health());
       return known;
     }
   SearchReport report = labels(kind(), resolve_us);
@@ -291,7 +291,7 @@ Result<Answer> NeighborScan::answer_of_block() {
 int64_t NeighborScan::block_size() const {
   int64_t queries = std::min(kMostQueriesInBlock, std::max<int64_t>(1, kMostRowsInBlock / limit()));
   if (row_hint_ > 0) queries = std::min(queries, 1 + row_hint_ / limit());
-  return std::min(queries, static_cast<int64_t>(request_->query_count() - next_query_));
+  return std::min(queries, static_cast<int64_t>(call_->query_count() - next_query_));
 }
 
 Status NeighborScan::fill_block() {
@@ -303,7 +303,7 @@ Status NeighborScan::fill_block() {
   std::vector<size_t> positions;  // queries[i] is the block's positions[i]-th
   Inputs inputs = inputs_;
   for (size_t i = 0; i < block_.size(); ++i) {
-    request_->set_query(block_start_ + i, inputs);
+    call_->set_query(block_start_ + i, inputs);
     GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, resolve(inputs));
     if (!query) continue;
     queries.push_back(std::move(*query));

@@ -39,12 +39,12 @@ struct TableContext {
   bool* hinted_at_expr;  // set when the hint about `expr` has been logged for the statement
 };
 
-// Executes one setting of a Request with as little work as possible. Used by one thread at a time.
+// Executes one setting of a FilterCall with as little work as possible. Used by one thread at a time.
 class NeighborScan {
  public:
-  // Finds the model. `request` and what `context` points to must outlive the scan. `options.backend` applies
-  // if the setting names no backend. REQUIRES: request.query_count() > 0.
-  static Result<NeighborScan> open(const TableContext& context, const Request& request, size_t setting,
+  // Finds the model. `call` and what `context` points to must outlive the scan. `options.backend` applies
+  // if the setting names no backend. REQUIRES: call.query_count() > 0.
+  static Result<NeighborScan> open(const TableContext& context, const FilterCall& call, size_t setting,
                                    SearchOptions options);
 
   ~NeighborScan();
@@ -70,6 +70,8 @@ class NeighborScan {
   // Returns the inputs of the current row, with the values of its query if there is a batch.
   const Inputs& inputs() const { return inputs_; }
   const Model& model() const { return *entry_.model; }
+  // As Model::health().
+  Status health() const { return model().health(options_.interrupted); }
 
  private:
   // How the rows of each query are found.
@@ -79,7 +81,7 @@ class NeighborScan {
     kListed,   // compute all rows at once, for many queries together
     kRanked,   // compute rows on demand, in growing pieces
   };
-  NeighborScan(const TableContext& context, const Request& request, Inputs inputs, CatalogEntry entry,
+  NeighborScan(const TableContext& context, const FilterCall& call, Inputs inputs, CatalogEntry entry,
                SearchOptions options);
   void look_words_up();
   Strategy choose_strategy() const;
@@ -98,21 +100,21 @@ class NeighborScan {
   int64_t block_size() const;
   int64_t limit() const;
   std::string kind() const;                                        // of a single query, for glove_stats
-  SearchReport labels(std::string kind, double resolve_us) const;  // what the engine does not know
+  SearchReport labels(std::string kind, double resolve_us) const;  // what nearest() does not know
   enum class Verdict { kTake, kSkip, kEnd };
   Verdict judge() const;
   Statistics& statistics() const { return entry_.searchers->engine().statistics(); }
 
-  const Request* request_;
+  const FilterCall* call_;
   Inputs inputs_;
   CatalogEntry entry_;
   SearchOptions options_;
   TableContext context_;
-  Bounds bounds_;                            // the request's, and k
-  std::optional<std::vector<int32_t>> ids_;  // of the request's words, ascending
+  RowRange range_;                           // the call's, and k
+  std::optional<std::vector<int32_t>> ids_;  // of the call's words, ascending
   Strategy strategy_ = Strategy::kNothing;
   int64_t row_hint_;        // rows that a first piece should have, or 0
-  size_t next_query_ = 0;   // of the request
+  size_t next_query_ = 0;   // of the call
   size_t block_start_ = 0;  // block_[i] answers query block_start_ + i
   std::vector<AnswerCache::Answer> block_;
 
@@ -120,10 +122,10 @@ class NeighborScan {
   std::optional<Query> query_;          // where one was needed
   RankCache::Ranks ranks_;              // of its rows, where they are kept
   AnswerCache::Answer answer_;          // kWords, kListed: all rows
-  std::unique_ptr<RankedRows> ranked_;  // kRanked: gives them in pieces
-  std::span<const Neighbor> piece_;     // of either: the rows at hand that come next
+  std::unique_ptr<RankedRows> ranked_;  // kRanked: returns them in pieces
+  std::span<const Neighbor> piece_;     // of either: the next computed rows
   bool last_piece_ = true;
-  int64_t next_rank_ = 0;  // of piece_.front(); 0: nobody knows
+  int64_t next_rank_ = 0;  // of piece_.front(); 0: not known
   size_t words_left_ = 0;  // of ids_
   Row row_;
 };

@@ -244,7 +244,7 @@ class WordCursor {
   }
   Status next() {
     ++scan_.position;
-    return scan_.model->health();
+    return check_health(*scan_.model, scan_.db);
   }
 
   bool at_end() const noexcept { return scan_.position >= scan_.end; }

@@ -130,7 +130,9 @@ Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, Catal
   subject.entry = std::move(entry);
   subject.rows = subject.entry.model->words();
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
-  GLOVE_RETURN_IF_ERROR(choose_backend(engine, object, nullptr, subject));
+  GLOVE_ASSIGN_OR_RETURN(Backend* const chosen, analysis_backend(engine, object, nullptr));
+  subject.analysis = chosen->analysis();
+  subject.backend = chosen->name();
   return subject;
 }
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The tests on 64-bit Arm, emulated: compiles with Debian's cross compiler, runs them under qemu's user mode, and compares
+# Runs the tests on emulated 64-bit Arm: compiles with Debian's cross compiler, runs them under qemu's user mode, and compares
 # model files and answers with this machine's own, bit for bit.
 #
 #   ./tests/run-aarch64.sh                      everything
 #   ./tests/run-aarch64.sh -L threads           what follows goes to ctest
 #   GLOVE_AARCH64_MODEL=FILE ./tests/run-aarch64.sh    compares the conversion of FILE and answers from it, too
 #
-# Says SKIPPED, and why, where the compiler or qemu is missing: ./build.sh --packages-only aarch64 installs them. The libraries
-# are unpacked into build/aarch64-root. An emulator's timings say nothing about a processor's.
+# Prints SKIPPED and the reason if the compiler or qemu is missing: ./build.sh --packages-only aarch64 installs them. The libraries
+# are unpacked into build/aarch64-root. Timings of an emulator say nothing about a processor.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

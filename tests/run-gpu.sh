@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The tests that need a GPU, and a table of what they said.
+# Runs the tests that need a GPU, and prints a table of their results.
 #
 #   ./tests/run-gpu.sh                    configure, build, run
 #   ./tests/run-gpu.sh --prebuilt DIR     run the programs *_tests of DIR, built elsewhere: needs no compiler, no package
 #                                         manager and no SQLite; only bash and the NVIDIA driver
 #   ./tests/run-gpu.sh [...] --sanitize   then compute-sanitizer's four tools on a small model
 #
-# Each test runs in a process of its own, since one of them loses the device on purpose. Exit code 1 if any failed.
-# GLOVE_TEST_MODEL=FILE adds 4,000 queries a k on that model; GLOVE_TEST_LARGE=1 random ones of 2,196,016 x 300
-# and 40,000,000 x 3.
+# Each test runs in a separate process, because one of them loses the device on purpose. The exit code is 1 if any
+# failed. GLOVE_TEST_MODEL=FILE adds 4,000 queries per k on that model; GLOVE_TEST_LARGE=1 adds random models of
+# 2,196,016 x 300 and 40,000,000 x 3.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

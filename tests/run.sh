@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All the tests: installs what is missing, builds, runs.
+# Installs missing packages, builds, and runs all the tests.
 #
 #   ./tests/run.sh                 the release build
 #   ./tests/run.sh asan            another preset: asan, tsan, cpu

@@ -18,7 +18,7 @@ using glove::verify::Verdict;
 
 constexpr int kUsage = 4;
 
-struct Arguments {
+struct CommandLine {
   std::vector<std::string> files;
   std::string kernel, block, grid, launch, name;
   glove::verify::Options options;
@@ -66,7 +66,7 @@ std::optional<glove::verify::Module> read_module(const std::string& file) {
   return module;
 }
 
-int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Arguments& arguments) {
+int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const CommandLine& arguments) {
   if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
   if (launch.block[0] == 0) launch.block = kernel.max_threads;
   if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
@@ -81,7 +81,7 @@ int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Argumen
   return verdict.exit_code();
 }
 
-int run_file(const std::string& file, const Arguments& arguments) {
+int run_file(const std::string& file, const CommandLine& arguments) {
   const auto module = read_module(file);
   if (!module) return kUsage;
   glove::verify::SpecFile spec;
@@ -91,26 +91,29 @@ int run_file(const std::string& file, const Arguments& arguments) {
     spec.launches.clear();
     if (!glove::verify::read_spec(arguments.launch, &spec, &error)) return complain(error);
   }
-  const std::string wanted = arguments.kernel.empty() ? spec.kernel : arguments.kernel;
   int worst = 0;
   size_t matched = 0;
+  const auto matches = [](const std::string& text, const std::string& pattern) {
+    return pattern.empty() || std::regex_search(text, std::regex(pattern));
+  };
   for (const auto& kernel : module->kernels) {
-    if (!wanted.empty() && !std::regex_search(kernel.name, std::regex(wanted))) continue;
+    if (!matches(kernel.name, arguments.kernel)) continue;
     for (const Launch& launch : spec.launches) {
-      if (!arguments.name.empty() && !std::regex_search(launch.name, std::regex(arguments.name))) continue;
+      if (!matches(kernel.name, launch.kernel) || !matches(launch.name, arguments.name)) continue;
       ++matched;
       worst = worse(worst, run_kernel(kernel, launch, arguments));
     }
   }
   if (matched == 0)
-    return complain(file + ": no kernel" + (wanted.empty() ? "" : " matches '" + wanted + "'"));
+    return complain(file + ": no kernel" +
+                    (arguments.kernel.empty() ? "" : " matches '" + arguments.kernel + "'"));
   return worst;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Arguments arguments;
+  CommandLine arguments;
   CLI::App app("Proves that CUDA kernels in PTX have no deadlock, no misuse of barriers and no race.");
   app.add_option("files", arguments.files, "PTX files")->required();
   app.add_option("--kernel", arguments.kernel, "only kernels whose name matches this regular expression");

@@ -84,7 +84,7 @@ void time_kmeans(Analysis& analysis, const Points& points, int count, char** arg
     options.max_iterations = iterations;
     return cluster_rows(analysis, points, k, options, {});
   };
-  // Two fits: what they do not share is the iterations.
+  // Two fits that differ only in the number of iterations.
   const int64_t all = options.max_iterations;
   const Timer short_timer;
   const double short_cpu = cpu_ms();

@@ -84,7 +84,7 @@ double pinned_bandwidth() {
   return best;
 }
 
-// nearest() on one query at a time; wall clock and the stages.
+// Times nearest() on one query at a time: wall clock and the stages.
 void time_single(const ModelPtr& model, const std::vector<Query>& queries, int64_t k) {
   std::vector<double> wall, scan, select, rescore, candidates;
   for (size_t i = 0; i < queries.size() + 20; ++i) {
@@ -255,7 +255,7 @@ class KernelBench {
     require(cudaMemset(*device, 0, bytes), "clearing");
   }
 
-  // With zeros up to `bytes`.
+  // Padded with zeros to `bytes`.
   template <class T>
   static void upload(const T** device, std::span<const T> from, size_t bytes) {
     T* copy = nullptr;

@@ -114,7 +114,7 @@ __device__ uint64_t mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// Components of about unit rows in all three types; int8 with one scale for all.
+// The components of rows of about unit length in all three types; int8 has one scale for all rows.
 __global__ void fill_kernel(int64_t count, uint64_t seed, float* f, __half* h, int8_t* c) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
@@ -171,7 +171,7 @@ double as_double(int8_t x) {
   return x;
 }
 
-// A few rows of `scores` against double sums on the host.
+// Checks a few rows of `scores` against double sums on the host.
 template <class T>
 void check(const T* rows, const float* scores, int64_t n, const char* name) {
   std::vector<T> q(kDims), x(kDims);

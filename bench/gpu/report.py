@@ -24,7 +24,7 @@ def single_table(data):
     if "k10_nomutex_us_median" in again:
         row("the same on a connection opened with SQLITE_OPEN_NOMUTEX, ms",
             lambda k: f"{ms(again[f'k{k}_nomutex_us_median'])}, {ms(sql[f'k{k}_nomutex_us_median'])}")
-    row("the engine alone, ms", lambda k: ms(engine[f"k{k}_us_median"]))
+    row("`nearest()` alone, ms", lambda k: ms(engine[f"k{k}_us_median"]))
     row("of that: launch, scan / threshold / refinement and exact products, us",
         lambda k: f"{engine[f'k{k}_scan_us']:.0f} / {engine[f'k{k}_select_us']:.1f} / {engine[f'k{k}_rescore_us']:.0f}")
     row("candidates", lambda k: f"{engine[f'k{k}_candidates']:.0f}")
@@ -40,7 +40,7 @@ def batch_table(data):
     lines = ["| a batch, k = 10 | ms | ms per query |", "|---|--:|--:|"]
     for queries in (2, 8, 32, 128, 1024):
         us = engine[f"batch{queries}_k10_us_median"]
-        lines.append(f"| {queries:,} queries, the engine alone | {ms(us)} | {us / queries / 1000:.4f} |")
+        lines.append(f"| {queries:,} queries, `nearest()` alone | {ms(us)} | {us / queries / 1000:.4f} |")
     stages, us = again["batch_stages_us"], again["batch_us_median"]
     lines.append(f"| 1,024, scan + select + rescore in glove_stats | {ms(stages)} | {stages / 1024000:.4f} |")
     lines.append(f"| 1,024 through SQL: word IN (...), {again['batch_rows']:,} rows of 4 columns | {ms(us)} | {us / 1024000:.4f} |")
@@ -79,21 +79,22 @@ def section(data):
         f"{data['kernel']}; everything in one run on one machine. A device-to-device copy moves {torch['device_copy_tb_s']:.2f} TB/s there, a copy from pinned",
         f"memory {engine['pinned_gb_s']:.1f} GB/s. All numbers: data/gpu.json.", "",
         *single_table(data), "",
-        f"The kernel takes {kernel:.0f} us between two events, so {again['k10_us_median'] - kernel:.0f} us of an answer are spent outside it. In `glove_stats` resolve,",
-        f"scan, select and rescore add up to {again['k10_stages_us'] / again['k10_beside_stats_us_median'] * 100:.0f} % of the time from step to the last row (k = 10).", "",
+        f"The kernel takes {kernel:.0f} us between two events, so {again['k10_us_median'] - kernel:.0f} us of an answer are spent outside it. In `glove_stats`, resolve,",
+        f"scan, select and rescore add up to {again['k10_stages_us'] / again['k10_beside_stats_us_median'] * 100:.0f} % of the time from sqlite3_step to the last row (k = 10).", "",
         *batch_table(data), "",
         *ladder_table(data), "",
-        "TB/s are bytes read over time: codes in the ladder's int8 rows; codes, scales and residuals in the tile scans, whose time runs",
-        "from the first block's start until all blocks know that the scan is over. The float32 and float16 steps of the ladder compute",
-        "similarities that are not exact and select nothing. What does not pay: a ring of Hopper's bulk copies (no faster), tiles dealt out to",
-        "whoever is free or a histogram in device memory (2.6 ns for each atomic operation on one address: 6 to 22 % slower), lines that",
-        "L2 is asked to keep (no better than turning round), and tiles read again after the threshold (12 us at k = 1000).", "",
-        f"Of k = 1000, {ms(again['k1000_kept_us_median'])} and {ms(sql['k1000_kept_us_median'])} ms are SQLite's reading of 1,000 rows whose answer is kept and whose words are in the",
-        "processor's cache. It differs between such machines, and on one of them from second to second. Fetching words ahead in blocks",
+        "TB/s is the number of bytes read divided by the time. The int8 rows of the ladder count codes; the tile scans count codes, scales",
+        "and residuals, and their time runs from the start of the first block until all blocks know that the scan is over. The float32 and",
+        "float16 steps of the ladder compute similarities that are not exact, and select nothing. The following was tried and does not pay:",
+        "a ring of Hopper's bulk copies (no faster); assigning tiles to blocks dynamically, or a histogram in device memory (2.6 ns for each",
+        "atomic operation on one address: 6 to 22 % slower); asking L2 to keep lines (no better than reversing every other scan); and reading",
+        "tiles again after the threshold (12 us at k = 1000).", "",
+        f"At k = 1000, SQLite takes {ms(again['k1000_kept_us_median'])} and {ms(sql['k1000_kept_us_median'])} ms of the time to read 1,000 rows whose answer is cached and whose words are in the",
+        "processor's cache. This time differs between such machines, and on one of them from second to second. Prefetching words in groups",
         "instead of one at a time does not pay.", "",
-        f"From a model file in the page cache (ext4) to the first answer, in a process that has used another model, median of 7:",
-        f"{again['first_answer_ms_median']:.1f} ms and {sql['first_answer_ms_median']:.1f} ms (two processes; the first of each {again['first_answer_ms_cold']:.1f} and {sql['first_answer_ms_cold']:.1f}), for 676 MB that",
-        f"pinned memory would copy in {676.4 / engine['pinned_gb_s']:.1f} ms; 12 threads upload a file at {engine['upload_file_12_gb_s']:.1f} GB/s,",
+        "In a process that has used another model, the first answer from a model file in the page cache (ext4) takes",
+        f"{again['first_answer_ms_median']:.1f} ms and {sql['first_answer_ms_median']:.1f} ms (medians of 7 in two processes, whose first ones took {again['first_answer_ms_cold']:.1f} and {sql['first_answer_ms_cold']:.1f}). It needs 676 MB on the",
+        f"device, which a copy from pinned memory would move in {676.4 / engine['pinned_gb_s']:.1f} ms. 12 threads upload a file at {engine['upload_file_12_gb_s']:.1f} GB/s,",
         f"{engine['upload_file_12_gb_s'] / engine['pinned_gb_s'] * 100:.0f} % of the pinned rate. The float32 rows follow after the first answer.",
         END]
     return "\n".join(lines)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every figure of the GPU section of bench/RESULTS.md, on this machine's GPU: the ladder and the yardsticks, the backend
-# through the engine, and the same through SQL, on 2,196,016 x 300 random unit vectors. Writes OUT/gpu.json
+# through nearest(), and the same through SQL, on 2,196,016 x 300 random unit vectors. Writes OUT/gpu.json
 # (bench/data/gpu.json by default), from which bench/readme_table.py makes its tables.
 #
 #   bench/gpu/run.sh [--prebuilt DIR] [--out OUT] [--commit NAME]
@@ -29,12 +29,12 @@ if [[ -z $prebuilt ]]; then
   cp build/release/bench/gpu/{gpu_bench,gpu_ladder,sql_bench} build/release/{glove.so,glove-convert} "$work/bin"
   prebuilt=$work/bin
 fi
-# Where cuBLAS lies on machines whose loader does not know it.
+# Finds cuBLAS on machines whose loader does not.
 for folder in /usr/local/cuda*/targets/x86_64-linux/lib /usr/local/cuda/lib64; do
   if [[ -e $folder/libcublas.so.13 ]]; then export LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-}; fi
 done
 
-# Runs a step and keeps its JSON; a step that cannot run here leaves nothing.
+# Runs a step and keeps its JSON; a step that fails or cannot run here leaves no file.
 step() {
   local name=$1 && shift
   if "$@" >"$work/$name.json"; then echo "$name: done"; else echo "$name: failed or not possible here" && rm -f "$work/$name.json"; fi

@@ -33,7 +33,7 @@ void require(int code, const char* what) {
   std::exit(1);
 }
 
-// Reads all rows: so many words, the similarity and the rank. Gives the number of rows.
+// Reads all rows: as many words, the similarity and the rank. Returns the number of rows.
 int64_t read_all(sqlite3_stmt* statement, int words) {
   int64_t rows = 0;
   static int64_t sink = 0;
@@ -80,8 +80,8 @@ void connect(const char* extension, int mutex) {
   std::exit(1);
 }
 
-// Adds the times of 200 single queries for k rows, after 20 others; of the names from `first` on, which have
-// not been asked for, for answers are kept.
+// Adds the times of 200 single queries for k rows, after 20 others. The queries are the names from `first`
+// on, which nobody has searched for, because answers are cached.
 void time_single_queries(const std::string& backend, const std::vector<std::string>& names, size_t first,
                          int k, std::vector<double>& times) {
   sqlite3_stmt* nearest =
@@ -107,8 +107,8 @@ int main(int argc, char** argv) {
   const std::string backend = argc > 4 ? argv[4] : "cuda";
   connect(argv[1], SQLITE_OPEN_FULLMUTEX);
   number("SELECT length(glove_load('" + std::string(argv[3]) + "', 'warm'))");
-  // The context, the staging memory and the first launch, then the same file as a model that nobody has used
-  // yet.
+  // Warms up the context, the staging memory and the first launch; the file to time is then a model that
+  // nobody has used yet.
   number(
       "SELECT count(*) FROM glove_nn WHERE word = (SELECT word FROM glove_words WHERE id = 5) AND k = 3 AND "
       "backend = '" +
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   std::vector<double> first_answers;
   for (int i = 0; i < 7; ++i) {
     if (i > 0) number("SELECT length(glove_unload('main'))");
-    // The driver clears what was freed, 3 GB, with the engine that copies.
+    // The driver clears the freed 3 GB with its copy engine.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     number(load);
     const auto start = Clock::now();
@@ -145,8 +145,8 @@ int main(int argc, char** argv) {
     names.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(word_of, 0)));
     sqlite3_reset(word_of);
   }
-  // Serialized, and what a program with a connection a thread may ask for: SQLite takes no locks of its own.
-  // In rounds, for other guests of a host come and go.
+  // In serialized mode, and in the mode for a program with one connection per thread, in which SQLite takes
+  // no locks. In rounds, because the load from a host's other guests changes.
   sqlite3* const serialized = db;
   connect(argv[1], SQLITE_OPEN_NOMUTEX);
   sqlite3* const unlocked = db;
@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
     put(key + "_beside_stats_us", once_more);
   }
 
-  // The rows alone: an answer that is kept, whose words are in the processor's cache.
+  // Times the rows alone: the answer is cached, and its words are in the processor's cache.
   std::vector<double> kept;
   time_single_queries(backend, std::vector<std::string>(1, names[0]), 0, 1000, kept);
   put("k1000_kept_us", kept);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's mv + topk and matmul + topk on random unit vectors: the yardstick that gpu_bench is set against.
+"""PyTorch's mv + topk and matmul + topk on random unit vectors, to compare with gpu_bench.
 
 Prints one JSON object; exits 77 where PyTorch or a GPU is missing.
 """
@@ -21,7 +21,7 @@ WORDS, DIMS, QUERIES = 2196016, 300, 1024
 
 
 def wall_us(work, repeats):
-    """Median microseconds until the result is on the host."""
+    """Returns the median microseconds until the result is on the host."""
     times = []
     for i in range(repeats + 5):
         torch.cuda.synchronize()
@@ -32,7 +32,7 @@ def wall_us(work, repeats):
 
 
 def batch(rows, queries, k):
-    """Chunks of queries, so that the products fit in memory."""
+    """Searches in chunks of queries, so that the products fit in memory."""
     found = []
     for chunk in queries.split(128):
         found.append(torch.topk(chunk @ rows.T, k).indices)

@@ -1,4 +1,4 @@
-"""What the benchmarks of large files share: a limit on memory, and where the results go."""
+"""Shared by the benchmarks of large files: a limit on memory, and the output of results."""
 import json
 import os
 import subprocess
@@ -7,8 +7,8 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class MemoryLimit:
-    """A memory cgroup of its own for a child process, with no swap to flee to; a context manager. `path` is None where
-    this user may make none."""
+    """A context manager for a new memory cgroup, without swap, for a child process. `path` is None if this user may not
+    make one."""
 
     def __init__(self, limit):
         self.path = None
@@ -31,7 +31,7 @@ class MemoryLimit:
             file.write(str(os.getpid()))
 
     def peak(self):
-        """The most bytes that the group held at one time, cached file pages included."""
+        """Returns the most bytes that the group held at one time, including cached file pages."""
         for name in ("memory.max_usage_in_bytes", "memory.peak"):
             if os.path.exists(f"{self.path}/{name}"):
                 with open(f"{self.path}/{name}") as file:
@@ -47,7 +47,7 @@ class MemoryLimit:
 
 
 def forget_cached_pages(path):
-    """So that the pages of a file are read again, and counted for whoever reads them."""
+    """Drops the cached pages of a file, so that they are read again and counted for the process that reads them."""
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -60,7 +60,7 @@ def commit():
 
 
 def write_results(name, seen, section):
-    """All numbers to data/NAME.json; and the text, between its two marks, to RESULTS.md."""
+    """Writes all numbers to data/NAME.json, and the text, between its markers, to RESULTS.md."""
     os.makedirs(os.path.join(HERE, "data"), exist_ok=True)
     with open(os.path.join(HERE, "data", name + ".json"), "w") as file:
         json.dump(seen, file, indent=1)

@@ -1,4 +1,4 @@
-"""Makes a large text, converts it, and writes what that took. Called by bench/convert_large.sh."""
+"""Makes a large text, converts it, and writes the time and memory to bench/RESULTS.md. Called by bench/convert_large.sh."""
 import argparse
 import json
 import os
@@ -13,9 +13,9 @@ from common import MemoryLimit, commit, forget_cached_pages, write_results
 BUILD = os.environ["BUILD"]
 FOLDER = "build/convert_large"
 LIMIT = 1_000_000_000  # bytes of memory that a conversion must do with
-PIECE = 30  # numbers that are made together
+RUN = 30  # random numbers that are made together
 
-# Runs a command in a fresh process that does nothing else: its time, and the peak of its resident memory.
+# Runs a command in a fresh process that does nothing else, and prints its time and the peak of its resident memory.
 MEASURE = """
 import json, resource, subprocess, sys, time
 start = time.perf_counter()
@@ -26,14 +26,14 @@ print(json.dumps({"seconds": seconds, "resident": resource.getrusage(resource.RU
 
 
 def write_text(path, rows, dims):
-    """GloVe text of random rows: each draws from 4,096 pieces of PIECE random numbers, which is fast and no row twice."""
+    """GloVe text of random rows: each consists of some of 4,096 runs of RUN random numbers, which is fast and makes no row twice."""
     numbers = lambda count: "".join(" %.5g" % random.gauss(0, 0.4) for _ in range(count)).encode()
-    pieces = [numbers(PIECE) for _ in range(4096)]
-    rest = [numbers(dims % PIECE) for _ in range(4096)]
+    pieces = [numbers(RUN) for _ in range(4096)]
+    rest = [numbers(dims % RUN) for _ in range(4096)]
     with open(path, "wb", buffering=1 << 20) as file:
         for row in range(rows):
             file.write(b"w%07d" % row)
-            file.write(b"".join(random.choices(pieces, k=dims // PIECE)))
+            file.write(b"".join(random.choices(pieces, k=dims // RUN)))
             file.write(random.choice(rest))
             file.write(b"\n")
 
@@ -46,7 +46,7 @@ def run(text, model, enter=None):
 
 
 def run_within_limit(text, model):
-    """The same in a memory cgroup of LIMIT bytes, or None where none can be made."""
+    """The same in a memory cgroup of LIMIT bytes; None if no cgroup can be made."""
     with MemoryLimit(LIMIT) as limit:
         return limit.path and {**run(text, model, limit.enter), "group_peak": limit.peak()}
 
@@ -55,8 +55,8 @@ def section(seen):
     free, held = seen["free"], seen["held"]
     per_row = free["resident"] / seen["rows"]
     if held:
-        limited = f"""In a memory cgroup of {LIMIT / 1e9:.0f} GB, where the cached pages of both files count too but can be taken back, it
-takes {held['seconds']:.1f} s and {held['resident'] / 1e6:,.0f} MB; the model file is the same, byte for byte."""
+        limited = f"""In a memory cgroup of {LIMIT / 1e9:.0f} GB, where the cached pages of both files also count but can be reclaimed, it
+takes {held['seconds']:.1f} s and {held['resident'] / 1e6:,.0f} MB, and the model file is the same, byte for byte."""
     else:
         limited = "(No memory cgroup could be made here, so the run within 1 GB was left out.)"
     return f"""## Converting {seen['text_bytes'] / 1e9:.1f} GB of text
@@ -65,8 +65,8 @@ takes {held['seconds']:.1f} s and {held['resident'] / 1e6:,.0f} MB; the model fi
 {seen['rows']:,} x {seen['dims']} random rows of GloVe text, the size of the 840B file, to a model file of {seen['model_bytes'] / 1e9:.1f} GB.
 All numbers: data/convert_large.json.
 
-With nothing of the text cached the conversion takes {free['seconds']:.1f} s, fsync included, and {free['resident'] / 1e6:,.0f} MB of resident memory at most,
-{per_row:.0f} bytes per row. It maps neither file, so this is memory of its own: what is kept of each row until the end, and a few blocks.
+If nothing of the text is cached, the conversion takes {free['seconds']:.1f} s, including fsync, and at most {free['resident'] / 1e6:,.0f} MB of resident memory, which is
+{per_row:.0f} bytes per row. It maps neither file, so all of this is private memory: what it keeps of each row until the end, and a few blocks.
 {limited}
 """
 

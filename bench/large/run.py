@@ -1,4 +1,4 @@
-"""Makes a large model, asks it, and writes what it saw. Called by bench/large.sh."""
+"""Makes a large model, searches it, and writes the results to bench/RESULTS.md. Called by bench/large.sh."""
 import argparse
 import json
 import os
@@ -16,7 +16,7 @@ BUILD = os.environ["BUILD"]
 FOLDER = "build/large"
 LIMIT = 1_000_000_000  # bytes of memory that a process must do with
 
-# Runs in a fresh process: opens MODEL, asks, and prints its times and its memory as JSON.
+# Runs in a fresh process: opens MODEL, searches it, and prints its times and its memory as JSON.
 QUERIES = """
 import json, os, sqlite3, sys, time
 path, threads = sys.argv[1], int(sys.argv[2])
@@ -81,7 +81,7 @@ def ask(model, threads, enter=None):
 
 
 def ask_within_limit(model, threads):
-    """The same with LIMIT bytes of memory and nothing cached, or None where no limit can be set."""
+    """The same with LIMIT bytes of memory and nothing cached; None if no limit can be set."""
     with MemoryLimit(LIMIT) as limit:
         forget_cached_pages(model)
         return limit.path and ask(model, threads, limit.enter)
@@ -96,8 +96,8 @@ def bare_read(model, threads):
 def section(seen):
     large, small, held = seen["large"], seen["small"], seen["held"]
     if held:
-        limited = (f"A process in a memory cgroup of {LIMIT / 1e9:.0f} GB, with nothing of the file cached, answers its first query in"
-                   f" {held['first_ms']:,.0f} ms, which\nreads the codes from disk, and the following ones in {held['warm_ms']:.1f} ms.")
+        limited = (f"A process in a memory cgroup of {LIMIT / 1e9:.0f} GB, with nothing of the file cached, answers its first query, which"
+                   f" reads the codes from disk, in\n{held['first_ms']:,.0f} ms, and the following ones in {held['warm_ms']:.1f} ms.")
     else:
         limited = "(No memory cgroup could be made here, so the run with 1 GB of memory was left out.)"
     return f"""## A model of {seen['rows']:,} x {seen['dims']}
@@ -114,10 +114,10 @@ on disk, converted in {seen['convert_s']:.0f} s. Random rows around 1,000 centre
 | a bare read of the bytes that it scans, ms (median) | {seen['bare_read_ms']:.2f} | |
 | private memory of the process, including Python, MB | {large['after']['RssAnon'] / 1e6:,.0f} | {small['after']['RssAnon'] / 1e6:,.0f} |
 | pages of files in memory after one query, MB | {large['opened']['RssFile'] / 1e6:,.0f} | {small['opened']['RssFile'] / 1e6:,.0f} |
-| the same after 30 queries (the kernel takes them back when it needs them), MB | {large['after']['RssFile'] / 1e6:,.0f} | {small['after']['RssFile'] / 1e6:,.0f} |
+| the same after 30 queries (the kernel reclaims them when it needs them), MB | {large['after']['RssFile'] / 1e6:,.0f} | {small['after']['RssFile'] / 1e6:,.0f} |
 
-{limited} The scan touches the codes
-and a few rows, never the whole float32 matrix of {seen['rows'] * seen['dims'] * 4 / 1e9:.1f} GB.
+{limited} The scan reads the codes
+and a few rows, and never the whole float32 matrix of {seen['rows'] * seen['dims'] * 4 / 1e9:.1f} GB.
 """
 
 

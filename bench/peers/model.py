@@ -1,4 +1,4 @@
-"""What every worker needs: the model file's arrays by NumPy, and the queries that a seed gives."""
+"""Used by every worker: the arrays of the model file in NumPy, and the queries of a seed."""
 import json
 import struct
 

@@ -1,4 +1,4 @@
-"""What a run saw -> a table, the section of bench/RESULTS.md, a JSON file and an SVG plot."""
+"""Writes the results of a run: a table in bench/RESULTS.md, a JSON file and an SVG plot."""
 import json
 import math
 import os
@@ -41,8 +41,8 @@ load of the machine {result['load']['before']:.1f} before and {result['load']['a
 
 {table(result)}
 
-Times are what a Python program waits for, `fetchall` and all. Recall is against double precision over all rows; memory is
-the whole process, Python included ("mapped" is file pages that the kernel may take back).
+Times are what a Python program waits for, including `fetchall`. Recall is measured against double precision over all rows.
+Memory is that of the whole process, including Python; "mapped" means file pages that the kernel may reclaim.
 
 ![One query, milliseconds](data/peers.svg)
 {END}

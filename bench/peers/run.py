@@ -1,4 +1,4 @@
-"""Runs every worker in one run, interleaved, and writes what it saw. Called by bench/peers.sh."""
+"""Runs all workers, interleaved, and writes the results. Called by bench/peers.sh."""
 import argparse
 import json
 import os
@@ -20,7 +20,7 @@ PAUSE = 0.05  # seconds between turns: threads of a library may spin for a while
 
 
 class Peer:
-    """A worker's process, and what it said."""
+    """A worker's process, and its answers."""
 
     def __init__(self, kind, path, threads):
         self.name = kind.name
@@ -55,7 +55,7 @@ class Peer:
 
 
 class Floor:
-    """A bare read of the bytes that our scan reads, with as many threads."""
+    """Times a bare read of the bytes that a scan of sqlite-glove reads, with as many threads."""
 
     def __init__(self, path, threads):
         self.process = subprocess.Popen([os.environ["BUILD"] + "/bench/bare_read", path, str(threads)],

@@ -10,7 +10,7 @@ import workers
 
 
 def memory():
-    """Bytes in RAM: of the process's own, and of mapped files (which the kernel may take back)."""
+    """Returns the bytes in RAM: private memory, and mapped files (which the kernel may reclaim)."""
     fields = dict(line.split(":", 1) for line in open("/proc/self/status"))
     kilobytes = {key: int(fields[key].split()[0]) * 1024 for key in ("RssAnon", "RssFile", "VmHWM")}
     return {"own": kilobytes["RssAnon"], "mapped": kilobytes["RssFile"], "peak": kilobytes["VmHWM"]}

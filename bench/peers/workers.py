@@ -1,4 +1,4 @@
-"""One way to search each. A worker runs in a process of its own:
+"""Each class is one way to search. A worker runs in a process of its own:
 
     prepare(path, threads)     loads and indexes
     one(row) -> [id, ...]      the 10 nearest rows of a row, without itself, best first
@@ -224,7 +224,7 @@ ALL = [Glove, Glove1, SqliteVec, SqliteVector, SqliteVectorInt8, Vectorlite, Fai
 
 
 def give_back_free_memory():
-    """What loading needed is not what searching needs."""
+    """Frees the memory that only loading needs."""
     import gc
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -28,7 +28,7 @@ struct LaneRows {
   bool admissible[4];
 
   __device__ void load(const BatchScanParams& scan, int tile, int lane) {
-    const int quad = tile * kPiecesPerGroup + (lane >> 2);
+    const int quad = tile * kQuadsPerGroup + (lane >> 2);
     const float4 s = __ldg(reinterpret_cast<const float4*>(scan.part.level.scales) + quad);
     const float4 r = __ldg(reinterpret_cast<const float4*>(scan.part.level.residuals) + quad);
     const float scales[4] = {s.x, s.y, s.z, s.w};
@@ -97,7 +97,7 @@ __device__ void append(const BatchScanParams& scan, const ChunkSums& sums, const
         const uint32_t slot = atomicAdd(scan.list_sizes + query, 1u);
         if (slot < scan.list_capacity)
           scan.lists[static_cast<int64_t>(query) * scan.list_capacity + slot] = {
-              tile * kRowsPerTile + (lane >> 2) * kRowsPerPiece + row, sum};
+              tile * kRowsPerTile + (lane >> 2) * kRowsPerQuad + row, sum};
       }
     }
   }
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int chunk_first = static_cast<int>(blockIdx.x) % query_chunks * chunk_queries;
   const int chunk_count = min(chunk_queries, scan.padded_queries - chunk_first);
-  const int pair_stride = scan.steps * kWarpLanes;  // pieces per pair of blocks of queries
+  const int pair_stride = scan.steps * kWarpLanes;  // uint4s per pair of blocks of queries
 
   auto* fragments = reinterpret_cast<uint4*>(shared);
   auto* chunk = reinterpret_cast<ChunkQuery*>(shared + static_cast<int64_t>(chunk_queries) / kPairQueries *
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int tile =
         kSample ? static_cast<int>(static_cast<int64_t>(order) * scan.tiles / scan.sample_tiles) : order;
     const uint4* codes = reinterpret_cast<const uint4*>(scan.part.level.codes) +
-                         static_cast<int64_t>(tile) * scan.groups * kPiecesPerGroup;
+                         static_cast<int64_t>(tile) * scan.groups * kQuadsPerGroup;
     TileStep resident[kResident ? kResidentSteps : 1];
     if constexpr (kResident) {
 #pragma unroll
@@ -193,17 +193,17 @@ __global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ 
 
 constexpr int kAnswerThreads = 256;
 // Rows of a list that can be ranked in the shared memory of every supported device.
-constexpr int kMaxSurvivors = 3072;
+constexpr int kMaxCandidates = 3072;
 
 // Shared memory of answer_kernel. `counts` is no longer used when `similarities` is first written.
 struct AnswerMemory {
   union {
     uint32_t counts[kBins];
-    double similarities[kMaxSurvivors];
+    double similarities[kMaxCandidates];
   };
-  int32_t rows[kMaxSurvivors];
+  int32_t rows[kMaxCandidates];
   ThresholdScratch scratch;
-  uint32_t survivors;
+  uint32_t candidates;
 };
 
 __device__ float list_estimate(const BatchScanParams& scan, ListedRow listed, const QueryBound& bound) {
@@ -241,17 +241,17 @@ __global__ void __launch_bounds__(kAnswerThreads)
 
 // Writes the rows of the list that its own best lower bounds do not rule out to memory.rows, and returns
 // their number.
-__device__ uint32_t survivors_of(const BatchScanParams& scan, const ListedRow* list, uint32_t size,
-                                 const QueryBound& bound, AnswerMemory& memory) {
-  if (threadIdx.x == 0) memory.survivors = 0;
+__device__ uint32_t candidates_of(const BatchScanParams& scan, const ListedRow* list, uint32_t size,
+                                  const QueryBound& bound, AnswerMemory& memory) {
+  if (threadIdx.x == 0) memory.candidates = 0;
   const float threshold = list_threshold(scan, list, size, bound, memory.counts, memory.scratch);
   for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads) {
     if (list_estimate(scan, list[i], bound) + list_error(scan, list[i], bound) < threshold) continue;
-    const uint32_t slot = atomicAdd(&memory.survivors, 1u);
-    if (slot < kMaxSurvivors) memory.rows[slot] = list[i].row;
+    const uint32_t slot = atomicAdd(&memory.candidates, 1u);
+    if (slot < kMaxCandidates) memory.rows[slot] = list[i].row;
   }
   __syncthreads();
-  return memory.survivors;
+  return memory.candidates;
 }
 
 // Writes the answer from a query's list. One block per query.
@@ -265,37 +265,37 @@ __global__ void __launch_bounds__(kAnswerThreads)
   const ListedRow* list = scan.lists + query * scan.list_capacity;
   int32_t* ids = scan.answer_ids + query * scan.answer_capacity;
   double* similarities = scan.answer_similarities + query * scan.answer_capacity;
-  const uint32_t survivors = size <= scan.list_capacity
-                                 ? survivors_of(scan, list, size, parameters.bound, memory)
-                                 : kMaxSurvivors + 1;
+  const uint32_t candidates = size <= scan.list_capacity
+                                  ? candidates_of(scan, list, size, parameters.bound, memory)
+                                  : kMaxCandidates + 1;
   const bool rank = scan.part.vectors != nullptr;
-  if (survivors > kMaxSurvivors || (!rank && survivors > scan.answer_capacity)) {
+  if (candidates > kMaxCandidates || (!rank && candidates > scan.answer_capacity)) {
     if (threadIdx.x == 0) scan.answer_sizes[query] = kListOverflow;
     return;
   }
   if (!rank) {
-    for (uint32_t i = threadIdx.x; i < survivors; i += kAnswerThreads) ids[i] = memory.rows[i];
-    if (threadIdx.x == 0) scan.answer_sizes[query] = static_cast<int32_t>(survivors);
+    for (uint32_t i = threadIdx.x; i < candidates; i += kAnswerThreads) ids[i] = memory.rows[i];
+    if (threadIdx.x == 0) scan.answer_sizes[query] = static_cast<int32_t>(candidates);
     return;
   }
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const float* vector = scan.query_vectors + query * scan.part.dims;
-  for (uint32_t base = 0; base < survivors; base += kAnswerThreads / 8) {
+  for (uint32_t base = 0; base < candidates; base += kAnswerThreads / 8) {
     const uint32_t i = base + threadIdx.x / 8;
     const float* row =
-        i < survivors ? scan.part.vectors + static_cast<int64_t>(memory.rows[i]) * scan.part.dims : nullptr;
+        i < candidates ? scan.part.vectors + static_cast<int64_t>(memory.rows[i]) * scan.part.dims : nullptr;
     const double dot = team_exact_dot(vector, row, scan.part.dims, lane);
-    if (i < survivors && (lane & 7) == 0) {
+    if (i < candidates && (lane & 7) == 0) {
       const double norm = scan.part.norms_squared[memory.rows[i]];
       memory.similarities[i] = cosine_from_dots(dot, parameters.norm_squared, norm);
     }
   }
   __syncthreads();
-  for (uint32_t i = threadIdx.x; i < survivors; i += kAnswerThreads) {
+  for (uint32_t i = threadIdx.x; i < candidates; i += kAnswerThreads) {
     const double similarity = memory.similarities[i];
     const int32_t row = memory.rows[i];
     uint32_t better = 0;
-    for (uint32_t j = 0; j < survivors && better < static_cast<uint32_t>(scan.top_rows); ++j)
+    for (uint32_t j = 0; j < candidates && better < static_cast<uint32_t>(scan.top_rows); ++j)
       better += memory.similarities[j] > similarity ||
                 (memory.similarities[j] == similarity && memory.rows[j] < row);
     if (better >= static_cast<uint32_t>(scan.top_rows)) continue;
@@ -303,7 +303,7 @@ __global__ void __launch_bounds__(kAnswerThreads)
     similarities[better] = similarity;
   }
   if (threadIdx.x == 0)
-    scan.answer_sizes[query] = static_cast<int32_t>(min(survivors, static_cast<uint32_t>(scan.top_rows)));
+    scan.answer_sizes[query] = static_cast<int32_t>(min(candidates, static_cast<uint32_t>(scan.top_rows)));
 }
 
 template <bool kSample, bool kResident>

@@ -1,7 +1,8 @@
-// Scans many queries against each tile of rows on the int8 tensor cores, in four launches on one stream:
-// thresholds from a sample of tiles, one list per query of the rows above its threshold, and the exact answer
-// from each list. No launch waits for the host, and scores below a threshold are never written. Host code may
-// include this header.
+// Scans many queries against each tile of rows on the int8 tensor cores. One round launches six kernels on
+// one stream: the scan of a sample of tiles, the thresholds from the sample, one list per query of the rows
+// of the first tiles that reach its threshold, tighter thresholds from the lists, the rows of the other
+// tiles, and the exact answer from each list. No launch waits for the host, and scores below a threshold are
+// never written. Host code may include this header.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,7 +27,7 @@ struct BatchQuery {
   double norm_squared;
 };
 
-// The arguments of the four launches of one round. Pointers are not owned.
+// The arguments of every launch of one round. Pointers are not owned.
 struct BatchScanParams {
   DevicePart part;  // without vectors the lists are returned unscored
   int32_t tiles;    // tile_count(part.rows)
@@ -62,7 +63,7 @@ struct BatchShape {
 // Reads the shape of device number `device`.
 cudaError_t batch_shape(int device, BatchShape* shape);
 
-// Fills sample_best and then thresholds.
+// Fills sample_best and then thresholds, with two launches.
 cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const BatchShape& shape,
                                     cudaStream_t stream);
 // Appends the rows of tiles [first, last) to lists and list_sizes.

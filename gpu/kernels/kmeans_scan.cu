@@ -45,14 +45,14 @@ struct ScanRows {
       own_inverse = norm < kShortRow ? INFINITY : __double2float_rn(__ddiv_rn(1.0, norm));
       own_slack = __double2float_ru(norm * kRowSlack + kSmallSlack);
     }
-    const int quad = tile * kPiecesPerGroup + (lane >> 2);
+    const int quad = tile * kQuadsPerGroup + (lane >> 2);
     const float4 s = __ldg(reinterpret_cast<const float4*>(params.part.level.scales) + quad);
     const float4 r = __ldg(reinterpret_cast<const float4*>(params.part.level.residuals) + quad);
     const float scales[4] = {s.x, s.y, s.z, s.w};
     const float residuals[4] = {r.x, r.y, r.z, r.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int in_tile = (lane >> 2) * kRowsPerPiece + i;
+      const int in_tile = (lane >> 2) * kRowsPerQuad + i;
       const bool row_exists = static_cast<int64_t>(tile) * kRowsPerTile + in_tile < params.part.rows;
       const bool takes_part = row_exists && (kEuclidean || residuals[i] < INFINITY);
       scale[i] = takes_part ? scales[i] : 0.0f;
@@ -165,7 +165,7 @@ __device__ void offer_candidates(const ChunkSums& sums, const ScanRows& rows, co
       for (int row = 0; row < 4; ++row) {
         const float upper = rows.upper<kEuclidean>(row, sums.get(row, block, column), bound);
         if (upper < rows.threshold(row, params.wanted) || rows.best[row] == INFINITY) continue;
-        const int in_tile = (lane >> 2) * kRowsPerPiece + row;
+        const int in_tile = (lane >> 2) * kRowsPerQuad + row;
         const uint32_t slot = atomicAdd(tile.counts + in_tile, 1u);
         if (slot >= kSlots) continue;
         tile.uppers[in_tile][slot] = upper;
@@ -176,7 +176,7 @@ __device__ void offer_candidates(const ChunkSums& sums, const ScanRows& rows, co
   if ((lane & 3) == 0) {
 #pragma unroll
     for (int row = 0; row < 4; ++row)
-      tile.thresholds[(lane >> 2) * kRowsPerPiece + row] = rows.threshold(row, params.wanted);
+      tile.thresholds[(lane >> 2) * kRowsPerQuad + row] = rows.threshold(row, params.wanted);
   }
   __syncwarp();
 }
@@ -289,7 +289,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int tile = base + warp;
     const bool active = tile < last_tile;
     const uint4* const codes = reinterpret_cast<const uint4*>(params.part.level.codes) +
-                               static_cast<int64_t>(tile) * params.groups * kPiecesPerGroup;
+                               static_cast<int64_t>(tile) * params.groups * kQuadsPerGroup;
     TileStep resident[kResident ? kResidentSteps : 1];
     ScanRows rows;
     if (active) {

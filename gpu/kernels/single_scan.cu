@@ -13,11 +13,11 @@ namespace glove::gpu {
 namespace {
 
 constexpr int kThreads = 768;  // one block per multiprocessor
-// Loads in flight per lane: 16-byte pieces of a tile's codes, and components of a row.
+// Loads in flight per lane: 16-byte quads of a tile's codes, and components of a row.
 constexpr int kCodeLoads = 10;
 constexpr int kRowLoads = 20;
-constexpr int kHits = kBins;       // rows that a block refines at a time
-constexpr int kStagedRows = 3072;  // rows that a block stages at a time for ranking, if they fit
+constexpr int kCandidatesPerPass = kBins;  // candidates that a block refines at a time
+constexpr int kStagedRows = 3072;          // rows that a block stages at a time for ranking, if they fit
 
 __device__ uint64_t global_nanoseconds() {
   uint64_t time;
@@ -86,7 +86,7 @@ struct Share {
 // uppers: [share.rows()], in the order of Share::row.
 __device__ void scan_share(const SingleScanParams& scan, const Share& share, const uint2* planes,
                            uint32_t* histogram, uint16_t* uppers, int warp, int lane) {
-  const int64_t tile_pieces = static_cast<int64_t>(scan.groups) * kPiecesPerGroup;
+  const int64_t tile_quads = static_cast<int64_t>(scan.groups) * kQuadsPerGroup;
   for (int place = warp; place < share.rounds * share.warps; place += share.warps) {
     const int tile = share.tile(scan, place);
     RowBound bound = {-INFINITY, -INFINITY};
@@ -95,7 +95,7 @@ __device__ void scan_share(const SingleScanParams& scan, const Share& share, con
       const float scale = __ldcs(scan.part.level.scales + row);
       const float residual = __ldcs(scan.part.level.residuals + row);
       const int sum =
-          tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.part.level.codes) + tile * tile_pieces,
+          tile_dot<kCodeLoads>(reinterpret_cast<const uint4*>(scan.part.level.codes) + tile * tile_quads,
                                planes, scan.groups, lane);
       bound = row_bound(sum, scale, residual, scan.bound);
       count_tile(scan, histogram, bound, lane);
@@ -104,49 +104,49 @@ __device__ void scan_share(const SingleScanParams& scan, const Share& share, con
   }
 }
 
-// Appends those of the rows first .. last - 1 whose code reaches the threshold's code to `hits`, while there
-// is room, and counts them all. Called by all threads of the block, between barriers.
-__device__ void collect_hits(const uint16_t* uppers, int64_t first, int64_t last, uint16_t code, int* hits,
-                             int* hit_count) {
+// Appends those of the rows first .. last - 1 whose code reaches the threshold's code to `candidates`, while
+// there is room, and counts them all. Called by all threads of the block, between barriers.
+__device__ void collect_candidates(const uint16_t* uppers, int64_t first, int64_t last, uint16_t code,
+                                   int* candidates, int* candidate_count) {
   for (int64_t i = first + 8 * threadIdx.x; i < last; i += 8 * kThreads) {
     const uint4 eight = *reinterpret_cast<const uint4*>(uppers + i);
     const uint32_t pairs[4] = {eight.x, eight.y, eight.z, eight.w};
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       if ((pairs[j / 2] >> (16 * (j % 2)) & 0xffffu) < code) continue;
-      const int hit = atomicAdd(hit_count, 1);
-      if (hit < kHits) hits[hit] = static_cast<int>(i) + j;
+      const int slot = atomicAdd(candidate_count, 1);
+      if (slot < kCandidatesPerPass) candidates[slot] = static_cast<int>(i) + j;
     }
   }
 }
 
-// Writes the block's candidates with their exact products, using eight lanes per row. hits: [kHits] in shared
-// memory that is no longer used. Called by all threads of the block.
+// Writes the block's candidates with their exact products, using eight lanes per row. candidates:
+// [kCandidatesPerPass] in shared memory that is no longer used. Called by all threads of the block.
 __device__ void refine(const SingleScanParams& scan, const Share& share, const float* query,
-                       const uint16_t* uppers, float threshold, int* hits, int warp, int lane) {
-  __shared__ int hit_count;
+                       const uint16_t* uppers, float threshold, int* candidates, int warp, int lane) {
+  __shared__ int candidate_count;
   __shared__ uint32_t first_slot;
   const uint16_t code = threshold_code(threshold);
-  int64_t step = share.rows();  // all rows at once, if their hits fit
+  int64_t step = share.rows();  // all rows at once, if their candidates fit
   for (int64_t first = 0; first < share.rows();) {
     __syncthreads();
-    if (threadIdx.x == 0) hit_count = 0;
+    if (threadIdx.x == 0) candidate_count = 0;
     __syncthreads();
     const int64_t last = min(share.rows(), first + step);
-    collect_hits(uppers, first, last, code, hits, &hit_count);
+    collect_candidates(uppers, first, last, code, candidates, &candidate_count);
     __syncthreads();
-    const int count = hit_count;
-    if (count > kHits) {
-      step = kHits;
+    const int count = candidate_count;
+    if (count > kCandidatesPerPass) {
+      step = kCandidatesPerPass;
       continue;
     }
     if (threadIdx.x == 0 && count > 0)
       first_slot =
           static_cast<uint32_t>(atomicAdd(&scan.counters->progress, static_cast<unsigned long long>(count)));
-    // A few hits are spread over as many warps.
+    // A few candidates are spread over as many warps.
     for (int base = 0; base < count; base += 4 * share.warps) {
       const int i = base + (lane >> 3) * share.warps + warp;
-      const int row = i < count ? share.row(scan, hits[i]) : -1;
+      const int row = i < count ? share.row(scan, candidates[i]) : -1;
       double similarity = 0.0;
       if (scan.part.vectors != nullptr) {
         const double norm = row >= 0 ? __ldg(scan.part.norms_squared + row) : 0.0;

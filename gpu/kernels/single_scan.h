@@ -21,7 +21,7 @@ struct alignas(16) ScanCounters {
   uint32_t collected;           // blocks whose candidates are in device memory
 };
 
-// What the host waits for, in mapped host memory. `candidates` and `times` are each written in one piece,
+// What the host waits for, in mapped host memory. `candidates` and `times` are each written in one store,
 // with the launch's number in the upper half. The answer is complete when both have arrived.
 struct ScanDone {
   uint64_t candidates;  // lower half: their number, even if more than fit

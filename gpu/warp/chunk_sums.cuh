@@ -23,8 +23,8 @@ __device__ inline TileStep load_step(const uint4* tile, int groups, int step, in
   const uint4 zero = make_uint4(0, 0, 0, 0);
   const int group = step * kStepGroups + (lane & 3);
   TileStep loaded;
-  loaded.front = group < groups ? __ldg(tile + group * kPiecesPerGroup + (lane >> 2)) : zero;
-  loaded.back = group + 4 < groups ? __ldg(tile + (group + 4) * kPiecesPerGroup + (lane >> 2)) : zero;
+  loaded.front = group < groups ? __ldg(tile + group * kQuadsPerGroup + (lane >> 2)) : zero;
+  loaded.back = group + 4 < groups ? __ldg(tile + (group + 4) * kQuadsPerGroup + (lane >> 2)) : zero;
   return loaded;
 }
 

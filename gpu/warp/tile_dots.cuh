@@ -8,8 +8,8 @@
 
 namespace glove::gpu {
 
-// Lane l reads one piece at a time: four components of rows 4 * (l mod 8) .. + 3, for every fourth group of
-// components starting with group l / 8 (kPiecesPerGroup = 8, kRowsPerPiece = 4). Each load of the warp is
+// Lane l reads one quad at a time: four components of rows 4 * (l mod 8) .. + 3, for every fourth group of
+// components starting with group l / 8 (kQuadsPerGroup = 8, kRowsPerQuad = 4). Each load of the warp is
 // therefore 512 consecutive bytes, and so are the loads of a whole tile.
 struct TileSums {
   int high[4] = {};
@@ -50,14 +50,14 @@ __device__ inline int row_of_lane(int lane) {
   return (lane & 7) * 4 + (lane >> 4) * 2 + ((lane >> 3) & 1);
 }
 
-// tile: kPiecesPerGroup * groups pieces in global memory, 16-byte aligned; they are read once and hinted to
+// tile: kQuadsPerGroup * groups quads in global memory, 16-byte aligned; they are read once and hinted to
 // leave the cache first. planes: [groups] in shared memory. kBatch: 16-byte loads in flight per lane.
 template <int kBatch>
 __device__ inline int tile_dot(const uint4* tile, const uint2* planes, int groups, int lane) {
   TileSums sums;
   for (int base = lane >> 3; base < groups; base += 4 * kBatch) {
     uint4 codes[kBatch];
-    const uint4* mine = tile + base * kPiecesPerGroup + (lane & 7);
+    const uint4* mine = tile + base * kQuadsPerGroup + (lane & 7);
     if (base + 4 * (kBatch - 1) < groups) {
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) codes[i] = __ldcs(mine + kWarpLanes * i);

@@ -157,22 +157,22 @@ class TextReader final : public RowReader {
 
   // Explains why a line is not a row: it has too few fields, or one of its last fields is not a number.
   Error explain(std::string_view text, int64_t line) const {
-    const std::string wanted = "a word and " + std::to_string(layout_.numbers) + " numbers";
+    const std::string expected = "a word and " + std::to_string(layout_.numbers) + " numbers";
     std::string_view rest = text;
     for (int64_t found = 0; found < layout_.numbers; ++found) {
       const size_t split = before_last_fields(rest, 1);
       if (split == std::string_view::npos)
-        return error_at(
-            line, wanted + " were expected, but it has " + std::to_string(found) + " after its first field");
+        return error_at(line, expected + " were expected, but it has " + std::to_string(found) +
+                                  " after its first field");
       const std::string_view field = rest.substr(split + 1);
       float value = 0;
       const char* parsed = parse_float(field.data(), field.data() + field.size(), value);
       if (parsed != field.data() + field.size())
-        return error_at(line,
-                        wanted + " were expected, but '" + escaped(field, kShownBytes) + "' is not a number");
+        return error_at(
+            line, expected + " were expected, but '" + escaped(field, kShownBytes) + "' is not a number");
       rest = trim_end(rest.substr(0, split));
     }
-    return error_at(line, wanted + " were expected");
+    return error_at(line, expected + " were expected");
   }
 
   Error error_at(int64_t line, const std::string& what) const {

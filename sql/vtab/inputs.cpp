@@ -78,10 +78,11 @@ InputSet unseen_inputs(const sqlite3_index_info& info, const InputColumns& input
 std::string not_given(const InputColumns& inputs, int column) {
   const std::string name = inputs.name(column);
   const std::string select = std::string("SELECT ... FROM ") + inputs.table + " WHERE " + inputs.condition;
-  return std::string(inputs.table) + ": the input " + name +
-         " was not given, so it can be neither read nor compared" + kHowToGive +
-         ". If one branch of an OR gives it, every branch must; otherwise write " + select + " UNION ALL " +
-         select + " AND " + name + " = ...";
+  return std::string(inputs.table) + ": SQLite passed no value for the input " + name +
+         ", so it can be neither read nor compared" + kHowToGive +
+         ". Every branch of an OR must give all inputs itself, even those given beside the OR; otherwise "
+         "write " +
+         select + " UNION ALL " + select + " AND " + name + " = ...";
 }
 
 Status set_plan_text(sqlite3_index_info* info, const std::string& text) {

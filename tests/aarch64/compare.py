@@ -1,4 +1,4 @@
-"""Model files and answers of a build for 64-bit Arm, under qemu, beside those of this machine's own, bit for bit.
+"""Compares model files and answers of a build for 64-bit Arm, under qemu, with those of this machine, bit for bit.
 
 compare.py BUILD_HERE BUILD_AARCH64 AARCH64_ROOT [FILE]
 
@@ -23,7 +23,7 @@ import embedding_writers  # noqa: E402
 SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.SystemRandom().randrange(2**32))
 TARGETS = {"here": ["", "scalar"], "aarch64": ["", "scalar", "neon", "neondotprod"]}
 
-# Every way to a similarity: one query and a batch, short and long answers, the whole relation, expressions, BLOBs.
+# Every way to compute a similarity: one query and a batch, short and long answers, the whole relation, expressions, BLOBs.
 STATEMENTS = """
 CREATE TABLE queries AS SELECT id, word FROM glove_words WHERE id % 97 = 5 AND id < 4000;
 CREATE TABLE one AS SELECT q.id AS query, n.neighbor, n.rank, n.similarity

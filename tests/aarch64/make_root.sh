@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Unpacks the libraries that a build for 64-bit Arm needs into a folder: tests/aarch64/make_root.sh FOLDER
 #
-# Takes them from Debian or Ubuntu, from where this machine's own apt takes its packages. Needs no root: nothing is installed,
-# and apt's own state stays as it is.
+# Downloads them from the sources of this machine's apt (Debian or Ubuntu). Needs no root, because nothing is installed and
+# apt's own state stays unchanged.
 set -euo pipefail
 root=${1:?usage: make_root.sh FOLDER}
 packages=(zlib1g zlib1g-dev libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9 libgtest-dev

@@ -29,7 +29,7 @@ class Declaration:
 
 
 def blank(text):
-    """The code alone: everything else is spaces, and every line stays where it was."""
+    """Returns the code alone: everything else becomes spaces, and every line keeps its place."""
     def spaces(match):
         kept = '""' if match[0][0] in '"R' else "  "
         return kept + re.sub(r"[^\n]", " ", match[0])[2:] if len(match[0]) >= 2 and "\n" not in match[0][:2] else " "
@@ -62,7 +62,7 @@ def without_templates(head):
 
 
 def first_outside(head, wanted):
-    """Where one of the characters `wanted` stands first in `head`, outside brackets and not as ::, ==, <=, >= or !=."""
+    """Returns where one of the characters `wanted` first occurs in `head`, outside brackets and not as ::, ==, <=, >= or !=."""
     depth = 0
     for at, character in enumerate(head):
         if character in wanted and depth == 0:
@@ -74,7 +74,7 @@ def first_outside(head, wanted):
 
 
 def kind_of(head):
-    """What a brace or a semicolon after `head` belongs to: (kind, name)."""
+    """Returns (kind, name) of what a brace or a semicolon after `head` belongs to."""
     head = without_templates(head)
     if re.match(r"(?:inline\s+)?namespace\b|extern\s*\"\s*\"$", head):
         return "namespace", ""

@@ -48,7 +48,7 @@ TEST(InterruptPoll, AsksAtOnceAndThenWhenTheAnswerIsOld) {
   EXPECT_EQ(asked, 3);
 }
 
-// Far fewer questions than turns: many thousands of turns fit into 2 ms.
+// The check is called far less often than stop(): many thousands of calls of stop() fit into 2 ms.
 TEST(InterruptPoll, ATightLoopMayUseIt) {
   int asked = 0;
   const InterruptCheck check = [&] {

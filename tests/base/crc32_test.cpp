@@ -1,4 +1,4 @@
-// The checksum of every fast path against zlib's, on random data.
+// Compares the checksum of every fast path with zlib's, on random data.
 #include "base/crc32.h"
 
 #include <gtest/gtest.h>

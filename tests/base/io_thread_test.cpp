@@ -69,8 +69,8 @@ TEST(IoThread, ComputesWithDenormalsWhateverTheHostDoes) {
 }
 #endif
 
-// In a child whose memory is used up: there is no room for another thread's stack. (The first few may get
-// those that earlier threads have left.)
+// Runs in a child whose memory is used up, so that there is no room for another thread's stack. (The first
+// few threads may reuse the stacks of earlier ones.)
 TEST(IoThread, SaysSoWhenTheSystemGivesNoThread) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "sanitizers need the address space";

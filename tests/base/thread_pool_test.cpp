@@ -92,7 +92,7 @@ TEST(ThreadPool, AsksTheCallingThreadWhetherToStop) {
   }
 }
 
-// Work that uses the pool, down to the bottom and from every thread: callers never wait for one another.
+// Work on the pool may use the pool, to any depth and from every thread: callers never wait for each other.
 TEST(ThreadPool, WorkMayUseThePool) {
   std::atomic<int64_t> leaves = 0;
   const std::function<void(int)> split = [&](int depth) {
@@ -108,7 +108,7 @@ TEST(ThreadPool, WorkMayUseThePool) {
   EXPECT_EQ(leaves, 3 * 729);
 }
 
-// As a progress handler does that runs a search.
+// An interrupt check may use the pool, as a progress handler does that runs a search.
 TEST(ThreadPool, AnInterruptCheckMayUseThePool) {
   for (const int threads : {1, 4}) {
     std::atomic<int64_t> total = 0;
@@ -146,8 +146,8 @@ TEST(ThreadPool, WhatAnInterruptCheckThrowsReachesTheCallerWhenNoThreadWorks) {
   }
 }
 
-// Ten milliseconds of work never pass without a question. Counted, not timed: chunks of 1 ms, and a question
-// per few of them at least.
+// The interrupt check is called at least every ten milliseconds of work. The test counts instead of timing:
+// chunks take 1 ms, and there must be a call for every few of them.
 TEST(ThreadPool, AsksOftenEnough) {
   const auto caller = std::this_thread::get_id();
   int since_question = 0, most = 0;
@@ -199,7 +199,7 @@ TEST(PoolHelpers, AnExceptionIsRethrownOnce) {
   EXPECT_NO_THROW(helpers.finish());
 }
 
-// One who wants help all the time does not keep others from it.
+// A caller that requests help all the time does not keep others from getting it.
 TEST(PoolHelpers, TakeTurns) {
   std::atomic<bool> done = false;
   std::atomic<int> others = 0;
@@ -238,7 +238,7 @@ TEST(ThreadPool, WorkersComputeWithDenormalsWhateverTheHostDoes) {
 }
 #endif
 
-// In a fresh process, as after loading the extension: nothing starts before there is work.
+// Runs in a fresh process, as after loading the extension: no thread starts before there is work.
 TEST(ThreadPool, StartsNoThreadBeforeTheFirstScan) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
@@ -254,7 +254,7 @@ TEST(ThreadPool, StartsNoThreadBeforeTheFirstScan) {
   EXPECT_EQ(status, 0);
 }
 
-// In a child whose memory is used up: no thread can be started, and the calling thread does all of the work.
+// Runs in a child whose memory is used up: no thread can start, and the calling thread does all of the work.
 TEST(ThreadPool, WorksWithoutThreads) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "sanitizers need the address space";

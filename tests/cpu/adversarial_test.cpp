@@ -1,4 +1,4 @@
-// Data that strain the bounds: always exact.
+// Data that strain the bounds; the answers must still be exact.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -122,7 +122,8 @@ TEST_F(Adversarial, ManyExcludedRows) {
   expect_exact(matrix, make_model(matrix), {make_query(matrix.row(4), 24, excluded)}, 10);
 }
 
-// A file made elsewhere may use the code -128, or far from the best codes, as long as its residuals tell so.
+// A file made elsewhere may use the code -128, or codes that are far from the best, if its residuals cover
+// it.
 TEST_F(Adversarial, CodesOfMinus128AndCoarseCodes) {
   for (const int64_t dims : {3, 100, 1030}) {
     const Matrix matrix = clustered(300, dims, random_);
@@ -155,7 +156,7 @@ TEST_F(Adversarial, CodesOfMinus128AndCoarseCodes) {
   }
 }
 
-// A damaged file may give wrong rows, but no crash, and each row once.
+// A damaged file may return wrong rows, but must not crash, and returns each row once.
 TEST_F(Adversarial, DamagedCodesScalesAndResiduals) {
   const Matrix matrix = gaussian(500, 20, random_);
   const ModelPtr base = make_model(matrix);
@@ -173,7 +174,7 @@ TEST_F(Adversarial, DamagedCodesScalesAndResiduals) {
 }
 
 #if defined(GLOVE_HAS_FLOAT_SETTINGS)
-// The engine, not the backend, mends the control word; all threads must end up with it.
+// nearest(), not the backend, sets the control word; all threads must end up with it.
 TEST_F(Adversarial, AHostWithDenormalsOffGetsTheSameBits) {
   Matrix matrix = gaussian(300, 16, random_);
   for (float& value : matrix.values) value *= 1e-40f;  // denormals

@@ -1,4 +1,4 @@
-// The CPU backend as the engine sees it: dispatch, and rows that do not depend on it.
+// The CPU backend as nearest() sees it: dispatch, and rows that do not depend on it.
 #include "cpu/cpu_backend.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(CpuDispatch, AnUnknownTargetIsAnErrorThatListsTheTargets) {
   EXPECT_NE(backend->info().state.find("'pentium'"), std::string::npos);
 }
 
-// 1,000 random words, the first 50 rows, every target, 1, 2 and 7 threads: one and the same bits.
+// The first 50 rows of 1,000 random words have the same bits for every target, on 1, 2 and 7 threads.
 TEST(CpuBackend, AThousandWordsGiveTheReferencesRows) {
   SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(3);
@@ -70,7 +70,7 @@ TEST(CpuBackend, AThousandWordsGiveTheReferencesRows) {
     const auto batch = backend_rows(*variant.backend, model, queries, 50);
     ASSERT_EQ(batch.size(), queries.size());
     for (size_t q = 0; q < queries.size(); ++q) ASSERT_EQ(batch[q], expected[q]) << "query " << q;
-    for (size_t q = 0; q < 20; ++q)  // the kernels for one query are others than those for many
+    for (size_t q = 0; q < 20; ++q)  // one query uses other kernels than many
       ASSERT_EQ(backend_rows(*variant.backend, model, {&queries[q], 1}, 50)[0], expected[q]) << "query " << q;
   }
 }

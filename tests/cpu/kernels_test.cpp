@@ -1,4 +1,4 @@
-// Each table of kernels against plain loops.
+// Compares each table of kernels with plain loops.
 #include "cpu/kernels.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Thousands of small random models of every shape and kind against the reference.
+// Compares thousands of small random models of every shape and kind with the reference.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -9,7 +9,7 @@
 namespace glove::test {
 namespace {
 
-// A value of one of the kinds that make trouble somewhere.
+// Returns a value of one of the kinds that can cause trouble.
 float strange_value(uint64_t kind, std::mt19937_64& random) {
   std::normal_distribution<float> normal;
   switch (kind) {

@@ -1,4 +1,4 @@
-// What the tests of the CPU backend share: models, and the plain reference that they are held against.
+// Shared by the tests of the CPU backend: models, and the plain reference to compare with.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace glove::test {
 
-// Sanitizers cost a factor of ten or more: tests do a part of their work under them.
+// Sanitizers cost a factor of ten or more, so tests do less work under them.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int64_t kShare = 10;
 #else

@@ -1,6 +1,6 @@
-"""The documents tell the truth: test_docs.py {examples,reference} --project DIR --extension GLOVE.SO --convert GLOVE-CONVERT
+"""Checks that the documents are right: test_docs.py {examples,reference} --project DIR --extension GLOVE.SO --convert GLOVE-CONVERT
 
-examples   Every ```sql block of README.md and docs/*.md runs, statement by statement, in one session a document, as the
+examples   Every ```sql block of README.md and docs/*.md runs, statement by statement, in one session per document, as the
            sqlite3 shell would: in a folder with ./glove.so and glove.safetensors (the sample of examples/data). A block that is
            followed by a plain ``` block must print exactly that. An error prints "Error: ..."; "..." at the end of a line of
            output stands for what differs between machines.
@@ -74,7 +74,7 @@ def statements_of(block):
 
 
 def run_statement(connection, statement):
-    """The lines that it prints."""
+    """Returns the lines that it prints."""
     if statement.startswith(".load "):
         connection.load_extension(statement.split()[1])
         return []
@@ -94,7 +94,7 @@ def matches(actual, expected):
 
 
 def check_block(connection, block, expected):
-    """What is wrong, or None."""
+    """Returns what is wrong, or None."""
     printed = [line for statement in statements_of(block) for line in run_statement(connection, statement)]
     foreign_plans = "EXPLAIN QUERY PLAN" in block and sqlite3.sqlite_version_info[:2] != PLANS_OF
     if expected is None or foreign_plans:
@@ -131,7 +131,7 @@ def check_examples(options):
             os.symlink(options.extension, os.path.join(folder, "glove.so"))
             subprocess.run([options.convert, "--quiet", os.path.join(options.project, SAMPLE),
                             os.path.join(folder, "glove.safetensors")], check=True)
-            # A process a document: models and settings belong to the process.
+            # One process per document, because models and settings belong to the process.
             environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOVE_")}
             failures += subprocess.run([sys.executable, os.path.abspath(__file__), "document", "--document", document],
                                        cwd=folder, env=environment, check=False).returncode != 0
@@ -164,7 +164,7 @@ def error_of(connection, sql):
 
 
 def registered(options):
-    """{kind: set of entries} of what the extension brings along."""
+    """Returns {kind: set of entries} of what the extension registers."""
     plain, loaded = connect(), connect()
     loaded.load_extension(options.extension)
     functions_before, tables_before = objects_of(plain)

@@ -1,4 +1,4 @@
-// glove registered with sqlite3_auto_extension, and a library that stays when every connection is closed.
+// glove registered with sqlite3_auto_extension; the library stays loaded when every connection is closed.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>

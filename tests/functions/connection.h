@@ -13,7 +13,7 @@ namespace glove::testing {
 using Row = std::vector<std::string>;
 using Rows = std::vector<Row>;
 
-// One thread at a time. Fails the test (ADD_FAILURE) on what a test does not expect.
+// Used by one thread at a time. Fails the test (ADD_FAILURE) if something unexpected happens.
 class Connection {
  public:
   // `with_extension`: load the glove.so under test, through SQLite, as `.load` does. $GLOVE_TEST_EXTENSION
@@ -38,7 +38,7 @@ class Connection {
   sqlite3* db_ = nullptr;
 };
 
-// A folder of its own, removed with all it holds.
+// A new folder, which is removed with its contents at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -57,7 +57,7 @@ class TemporaryFolder {
 // Text as an SQL literal.
 std::string sql_text(std::string_view text);
 
-// Drops every model of the process, so that a test starts from nothing.
+// Unloads every model of the process, so that a test starts without any.
 void unload_all(Connection& connection);
 
 }  // namespace glove::testing

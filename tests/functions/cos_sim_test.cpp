@@ -180,7 +180,7 @@ TEST_F(CosSim, IgnoresTheHostsFloatEnvironment) {
     const uint64_t after = host::float_settings();
     host::set_float_settings(saved);
     ASSERT_EQ(rows.size(), 1U);
-    // As numbers: printf rounds the 17th digit as the host's settings say.
+    // Compared as numbers, because printf rounds the 17th digit according to the host's settings.
     EXPECT_EQ(std::stod(rows[0][0]), expected);
     EXPECT_EQ(std::stod(rows[0][1]), std::stod(words));
 #if defined(__x86_64__)  // whose printf does not

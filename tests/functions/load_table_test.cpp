@@ -106,7 +106,7 @@ TEST_F(LoadTable, ArgumentErrors) {
             "t");
 }
 
-// SQL that comes out of a table can name itself: without a stop it would go on until the stack is used up.
+// SQL that comes from a table can call itself; without a limit it would recurse until the stack is used up.
 TEST_F(LoadTable, RefusesASelectThatLoadsATableItself) {
   connection.rows(
       "CREATE TABLE q(sql TEXT);"

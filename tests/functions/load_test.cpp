@@ -156,6 +156,38 @@ TEST_F(Load, AnInterruptStopsALoad) {
   EXPECT_EQ(connection.rows("SELECT name FROM glove_models"), (Rows{{"tiny"}}));
 }
 
+struct CallsAfterTheRows {
+  bool all_rows_read = false;
+  int calls = 0;
+};
+
+void last_row(sqlite3_context* context, int, sqlite3_value** argv) {
+  sqlite3_result_value(context, argv[0]);
+  static_cast<CallsAfterTheRows*>(sqlite3_user_data(context))->all_rows_read = true;
+}
+
+// SQLite ends the SELECT within 1,000 of its steps after the last row. The progress handler allows that many,
+// so only the call's own question can be the one that the handler answers with a stop.
+TEST_F(Load, AnInterruptStopsTheLastStepOfATable) {
+  CallsAfterTheRows counted;
+  sqlite3_create_function(connection.handle(), "last_row", 1, SQLITE_UTF8, &counted, last_row, nullptr,
+                          nullptr);
+  const auto stop = [](void* data) {
+    auto* after = static_cast<CallsAfterTheRows*>(data);
+    return after->all_rows_read && ++after->calls > 10 ? 1 : 0;
+  };
+  sqlite3_progress_handler(connection.handle(), 100, stop, &counted);
+  constexpr const char* kLoad =
+      "SELECT glove_load_table('t', 'WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c WHERE i "
+      "< 20000) SELECT CASE i WHEN 20000 THEN last_row(i) ELSE i END, zeroblob(4000) FROM c', "
+      "'{\"threads\":1}')";
+  Rows rows;
+  EXPECT_EQ(connection.run(kLoad, rows), SQLITE_INTERRUPT);
+  EXPECT_TRUE(counted.all_rows_read);
+  sqlite3_progress_handler(connection.handle(), 0, nullptr, nullptr);
+  EXPECT_EQ(connection.rows("SELECT name FROM glove_models"), (Rows{{"tiny"}}));
+}
+
 TEST_F(Load, TheEnvironmentNamesTheDefaultModel) {
   unload_all(connection);
   setenv("GLOVE_MODEL", folder.write("from-environment.txt", "a 1 0\nb 0 1\n").c_str(), 1);

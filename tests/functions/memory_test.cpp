@@ -1,5 +1,5 @@
-// Memory that SQLite cannot give: each allocation of a statement fails in turn. The statement ends in
-// SQLITE_NOMEM or in the right rows, nothing is leaked, and the connection works on.
+// SQLite runs out of memory: each allocation of a statement fails in turn. The statement must end in
+// SQLITE_NOMEM or return the right rows, leak nothing, and leave a connection that works.
 #include <gtest/gtest.h>
 
 #include "tests/functions/models.h"
@@ -10,8 +10,8 @@ namespace {
 sqlite3_mem_methods real_methods;
 long allocations_until_failure = -1;  // negative: none fails
 
-// Counts an allocation; true if it must fail. From the one that fails on, the counter rests at 0: the
-// allocation fails once, and what is tried after it succeeds.
+// Counts an allocation and returns true if it must fail. After the failure the counter stays at 0, so that
+// exactly one allocation fails and all later ones succeed.
 bool must_fail() {
   if (allocations_until_failure <= 0) return false;
   return --allocations_until_failure == 0;
@@ -25,7 +25,7 @@ void* failing_realloc(void* block, int size) {
   return must_fail() ? nullptr : real_methods.xRealloc(block, size);
 }
 
-// Before main(), because SQLite takes another allocator only before its first use.
+// Runs before main(), because SQLite accepts another allocator only before its first use.
 const bool kInstalled = [] {
   if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_methods) != SQLITE_OK) return false;
   sqlite3_mem_methods methods = real_methods;
@@ -36,17 +36,17 @@ const bool kInstalled = [] {
 
 class Memory : public TinyModelTest {
  protected:
-  // Lets the first, second, ... allocation of the statement fail, until it needs no more.
+  // Lets the first, second, ... allocation of the statement fail, until all of them have failed once.
   void fail_each_allocation(const std::string& setup, const std::string& sql,
                             const std::string& clean_up = "") {
     ASSERT_TRUE(kInstalled);
     Rows expected;
     long failures = 0;
-    for (long countdown = 0;; ++countdown) {  // 0: a run without a failure, for what is right
+    for (long countdown = 0;; ++countdown) {  // the first run has no failure and returns the right rows
       const sqlite3_int64 used = sqlite3_memory_used();
       {
         Connection fresh;
-        // Without lookaside every allocation is one that can fail.
+        // Without lookaside memory every allocation can fail.
         sqlite3_db_config(fresh.handle(), SQLITE_DBCONFIG_LOOKASIDE, nullptr, 0, 0);
         fresh.rows(setup);
         Rows rows;

@@ -103,6 +103,23 @@ TEST_F(PinnedModels, AnOpenCursorOfAnyStatementPinsTheConnection) {
   EXPECT_EQ(other.value("SELECT neighbor FROM glove_nn('a', NULL, 1)"), "new");
 }
 
+TEST_F(PinnedModels, AModelThatIsTooNewIsRefusedWithTheReason) {
+  {
+    Stepper words(connection, "SELECT word FROM glove_words");
+    EXPECT_EQ(words.step(), "a");
+    other.rows("SELECT glove_load(" + sql_text(new_file) + ", 'late')");
+    for (const char* const sql :
+         {"SELECT count(*) FROM glove_words('late')", "SELECT cos_sim('a', 'new', 'late')",
+          "SELECT neighbor FROM glove_nn WHERE word = 'a' AND model = 'late'"})
+      EXPECT_EQ(connection.error(sql),
+                "the model 'late' was loaded after a statement that is still open on this connection; "
+                "finalize or reset that statement to use the model");
+    EXPECT_EQ(connection.error("SELECT count(*) FROM glove_words('never')"),
+              "there is no model 'never'; the loaded models are: 'm'");
+  }
+  EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words('late')"), "3");
+}
+
 TEST_F(PinnedModels, WhatTheConnectionLoadsItSeesAtOnce) {
   Stepper join(connection, kJoin);
   EXPECT_EQ(join.step(), "old");
@@ -118,7 +135,7 @@ TEST_F(PinnedModels, WhatTheConnectionLoadsItSeesAtOnce) {
   EXPECT_EQ(connection.value("SELECT neighbor FROM glove_nn('a', NULL, 1)"), "new");
 }
 
-// Without a cursor of ours, a constant keeps its model for the statement.
+// Without a cursor of the extension, a constant keeps its model for the statement.
 TEST_F(PinnedModels, AConstantKeepsItsModel) {
   connection.rows("DELETE FROM t; INSERT INTO t VALUES ('old'), ('old'), ('old')");
   for (const char* const function :

@@ -1,5 +1,5 @@
-// What SQL sees of the extension, pinned: a change of any name, argument count, flag or column must be
-// made here too, and in docs/sql.md.
+// Pins what SQL sees of the extension: a change of any name, argument count, flag or column must also be made
+// here and in docs/sql.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>

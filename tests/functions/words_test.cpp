@@ -52,7 +52,7 @@ TEST_F(Words, ABranchOfAnOrThatDoesNotGiveTheModelIsRefused) {
         "word = 'cat' OR (word = 'cat' AND model = 'other' AND id = 0)",
         "id = 0 AND (word = 'the' OR model = 'other')", "id = 0 OR model = 'other'"})
     EXPECT_TRUE(connection.error(std::string("SELECT id, word FROM glove_words WHERE ") + condition)
-                    .starts_with("glove_words: the input model was not given, "))
+                    .starts_with("glove_words: SQLite passed no value for the input model, "))
         << condition;
   EXPECT_EQ(connection.rows("SELECT word FROM glove_words WHERE (id = 0 AND model = 'other') OR "
                             "(id = 0 AND model = 'tiny') OR (id = 1 AND model = 'other') ORDER BY 1"),
@@ -81,10 +81,11 @@ TEST_F(Words, CharactersThatGlobTakesForEqual) {
 
 TEST_F(Words, ErrorsSayHowToWriteIt) {
   EXPECT_EQ(connection.error("SELECT model FROM glove_words"),
-            "glove_words: the input model was not given, so it can be neither read nor compared; give it as "
-            "an argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). "
-            "If one branch of an OR gives it, every branch must; otherwise write SELECT ... FROM glove_words "
-            "WHERE id = 1 UNION ALL SELECT ... FROM glove_words WHERE id = 1 AND model = ...");
+            "glove_words: SQLite passed no value for the input model, so it can be neither read nor "
+            "compared; give it as an argument or in a condition of its own with =, IS or IN (in an outer "
+            "join, in the ON clause). Every branch of an OR must give all inputs itself, even those given "
+            "beside the OR; otherwise write SELECT ... FROM glove_words WHERE id = 1 UNION ALL SELECT ... "
+            "FROM glove_words WHERE id = 1 AND model = ...");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words('nosuch')"),
             "there is no model 'nosuch'; the loaded models are: 'tiny'");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words(x'00')"),
@@ -137,7 +138,7 @@ TEST_F(Words, ALookupIsTheInnerLoopOfAJoin) {
 
 // --- against an ordinary table ---------------------------------------------------------------
 
-// Words that make trouble: numbers in several spellings, cases, bytes around every wildcard and around
+// Words that can cause trouble: numbers in several spellings, cases, bytes around every wildcard and around
 // the borders of prefixes, an embedded space.
 std::vector<std::string> awkward_words(std::mt19937_64& random) {
   std::set<std::string> words = {"5",
@@ -225,7 +226,7 @@ class WordsAgainstATable : public ::testing::Test {
     }
   }
 
-  // Whole characters: what SQLite's own prefix search finds in halves of one is its secret.
+  // Whole characters only, because SQLite does not define what its prefix search finds in half of one.
   std::string glob_prefix() {
     const std::string word = words[random() % words.size()];
     return static_cast<unsigned char>(word[0]) >= 0x80 ? "\xc3\xa9" : word.substr(0, random() % 3);
@@ -281,7 +282,7 @@ class WordsAgainstATable : public ::testing::Test {
     }
   }
 
-  // A query over a table that is called %T.
+  // A query over a table, which is written %T.
   std::string query() {
     std::string where = condition();
     for (size_t i = random() % 3; i > 0; --i)

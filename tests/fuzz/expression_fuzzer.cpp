@@ -1,4 +1,4 @@
-// Any text as a vector expression: terms with finite weights, or an error with a message.
+// Any text as a vector expression must return terms with finite weights, or an error with a message.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

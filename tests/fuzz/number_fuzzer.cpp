@@ -1,4 +1,4 @@
-// parse_float against std::from_chars, to the bit and to the position.
+// Compares parse_float with std::from_chars: the bits and the position must be equal.
 #include <bit>
 #include <charconv>
 #include <cmath>

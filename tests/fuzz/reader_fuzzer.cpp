@@ -1,5 +1,5 @@
-// Any bytes as a file of one format (GLOVE_FUZZ_FORMAT): an error or a model, whose every row is then read.
-// "wrapped" finds the format by content, so that gzip and zip data come first.
+// Reads any bytes as a file of one format (GLOVE_FUZZ_FORMAT): the result is an error, or a model whose rows
+// are then all read. "wrapped" detects the format by content, and so tests gzip and zip data.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -36,7 +36,7 @@ class MemoryFile {
   int descriptor_;
 };
 
-// Puts the right checksum into a model file's header, or no fuzzer would ever get past it.
+// Puts the right checksum into a model file's header, because a fuzzer would hardly find it.
 std::string with_header_checksum(std::string bytes) {
   if (bytes.size() < 8) return bytes;
   uint64_t length = 0;
@@ -49,7 +49,7 @@ std::string with_header_checksum(std::string bytes) {
   return bytes;
 }
 
-// Reads everything; the sum keeps the reads from being left out.
+// Reads everything; the sum prevents the compiler from removing the reads.
 double read_all(const glove::Model& model) {
   double sum = 0;
   for (int64_t id = 0; id < model.words(); ++id) {
@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   if (kFormat == "glove-model") bytes = with_header_checksum(std::move(bytes));
   const MemoryFile file(bytes);
-  // As many words as the samples have rows; formats that need no list do not look at it.
+  // As many words as the samples have rows; formats that need no list ignore them.
   static const MemoryFile words("the\nof\nnew york\n");
   glove::OpenOptions options;
   options.threads = 1;

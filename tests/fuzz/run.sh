@@ -3,8 +3,8 @@
 #
 #   tests/fuzz/run.sh [SECONDS [FUZZER...]]     20 seconds each by default; FUZZER: glove-text, expression, ...
 #
-# A finding ends the run and stays in build/fuzz/findings. KEEP=yes adds what was learned to the corpora in
-# the tree, minimised.
+# A finding ends the run and is kept in build/fuzz/findings. KEEP=yes adds new inputs, minimised, to the corpora
+# in the tree.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-20}
@@ -25,7 +25,7 @@ for name in "${fuzzers[@]}"; do
   learned="$build/corpus/$name"
   mkdir -p "$learned"
   log="$build/$name.log"
-  # What a hostile file may cost: 64 MiB in one allocation is far above 16 times any input here.
+  # Limits what a hostile file may cost: one allocation of 64 MiB is far above 16 times any input here.
   if ! "$build/tests/fuzz/${name}_fuzzer" "$learned" "$corpus" -max_total_time="$seconds" -max_len=16384 -timeout=10 \
       -rss_limit_mb=1024 -malloc_limit_mb=64 -artifact_prefix="$build/findings/$name-" -print_final_stats=1 > "$log" 2>&1; then
     tail -n 60 "$log"

@@ -1,5 +1,5 @@
-// Any bytes as a model and its queries: the rows must be the reference's, bit for bit, on every instruction
-// set; with damaged codes they may be wrong, but nothing else may happen.
+// Reads any bytes as a model and its queries: the rows must equal the reference, bit for bit, on every
+// instruction set; with damaged codes they may be wrong, but nothing else may happen.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ class Bytes {
  public:
   Bytes(const uint8_t* data, size_t size) : data_(data), size_(size) {}
 
-  // The next sizeof(T) bytes, zeros past the end.
+  // Returns the next sizeof(T) bytes; zeros past the end.
   template <class T>
   T take() {
     T value{};

@@ -41,7 +41,7 @@ TEST(Bins, HoldEveryFloorAndTheEnds) {
   EXPECT_EQ(bin_floor(0), -infinity);
 }
 
-// So no row whose bound reaches the threshold is left out.
+// Therefore no row whose bound reaches the threshold is omitted.
 TEST(UpperCodes, RiseWithTheBound) {
   float previous = -2;
   for (int i = 0; i < 400000; ++i) {
@@ -63,7 +63,7 @@ TEST(UpperCodes, HoldTheEnds) {
   const float largest = std::numeric_limits<float>::max();
   EXPECT_EQ(upper_code(-infinity), 0);
   EXPECT_EQ(upper_code(-largest), 1);
-  EXPECT_EQ(threshold_code(-infinity), 1);  // every row passes but those that never do
+  EXPECT_EQ(threshold_code(-infinity), 1);  // every row passes except inadmissible ones
   EXPECT_EQ(upper_code(infinity), upper_code(largest));
   EXPECT_GT(upper_code(infinity), upper_code(1.0f));
   EXPECT_GE(upper_code(largest), threshold_code(infinity));

@@ -1,4 +1,4 @@
-// What goes wrong on a device stays an error value, and 'auto' goes on with the CPU.
+// Every failure of a device is an error value, and 'auto' continues with the CPU.
 #include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace {
 
 using CudaFaults = CudaTest;
 
-// 'cuda' fails with kOutOfMemory and a message with `words`; 'auto' gives the CPU's rows.
+// 'cuda' fails with kOutOfMemory and a message with `words`; 'auto' returns the CPU's rows.
 void expect_refused(const ModelPtr& model, const Query& query, const std::string& words) {
   SearchReport report;
   const auto named =
@@ -52,7 +52,7 @@ TEST_F(CudaFaults, ALimitThatHoldsTheCodesOnly) {
 TEST_F(CudaFaults, MemoryThatAnotherAllocationHolds) {
   const ModelPtr model = large_model(random_(), 200000, 300);
   const Query query = query_of(random_vector(random_, 300, Rows::kGaussian));
-  rows_by("cuda", large_model(random_(), 100, 300), {query}, 1);  // scratch memory is there
+  rows_by("cuda", large_model(random_(), 100, 300), {query}, 1);  // allocates the scratch memory
   size_t free = 0;
   size_t total = 0;
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
@@ -67,7 +67,7 @@ TEST_F(CudaFaults, MemoryThatAnotherAllocationHolds) {
   static_cast<void>(cudaGetLastError());
   expect_refused(model, query, "memory");
   for (void* memory : held) cudaFree(memory);
-  // Nothing half-uploaded stayed, and now it fits.
+  // Nothing half-uploaded remained, and now the model fits.
   EXPECT_EQ(difference(rows_by("cuda", model, {query}, 10)[0], rows_by("cpu", model, {query}, 10)[0]), "");
   forget(model);
 }
@@ -88,7 +88,7 @@ TEST_F(CudaFaults, MemoryIsFreedOnRelease) {
   EXPECT_EQ(cycle(), after_first);
 }
 
-// A child gets its error, not a crash, and the parent goes on.
+// A child gets an error and does not crash, and the parent continues.
 TEST_F(CudaFaults, AForkedChild) {
   const ModelPtr model = large_model(random_(), 1000, 50);
   const Query query = query_of(random_vector(random_, 50, Rows::kGaussian));
@@ -109,7 +109,7 @@ TEST_F(CudaFaults, AForkedChild) {
   EXPECT_EQ(rows_by("cuda", model, {query}, 10)[0].size(), 10u);
 }
 
-// In a process of its own: the driver reads the variable once.
+// Runs in a new process, because the driver reads the variable once.
 TEST(CudaWithoutDevice, SaysSo) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -1,5 +1,5 @@
-// A sticky error: the backend is failed from then on, the CPU answers, the process lives. In a program of its
-// own, for nothing works on the device after it.
+// After a sticky error the backend has failed for good, the CPU answers, and the process continues. This is a
+// separate program, because nothing works on the device afterwards.
 #include "tests/gpu/cuda_support.h"
 #include "tests/gpu/lost_device.h"
 #include "tests/search/reference.h"

@@ -1,4 +1,4 @@
-// The CUDA backend's rows are the CPU backend's, bit for bit, whatever the model, the query and k.
+// The CUDA backend returns the CPU backend's rows, bit for bit, for every model, query and k.
 #include <atomic>
 #include <cstdio>
 #include <set>
@@ -64,8 +64,8 @@ TEST_F(CudaRows, WithTiesAtTheEnd) {
   }
 }
 
-// The device compares candidates in pairs and leaves it to the host where that would take long: many equal
-// rows, or a large k. So many equal rows are also more than a block refines at a time.
+// The device ranks candidates by comparing pairs, and leaves ranking to the host if that would take long: for
+// many equal rows, or a large k. These equal rows are also more than a block refines at a time.
 TEST_F(CudaRows, WithMoreEqualRowsThanTheDeviceRanks) {
   ModelBuilder builder("test");
   const std::vector<float> often = random_vector(random_, 4, Rows::kGaussian);
@@ -78,15 +78,16 @@ TEST_F(CudaRows, WithMoreEqualRowsThanTheDeviceRanks) {
     expect_equal_rows(model,
                       {query_of(often, {0, 2, 4}), query_of(random_vector(random_, 4, Rows::kGaussian))}, k);
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // ten times what the vectors need to follow
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(500));  // ten times what the upload of the vectors takes
   SearchReport report;
   for (const int64_t k : {10, 100, 1000}) expect_equal_rows(model, {query_of(often)}, k);
   rows_by("cuda", model, {query_of(often)}, 100, &report);
-  EXPECT_GE(report.cost.candidates, 750000);  // the equal rows, all of which may win
+  EXPECT_GE(report.cost.candidates, 750000);  // the equal rows, all of which are candidates
   forget(model);
 }
 
-// As models are searched that have more rows than a block's shared memory holds bounds of.
+// Searches as in models with more rows than the bounds in a block's shared memory.
 TEST_F(CudaRows, WithBoundsInDeviceMemory) {
   auto device = gpu::open_cuda_device();
   ASSERT_TRUE(device.ok()) << device.error().message;
@@ -164,7 +165,7 @@ TEST_F(CudaRows, FromManyThreadsAtOnce) {
   EXPECT_EQ(wrong, 0) << "GLOVE_TEST_SEED=" << test_seed();
 }
 
-// After the vectors have followed, dots come from the device; before, the host computes them.
+// Once the vectors are uploaded, dots come from the device; before that, the host computes them.
 TEST_F(CudaRows, ReportsWhatItDid) {
   const ModelPtr model = large_model(random_(), 50000, 100);
   SearchReport report;
@@ -199,7 +200,7 @@ TEST_F(CudaRows, OfAModelFile) {
   }
 }
 
-// More tiles than a launch has warps many times over, and more codes than the cache holds.
+// Many times more tiles than a launch has warps, and more codes than the cache holds.
 TEST_F(CudaRows, OfALargeModel) {
   if (std::getenv("GLOVE_TEST_LARGE") == nullptr) GTEST_SKIP() << "set GLOVE_TEST_LARGE=1";
   const ModelPtr model = large_model(random_(), 2196016, 300);

@@ -117,7 +117,7 @@ struct HeapArrays {
   std::vector<int32_t> sorted_ids;
 };
 
-// Rows [first, last): gaussian to the eye (a sum of four uniform numbers), from a generator of their own.
+// Fills rows [first, last) with about gaussian numbers (sums of four uniform ones) from a separate generator.
 void fill_rows(HeapArrays& arrays, uint64_t seed, int64_t first, int64_t last, int64_t dims) {
   const ScopedFloatEnvironment float_environment;
   uint64_t state = seed * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(first) + 1;

@@ -1,4 +1,4 @@
-// What the tests on a real device share. They skip, with the reason, where there is none.
+// Shared by the tests on a real device. They skip, with the reason, if there is none.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Backend& backend_named(std::string_view name);
 ModelSearchers& searchers_of(const ModelPtr& model);
 void forget(const ModelPtr& model);
 
-// Where the model stands with "cuda".
+// Returns the state of the model on the backend "cuda".
 SearcherInfo info_of(const ModelPtr& model);
 
 // The seed of this run: $GLOVE_TEST_SEED, or a fresh one.
@@ -51,7 +51,7 @@ inline Query query_of(std::vector<float> vector, std::vector<int32_t> excluded =
   return query;
 }
 
-// `count` queries: rows of the model that exclude themselves, and vectors of the model's kind near none.
+// `count` queries: rows of the model that exclude themselves, and similar vectors that are near no row.
 std::vector<Query> random_queries(std::mt19937_64& random, const Model& model, Rows kind, size_t count);
 
 // The rows of these queries by one backend; fails the test on an error.
@@ -59,10 +59,10 @@ std::vector<std::vector<Neighbor>> rows_by(const std::string& backend, const Mod
                                            const std::vector<Query>& queries, int64_t k,
                                            SearchReport* report = nullptr);
 
-// Both backends give the same rows, bit for bit.
+// Expects the same rows from both backends, bit for bit.
 void expect_equal_rows(const ModelPtr& model, const std::vector<Query>& queries, int64_t k);
 
-// A model of `words` x `dims` gaussian rows without a vocabulary worth the name, made on all cores: for sizes
+// Returns a model of `words` x `dims` gaussian rows with a trivial vocabulary, made on all cores: for sizes
 // at which ModelBuilder would take too long.
 ModelPtr large_model(uint64_t seed, int64_t words, int64_t dims);
 

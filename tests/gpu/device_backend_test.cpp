@@ -1,4 +1,4 @@
-// The backend on a device made of host memory: uploads, limits, failures.
+// The backend on a fake device in host memory: uploads, limits, failures.
 #include "gpu/device_backend.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST_F(DeviceBackendTest, ReadsAFileRatherThanItsMap) {
   ASSERT_TRUE(open(from_file).ok());
   expect_right(from_file);
 
-  // Cut the file: the error says where it ends, and nothing stays on the device.
+  // Cuts the file: the error says where it ends, and nothing remains on the device.
   const auto cut = std::make_shared<Model>(std::vector{in_file}, heap->vocabulary(), source, heap);
   forget(from_file);
   ASSERT_EQ(truncate(path.c_str(), offsets[2] + 100), 0);
@@ -212,7 +212,7 @@ TEST_F(DeviceBackendTest, AnInterruptStopsAnUpload) {
   expect_right(m);
 }
 
-// The check may run the host's code, a progress handler, which may search itself.
+// The interrupt check may run the host's progress handler, which may search as well.
 TEST_F(DeviceBackendTest, AnInterruptCheckMayComeBack) {
   make();
   const ModelPtr first = model(5000, 40);

@@ -1,4 +1,4 @@
-// An engine whose only backend is on a device made of host memory.
+// An engine whose only backend is on a fake device in host memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ class DeviceBackendTest : public ::testing::Test {
     return query;
   }
 
-  // The searcher's rows are the reference's.
+  // Expects the rows of the reference from the searcher.
   void expect_right(const ModelPtr& model, int64_t k = 10) {
     std::vector<Query> queries;
     for (int i = 0; i < 3; ++i) queries.push_back(query(*model));

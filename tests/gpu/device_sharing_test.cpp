@@ -19,8 +19,8 @@ namespace {
 
 using DeviceSharingTest = DeviceBackendTest;
 
-// What fork() runs while it holds every ForkSafeMutex: its handlers run last registered first, and this one
-// is registered before the mutexes' own.
+// fork() runs this while it holds every ForkSafeMutex: handlers run in reverse order of registration, and
+// this one is registered before that of the mutexes.
 std::function<void()> g_while_all_is_locked;
 
 [[gnu::constructor(101)]] void register_fork_handler() {
@@ -141,7 +141,7 @@ TEST_F(DeviceSharingTest, AChildForkedWhileTheDeviceIsBeingOpenedDoesNotHang) {
   EXPECT_TRUE(backend().available().ok());
 }
 
-// Every search asks for the device's name.
+// Every search reads the name of the device.
 TEST_F(DeviceSharingTest, DescribingTheDeviceTakesNoLock) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";

@@ -19,8 +19,8 @@
 namespace glove::testing {
 namespace {
 
-// Copies as late as a device may, when it is waited for, and spoils the block then, as if it were filled
-// again.
+// Copies as late as a device may, in wait(), and then overwrites the block, as if it were filled with other
+// bytes.
 class FakeRing : public gpu::CopyRing {
  public:
   explicit FakeRing(FakeDevice::Knobs& knobs) : knobs_(knobs) {}
@@ -63,7 +63,7 @@ struct Bounds {
   float upper;
 };
 
-// A row's bounds from its tile and the query's planes.
+// Computes a row's bounds from its tile and the query's planes.
 Bounds bounds_of(const gpu::DevicePart& part, int64_t row, const std::vector<int8_t>& planes,
                  const QueryBound& bound) {
   if (std::isinf(part.level.residuals[row]))

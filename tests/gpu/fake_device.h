@@ -1,5 +1,5 @@
-// A device made of host memory, which searches by the same codes, bounds and bins as the kernels, written
-// plainly. It reads what was uploaded and nothing else.
+// A fake device in host memory. It searches with the same codes, bounds and bins as the kernels, in plain
+// loops, and reads only what was uploaded.
 #pragma once
 
 #include <atomic>
@@ -15,12 +15,12 @@ namespace glove::testing {
 
 class FakeDevice : public gpu::Device {
  public:
-  // What a test turns and reads. Shared with the test, for the backend owns the device.
+  // Set and read by the test. Shared with the test, because the backend owns the device.
   struct Knobs {
     std::atomic<int64_t> total_bytes{int64_t{1} << 40};
     std::atomic<int64_t> allocated{0};       // bytes
-    std::atomic<int> uploads_of_codes{0};    // allocations, one a model and one more for its vectors
-    std::atomic<int> fail_copies_after{-1};  // copies that still work; -1 = all
+    std::atomic<int> uploads_of_codes{0};    // allocations: one per model, and one more for its vectors
+    std::atomic<int> fail_copies_after{-1};  // the number of copies that succeed; -1 = all
     std::atomic<bool> lost{false};
     std::atomic<int64_t> searches{0};
     std::atomic<int64_t> passes{0};  // of k-means

@@ -58,8 +58,8 @@ TEST_F(QueryCodesTest, BatchCodesKeepSumsExactInAFloat) {
     }
 }
 
-// What the lanes of a warp read and multiply, step by step, by the layout that mma.m16n8k32 is documented
-// with.
+// Computes what the lanes of a warp read and multiply, step by step, in the documented layout of
+// mma.m16n8k32.
 TEST_F(QueryCodesTest, FragmentsAreWhatTheLanesMultiply) {
   for (const int64_t dims : {1, 5, 32, 33, 100, 300}) {
     constexpr int64_t kQueries = 37;

@@ -1,4 +1,4 @@
-// Uploads to a device made of host memory, byte for byte, and what becomes of those that fail.
+// Uploads to a fake device in host memory are exact byte for byte, and failed ones leave nothing behind.
 #include "gpu/upload.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 class UploadTest : public ::testing::Test {
  protected:
-  // A file of random bytes that goes when it is closed.
+  // A file of random bytes that is deleted when it is closed.
   std::FILE* random_file(int64_t bytes, std::vector<std::byte>* content) {
     std::FILE* file = std::tmpfile();
     content->resize(static_cast<size_t>(bytes));

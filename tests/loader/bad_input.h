@@ -1,4 +1,4 @@
-// What the tests of broken input share.
+// Shared by the tests of broken input.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ inline std::string npy(const std::string& dictionary, const std::string& data) {
 // A directory for the input and the output.
 class BadInput : public ::testing::Test {
  protected:
-  // Both doors refuse the file with the same message, which begins with its path; the converter leaves
-  // an output that was there as it was, and no temporary file.
+  // Loading and converting refuse the file with the same message, which begins with its path. The converter
+  // leaves an existing output unchanged, and no temporary file.
   void expect_error(const std::string& content, const std::string& message, const std::string& name = "in") {
     SCOPED_TRACE(message);
     const std::string path = directory_.write(name, content);

@@ -1,4 +1,4 @@
-// Each kind of broken input: one error that names the file and the place, and nothing left behind.
+// Each kind of broken input leads to one error that names the file and the place, and leaves no file behind.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -104,7 +104,7 @@ TEST_F(BadInput, ModelFiles) {
   expect_error(good.substr(0, 4000), "the file ends early: its header of 4088 bytes is cut off");
   expect_error(good + "x", "offset " + std::to_string(good.size()) + ": bytes after the last tensor");
   std::string flipped = good;
-  flipped[4000] = '\t';  // a space before the data: still the same JSON
+  flipped[4000] = '\t';  // a tab in place of a space before the data, so the JSON stays the same
   const auto opened = open_model(directory_.write("flipped", flipped));
   ASSERT_FALSE(opened.ok());
   EXPECT_NE(opened.error().message.find("; the file is damaged"), std::string::npos)
@@ -132,7 +132,7 @@ TEST_F(BadInput, VerifyFindsAFlippedByteOfTheDataAndSaysWhere) {
             bad + ": the tensor 'vectors' is damaged: its checksum ");
 }
 
-// What cannot be verified is told from what is damaged, whichever byte of a model file the damage has met.
+// A damaged model file is reported as damaged and not as unverifiable, whichever byte is damaged.
 TEST_F(BadInput, VerifyTellsOtherFilesFromDamagedModelFiles) {
   OpenOptions verify;
   verify.verify = true;
@@ -215,7 +215,7 @@ TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
          "glove-convert first");
   const std::string packed = directory_.write("m.gz", gzipped(directory_, TemporaryDirectory::read(model)));
   expect(packed, verify, "a compressed model file cannot be verified; decompress it first");
-  // A model file's matrix read as any other's has a use for both.
+  // Both options apply if the matrix of a model file is read like any other.
   tensor.read.format = "safetensors";
   tensor.read.words_path = directory_.write("words", "x\ny\n");
   const auto matrix = open_model(model, tensor);
@@ -241,7 +241,7 @@ TEST_F(BadInput, VerifyingStopsInEachOfItsPasses) {
   for (int i = 0; i < 3000; ++i) text += "w" + std::to_string(i) + " 1 2 3\n";
   const std::string model = directory_.path("model");
   ASSERT_TRUE(convert(directory_.write("in", text), model, {}).ok());
-  int64_t stop_at = 0;  // the call of the callback that says so
+  int64_t stop_at = 0;  // the call of the callback that stops the work
   while (true) {
     ASSERT_LT(stop_at, 1000);
     int64_t calls = 0;
@@ -257,7 +257,7 @@ TEST_F(BadInput, VerifyingStopsInEachOfItsPasses) {
   EXPECT_GE(stop_at, 1 + 8 + 4 * (3000 / 256));
 }
 
-// Rows whose number is promised, and not: the codes are then moved in the end.
+// With a promised number of rows and without; without it the codes are moved at the end.
 TEST_F(BadInput, AConversionStopsBetweenAnyTwoStepsAndLeavesNothing) {
   for (const std::string header : {"", "100 3\n"}) {
     std::string text = header;
@@ -265,13 +265,13 @@ TEST_F(BadInput, AConversionStopsBetweenAnyTwoStepsAndLeavesNothing) {
     const std::string path = directory_.write("in", text);
     const std::string output = directory_.write("out", "as it was");
     const auto before = directory_.entries();
-    int64_t stop_at = 0;  // the question that is answered so
+    int64_t stop_at = 0;  // the call of the check that returns true
     while (true) {
       ASSERT_LT(stop_at, 1000);
       int64_t calls = 0;
       ConvertOptions options;
       options.interrupted = [&] {
-        // Never asked after the renaming: it could only say what is not so.
+        // Never called after the renaming, when stopping could not undo anything.
         EXPECT_EQ(TemporaryDirectory::read(output), "as it was");
         return calls++ == stop_at;
       };

@@ -1,4 +1,4 @@
-// The same for text and its headers, and how far text may go.
+// Broken text files and headers, and the limits of text.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -64,18 +64,18 @@ TEST_F(BadInput, HeadersThatPromiseWhatIsNotThere) {
     expect_error("\xEF\xBB\xBF" + count + "\t3 \r\n" + rows, "line 1: the header says " + count + message);
     expect_error(count + " 3\na " + floats({1, 2, 3}), "line 1: the header says " + count + message);
   }
-  // Before no rows, or rows of another length than it says.
+  // A header before no rows, or before rows of another length than it declares.
   for (const std::string text : {"0 100\n", "0 100\r\n", "0 100\n\n\n", "0 100\na 1 2\nb 3 4\n"})
     expect_error(
         text,
         "line 1: the header says 0 rows of 100 dimensions; a model has 1 to 2147483583 rows of 1 to 65536");
-  // Rows that are too long for the sample that the format is found by.
+  // Rows that are longer than the sample from which the format is detected.
   std::string row = "a";
   for (int i = 0; i < 65536; ++i) row += " 1.5";
   expect_error(
       "-1 65536\n" + row,
       "line 1: the header says -1 rows of 65536 dimensions; a model has 1 to 2147483583 rows of 1 to 65536");
-  // With one number a line, a possible header is taken for one, and the message says what else it may be.
+  // With one number per line, a possible header is read as one, and the message names the alternative.
   const std::string hint =
       "; if that is a word and its number, name the format glove-text (--format of glove-convert, \"format\" "
       "of "
@@ -95,7 +95,7 @@ TEST_F(BadInput, WordsThatAreNumbersAreNoHeaders) {
     EXPECT_EQ(opened.value()->words(), 3);
     EXPECT_EQ(opened.value()->vocabulary().word(0), line.substr(0, line.find(' ')));
   }
-  // Where nothing can tell, the format that is named does.
+  // If the content is ambiguous, the format that the caller names decides.
   const std::string path = directory_.write("in", "2003 1\nof 2\nand 3\n");
   OpenOptions options;
   options.read.format = "glove-text";
@@ -117,7 +117,7 @@ TEST_F(BadInput, HeadersThatSayLessThanTheRowsHave) {
   for (const std::string dims : {"1", "7", "49"})
     expect_error("3 " + dims + "\n" + rows, "line 1: the header says " + dims + says);
   EXPECT_TRUE(open_model(directory_.write("in", "3 50\n" + rows)).ok());
-  // Words that end in numbers are told by the others, or by whoever names the format.
+  // Words that end in numbers are recognised by the other rows, or if the caller names the format.
   const auto some = open_model(directory_.write("in", "3 2\nat 1 2 3\nat 4 5 6\nplain 7 8\n"));
   ASSERT_TRUE(some.ok()) << some.error().message;
   EXPECT_EQ(some.value()->vocabulary().word(0), "at 1");
@@ -128,7 +128,7 @@ TEST_F(BadInput, HeadersThatSayLessThanTheRowsHave) {
   EXPECT_EQ(all.value()->vocabulary().word(1), "at 4");
 }
 
-// Lines that are longer than the sample by which formats are found.
+// Lines that are longer than the sample from which formats are detected.
 TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
   const auto line = [](const std::string& word, int numbers, const std::string& number) {
     std::string text = word;
@@ -142,7 +142,7 @@ TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
                                line("", dims, "1.5").substr(0, 4 * static_cast<size_t>(dims)) + end;
       for (const std::string format : {"", "glove-text"})
         for (const bool compressed : {false, true}) {
-          if (dims == 65536 && compressed != end.empty()) continue;  // half of them will do
+          if (dims == 65536 && compressed != end.empty()) continue;  // half of the cases are enough
           OpenOptions options;
           options.read.format = format;
           const auto model =
@@ -161,7 +161,7 @@ TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
   const auto model = open_model(directory_.write("in", text));
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model.value()->dims(), 60000);
-  // With norms: one number more.
+  // With norms, which are one number more per line.
   const std::string row = " 256" + line("", 65536, "1");
   const auto with_norms = open_model(directory_.write("in", "a" + row + "b" + row + "c" + row));
   ASSERT_TRUE(with_norms.ok()) << with_norms.error().message;
@@ -175,7 +175,7 @@ TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
       "word2vec-text, norm-text, glove-text, norm-binary)");
 }
 
-// What is reserved on the disk goes by the input's size, whatever its header promises.
+// The disk space that is reserved depends on the size of the input, whatever its header promises.
 TEST_F(BadInput, APromiseReservesNoMoreThanTheFileHasRoomFor) {
   const auto most_reserved = [&](const std::string& content) {
     int64_t most = 0;
@@ -195,8 +195,8 @@ TEST_F(BadInput, APromiseReservesNoMoreThanTheFileHasRoomFor) {
   for (int i = 0; i < 200000; ++i) text += "w" + std::to_string(i) + " 1 2 3 4 5\n";
   std::string binary;
   for (int i = 0; i < 200000; ++i) binary += "w" + std::to_string(i) + " " + floats({1, 2, 3, 4, 5});
-  // A component is two bytes of text at least, and four of vectors and one of codes; 24 bytes and the words
-  // are kept of a row that has twelve of text at least.
+  // A component takes at least two bytes of text, and four bytes of vectors and one of codes. Of a row, which
+  // takes at least twelve bytes of text, 24 bytes and the word are kept.
   for (const std::string count : {"", "200001", "500000", "99999999"})
     for (const bool is_binary : {false, true}) {
       if (count.empty() && is_binary) continue;

@@ -1,5 +1,5 @@
-// Compressed input of the formats that need random access: unpacked once, in sight of the caller, and no
-// further than the input's own header goes.
+// Compressed input of the formats that need random access is unpacked once, with progress and interrupts, and
+// no further than the input's own header says.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -84,7 +84,7 @@ class CompressedInput : public ::testing::Test {
   }
   void TearDown() override { unsetenv("TMPDIR"); }
 
-  // Incompressible, so that what is read and written can be told by its size.
+  // Incompressible, so that the sizes show what is read and written.
   std::vector<float> random_values(int64_t count) {
     std::vector<float> values(static_cast<size_t>(count));
     std::normal_distribution<float> normal;
@@ -180,7 +180,7 @@ TEST_F(CompressedInput, CanBeStoppedWhereverItIsUnpacked) {
     }
 }
 
-// The bar goes from 0 to all twice: while it is unpacked, and while the copy is read.
+// Progress runs from 0 to the end twice: while the input is unpacked, and while the copy is read.
 TEST_F(CompressedInput, ProgressStaysWithinItsTotal) {
   GLOVE_TRACE_SEED();
   for (const Sample& sample : samples()) {
@@ -211,7 +211,7 @@ TEST_F(CompressedInput, IsUnpackedNoFurtherThanItsHeaderGoes) {
       const auto model = open_model(path, options);
       ASSERT_FALSE(model.ok());
       EXPECT_EQ(model.error().code, ErrorCode::kCorrupt);
-      // A zip archive says beforehand how much there is.
+      // A zip archive declares the size in advance.
       const bool described = zip && (sample.format == "safetensors" || sample.format == "glove-model");
       const std::string expected = described ? ": bytes after the last tensor"
                                              : ": there are more bytes inside the compressed file than the ";
@@ -221,7 +221,7 @@ TEST_F(CompressedInput, IsUnpackedNoFurtherThanItsHeaderGoes) {
     }
 }
 
-// What is no row of numbers with its norm is not unpacked to find that out.
+// Input that does not begin with a row of numbers and its norm is refused without unpacking it.
 TEST_F(CompressedInput, ZerosAreNotUnpackedToFindTheirFormat) {
   const std::string path = directory_.write("in.gz", packed(std::string(size_t{64} << 20, '\0'), false));
   int64_t most = 0;
@@ -231,7 +231,7 @@ TEST_F(CompressedInput, ZerosAreNotUnpackedToFindTheirFormat) {
   EXPECT_EQ(most, 0);
 }
 
-// The lists that belong to a conversion can be as long as the input itself.
+// The word lists of a conversion can be as long as the input itself.
 TEST_F(CompressedInput, ListsOfWordsCanBeStopped) {
   const std::string list = directory_.write("list.gz", packed(std::string(size_t{64} << 20, '\n'), false));
   const std::string text = directory_.write("in", "a 1 2\nb 3 4\n");
@@ -243,7 +243,9 @@ TEST_F(CompressedInput, ListsOfWordsCanBeStopped) {
   words.read.words_path = list;
   for (auto [path, options] : {std::pair(text, subset), std::pair(values, words)}) {
     int calls = 0;
-    options.interrupted = [&] { return ++calls >= 40; };  // in the list: the rest is read in a few pieces
+    options.interrupted = [&] {
+      return ++calls >= 40;
+    };  // while the list is read; the rest takes only a few calls
     const auto converted = convert(path, directory_.path("out"), options);
     ASSERT_FALSE(converted.ok());
     EXPECT_EQ(converted.error().message, "interrupted");

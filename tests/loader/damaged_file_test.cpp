@@ -1,5 +1,5 @@
-// Small files of every format (tests/fuzz/corpus), cut at every byte and with every bit flipped: an error or
-// an answer, and never more memory than a small multiple of the file.
+// Small files of every format (tests/fuzz/corpus), cut at every byte and with every bit flipped, lead to an
+// error or an answer, and never take more memory than a small multiple of the file.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@
 
 namespace {
 
-// All memory of this program that operator new gives.
+// Counts all memory of this program that operator new returns.
 std::atomic<int64_t> g_live{0};
 std::atomic<int64_t> g_peak{0};
 
@@ -60,7 +60,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::TemporaryDirectory;
 
-// The buffers that are there for any file: a sample of the input (128 KiB, and twice while it is copied), a
+// The buffers that every file needs: a sample of the input (128 KiB, and twice while it is copied), a
 // word list's window, and one block of 1 MiB with what it decodes to.
 constexpr int64_t kFixedBytes = int64_t{6} << 20;
 
@@ -91,14 +91,14 @@ class DamagedFile : public ::testing::Test {
   }
   void TearDown() override { ::close(descriptor_); }
 
-  // Samples of some formats have their words in a file apart.
+  // Samples of some formats have their words in a separate file.
   void choose_words(const Sample& sample) {
     options_.read.words_path.clear();
     for (const Format& format : formats())
       if (format.name == sample.format && format.takes_words) options_.read.words_path = words_path_;
   }
 
-  // Opens the bytes as a file and reads what comes of it. `query`: searches it, too.
+  // Opens the bytes as a file and reads the resulting model. `query`: also searches it.
   void try_bytes(const std::string& bytes, const std::string& format, bool query = false) {
     const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
     ASSERT_EQ(::ftruncate(descriptor_, 0), 0);
@@ -138,7 +138,7 @@ class DamagedFile : public ::testing::Test {
   TemporaryDirectory directory_;
   OpenOptions options_;
   std::string words_path_;
-  int descriptor_ = -1;  // a file in memory: thousands are written
+  int descriptor_ = -1;  // a file in memory, because thousands are written
 };
 
 TEST_F(DamagedFile, CutAtEveryByte) {
@@ -156,7 +156,7 @@ TEST_F(DamagedFile, CutAtEveryByte) {
   }
 }
 
-// Each bit of each byte; and each byte made another, of which the content alone shows the format.
+// Flips each bit of each byte, and replaces each byte; only the content then shows the format.
 TEST_F(DamagedFile, EveryBitFlipped) {
   GLOVE_TRACE_SEED();
   auto random = testing::random_source();

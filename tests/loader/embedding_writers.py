@@ -1,4 +1,4 @@
-"""Writes every input format, with NumPy and the standard library: the test's own idea of them.
+"""Writes every input format, with NumPy and the standard library, independently of the loader.
 
 A writer takes the words (bytes) and the float32 matrix, and gives {file name: content}; the first file
 is the input, others stand beside it. Each names the float32 values that a reader must then find.

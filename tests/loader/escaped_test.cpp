@@ -1,4 +1,4 @@
-// What a message shows of bytes that somebody else wrote.
+// How messages show bytes from files and from other people.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -160,7 +160,7 @@ class Formats(unittest.TestCase):
         self.assertEqual(convert(path + "/three.txt", self.path("x")).returncode, 1)
 
     def test_names_from_a_file_reach_no_terminal_as_they_are(self):
-        """And a message has a few lines at most, whatever is in the file."""
+        """Checks that a message has a few lines at most, whatever is in the file."""
         hostile = "\x1b[2J\x07evil\x00\x9b\u202egnp\u200b\ufeff"
         long = "n" * 60000
         several = self.path("several.zip")

@@ -54,8 +54,8 @@ TEST(ModelFile, HoldsTheSameModelAsTheTextItCameFrom) {
   }
 }
 
-// A header that promises rows lets the codes be written where they belong before the last row is read; rows
-// that are left out move them, in one file.
+// If a header promises the number of rows, the codes are written to their final place before the last row is
+// read. If rows are omitted, the codes are moved within the file.
 TEST(ModelFile, IsTheSameWhetherTheRowsWerePromisedOrNot) {
   GLOVE_TRACE_SEED();
   const TemporaryDirectory directory;

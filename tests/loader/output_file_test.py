@@ -1,4 +1,4 @@
-"""What becomes of OUT and of the files beside it, whoever else writes there and however a converter ends.
+"""OUT and the files beside it survive whatever else writes there and however a converter ends.
 
 output_file_test.py GLOVE_CONVERT REFUSE_UNNAMED_FILES
 """

@@ -1,4 +1,4 @@
-// Preloaded into a program, this makes every file system one that has no files without names (O_TMPFILE).
+// Preloaded into a program, this makes every file system refuse files without names (O_TMPFILE).
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-"""What a conversion takes and leaves: memory that does not grow with the file, and a disk that is full.
+"""The resources of a conversion: memory that does not grow with the file, and a disk that is full.
 
 resources_test.py GLOVE_CONVERT SIGNAL_AT_FSYNC
 """

@@ -1,5 +1,5 @@
-// Preloaded into a program, this sends it the signal $GLOVE_TEST_SIGNAL in the middle of its call number
-// $GLOVE_TEST_FSYNC of fsync, from 1.
+// Preloaded into a program, this sends it the signal $GLOVE_TEST_SIGNAL during its n-th call of fsync, where
+// n is $GLOVE_TEST_FSYNC (1 = the first call).
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// A directory that a test fills and that goes away with it.
+// A directory for a test, which is removed at the end.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class TemporaryDirectory {
 
   std::string path(const std::string& name) const { return (root_ / name).string(); }
 
-  // Writes a file and gives its path.
+  // Writes a file and returns its path.
   std::string write(const std::string& name, std::string_view content) const {
     std::ofstream(path(name), std::ios::binary)
         .write(content.data(), static_cast<std::streamsize>(content.size()));

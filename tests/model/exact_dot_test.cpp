@@ -30,7 +30,7 @@ TEST(ExactDot, HasTheDocumentedOrder) {
     }
 }
 
-// Eight values whose sum depends on the order: the documented one gives 1, left to right gives 0.
+// Eight values whose sum depends on the order: it is 1 in the documented order, and 0 from left to right.
 TEST(ExactDot, TellsOrdersApart) {
   const float big = 0x1p60f;
   const float ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -46,7 +46,7 @@ using Quad = long double;
 using Quad = __float128;
 #endif
 
-// Against a sum in 113 bits, where products of floats and their sums of like size are exact enough.
+// Compares with a sum in 113 bits, where products of floats and sums of similar size are exact enough.
 TEST(ExactDot, IsWithinItsErrorBound) {
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();

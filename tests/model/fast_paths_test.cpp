@@ -1,4 +1,4 @@
-// The fast paths against plain ones, bit for bit, on random data.
+// Compares the fast paths with plain ones, bit for bit, on random data.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TEST(Quantize, TheFastPathGivesThePlainOnesBits) {
     const double norm_squared = exact_dot(row.data(), row.data(), dims);
     const int64_t stride = i % 2 == 0 ? kTileComponents : kTileRows * kTileComponents;
     const auto bytes = static_cast<size_t>(component_groups(dims) * stride);
-    std::vector<int8_t> fast(bytes, 99), plain(bytes, 99);  // what is not written stays
+    std::vector<int8_t> fast(bytes, 99), plain(bytes, 99);  // bytes that nobody writes stay 99
     float results[4] = {};
     quantize_row(row.data(), norm_squared, dims, fast.data(), stride, results[0], results[1]);
     quantize_row_plain(row.data(), norm_squared, dims, plain.data(), stride, results[2], results[3]);
@@ -59,8 +59,8 @@ TEST(Quantize, TheFastPathGivesThePlainOnesBits) {
   }
 }
 
-// More vectors than are derived at once: every row's arrays are those of quantize_row_plain(), in their
-// place.
+// There are more vectors than are derived at once. Every row's arrays must equal those of
+// quantize_row_plain() and be in their place.
 TEST(DerivedArrays, LayOutTilesOfAnyNumberOfRows) {
   GLOVE_TRACE_SEED();
   auto random = testing::random_source();

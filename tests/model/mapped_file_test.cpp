@@ -1,4 +1,4 @@
-// A map outlives what others do to its file: no SIGBUS reaches the reader, and health() tells.
+// A map survives what others do to its file: the reader gets no SIGBUS, and health() reports it.
 #include "model/mapped_file.h"
 
 #include <gtest/gtest.h>
@@ -110,7 +110,7 @@ TEST_F(KnownContent, AWriteIsAChangeWhateverTimeTheFileShows) {
   write(1'999'999, 'y');
   EXPECT_EQ(mapped_->health().error().message, written_to());
   EXPECT_EQ(mapped_->health().error().message, written_to());
-  set_time(0);  // as copying with its times does
+  set_time(0);  // as a copy that preserves times does
   EXPECT_EQ(mapped_->health().error().message, written_to());
   set_time(100);
   EXPECT_EQ(mapped_->health().error().message, written_to());
@@ -118,6 +118,20 @@ TEST_F(KnownContent, AWriteIsAChangeWhateverTimeTheFileShows) {
   EXPECT_TRUE(mapped_->health().ok()) << "the same bytes again";
   write(3'000'000, 'y');
   EXPECT_TRUE(mapped_->health().ok()) << "bytes that nobody reads";
+}
+
+TEST_F(KnownContent, AnInterruptStopsTheReadAndDecidesNothing) {
+  set_time(100);
+  int asked = 0;
+  const auto interrupted = [&asked] { return ++asked > 0; };
+  EXPECT_EQ(mapped_->health(interrupted).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(mapped_->health([] { return false; }).ok());
+  EXPECT_TRUE(mapped_->health(interrupted).ok()) << "nothing is left to read";
+  EXPECT_EQ(asked, 1);
+  write(1'000'000, 'y');
+  EXPECT_EQ(mapped_->health(interrupted).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(mapped_->health().error().message, written_to());
 }
 
 TEST_F(KnownContent, ManyThreadsAskAtOnce) {

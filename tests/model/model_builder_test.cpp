@@ -79,7 +79,7 @@ TEST(IntegerWord, OnlyCanonicalTextIsAKey) {
     EXPECT_EQ(integer_key(text), std::nullopt) << text;
 }
 
-// Rows one by one and rows in blocks, in turn, are what the same rows one by one are.
+// Rows that are added singly and in blocks, in turn, make the same model as the same rows added singly.
 TEST(ModelBuilder, TakesRowsAndBlocksInAnyOrder) {
   GLOVE_TRACE_SEED();
   auto random = random_source();
@@ -134,6 +134,14 @@ TEST(ModelBuilder, NamesTheRowThatIsWrong) {
   EXPECT_EQ(builder.add("c", {}).error().message, "t: row 6 has a vector without components");
   EXPECT_EQ(builder.finish().value()->words(), 1);
   EXPECT_EQ(builder.finish().error().message, "t: there is no row to make a model of");
+}
+
+TEST(ModelBuilder, AnInterruptStopsTheLastStep) {
+  ModelBuilder builder("t");
+  ASSERT_TRUE(builder.add("a", std::vector<float>{1, 2}).ok());
+  const Result<ModelPtr> model = builder.finish(1, [] { return true; });
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::kInterrupted);
 }
 
 TEST(ModelBuilder, CodesAreWithinTheirResidual) {

@@ -1,4 +1,4 @@
-// A model of several parts reads as the same rows in one part do.
+// A model of several parts reads the same as one part with the same rows.
 #include <gtest/gtest.h>
 
 #include <fstream>

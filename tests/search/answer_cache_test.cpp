@@ -92,7 +92,7 @@ TEST_F(AnswerCacheTest, ForgetsWhatIsNoLongerTrue) {
   EXPECT_EQ(cache.bytes(), 0u);
 }
 
-// However many connections there are.
+// The limit holds however many connections there are.
 TEST_F(AnswerCacheTest, CachesShareALimit) {
   CacheBudget& budget = test_.engine.cache_budget();
   constexpr size_t kAnswers = 400;  // of 16 kB each, more than one cache may have

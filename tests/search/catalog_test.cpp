@@ -114,7 +114,7 @@ class EnvironmentCatalogTest : public CatalogTest {
   void SetUp() override { setenv("GLOVE_MODEL", long_.path().c_str(), 1); }
   void TearDown() override { unsetenv("GLOVE_MODEL"); }
 
-  // Starts find() on a thread; `answer` is what its interrupt check says once release() lets it go on.
+  // Starts find() on a thread; `answer` is what its interrupt check returns after release().
   void start_opening(bool answer) {
     opener_ = std::thread([this, answer] {
       opened_ = catalog_.find({}, [this, answer] {

@@ -1,4 +1,4 @@
-"""Every test that docs/exactness.md names as the proof of a claim exists.
+"""Checks that every test exists that docs/exactness.md names as the proof of a claim.
 
 Usage: check_documented_tests.py DOCUMENT TEST_FOLDER
 """

@@ -1,4 +1,4 @@
-// Searchers made of searchers: proof that they compose without a change above them.
+// Searchers made of searchers, which prove that searchers compose without a change above them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ class SplittingBackend final : public Backend {
   const int64_t parts_;
 };
 
-// Puts the requests of callers that come while a search runs into one batch: one of them searches for all.
+// Combines requests that arrive while a search runs into one batch, which one of the callers then searches.
 class CombiningSearcher final : public Searcher {
  public:
   explicit CombiningSearcher(std::shared_ptr<Searcher> inner) : inner_(std::move(inner)) {}

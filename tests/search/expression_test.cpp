@@ -76,50 +76,48 @@ TEST(Expression, Postfix) {
 
 TEST(Expression, Errors) {
   const std::string postfix = "an expression that ends in an operator is read as postfix";
+  const std::string spaces =
+      "put white space around operators, and quote a word that contains spaces: \"new york\"";
   const std::pair<std::string, std::string> cases[] = {
       {"", "it is empty; write words joined by '+' and '-': king - man + woman"},
       {" \t", "it is empty; write words joined by '+' and '-': king - man + woman"},
-      {"king man",
-       "'+', '-', ')' or the end must stand where 'man' at byte 6 is; operators stand between white space, "
-       "and a "
-       "word with spaces is quoted: \"new york\""},
-      {"king -man",
-       "'+', '-', ')' or the end must stand where '-man' at byte 6 is; operators stand between white space, "
-       "and a "
-       "word with spaces is quoted: \"new york\""},
-      {"king * man",
-       "'+', '-', ')' or the end must stand where '*' at byte 6 is; operators stand between white space, and "
-       "a "
-       "word with spaces is quoted: \"new york\""},
-      {"king + + man", "a word, a quoted word or '(' must stand where '+' at byte 8 is"},
-      {"- - king", "a word, a quoted word or '(' must stand where '-' at byte 3 is"},
-      {"king + )", "a word, a quoted word or '(' must stand where ')' at byte 8 is"},
-      {"()", "a word, a quoted word or '(' must stand where ')' at byte 2 is"},
-      {"2 * 3 * king", "a word, a quoted word or '(' must stand where '3' at byte 5 is"},
+      {"king man", "expected '+', '-', ')' or the end, but found 'man' at byte 6; " + spaces},
+      {"king -man", "expected '+', '-', ')' or the end, but found '-man' at byte 6; " + spaces},
+      {"king * man", "expected '+', '-', ')' or the end, but found '*' at byte 6; " + spaces},
+      {"king + + man", "expected a word, a quoted word or '(', but found '+' at byte 8"},
+      {"- - king", "expected a word, a quoted word or '(', but found '-' at byte 3"},
+      {"king + )", "expected a word, a quoted word or '(', but found ')' at byte 8"},
+      {"()", "expected a word, a quoted word or '(', but found ')' at byte 2"},
+      {"2 * 3 * king", "expected a word, a quoted word or '(', but found '3' at byte 5"},
       {"1984 - war",
-       "after the number '1984' at byte 1 must follow '*' between white space; a word that looks like a "
-       "number is "
-       "quoted: \"1984\""},
+       "the number '1984' at byte 1 is not followed by '*'; write 1984 * and a word to use it as a weight, "
+       "or \"1984\" to use it as a word"},
       {"king - 7",
-       "after the number '7' at byte 8 must follow '*' between white space; a word that looks like a number "
-       "is "
-       "quoted: \"7\""},
-      {"(king - man", "the bracket at byte 1 is never closed"},
-      {"a + (b - (c)", "the bracket at byte 5 is never closed"},
-      {"king) - man", "')' at byte 5 closes a bracket that was never opened"},
-      {"king - \"new york", "the quote at byte 8 is never closed"},
-      {"\"king\"s", "after the closing quote at byte 6 stands 's'; white space must follow a quoted word"},
-      {"1e999 * king", "the number '1e999' at byte 1 is too large or too small"},
-      {"1e-999 * king", "the number '1e-999' at byte 1 is too large or too small"},
-      {"king -",
-       "the operator '-' at byte 6 needs two operands before it; " + postfix + ": king man - woman +"},
-      {"+", "the operator '+' at byte 1 needs two operands before it; " + postfix + ": king man - woman +"},
-      {"a b c +",
-       "no operator joins '+' at byte 7 to what stands before it; " + postfix + ": king man - woman +"},
-      {"(a b -) c +", "'(' at byte 1: " + postfix + " and has no brackets"},
-      {"a b *", "the operator '*' at byte 5 needs one number and one word"},
-      {"2 3 *", "the operator '*' at byte 5 needs one number and one word"},
-      {"a 2 +", "the operator '+' at byte 5 needs two words; a word that looks like a number is quoted"},
+       "the number '7' at byte 8 is not followed by '*'; write 7 * and a word to use it as a weight, or "
+       "\"7\" to use it as a word"},
+      {"(king - man", "the bracket at byte 1 is never closed; add ')'"},
+      {"a + (b - (c)", "the bracket at byte 5 is never closed; add ')'"},
+      {"king) - man", "')' at byte 5 closes no bracket; remove it, or write '(' before it"},
+      {"king - \"new york", "the quote at byte 8 is never closed; add a closing quote"},
+      {"\"king\"s", "the closing quote at byte 6 is followed by 's'; write white space after it"},
+      {"1e999 * king",
+       "the number '1e999' at byte 1 is outside the range of a double; write one that is nearer to 1"},
+      {"1e-999 * king",
+       "the number '1e-999' at byte 1 is outside the range of a double; write one that is nearer to 1"},
+      {"king -", "the operator '-' at byte 6 needs two operands before it; " + postfix +
+                     ", such as king man - woman +"},
+      {"+", "the operator '+' at byte 1 needs two operands before it; " + postfix +
+                ", such as king man - woman +"},
+      {"a b c +", "an operator is missing after '+' at byte 7; " + postfix + ", such as king man - woman +"},
+      {"(a b -) c +", "'(' at byte 1 is not allowed here, because " + postfix +
+                          "; remove the brackets, or the operator at the end"},
+      {"a b *", "the operator '*' at byte 5 needs one number and one word before it, such as 2 king *"},
+      {"2 3 *", "the operator '*' at byte 5 needs one number and one word before it, such as 2 king *"},
+      {"a 2 +",
+       "the operator '+' at byte 5 needs two words before it; quote a word that looks like a number: \"2\""},
+      {"2.5 a -",
+       "the operator '-' at byte 7 needs two words before it; quote a word that looks like a number: "
+       "\"2.5\""},
   };
   for (const auto& [text, problem] : cases) {
     const auto parsed = parse_expression(text);

@@ -1,5 +1,5 @@
-// Backends for tests of the engine: one that answers plainly, one that ranks, and one that does what it is
-// told.
+// Backends for tests of search/: one that answers plainly, one that ranks, and one whose behaviour a test
+// scripts.
 #pragma once
 
 #include <algorithm>

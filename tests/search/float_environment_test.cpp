@@ -1,4 +1,4 @@
-// Host processes run with denormals flushed or another rounding: same bits, and their settings come back.
+// A host may flush denormals or round in another way: the bits are the same, and its settings are restored.
 #include <gtest/gtest.h>
 
 #include <cfenv>

@@ -15,7 +15,7 @@ using namespace glove::testing;
 
 class Interrupt : public ::testing::Test {
  protected:
-  // Runs `work` again and again, stopped at its first check, at its second, ..., until it gets through.
+  // Runs `work` repeatedly, stopped at its first check, at its second, ..., until it completes.
   template <class Work>
   int checks_of(Work work) {
     for (int allowed = 0;; ++allowed) {

@@ -1,4 +1,4 @@
-// Which backend answers, and what is said when one cannot. The registry is: scripted, cpu, plain, ranking.
+// Which backend answers, and the messages if one cannot. The registry is: scripted, cpu, plain, ranking.
 #include "search/model_searchers.h"
 
 #include <gtest/gtest.h>
@@ -161,7 +161,7 @@ TEST_F(BackendChoice, UnloadingAModelThatNobodyUsesFreesIt) {
   }
 }
 
-// Opens slowly: until it is told to go on.
+// Opening takes until the test lets it continue.
 class SlowBackend final : public PlainBackend {
  public:
   std::string_view name() const override { return "slow"; }
@@ -236,7 +236,7 @@ TEST_F(Opening, TheHostsCodeMayComeBack) {
   EXPECT_TRUE(searchers_.open(0, come_back).ok());
 }
 
-// The child has none of the parent's threads: what one of them was opening is opened anew.
+// A forked child has none of the parent's threads, so it opens again what one of them was opening.
 TEST_F(Opening, AForkedChildDoesNotWaitForAThreadThatItDoesNotHave) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";

@@ -1,4 +1,4 @@
-// The engine against the relation by definition, for every backend, bit for bit.
+// Compares nearest() and its neighbours with the relation by definition, for every backend, bit for bit.
 #include "search/nearest.h"
 
 #include <gtest/gtest.h>
@@ -174,7 +174,7 @@ TEST(Engine, CosineSimilarityHasTheRelationsBits) {
   }
 }
 
-// A mapped file that was damaged after it was written: wrong rows may come, but nothing breaks.
+// A mapped file that was damaged after it was written may return wrong rows, but nothing else breaks.
 TEST(Engine, DamagedRowsAreLeftOut) {
   TestEngine test;
   GLOVE_TRACE_SEED();

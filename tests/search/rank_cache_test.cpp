@@ -1,4 +1,4 @@
-// The ranks of a query's rows, once they are asked for often, are those of the relation; memory is bounded.
+// Cached ranks of a query's rows are those of the relation, and their memory is bounded.
 #include "search/rank_cache.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr int64_t kWords = 700;
 
 class RankCacheTest : public ::testing::Test {
  protected:
-  // nullptr, or the ranks; `searched` tells whether they were computed now.
+  // Returns nullptr or the ranks; sets `searched` to whether this call computed them.
   RankCache::Ranks find(RankCache& cache, const ModelPtr& model, const Query& query,
                         bool* searched = nullptr) {
     SearchReport report;
@@ -88,7 +88,7 @@ TEST_F(RankCacheTest, KeepsWithinItsBound) {
   bool searched = true;
   EXPECT_NE(find(two, model, query_of(*model, 2), &searched), nullptr);
   EXPECT_FALSE(searched);
-  EXPECT_NE(find(two, model, query_of(*model, 1), &searched), nullptr);  // in the place of 3's
+  EXPECT_NE(find(two, model, query_of(*model, 1), &searched), nullptr);  // replaces those of 3
   EXPECT_TRUE(searched);
   EXPECT_EQ(two.bytes(), 2 * kOne);
   RankCache many(test_.engine);
@@ -97,7 +97,7 @@ TEST_F(RankCacheTest, KeepsWithinItsBound) {
   EXPECT_EQ(many.bytes(), RankCache::kMostQueries * kOne);
 }
 
-// However many connections there are.
+// The limit holds however many connections there are.
 TEST_F(RankCacheTest, CachesShareALimit) {
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();

@@ -1,4 +1,4 @@
-// The relation by definition, written for the tests alone: slow, and from the document rather than the code.
+// The relation by definition, for tests only: slow, and written from the document instead of the code.
 #pragma once
 
 #include <algorithm>

@@ -33,8 +33,8 @@ TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
   EXPECT_GT(settings.generation(), generation);
   for (const char* bad : {"", "-1", "1025", "two", "3.0", " 3", "3 ", "99999999999999999999"})
     EXPECT_EQ(problem(settings.set("threads", bad)),
-              "the setting 'threads' cannot be '" + std::string(bad) +
-                  "': it must be a whole number from 0 (all cores) to 1024");
+              "the setting 'threads' must be an integer from 0 (all cores) to 1024, not '" +
+                  std::string(bad) + "'");
   EXPECT_EQ(settings.get("threads").value(), "3");
   ASSERT_TRUE(settings.set("threads", "007").ok());
   EXPECT_EQ(settings.get("threads").value(), "7");
@@ -52,18 +52,19 @@ TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
   for (const char* bad : {"", "G", "-1", "4GB", "4.5G", "8589934592G", "four"})
     EXPECT_EQ(
         problem(settings.set("gpu_memory", bad)),
-        "the setting 'gpu_memory' cannot be '" + std::string(bad) +
-            "': it must be a whole number of bytes, or one with K, M or G, such as 4G; 0 means what is free");
+        "the setting 'gpu_memory' must be a number of bytes such as 1000000, 512M or 4G, or 0 for all free "
+        "memory, not '" +
+            std::string(bad) + "'");
   ASSERT_TRUE(settings.set("gpu_memory", "0").ok());
 
   ASSERT_TRUE(settings.set("backend", "cpu").ok());
   EXPECT_EQ(problem(settings.set("backend", "CPU")),
-            "the setting 'backend' cannot be 'CPU': it must be one of: auto, scripted, cpu, plain, ranking");
+            "the setting 'backend' must be one of (auto, scripted, cpu, plain, ranking), not 'CPU'");
   EXPECT_EQ(settings.get("backend").value(), "cpu");
   ASSERT_TRUE(settings.set("backend", "auto").ok());
 }
 
-// In a process of its own, because a good value is read once.
+// Runs in a new process, because a valid value is read once.
 TEST(SettingsDeathTest, TheEnvironment) {
   TestEngine test;
   Settings& settings = test.engine.settings();
@@ -73,8 +74,8 @@ TEST(SettingsDeathTest, TheEnvironment) {
         setenv("GLOVE_THREADS", "many", 1);
         bool good =
             problem(settings.get("threads").status()) ==
-            "the environment variable GLOVE_THREADS is 'many' but must be a whole number from 0 (all cores) "
-            "to 1024";
+            "the environment variable GLOVE_THREADS must be an integer from 0 (all cores) to 1024, not "
+            "'many'";
         setenv("GLOVE_THREADS", "2", 1);
         good &= settings.get("threads").value() == "2";
         setenv("GLOVE_THREADS", "4", 1);
@@ -82,9 +83,10 @@ TEST(SettingsDeathTest, TheEnvironment) {
         setenv("GLOVE_GPU_MEMORY", "1G", 1);
         good &= settings.get("gpu_memory").value() == "1073741824";
         setenv("GLOVE_BACKEND", "quantum", 1);
-        good &= problem(settings.get("backend").status()) ==
-                "the environment variable GLOVE_BACKEND is 'quantum' but must be one of: auto, scripted, "
-                "cpu, plain, ranking";
+        good &=
+            problem(settings.get("backend").status()) ==
+            "the environment variable GLOVE_BACKEND must be one of (auto, scripted, cpu, plain, ranking), "
+            "not 'quantum'";
         good &= settings.set("backend", "auto").ok() && settings.get("backend").value() == "auto";
         std::_Exit(good ? 0 : 1);
       },

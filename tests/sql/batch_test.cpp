@@ -1,4 +1,4 @@
-// Many queries at once, and the same query again: how many searches the backend is asked for.
+// Counts the searches that the backend runs for many queries at once and for repeated queries.
 #include <algorithm>
 #include <cstdlib>
 #include <random>
@@ -8,7 +8,7 @@
 namespace glove::testing {
 namespace {
 
-// A model of 2,500 words, and a second connection that takes each IN apart and remembers nothing.
+// A model of 2,500 words, and a second connection that splits each IN and caches nothing.
 class Batch : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -61,7 +61,7 @@ TEST_F(Batch, 01_GivesTheSameRowsAsOneByOne) {
   }
 }
 
-// In blocks: the memory does not grow with the number of queries.
+// Batches are searched in blocks, so that memory does not grow with the number of queries.
 TEST_F(Batch, 02_IsOneSearchABlock) {
   EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN (SELECT tag FROM asked LIMIT 1000) AND k = 5"),
             (Rows{{"batch", "1000"}}));
@@ -82,8 +82,8 @@ TEST_F(Batch, 04_WithoutKEachQueryGrowsAsItIsRead) {
   EXPECT_EQ(searches("SELECT * FROM glove_nn WHERE word IN ('w1', 'w2') LIMIT 10"), (Rows{{"word", "1"}}));
 }
 
-// A join that meets a word again asks nobody, also once another model was loaded; a model that replaces its
-// own may answer in another way.
+// A join that meets a word again does not search again, even after another model was loaded. A model that
+// replaces its own may answer differently.
 TEST_F(Batch, 05_LateralJoinsRemember) {
   const std::string sql =
       "WITH c(tag) AS (VALUES ('w1'), ('w2'), ('w1'), ('w1'), ('w2')) "
@@ -113,7 +113,7 @@ TEST_F(Batch, 06_OneWordOfTheRelation) {
         Rows{row});
 }
 
-// After two ranks of one query, a pass over its rows has them all.
+// After two ranks of one query, one pass over its rows computes all of them.
 TEST_F(Batch, 07_RanksOfOneQueryInAJoin) {
   const auto count_of = [this](const Rows& made, const std::string& kind) {
     return std::count(made.begin(), made.end(), Row{kind, "1"});

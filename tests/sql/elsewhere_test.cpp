@@ -1,5 +1,5 @@
-// What other search extensions for SQLite get wrong, one case each: what their users reported, asked of
-// glove_nn.
+// Mistakes of other search extensions for SQLite, one case each, as their users reported them: glove_nn must
+// not make them.
 #include "tests/sql/nn_test.h"
 
 namespace glove::testing {
@@ -50,7 +50,7 @@ TEST_F(Elsewhere, 05_KHasNoCap) {
   EXPECT_EQ(db.value("SELECT max(rank) FROM glove_nn('w0', NULL, NULL, 'large')"), "5999");
 }
 
-// The search is not put into the inner loop, and neither is it where it cannot have its input.
+// The search is put neither into the inner loop nor where its input is not known.
 TEST_F(Elsewhere, 06_CostsThatJoinsCanUse) {
   db.rows("CREATE TEMP TABLE t(tag TEXT); INSERT INTO t VALUES ('queen'), ('paris'), ('far'), ('the')");
   db.rows("SELECT * FROM glove_nn('king', NULL, 11)");

@@ -14,12 +14,12 @@ void keep(void*, int code, const char* message) {
   if (code == SQLITE_WARNING) logged.emplace_back(message);
 }
 
-// SQLite takes the log only before its first use.
+// SQLite accepts a log only before its first use.
 const int configured = sqlite3_config(SQLITE_CONFIG_LOG, keep, nullptr);
 
 class Hint : public NnTest {
  protected:
-  // What running the statement wrote, which has no rows.
+  // Returns what running the statement, which returns no rows, wrote to the log.
   std::vector<std::string> hints(const std::string& sql) {
     logged.clear();
     EXPECT_EQ(db.rows(sql), Rows()) << sql;

@@ -1,4 +1,4 @@
-// Numbers of inputs: one for each, for as long as a cursor is open.
+// Each input has one number for as long as a cursor is open.
 #include "sql/vtab/input_numbers.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(InputNumbers, 01_EqualInputsHaveOneNumber) {
   EXPECT_EQ(numbers.size(), 4u);
 }
 
-// However many other inputs come in between.
+// The number stays the same however many other inputs come in between.
 TEST(InputNumbers, 02_NothingIsForgottenWhileACursorIsOpen) {
   constexpr int kInputs = 20000;
   const auto seed = std::random_device()();

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kLeast = "-9223372036854775808";
 constexpr const char* kMost = "9223372036854775807";
 
-// A table of items, and its model 'items'; from 1 on the next key is also the nearest.
+// A table of items, and its model 'items', in which the nearest key to each from 1 on is the next one.
 class IntegerKeys : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -18,12 +18,12 @@ class IntegerKeys : public ::testing::Test {
     db.rows("CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, vector TEXT)");
     db.rows("INSERT INTO item VALUES (1, 'one', '[1, 0]'), (5, 'five', '[5, 1]'), (10, 'ten', '[5, 2]'), (" +
             std::string(kMost) + ", 'most', '[5, 3]'), (" + kLeast + ", 'least', '[5, 4]')");
-    // The rowids' order would put the least one first.
+    // In the order of rowids the smallest key would come first.
     db.rows("SELECT glove_load_table('items', 'SELECT id, vector FROM item ORDER BY vector')");
   }
   void TearDown() override { unload_all(db); }
 
-  // A search among the statistics, of a connection of its own, since db may remember the answer.
+  // Marks the statistics with a search on another connection, because db may have cached the answer.
   static void mark() { Connection().rows("SELECT * FROM glove_nn(10, NULL, 3)"); }
 
   std::string plan(const std::string& sql) {
@@ -66,12 +66,12 @@ TEST_F(IntegerKeys, 03_ConditionsOnNeighbor) {
                                 "= 2", "= 'five'", "= NULL", "= 9223372036854775808"})
     EXPECT_EQ(db.rows(of_five + condition), Rows()) << condition;
   EXPECT_EQ(db.rows(of_five + "= " + kMost), (Rows{{"3"}}));
-  // A TEXT column compares as it is stored.
+  // A TEXT column is compared as it is stored.
   db.rows("CREATE TEMP TABLE texts(id TEXT); INSERT INTO texts VALUES ('5')");
   EXPECT_EQ(db.rows(of_five + "IN (SELECT id FROM texts)"), Rows());
   EXPECT_EQ(db.rows("SELECT rank FROM texts CROSS JOIN glove_nn(1) ON neighbor = texts.id"), Rows());
   EXPECT_EQ(db.rows(of_five + "IN (SELECT CAST(id AS INTEGER) FROM texts)"), (Rows{{"1"}}));
-  // A REAL column compares as numbers. The REAL 5.0 itself equals 5 or nothing: SQLite's versions differ.
+  // A REAL column is compared as numbers. The REAL 5.0 itself equals 5 or nothing: SQLite's versions differ.
   EXPECT_EQ(db.rows("SELECT rank FROM (SELECT CAST(5 AS REAL) AS x) CROSS JOIN glove_nn(1) ON neighbor = x"),
             (Rows{{"1"}}));
   EXPECT_EQ(db.rows("SELECT rank FROM glove_nn(1) WHERE neighbor = 5.0 AND neighbor <> 5"), Rows());
@@ -135,7 +135,7 @@ TEST_F(IntegerKeys, 08_GroupsOrdersAndSets) {
       (Rows{{"least"}, {"one"}}));
 }
 
-// The column is declared TEXT, so a table made of it holds text, which joins with the keys all the same.
+// The column is declared TEXT, so a table made of it contains text, which still joins with the keys.
 TEST_F(IntegerKeys, 09_CreateTableAsHoldsText) {
   db.rows("CREATE TABLE found AS SELECT neighbor, rank FROM glove_nn(1)");
   EXPECT_EQ(db.rows("SELECT DISTINCT typeof(neighbor) FROM found"), (Rows{{"text"}}));
@@ -199,8 +199,8 @@ TEST_F(IntegerKeys, 12_ModelsOfBothTypesInOneStatement) {
         << condition;
 }
 
-// Random keys: the same rows as of a model with their texts, and the joins and conditions of an ordinary
-// table.
+// Random keys return the same rows as a model with their texts, and behave in joins and conditions like an
+// ordinary table.
 TEST_F(IntegerKeys, 13_AsAnOrdinaryTable) {
   GLOVE_TRACE_SEED();
   auto random = random_source();

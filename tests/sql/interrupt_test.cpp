@@ -1,4 +1,4 @@
-// Long searches that are told to stop.
+// Interrupts of long searches.
 #include <atomic>
 #include <thread>
 
@@ -35,11 +35,11 @@ class Interrupt : public ::testing::Test {
   Connection db;
 };
 
-// SQLite itself would notice when the first block is done; then the block would be among the statistics.
+// SQLite itself would notice only after the first block, which would then be in the statistics.
 TEST_F(Interrupt, 01_FromAnotherThread) {
   std::atomic<bool> ended = false;
   std::thread other([&] {
-    while (!ended) {  // as often as it takes: the first may come before the statement starts
+    while (!ended) {  // repeatedly, because the first may come before the statement starts
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       sqlite3_interrupt(db.handle());
     }
@@ -52,7 +52,7 @@ TEST_F(Interrupt, 01_FromAnotherThread) {
   EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('w7', NULL, 1)").size(), 1U) << "the next statement works";
 }
 
-// With k = 0 only SQLite's own steps ask the handler; the calls beyond those are ours.
+// With k = 0 only SQLite's own steps call the handler; the calls beyond those come from the search.
 TEST_F(Interrupt, 02_ByAProgressHandler) {
   struct Calls {
     int made = 0;
@@ -71,8 +71,8 @@ TEST_F(Interrupt, 02_ByAProgressHandler) {
   EXPECT_EQ(searches_since(db, "777"), Rows());
 }
 
-// The statement that asks is gone when the callback returns: the connection closes (the fixture's destructor
-// looks).
+// The poller's statement is finalized when the callback returns, so that the connection can be closed (the
+// fixture's destructor checks that).
 TEST_F(Interrupt, 03_NothingStaysOpen) {
   int calls = 0;
   const auto count = [](void* data) { return ++*static_cast<int*>(data), 0; };

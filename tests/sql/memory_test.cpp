@@ -1,7 +1,7 @@
-// Short memory: every allocation that SQLite makes for us fails once, in turn. The statement then ends in
-// SQLITE_NOMEM or in its right rows, nothing leaks, and the connection works on.
+// Every allocation that SQLite makes for a statement fails once, in turn. The statement must then end in
+// SQLITE_NOMEM or return the right rows, leak nothing, and leave a connection that works.
 //
-// A program of its own, because SQLite's allocator can only be replaced before its first use.
+// A separate program, because SQLite's allocator can only be replaced before its first use.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 namespace glove::testing {
 namespace {
 
-// SQLite's allocator, with a count of what is out and one allocation that fails.
+// SQLite's allocator, with a count of live allocations and one allocation that fails.
 struct FailingAllocator {
   sqlite3_mem_methods real;
   long outstanding = 0;
@@ -52,7 +52,7 @@ void install_allocator() {
   methods.xRealloc = failing_realloc;
   methods.xFree = counting_free;
   ASSERT_EQ(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
-  // Without look-aside memory every allocation comes to us.
+  // Without lookaside memory every allocation reaches the allocator.
   ASSERT_EQ(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK);
   ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
 }
@@ -67,7 +67,7 @@ class Memory : public ::testing::Test {
   }
   void TearDown() override { std::remove(file_.c_str()); }
 
-  // All rows as one text, or "" with *code set.
+  // Returns all rows as one text, or "" with *code set.
   static std::string run(sqlite3* db, const std::string& sql, int* code) {
     std::string rows;
     const auto append = [](void* data, int columns, char** values, char**) {

@@ -1,4 +1,4 @@
-// A small model and its whole relation as an ordinary table, for tests that ask glove_nn in SQL.
+// A small model and its whole relation as an ordinary table, for tests of glove_nn in SQL.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Branches of an OR in which SQLite takes an IN apart: each is thousands of scans, of which SQLite still
-// merges equal rows.
+// Branches of an OR in which SQLite splits an IN: each becomes thousands of scans, and SQLite must still
+// merge their equal rows.
 #include <cstdlib>
 
 #include "tests/sql/nn_test.h"
@@ -43,7 +43,7 @@ TEST_F(OrLoops, 01_WithoutBatches) {
             (Rows{{"1", std::to_string(kWords)}, {"2", std::to_string(kWords)}}));
 }
 
-// SQLite hands an IN over whole only among the first 32 conditions.
+// SQLite passes a whole IN only among the first 32 conditions.
 TEST_F(OrLoops, 02_BehindManyConditions) {
   std::string conditions;
   for (int i = 0; i < 32; ++i) conditions += "n.similarity > -2 AND ";

@@ -15,7 +15,7 @@ class Or : public NnTest {
             ", 'm2')");
   }
 
-  // The statement has the rows of the parts together, each once.
+  // The statement returns the rows of all branches, each once.
   void expect_union(const std::string& condition, const std::vector<std::string>& parts) {
     std::string expected;
     for (const std::string& part : parts)
@@ -33,8 +33,8 @@ class Or : public NnTest {
   }
 };
 
-// SQLite plans `word = 'king'` alone where every branch has it, and then evaluates the OR on the rows: an
-// input that another branch gives would never be read.
+// SQLite plans `word = 'king'` alone if every branch has it, and then evaluates the OR on the rows, so that
+// it would never read an input that only another branch gives.
 TEST_F(Or, 01_EveryBranchMustGiveWhatOneGives) {
   const std::pair<const char*, const char*> cases[] = {
       {"model", "word = 'king' OR (word = 'king' AND model = 'm2')"},
@@ -51,12 +51,14 @@ TEST_F(Or, 01_EveryBranchMustGiveWhatOneGives) {
       {"k", "(word = 'king' AND rank <= 5) OR (word = 'king' AND k = 2)"},
       {"k", "(word = 'king' OR (word = 'king' AND k = 2)) AND rank <= 5"},
       {"k", "(word = 'king' AND k = 2) OR (word = 'man' AND rank <= 2)"},
+      {"k", "word = 'king' AND ((k = 5 AND rank <= 4) OR (k = 3 AND rank <= 2))"},
       {"backend", "word = 'king' OR (word = 'king' AND backend = 'cpu')"},
       {"backend", "(word = 'king' AND backend = 'cpu') OR (word = 'king' AND similarity > 0.9)"},
   };
   for (const auto& [input, condition] : cases) {
     const std::string message = error(condition);
-    EXPECT_TRUE(message.starts_with(std::string("glove_nn: the input ") + input + " was not given, "))
+    EXPECT_TRUE(
+        message.starts_with(std::string("glove_nn: SQLite passed no value for the input ") + input + ", "))
         << condition << "\n"
         << message;
     EXPECT_NE(message.find("UNION ALL"), std::string::npos) << message;
@@ -72,8 +74,7 @@ TEST_F(Or, 02_TheSameInJoinsAndOuterJoins) {
                           "SELECT n.neighbor FROM t, glove_nn(t.tag) n WHERE n.rank = 1 OR n.model = 'm2'",
                           "SELECT (SELECT count(*) FROM glove_nn n WHERE n.word = t.tag OR (n.word = t.tag "
                           "AND n.k = 1)) FROM t"})
-    EXPECT_NE(db.error(sql).find(" was not given, so it can be neither read nor compared"), std::string::npos)
-        << sql;
+    EXPECT_NE(db.error(sql).find("SQLite passed no value for the input "), std::string::npos) << sql;
 }
 
 TEST_F(Or, 03_BranchesThatGiveTheSameInputsAreSearchesOfTheirOwn) {
@@ -83,6 +84,8 @@ TEST_F(Or, 03_BranchesThatGiveTheSameInputsAreSearchesOfTheirOwn) {
                {"word = 'king' AND model = 'm' AND k = 2", "word = 'king' AND model = 'm2' AND k = 2"});
   expect_union("k = 2 AND ((word = 'king' AND model = 'm') OR (word = 'king' AND model = 'm2'))",
                {"word = 'king' AND model = 'm' AND k = 2", "word = 'king' AND model = 'm2' AND k = 2"});
+  expect_union("word = 'king' AND ((word = 'king' AND k = 5 AND rank <= 4) OR (word = 'king' AND k = 3))",
+               {"word = 'king' AND k = 5 AND rank <= 4", "word = 'king' AND k = 3"});
   expect_union("(word = 'king' AND k = 1) OR (word = 'man' AND k = 2) OR (word = 'the' AND k = 3)",
                {"word = 'king' AND k = 1", "word = 'man' AND k = 2", "word = 'the' AND k = 3"});
   expect_union(
@@ -113,7 +116,7 @@ TEST_F(Or, 05_ColumnsOfAViewThatNobodyReadsAreNotUsed) {
             (Rows{{"10"}}));
 }
 
-// These words have one hash of 32 bits (FNV-1a), by which rows of different inputs were once told apart.
+// These words have the same 32-bit hash (FNV-1a), so rows of different inputs need more than it to differ.
 TEST_F(Or, 06_RowsOfDifferentInputsAreDifferentRows) {
   db.rows("SELECT glove_load(" +
           sql_text(folder.write("main.txt", "noczw 1 0\ntfbpa 0 1\na 1 1\nb 1 2\nc 2 1\nd 1 3\n")) +
@@ -134,7 +137,7 @@ TEST_F(Or, 07_ARowKeepsItsRowidWhileTheStatementRuns) {
       db.rows("SELECT count(*), count(DISTINCT n.rowid), count(DISTINCT n.word || ' ' || n.neighbor) FROM t "
               "CROSS JOIN glove_nn n ON n.word = t.tag"),
       (Rows{{"60", "30", "30"}}));
-  // Both branches find all rows: in each round of the loop, in a batch, and beside other cursors.
+  // Both branches find all rows in each round of the loop, in a batch, and beside other cursors.
   EXPECT_EQ(
       db.rows("SELECT t.id, count(*) FROM t CROSS JOIN glove_nn n ON (n.word = t.tag AND n.rank > 0) OR "
               "(n.word = t.tag AND n.similarity > -2) GROUP BY 1"),

@@ -72,7 +72,7 @@ TEST_F(Pin, 02_AModelThatIsUnloaded) {
   }
 }
 
-// What the connection loads itself is there for what it starts next, and not for what runs.
+// A model that the connection loads itself is visible to its next statements, and not to running ones.
 TEST_F(Pin, 03_TheConnectionsOwnLoads) {
   for (const char* sql : {kJoins[0], kJoins[1], kJoins[3]}) {
     const Rows expected = reader.rows(sql);
@@ -97,7 +97,7 @@ TEST_F(Pin, 04_OtherConnectionsSeeTheNewModelAtOnce) {
   EXPECT_EQ(reader.value("SELECT count(*) FROM glove_words"), "4");
 }
 
-// Without a table of ours, a function keeps the model that a constant names.
+// Without a table of the extension, a function keeps the model that a constant names.
 TEST_F(Pin, 05_FunctionsWithAConstantModel) {
   const std::string sql =
       "SELECT printf('%.6f', cos_sim(t.tag, 'the', 'm')), length(glove_vec(t.tag, 'm')), "

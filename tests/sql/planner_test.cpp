@@ -1,5 +1,5 @@
-// The plans that SQLite makes of joins with glove_nn, pinned: where the search stands, what it is given, and
-// that no sorter is there where rows come in order. docs/joins.md explains them.
+// Pins the plans that SQLite makes of joins with glove_nn: the position of the search, its inputs, and that
+// there is no sorter if rows come in order. docs/joins.md explains them.
 #include "tests/sql/nn_test.h"
 
 namespace glove::testing {
@@ -46,7 +46,7 @@ TEST_F(Planner, 02_ABatchIsOneSearch) {
   EXPECT_EQ(plan(sql), expected);
 }
 
-// The search is made once and never in the inner loop, whatever the table's size and indexes.
+// The search runs once and never in the inner loop, whatever the size and indexes of the table.
 TEST_F(Planner, 03_RowsOfATableByTheWordsFound) {
   const std::string indexed =
       "SELECT d.id FROM docs d JOIN glove_nn('king', NULL, 10) n ON d.word = n.neighbor";
@@ -67,7 +67,7 @@ TEST_F(Planner, 04_TheNearestRowsOfALargeTableInOrder) {
       "SCAN n VIRTUAL TABLE INDEX 2:word=\nSEARCH d USING COVERING INDEX docs_word (word=?)\n");
 }
 
-// One row of ours, and its similarity: no search at all, one row of the model.
+// The similarity of one row needs no search, only that row of the model.
 TEST_F(Planner, 05_TheSimilarityOfAFewRows) {
   fill();
   EXPECT_EQ(plan("SELECT i.id, n.similarity FROM items i JOIN glove_nn('king') n ON n.neighbor = i.tag WHERE "
@@ -139,7 +139,7 @@ TEST_F(Planner, 09_ConditionsOnRows) {
   }
 }
 
-// LIMIT sizes the first piece, where SQLite leaves no row of ours out and wants our order.
+// LIMIT sizes the first piece if SQLite discards no row of glove_nn and wants its order.
 TEST_F(Planner, 10_Limits) {
   const std::pair<const char*, const char*> cases[] = {
       {"LIMIT 3", "word= limit"},
@@ -168,8 +168,8 @@ TEST_F(Planner, 12_GroupsComeTogether) {
             "SCAN glove_nn VIRTUAL TABLE INDEX 0:word[] k=\n");
 }
 
-// Of a small model the whole relation is cheap; of a usual one, the similarity of 100,000 words alone is
-// cheaper.
+// The whole relation of a small model is cheap. In a model of the usual size, computing the similarity of
+// 100,000 words alone is cheaper.
 TEST_F(Planner, 13_CostsFollowTheModel) {
   fill();
   const std::string sql =
@@ -180,8 +180,8 @@ TEST_F(Planner, 13_CostsFollowTheModel) {
             "SCAN n VIRTUAL TABLE INDEX 0:word=\nSEARCH d USING COVERING INDEX docs_word (word=?)\n");
 }
 
-// SQLite plans each branch of an OR without the conditions beside it; the table that k needs comes first all
-// the same.
+// SQLite plans each branch of an OR without the conditions beside it; the table that k needs must still come
+// first.
 TEST_F(Planner, 14_AnInputFromATableBesideAnOr) {
   db.rows("SELECT glove_load(" + sql_text(folder.write("m.txt", kNnModel)) + ", 'm')");
   db.rows(

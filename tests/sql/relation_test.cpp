@@ -1,4 +1,4 @@
-// What glove_nn holds, case by case: docs/sql.md in statements.
+// The rows of glove_nn, case by case, as docs/sql.md describes them.
 #include "tests/sql/nn_test.h"
 
 namespace glove::testing {
@@ -156,10 +156,11 @@ TEST_F(Relation, 15_Errors) {
       "condition of its own with =, IS or IN (in an outer join, in the ON clause), after the table that the "
       "value comes from, for example WHERE word = 'king' AND k = 10";
   constexpr const char* kNotGiven =
-      "glove_nn: the input k was not given, so it can be neither read nor compared; give it as an argument "
-      "or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). If one branch of "
-      "an OR gives it, every branch must; otherwise write SELECT ... FROM glove_nn WHERE word = 'king' UNION "
-      "ALL SELECT ... FROM glove_nn WHERE word = 'king' AND k = ...";
+      "glove_nn: SQLite passed no value for the input k, so it can be neither read nor compared; give it as "
+      "an argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause). Every "
+      "branch of an OR must give all inputs itself, even those given beside the OR; otherwise write SELECT "
+      "... FROM glove_nn WHERE word = 'king' UNION ALL SELECT ... FROM glove_nn WHERE word = 'king' AND k = "
+      "...";
   constexpr const char* kRangeOfK =
       "glove_nn: k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
   constexpr const char* kMatch =
@@ -228,7 +229,7 @@ TEST_F(Relation, 15_Errors) {
   EXPECT_TRUE(no_backend.ends_with("cpu")) << no_backend;
 }
 
-// A bad value is an error however it comes, and leaves the connection as it was.
+// A bad value is an error however it is passed, and leaves the connection unchanged.
 TEST_F(Relation, 16_ErrorsInTheMiddleOfAJoinOrABatch) {
   db.rows("CREATE TEMP TABLE asked(tag)");
   db.rows("INSERT INTO asked VALUES ('king'), (x'00'), ('queen')");
@@ -251,7 +252,7 @@ TEST_F(Relation, 17_WithoutAModel) {
             "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE");
 }
 
-// Short words without a NUL are ended with one on their way to SQLite, others are not.
+// Short words without a NUL are passed to SQLite with a terminating NUL, others without.
 TEST_F(Relation, 18_WordsOfAnyLengthAndWithNul) {
   std::vector<std::string> words = {std::string("nul\0", 4), std::string("n\0ul", 4)};
   for (const size_t length : {1, 31, 32, 33, 126, 127, 128, 129, 5000}) words.emplace_back(length, 'x');

@@ -1,5 +1,5 @@
-// Shapes of SQL that other search tables answer wrongly or not at all: the same rows as over an ordinary
-// table, or, where SQLite offers no plan, a message.
+// Forms of SQL that other search tables answer wrongly or not at all. They must return the same rows as over
+// an ordinary table or, if SQLite offers no plan, a message.
 #include "tests/sql/nn_test.h"
 
 namespace glove::testing {
@@ -33,7 +33,7 @@ TEST_F(Shapes, 02_ABatchAndAnOrOverItsRows) {
       "(rank <= 3 OR similarity > 0.8) ORDER BY word, rank");
 }
 
-// LIMIT is SQLite's to apply: it counts the rows that its own conditions keep.
+// SQLite applies LIMIT itself, and counts the rows that its own conditions keep.
 TEST_F(Shapes, 03_LimitWithConditionsThatSQLiteChecks) {
   expect_same(
       "SELECT neighbor FROM glove_nn('king') WHERE neighbor = lower(neighbor) LIMIT 3",
@@ -69,7 +69,7 @@ TEST_F(Shapes, 05_JoinsOverOtherCollationsAndTypes) {
                     std::string(condition) + " ORDER BY n.rank, u.nocase");
 }
 
-// A word compares as a number with what is one: 5 is equal to both '5' and '05'.
+// A word is compared as a number with a number: 5 is equal to both '5' and '05'.
 TEST_F(Shapes, 06_AWordThatIsComparedAsANumber) {
   EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('king') WHERE neighbor = CAST('5' AS NUMERIC)"),
             (Rows{{"5"}, {"05"}}));
@@ -78,7 +78,7 @@ TEST_F(Shapes, 06_AWordThatIsComparedAsANumber) {
   EXPECT_EQ(db.rows("SELECT neighbor FROM glove_nn('king') WHERE neighbor = '5'"), (Rows{{"5"}}));
 }
 
-// SQLite leaves its check of an argument out for 16 conditions only, and NULL = NULL is not true.
+// SQLite omits its own check of an argument for 16 conditions only, and NULL = NULL is not true.
 TEST_F(Shapes, 07_ANullArgumentAndTwelveMoreConditions) {
   std::string more;
   for (int i = 1; i <= 12; ++i) more += " AND n.rank < " + std::to_string(1000 + i);
@@ -164,7 +164,7 @@ TEST_F(Shapes, 13_BothDirectionsOfEveryOrder) {
                 "SELECT neighbor FROM r WHERE word = 'king' ORDER BY " + std::string(order));
 }
 
-// No plan: the value of word is behind an outer join, or in a table that CROSS JOIN puts after glove_nn.
+// There is no plan if the value of word is behind an outer join, or in a table that CROSS JOIN puts later.
 TEST_F(Shapes, 14_WhatCannotBePlannedSaysSo) {
   db.rows("CREATE TEMP TABLE t(tag TEXT); INSERT INTO t VALUES ('king')");
   for (const char* sql :
@@ -224,7 +224,7 @@ TEST_F(Shapes, 16_DatabasesInUtf16) {
             (Rows{{"Ā"}}));
 }
 
-// SQLite keeps some of these to itself, which ones depends on its version; then the message says so.
+// SQLite does not pass some of these on, depending on its version; the message then says so.
 TEST_F(Shapes, 17_RowValues) {
   const std::string sql =
       "SELECT word, neighbor, rank FROM glove_nn WHERE (word, neighbor) IN (VALUES ('king', 'paris'), "
@@ -260,7 +260,7 @@ TEST_F(Shapes, 18_WordsThatAreNoUtf8InUtf16) {
   EXPECT_EQ(db.rows("SELECT rank " + relation + "neighbor = char(97, 65533)"), (Rows{{"2"}}));
 }
 
-// PRAGMA encoding counts until the first table is made, also when the tables of ours have been used.
+// PRAGMA encoding has effect until the first table is made, even after the extension's tables were used.
 TEST_F(Shapes, 19_TheEncodingChangesAfterTheFirstUse) {
   db.rows("SELECT glove_load(" +
           sql_text(folder.write("u.txt", "z 1 0\n\xef\xbf\xb0 1 1\n\xf0\x9f\x98\x80 1 2\n")) + ", 'u')");
@@ -287,7 +287,7 @@ TEST_F(Shapes, 20_ValuesWithOneTextAreOneQueryOfABatch) {
               "SELECT word, neighbor, rank FROM r WHERE word = '5' ORDER BY rank");
 }
 
-// Before 3.53 SQLite keeps arguments on the right of a RIGHT JOIN to itself; the message does not repeat
+// Before 3.53 SQLite does not pass arguments on the right of a RIGHT JOIN on; the message does not repeat
 // them.
 TEST_F(Shapes, 21_RightAndFullJoins) {
   if (sqlite3_libversion_number() < 3039000) GTEST_SKIP() << "SQLite has RIGHT JOIN since 3.39";

@@ -9,8 +9,8 @@ namespace {
 
 using Threads = NnTest;
 
-// A connection of a thread of its own. Errors are returned, since gtest's macros are for one thread at a time
-// here.
+// A connection on its own thread. Errors are returned, because gtest's macros may be used by one thread at a
+// time here.
 std::string run(sqlite3* db, const char* sql, std::string& rows) {
   rows.clear();
   const auto append = [](void* data, int columns, char** values, char**) {
@@ -24,8 +24,8 @@ std::string run(sqlite3* db, const char* sql, std::string& rows) {
   return code == SQLITE_OK ? "" : error;
 }
 
-// One thread loads and unloads models all the time, under two names and with different rows; the others ask
-// for both and get the rows of one of them or the error that there is none.
+// One thread loads and unloads models all the time, under two names and with different rows. The others
+// search both, and get the rows of one of them or the error that there is none.
 TEST_F(Threads, 01_QueriesWhileModelsAreLoadedAndUnloaded) {
   const std::string first = folder.write("first.txt", "a 1 0\nb 1 1\nc 0 1\n");
   const std::string second = folder.write("second.txt", "a 1 0\nc 1 1\nb 0 1\n");
@@ -60,7 +60,7 @@ TEST_F(Threads, 01_QueriesWhileModelsAreLoadedAndUnloaded) {
   EXPECT_EQ(wrong[1], "");
 }
 
-// A cursor that stands on a model which is gone goes on over it.
+// A cursor on a model that was unloaded continues to read it.
 TEST_F(Threads, 02_AModelThatIsUnloadedWhileItIsRead) {
   sqlite3_stmt* statement = nullptr;
   ASSERT_EQ(sqlite3_prepare_v2(db.handle(), "SELECT neighbor FROM glove_nn('king')", -1, &statement, nullptr),

@@ -77,7 +77,8 @@ void Flow::find_blocks() {
     for (const int target : last.targets) add(block_of_[static_cast<size_t>(target)]);
     const bool returns = last.op == Op::kReturn || last.op == Op::kTrap || last.op == Op::kAssertFail;
     if (returns) add(exit_block());
-    if (!ends_block(last) || last.has_guard) add(b + 1 < blocks_.size() ? static_cast<int>(b) + 1 : exit_block());
+    if (!ends_block(last) || last.has_guard)
+      add(b + 1 < blocks_.size() ? static_cast<int>(b) + 1 : exit_block());
     if (successors.empty()) add(exit_block());
     for (const int successor : successors)
       if (successor != exit_block())
@@ -135,8 +136,8 @@ void Flow::number_blocks() {
   const auto loops_left = [&](int block, int successor) {
     int left = 0;
     for (const auto& loop : loops)
-      left +=
-          loop[static_cast<size_t>(block)] && (successor == exit_block() || !loop[static_cast<size_t>(successor)]);
+      left += loop[static_cast<size_t>(block)] &&
+              (successor == exit_block() || !loop[static_cast<size_t>(successor)]);
     return left;
   };
   search(
@@ -204,7 +205,8 @@ void Flow::find_post_dominators() {
     }
   }
   // A block from which no way leads to the end joins at the end.
-  for (size_t b = 0; b < count; ++b) blocks_[b].post_dominator = dominator[b] < 0 ? exit_block() : dominator[b];
+  for (size_t b = 0; b < count; ++b)
+    blocks_[b].post_dominator = dominator[b] < 0 ? exit_block() : dominator[b];
 }
 
 const Region& Flow::region(int branch) {
@@ -228,7 +230,7 @@ const Region& Flow::region(int branch) {
       const Instruction& in = kernel_.code[static_cast<size_t>(i)];
       region.block_barrier |= is_block_barrier(in);
       region.warp_synchronisation |= is_warp_synchronisation(in);
-      for (const Operand& result : in.results)
+      for (const PtxOperand& result : in.results)
         if (result.kind == OperandKind::kRegister) region.written.push_back(result.index);
     }
   }
@@ -256,7 +258,7 @@ void Flow::find_live() {
       for (int i = block.last - 1; i >= block.first; --i) {
         const Instruction& in = kernel_.code[static_cast<size_t>(i)];
         if (!in.has_guard)
-          for (const Operand& result : in.results)
+          for (const PtxOperand& result : in.results)
             if (result.kind == OperandKind::kRegister)
               live[result.index / 64] &= ~(uint64_t{1} << (result.index % 64));
         each_read(in, [&](uint32_t r) { live[r / 64] |= uint64_t{1} << (r % 64); });
@@ -279,7 +281,7 @@ const std::vector<uint32_t>& Flow::live_in(int instruction) {
   for (int i = block.last - 1; i >= instruction; --i) {
     const Instruction& in = kernel_.code[static_cast<size_t>(i)];
     if (!in.has_guard)
-      for (const Operand& result : in.results)
+      for (const PtxOperand& result : in.results)
         if (result.kind == OperandKind::kRegister)
           live[result.index / 64] &= ~(uint64_t{1} << (result.index % 64));
     each_read(in, [&](uint32_t r) { live[r / 64] |= uint64_t{1} << (r % 64); });

@@ -27,6 +27,7 @@ struct Region {
   std::vector<uint32_t> written;  // registers
 };
 
+// The control flow of one kernel, which must outlive it.
 class Flow {
  public:
   explicit Flow(const Kernel& kernel);
@@ -58,17 +59,19 @@ class Flow {
   std::map<int, std::vector<uint32_t>> live_lists_;
 };
 
+// bar and barrier in all forms; shfl, vote, mma and what else the lanes of a warp execute together.
 bool is_block_barrier(const Instruction& in);
 bool is_warp_synchronisation(const Instruction& in);
 
+// Calls visit(register) for each register that an instruction reads.
 template <class Visit>
 void each_read(const Instruction& in, Visit visit) {
-  const auto one = [&](const Operand& operand) {
+  const auto one = [&](const PtxOperand& operand) {
     if (operand.kind == OperandKind::kRegister) visit(operand.index);
   };
   if (in.has_guard) one(in.guard);
   one(in.address);
-  for (const Operand& operand : in.operands) one(operand);
+  for (const PtxOperand& operand : in.operands) one(operand);
 }
 
 }  // namespace glove::verify

@@ -50,7 +50,7 @@ class Slicer {
     depth_.assign(kernel.registers.size(), 0);
     writers_.resize(kernel.registers.size());
     for (size_t i = 0; i < kernel.code.size(); ++i)
-      for (const Operand& result : kernel.code[i].results)
+      for (const PtxOperand& result : kernel.code[i].results)
         if (result.kind == OperandKind::kRegister) writers_[result.index].push_back(i);
   }
 
@@ -64,7 +64,7 @@ class Slicer {
       done = loaded_sizes_;
       for (const Instruction& in : kernel_.code)
         if (in.op == Op::kStore && needs_data(in))
-          for (const Operand& operand : in.operands) need(operand);
+          for (const PtxOperand& operand : in.operands) need(operand);
       drain();
     } while (done != loaded_sizes_);
     if (statistics != nullptr) {
@@ -81,7 +81,7 @@ class Slicer {
   }
 
   // `depth`: how many float operations lie between the value and what needs it.
-  void need(const Operand& operand, int depth = 0) {
+  void need(const PtxOperand& operand, int depth = 0) {
     if (operand.kind != OperandKind::kRegister) return;
     if (kernel_.registers[operand.index].type == Type::kPred) depth = 0;
     if (depth > kFloatDepth) return;
@@ -116,7 +116,7 @@ class Slicer {
         if (in.has_guard) need(in.guard);
         need(in.address);
         if (in.op != Op::kMatrix)
-          for (const Operand& operand : in.operands) need(operand, depth);
+          for (const PtxOperand& operand : in.operands) need(operand, depth);
       }
     }
   }
@@ -130,12 +130,12 @@ class Slicer {
         number[r] = static_cast<uint32_t>(out.registers.size());
         out.registers.push_back(kernel_.registers[r]);
       }
-    const auto renumber = [&](Operand& operand) {
+    const auto renumber = [&](PtxOperand& operand) {
       if (operand.kind != OperandKind::kRegister) return;
       if (needed_[operand.index])
         operand.index = number[operand.index];
       else
-        operand = Operand{};
+        operand = PtxOperand{};
     };
     std::vector<int> moved(out.code.size() + 1, 0);
     size_t kept = 0;
@@ -143,13 +143,13 @@ class Slicer {
       moved[i] = static_cast<int>(kept);
       Instruction& in = out.code[i];
       bool read = false;
-      for (const Operand& result : in.results)
+      for (const PtxOperand& result : in.results)
         read |= result.kind == OperandKind::kRegister && needed_[result.index];
       if (!has_effect(in) && !read) continue;
       if (in.op == Op::kStore && !needs_data(in))
-        for (Operand& operand : in.operands) operand = Operand{};
-      for (Operand& operand : in.results) renumber(operand);
-      for (Operand& operand : in.operands) renumber(operand);
+        for (PtxOperand& operand : in.operands) operand = PtxOperand{};
+      for (PtxOperand& operand : in.results) renumber(operand);
+      for (PtxOperand& operand : in.operands) renumber(operand);
       if (in.has_guard) renumber(in.guard);
       renumber(in.address);
       if (kept != i) out.code[kept] = std::move(in);

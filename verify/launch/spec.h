@@ -27,8 +27,10 @@ struct Lemma {
   std::string reason;
 };
 
+// One launch of a kernel. What is not fixed may have any value.
 struct Launch {
   std::string name;
+  std::string kernel;                         // a regular expression for the kernel's name
   std::array<uint32_t, 3> block = {0, 0, 0};  // 0: from .maxntid
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::optional<uint64_t> dynamic_shared;
@@ -36,6 +38,7 @@ struct Launch {
   std::vector<Lemma> lemmas;
 };
 
+// What a run looks for, and for how long.
 struct Options {
   bool shared_only = false;
   bool lockstep = false;

@@ -58,6 +58,7 @@ struct Reader {
 
   void launch(const toml::table& table, Launch* out) {
     if (const auto name = table["name"].value<std::string>()) out->name = *name;
+    if (const auto kernel = table["kernel"].value<std::string>()) out->kernel = *kernel;
     size(table, "block", &out->block);
     size(table, "grid", &out->grid);
     if (const auto bytes = table["dynamic_shared"].value<int64_t>())
@@ -95,7 +96,6 @@ bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
   }
   const toml::table& root = parsed.table();
   Reader reader{path, ""};
-  spec->kernel = root["kernel"].value_or<std::string>("");
   Launch common;
   reader.launch(root, &common);
   if (const toml::array* launches = root["launch"].as_array()) {

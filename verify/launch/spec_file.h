@@ -11,7 +11,6 @@ namespace glove::verify {
 // One `[[launch]]` of a file. Options that a launch sets (lockstep and the like) are the command line's
 // affair.
 struct SpecFile {
-  std::string kernel;  // a regular expression for the kernel's name
   std::vector<Launch> launches;
 };
 

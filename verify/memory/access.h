@@ -11,6 +11,7 @@ namespace glove::verify {
 
 using Lanes = uint32_t;
 
+// What an access does to memory.
 enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
 
 // What all accesses of a warp by one instruction have in common.
@@ -19,6 +20,7 @@ struct AccessRecord {
   bool strong = false;  // strong accesses of one location do not race with each other
   bool certain = true;  // happens in every run
   bool asynchronous = false;
+  bool block_scope = false;  // strong for its own block only
   uint32_t instruction = 0;
   uint32_t warp = 0;
   uint32_t block = 0;
@@ -30,11 +32,24 @@ struct AccessRecord {
 };
 
 // A record's lanes at one place.
-struct Entry {
+struct AccessEntry {
   uint32_t record;
   Lanes lanes;
   uint32_t epoch;
 };
+
+// Addresses that are the same but for a ticket which each lane has drawn for itself: factor * ticket + rest.
+struct TicketShape {
+  uint32_t location = 0;  // 0: the addresses are not so
+  int64_t factor = 0;
+  Wide least = 0;  // what every ticket has added at least
+  Value rest;
+  bool operator==(const TicketShape&) const = default;
+};
+
+// Whether the lanes of two such accesses, or two lanes of one, are certain never to meet.
+bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigned bytes_b,
+           SymbolTable& table);
 
 // Lanes whose addresses hold unknowns.
 struct RangeAccess {
@@ -43,13 +58,17 @@ struct RangeAccess {
   SymbolId object;  // 0: shared memory
   std::array<uint32_t, 32> epoch;
   std::array<Value, 32> address;
+  TicketShape shape;
+  Interval bytes;  // that the lanes may touch, from the beginning of the object
 };
 
+// Whether two accesses to the same bytes race if nothing orders them.
 inline bool conflict(const AccessRecord& a, const AccessRecord& b) {
   if (a.kind == AccessKind::kRead && b.kind == AccessKind::kRead) return false;
   const bool strong_a = a.strong || a.kind == AccessKind::kAtomic;
   const bool strong_b = b.strong || b.kind == AccessKind::kAtomic;
-  return !(strong_a && strong_b && a.bytes == b.bytes);
+  const bool in_scope = a.block == b.block || (!a.block_scope && !b.block_scope);
+  return !(strong_a && strong_b && in_scope && a.bytes == b.bytes);
 }
 
 // One thread's side of a comparison.
@@ -59,6 +78,7 @@ struct Side {
   Position position;
 };
 
+// The answer of compare_addresses.
 enum class Overlap {
   kNever,
   kPossible,  // the data decide: some contents of memory make the two meet

@@ -18,12 +18,14 @@ enum class Known : uint8_t {
   kTail,     // the second half of the value before
 };
 
+// Four bytes of memory.
 struct Slot {
   Value value;
   uint8_t bytes = 0;
   Known known = Known::kNothingWritten;
 };
 
+// The contents of one window of memory, which grows as it is used.
 class Contents {
  public:
   // Slots of four bytes. A write marks bytes as defined; reads tell whether anything has been written.

@@ -7,8 +7,8 @@
 namespace glove::verify {
 namespace {
 
-bool contains(const std::vector<Term>& terms, SymbolId symbol) {
-  for (const Term& term : terms)
+bool contains(const std::vector<LinearTerm>& terms, SymbolId symbol) {
+  for (const LinearTerm& term : terms)
     if (term.symbol == symbol) return true;
   return false;
 }
@@ -47,7 +47,7 @@ class Comparison {
 
   Interval range(Value value) const {
     Interval sum = Interval::exactly(static_cast<int64_t>(value.constant));
-    for (const Term& term : table_.terms(value.form))
+    for (const LinearTerm& term : table_.terms(value.form))
       sum = sum.plus(symbol_range(term.symbol).times(term.factor));
     return sum;
   }
@@ -56,7 +56,7 @@ class Comparison {
   bool congruence() const {
     uint64_t step = 0;
     Wide residue = static_cast<int64_t>(difference_.constant);
-    for (const Term& term : table_.terms(difference_.form)) {
+    for (const LinearTerm& term : table_.terms(difference_.form)) {
       const Symbol& symbol = table_.symbol(term.symbol);
       step = std::gcd(step, static_cast<uint64_t>(std::llabs(term.factor)) * symbol.stride);
       residue += Wide{term.factor} * symbol.residue;
@@ -71,10 +71,10 @@ class Comparison {
 
   // Two results of positive additions to one location differ; [T, T + n) belongs to who has added n.
   bool tickets() {
-    for (const Term& left : table_.terms(a_.address.form)) {
+    for (const LinearTerm& left : table_.terms(a_.address.form)) {
       const Symbol first = table_.symbol(left.symbol);
       if (first.kind != SymbolKind::kTicket) continue;
-      for (const Term& right : table_.terms(b_.address.form)) {
+      for (const LinearTerm& right : table_.terms(b_.address.form)) {
         const Symbol second = table_.symbol(right.symbol);
         if (second.kind != SymbolKind::kTicket || second.detail != first.detail ||
             right.factor != left.factor || left.symbol == right.symbol || left.factor <= 0)
@@ -85,7 +85,7 @@ class Comparison {
     return false;
   }
 
-  bool distinct(const Term& left, const Term& right, const Symbol& first, const Symbol& second) {
+  bool distinct(const LinearTerm& left, const LinearTerm& right, const Symbol& first, const Symbol& second) {
     const Value tickets = table_.subtract(table_.scale(table_.of(left.symbol), left.factor, 64),
                                           table_.scale(table_.of(right.symbol), right.factor, 64), 64);
     const Interval rest = range(table_.subtract(difference_, tickets, 64));
@@ -98,14 +98,15 @@ class Comparison {
     return reasoner.range(ticket.arguments[0], ticket.bits, false).lo;
   }
 
-  bool ranges_owned(const Term& left, const Term& right, const Symbol& first, const Symbol& second) {
+  bool ranges_owned(const LinearTerm& left, const LinearTerm& right, const Symbol& first,
+                    const Symbol& second) {
     // What the addresses have in common cancels; the rest is the place in the range.
     Value common = {0, 0};
-    for (const Term& term : table_.terms(a_.address.form))
-      for (const Term& other : table_.terms(b_.address.form))
+    for (const LinearTerm& term : table_.terms(a_.address.form))
+      for (const LinearTerm& other : table_.terms(b_.address.form))
         if (term == other)
           common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
-    const auto place = [&](const Side& side, const Term& ticket) {
+    const auto place = [&](const Side& side, const LinearTerm& ticket) {
       const Value own = table_.subtract(side.address, common, 64);
       return table_.subtract(own, table_.scale(table_.of(ticket.symbol), ticket.factor, 64), 64);
     };
@@ -131,8 +132,8 @@ class Comparison {
   // What is known about the whole of either address.
   bool separate_ranges() {
     Value common = {0, 0};
-    for (const Term& term : table_.terms(a_.address.form))
-      for (const Term& other : table_.terms(b_.address.form))
+    for (const LinearTerm& term : table_.terms(a_.address.form))
+      for (const LinearTerm& other : table_.terms(b_.address.form))
         if (term == other)
           common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
     const Interval a = know_a_.exact_range(table_.subtract(a_.address, common, 64));
@@ -156,7 +157,7 @@ bool same_ticket_value(const Reasoner& a, const Reasoner& b, SymbolTable& table)
       const Predicate predicate = table.predicate(fact);
       if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
       for (const Value& side : {predicate.a, predicate.b})
-        for (const Term& term : table.terms(side.form))
+        for (const LinearTerm& term : table.terms(side.form))
           if (table.symbol(term.symbol).kind == SymbolKind::kTicket &&
               reasoner.symbol_range(term.symbol).single())
             visit(term.symbol, reasoner.symbol_range(term.symbol).lo);
@@ -176,6 +177,16 @@ bool same_ticket_value(const Reasoner& a, const Reasoner& b, SymbolTable& table)
 }
 
 }  // namespace
+
+bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigned bytes_b,
+           SymbolTable& table) {
+  if (a.location == 0 || a.location != b.location || a.factor != b.factor || a.factor <= 0) return false;
+  const Value difference = table.subtract(a.rest, b.rest, 64);
+  const Wide least = std::min(a.least, b.least);
+  if (!difference.known() || least <= 0) return false;
+  const Wide offset = static_cast<int64_t>(difference.constant), gap = least * a.factor;
+  return offset + gap >= Wide{bytes_b} && offset - gap <= -Wide{bytes_a};
+}
 
 Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table) {
   return Comparison(a, b, table).run();

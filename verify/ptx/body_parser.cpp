@@ -66,14 +66,14 @@ class BodyParser {
     } else if (in_.accept("}")) {
       scopes_.pop_back();
     } else if (in_.accept(";")) {
-    } else if (in_.peek().kind == Token::kWord && in_.peek(1).text == ":") {
+    } else if (in_.peek().kind == PtxToken::kWord && in_.peek(1).text == ":") {
       labels_[std::string(in_.take().text)] = static_cast<int>(kernel_.code.size());
       in_.take();
       if (in_.is(".branchtargets"))
         branch_targets();
       else if (in_.is(".callprototype"))
         in_.skip_to(";");
-    } else if (in_.peek().kind == Token::kWord && in_.peek().text[0] == '.') {
+    } else if (in_.peek().kind == PtxToken::kWord && in_.peek().text[0] == '.') {
       directive();
     } else {
       instruction();
@@ -94,7 +94,7 @@ class BodyParser {
   }
 
   void directive() {
-    const Token word = in_.take();
+    const PtxToken word = in_.take();
     if (word.text == ".reg") {
       declare_registers();
     } else if (word.text == ".loc") {
@@ -124,7 +124,7 @@ class BodyParser {
 
   void declare_registers() {
     while (in_.is(".v2") || in_.is(".v4")) in_.take();
-    const Token type_word = in_.take();
+    const PtxToken type_word = in_.take();
     const Type type = type_of(type_word.text);
     if (type == Type::kNone) return in_.fail("'" + std::string(type_word.text) + "' is no type");
     do {
@@ -163,8 +163,8 @@ class BodyParser {
     return false;
   }
 
-  Operand named(std::string_view name) {
-    Operand operand;
+  PtxOperand named(std::string_view name) {
+    PtxOperand operand;
     if (name == "_") return operand;
     if (const auto found = find_register(name)) {
       operand.kind = OperandKind::kRegister;
@@ -201,13 +201,13 @@ class BodyParser {
     return operand;
   }
 
-  Operand scalar() {
+  PtxOperand scalar() {
     const bool negated = in_.accept("!");
-    Operand operand;
-    if (in_.is("-") || in_.peek().kind == Token::kNumber) {
+    PtxOperand operand;
+    if (in_.is("-") || in_.peek().kind == PtxToken::kNumber) {
       operand.kind = OperandKind::kImmediate;
       operand.immediate = in_.number().value_or(0);
-    } else if (in_.peek().kind == Token::kWord) {
+    } else if (in_.peek().kind == PtxToken::kWord) {
       operand = named(in_.take().text);
       if (operand.kind == OperandKind::kVariable && (in_.is("+") || in_.is("-"))) {
         in_.accept("+");
@@ -220,9 +220,9 @@ class BodyParser {
     return operand;
   }
 
-  Operand address() {
+  PtxOperand address() {
     in_.expect("[");
-    Operand operand = scalar();
+    PtxOperand operand = scalar();
     while (in_.is("+") || in_.is("-")) {
       in_.accept("+");
       operand.immediate += in_.number().value_or(0);
@@ -286,11 +286,11 @@ class BodyParser {
 
   void instruction() {
     const uint32_t place = site();
-    std::optional<Operand> guard;
+    std::optional<PtxOperand> guard;
     if (in_.accept("@")) guard = scalar();
-    if (in_.peek().kind != Token::kWord)
+    if (in_.peek().kind != PtxToken::kWord)
       return in_.fail("'" + std::string(in_.peek().text) + "' is no instruction");
-    const Token opcode = in_.take();
+    const PtxToken opcode = in_.take();
     touches_call_ = false;
     Instruction out;
     if (opcode.text.substr(0, 4) == "call") {
@@ -339,9 +339,9 @@ class BodyParser {
   Instruction call() {
     std::string name;
     for (int depth = 0; !in_.at_end() && !in_.is(";");) {
-      const Token token = in_.take();
+      const PtxToken token = in_.take();
       depth += token.text == "(" ? 1 : token.text == ")" ? -1 : 0;
-      if (depth == 0 && token.kind == Token::kWord && name.empty()) name = std::string(token.text);
+      if (depth == 0 && token.kind == PtxToken::kWord && name.empty()) name = std::string(token.text);
     }
     Instruction out;
     out.text = "call " + name;

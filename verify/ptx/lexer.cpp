@@ -17,14 +17,14 @@ class Lexer {
  public:
   explicit Lexer(std::string_view source) : source_(source) {}
 
-  std::vector<Token> run() {
+  std::vector<PtxToken> run() {
     while (skip_space(), at_ < source_.size()) next();
-    emit(Token::kEnd, at_, at_);
+    emit(PtxToken::kEnd, at_, at_);
     return std::move(tokens_);
   }
 
  private:
-  void emit(Token::Kind kind, size_t begin, size_t end) {
+  void emit(PtxToken::Kind kind, size_t begin, size_t end) {
     tokens_.push_back({kind, source_.substr(begin, end - begin), line_});
   }
 
@@ -69,18 +69,18 @@ class Lexer {
     size_t end = at_ + 1;
     if (starts_word(c)) {
       end = word_end(end);
-      emit(Token::kWord, at_, end);
+      emit(PtxToken::kWord, at_, end);
     } else if (std::isdigit(static_cast<unsigned char>(c))) {
       while (end < source_.size() &&
              (std::isalnum(static_cast<unsigned char>(source_[end])) || source_[end] == '.'))
         ++end;
-      emit(Token::kNumber, at_, end);
+      emit(PtxToken::kNumber, at_, end);
     } else if (c == '"') {
       end = std::min(source_.find('"', at_ + 1), source_.size());
-      emit(Token::kString, at_ + 1, end);
+      emit(PtxToken::kString, at_ + 1, end);
       end = std::min(end + 1, source_.size());
     } else {
-      emit(Token::kPunctuation, at_, end);
+      emit(PtxToken::kPunctuation, at_, end);
     }
     advance_to(end);
   }
@@ -88,12 +88,12 @@ class Lexer {
   std::string_view source_;
   size_t at_ = 0;
   int line_ = 1;
-  std::vector<Token> tokens_;
+  std::vector<PtxToken> tokens_;
 };
 
 }  // namespace
 
-std::vector<Token> tokenize(std::string_view source) {
+std::vector<PtxToken> tokenize(std::string_view source) {
   return Lexer(source).run();
 }
 

@@ -6,7 +6,7 @@
 
 namespace glove::verify {
 
-struct Token {
+struct PtxToken {
   enum Kind : unsigned char { kWord, kNumber, kString, kPunctuation, kEnd };
   Kind kind = kEnd;
   std::string_view text;  // into the source; a string's without its quotes
@@ -14,6 +14,6 @@ struct Token {
 };
 
 // The last token is kEnd. REQUIRES: `source` outlives the tokens.
-std::vector<Token> tokenize(std::string_view source);
+std::vector<PtxToken> tokenize(std::string_view source);
 
 }  // namespace glove::verify

@@ -5,6 +5,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "verify/ptx/opcode_table.h"
+
 namespace glove::verify {
 namespace {
 
@@ -253,131 +255,6 @@ void wgmma(Instruction& out, const Parts& parts) {
     reject(out, "an unknown form of wgmma");
 }
 
-enum class Family {
-  kArithmetic,
-  kComparison,
-  kMemory,
-  kAtomic,
-  kBarrier,
-  kWarp,
-  kFence,
-  kMatrix,
-  kWgmma,
-  kPlain
-};
-struct Entry {
-  Op op;
-  Family family;
-};
-
-const std::unordered_map<std::string_view, Entry>& table() {
-  constexpr auto A = Family::kArithmetic;
-  constexpr auto P = Family::kPlain;
-  static const std::unordered_map<std::string_view, Entry> kTable = {
-      {"mov", {Op::kMove, A}},
-      {"add", {Op::kAdd, A}},
-      {"sub", {Op::kSub, A}},
-      {"mul", {Op::kMul, A}},
-      {"mad", {Op::kMad, A}},
-      {"fma", {Op::kFma, A}},
-      {"div", {Op::kDiv, A}},
-      {"rem", {Op::kRem, A}},
-      {"min", {Op::kMin, A}},
-      {"max", {Op::kMax, A}},
-      {"neg", {Op::kNeg, A}},
-      {"abs", {Op::kAbs, A}},
-      {"and", {Op::kAnd, A}},
-      {"or", {Op::kOr, A}},
-      {"xor", {Op::kXor, A}},
-      {"not", {Op::kNot, A}},
-      {"cnot", {Op::kCnot, A}},
-      {"shl", {Op::kShl, A}},
-      {"shr", {Op::kShr, A}},
-      {"shf", {Op::kPure, P}},
-      {"bfe", {Op::kBitExtract, A}},
-      {"bfi", {Op::kBitInsert, A}},
-      {"brev", {Op::kBitReverse, A}},
-      {"popc", {Op::kPopCount, A}},
-      {"clz", {Op::kCountLeadingZeros, A}},
-      {"bfind", {Op::kFindBit, A}},
-      {"prmt", {Op::kPermute, A}},
-      {"lop3", {Op::kLogic3, A}},
-      {"selp", {Op::kSelect, A}},
-      {"slct", {Op::kPure, A}},
-      {"set", {Op::kSet, Family::kComparison}},
-      {"setp", {Op::kSetPredicate, Family::kComparison}},
-      {"cvt", {Op::kConvert, A}},
-      {"cvta", {Op::kConvertAddress, P}},
-      {"isspacep", {Op::kIsSpace, P}},
-      {"addc", {Op::kPure, A}},
-      {"subc", {Op::kPure, A}},
-      {"madc", {Op::kPure, A}},
-      {"rcp", {Op::kPure, P}},
-      {"sqrt", {Op::kPure, P}},
-      {"rsqrt", {Op::kPure, P}},
-      {"sin", {Op::kPure, P}},
-      {"cos", {Op::kPure, P}},
-      {"lg2", {Op::kPure, P}},
-      {"ex2", {Op::kPure, P}},
-      {"tanh", {Op::kPure, P}},
-      {"copysign", {Op::kPure, P}},
-      {"testp", {Op::kPure, P}},
-      {"sad", {Op::kPure, P}},
-      {"fns", {Op::kPure, P}},
-      {"dp4a", {Op::kPure, P}},
-      {"dp2a", {Op::kPure, P}},
-      {"mul24", {Op::kPure, P}},
-      {"mad24", {Op::kPure, P}},
-      {"szext", {Op::kPure, P}},
-      {"bmsk", {Op::kPure, P}},
-      {"tex", {Op::kPure, P}},
-      {"tld4", {Op::kPure, P}},
-      {"txq", {Op::kPure, P}},
-      {"createpolicy", {Op::kPure, P}},
-      {"vadd", {Op::kPure, P}},
-      {"vsub", {Op::kPure, P}},
-      {"vmin", {Op::kPure, P}},
-      {"vmax", {Op::kPure, P}},
-      {"vadd4", {Op::kPure, P}},
-      {"vsub4", {Op::kPure, P}},
-      {"vabsdiff4", {Op::kPure, P}},
-      {"vset4", {Op::kPure, P}},
-      {"ld", {Op::kLoad, Family::kMemory}},
-      {"ldu", {Op::kLoad, Family::kMemory}},
-      {"st", {Op::kStore, Family::kMemory}},
-      {"atom", {Op::kAtomic, Family::kAtomic}},
-      {"red", {Op::kAtomic, Family::kAtomic}},
-      {"bar", {Op::kBarrier, Family::kBarrier}},
-      {"barrier", {Op::kBarrier, Family::kBarrier}},
-      {"bra", {Op::kBranch, P}},
-      {"brx", {Op::kBranchIndexed, P}},
-      {"ret", {Op::kReturn, P}},
-      {"exit", {Op::kReturn, P}},
-      {"trap", {Op::kTrap, P}},
-      {"brkpt", {Op::kNothing, P}},
-      {"shfl", {Op::kShuffle, Family::kWarp}},
-      {"vote", {Op::kVote, Family::kWarp}},
-      {"match", {Op::kMatch, Family::kWarp}},
-      {"redux", {Op::kReduce, Family::kWarp}},
-      {"activemask", {Op::kActiveMask, P}},
-      {"elect", {Op::kElect, P}},
-      {"mma", {Op::kMatrix, Family::kMatrix}},
-      {"wmma", {Op::kMatrix, Family::kMatrix}},
-      {"movmatrix", {Op::kMatrix, Family::kMatrix}},
-      {"ldmatrix", {Op::kMatrixLoad, Family::kMatrix}},
-      {"stmatrix", {Op::kMatrixStore, Family::kMatrix}},
-      {"wgmma", {Op::kWgmma, Family::kWgmma}},
-      {"membar", {Op::kFence, Family::kFence}},
-      {"fence", {Op::kFence, Family::kFence}},
-      {"nanosleep", {Op::kNothing, P}},
-      {"prefetch", {Op::kNothing, P}},
-      {"prefetchu", {Op::kNothing, P}},
-      {"pmevent", {Op::kNothing, P}},
-      {"setmaxnreg", {Op::kNothing, P}},
-      {"applypriority", {Op::kNothing, P}}};
-  return kTable;
-}
-
 void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
   switch (family) {
     case Family::kArithmetic:
@@ -428,14 +305,14 @@ Instruction decode(std::string_view opcode) {
   Instruction out;
   out.text = opcode;
   const Parts parts = split(opcode);
-  const auto found = table().find(parts[0]);
-  if (found == table().end()) {
+  const OpcodeEntry* const found = find_opcode(parts[0]);
+  if (found == nullptr) {
     reject(out, "an unknown instruction");
     return out;
   }
-  out.op = found->second.op;
+  out.op = found->op;
   out.uses_carry = parts[0] == "addc" || parts[0] == "subc" || parts[0] == "madc";
-  decode_modifiers(out, found->second.family, parts);
+  decode_modifiers(out, found->family, parts);
   return out;
 }
 

@@ -40,7 +40,7 @@ class ModuleParser {
 
  private:
   void directive() {
-    const Token token = in_.take();
+    const PtxToken token = in_.take();
     if (token.text == ".visible" || token.text == ".weak" || token.text == ".common") return;
     if (token.text == ".extern") {
       is_extern_ = true;
@@ -85,8 +85,8 @@ class ModuleParser {
     while (!in_.at_end() && !in_.is(")")) {
       Parameter parameter;
       uint64_t align = 0, unit = 0;
-      while (in_.peek().kind == Token::kWord && in_.peek().text[0] == '.') {
-        const Token word = in_.take();
+      while (in_.peek().kind == PtxToken::kWord && in_.peek().text[0] == '.') {
+        const PtxToken word = in_.take();
         if (word.text == ".align")
           align = in_.number().value_or(1);
         else if (word.text == ".ptr")
@@ -116,7 +116,7 @@ class ModuleParser {
     kernel.name = std::string(in_.take().text);
     if (in_.accept("(")) parameters(kernel);
     while (!in_.at_end() && !in_.is("{")) {
-      const Token word = in_.take();
+      const PtxToken word = in_.take();
       if (word.text == ";") return;  // a declaration
       if (word.text == ".maxntid" || word.text == ".reqntid") {
         kernel.max_threads = {1, 1, 1};
@@ -146,7 +146,7 @@ std::vector<uint8_t> initializer(Cursor& in, uint64_t unit, uint64_t size) {
   while (!in.at_end() && !in.is(";") && !(!braces && in.is(","))) {
     if (in.is("{") || in.is("}") || in.is(",")) {
       in.take();
-    } else if (const bool negative = in.accept("-"); in.peek().kind == Token::kNumber) {
+    } else if (const bool negative = in.accept("-"); in.peek().kind == PtxToken::kNumber) {
       const uint64_t magnitude = in.number().value_or(0);
       const uint64_t value = negative ? 0 - magnitude : magnitude;
       for (uint64_t i = 0; i < unit && bytes.size() < size; ++i)
@@ -168,8 +168,8 @@ std::vector<Variable> parse_variables(Cursor& in, Space space, bool is_extern) {
   common.space = space;
   common.is_extern = is_extern;
   uint64_t unit = 1;
-  while (in.peek().kind == Token::kWord && in.peek().text[0] == '.') {
-    const Token word = in.take();
+  while (in.peek().kind == PtxToken::kWord && in.peek().text[0] == '.') {
+    const PtxToken word = in.take();
     if (word.text == ".align")
       common.align = in.number().value_or(1);
     else if (word.text == ".v2")
@@ -204,15 +204,15 @@ std::vector<Variable> parse_variables(Cursor& in, Space space, bool is_extern) {
 void Cursor::skip_braces() {
   expect("{");
   for (int depth = 1; depth > 0 && !at_end();) {
-    const Token token = take();
-    if (token.kind == Token::kString) continue;
+    const PtxToken token = take();
+    if (token.kind == PtxToken::kString) continue;
     depth += token.text == "{" ? 1 : token.text == "}" ? -1 : 0;
   }
 }
 
 std::optional<uint64_t> Cursor::number() {
   const bool negative = accept("-");
-  if (peek().kind != Token::kNumber) {
+  if (peek().kind != PtxToken::kNumber) {
     fail("expected a number instead of '" + std::string(peek().text) + "'");
     return std::nullopt;
   }

@@ -17,18 +17,18 @@ namespace glove::verify {
 // Walks over the tokens. The first error stays; after it every token is kEnd, so that all loops end.
 class Cursor {
  public:
-  explicit Cursor(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+  explicit Cursor(std::vector<PtxToken> tokens) : tokens_(std::move(tokens)) {}
 
-  const Token& peek(size_t ahead = 0) const {
+  const PtxToken& peek(size_t ahead = 0) const {
     return failed() ? tokens_.back() : tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }
-  Token take() {
-    const Token token = peek();
+  PtxToken take() {
+    const PtxToken token = peek();
     if (at_ + 1 < tokens_.size()) ++at_;
     return token;
   }
-  bool at_end() const { return peek().kind == Token::kEnd; }
-  bool is(std::string_view text) const { return peek().kind != Token::kString && peek().text == text; }
+  bool at_end() const { return peek().kind == PtxToken::kEnd; }
+  bool is(std::string_view text) const { return peek().kind != PtxToken::kString && peek().text == text; }
   bool accept(std::string_view text) {
     if (at_end() || !is(text)) return false;
     take();
@@ -52,7 +52,7 @@ class Cursor {
   std::optional<uint64_t> number();
 
  private:
-  std::vector<Token> tokens_;
+  std::vector<PtxToken> tokens_;
   size_t at_ = 0;
   std::optional<ParseError> error_;
 };

@@ -77,6 +77,7 @@ enum class Op : uint8_t {
   kUnsupported,
 };
 
+// Types of registers and operations. Floats of 8 bits and the like count as packed halves.
 enum class Type : uint8_t {
   kNone,
   kPred,
@@ -103,6 +104,7 @@ unsigned bits_of(Type type);  // 1 for a predicate, 0 for kNone
 bool is_signed(Type type);
 bool is_float(Type type);
 
+// State spaces, and the parts of an opcode that change what it does.
 enum class Space : uint8_t { kGeneric, kParam, kShared, kGlobal, kLocal, kConst };
 enum class Compare : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kNumber, kNan };
 enum class AtomicOp : uint8_t { kAdd, kInc, kDec, kMin, kMax, kAnd, kOr, kXor, kExchange, kCas };
@@ -110,6 +112,7 @@ enum class BarrierOp : uint8_t { kSync, kArrive, kReduce };
 enum class MulPart : uint8_t { kLow, kHigh, kWide };
 enum class FenceScope : uint8_t { kNone, kBlock, kDevice };
 
+// Where an operand comes from.
 enum class OperandKind : uint8_t { kNone, kRegister, kImmediate, kSpecial, kVariable };
 
 // The special registers that the verifier knows; kUnknown may have any value.
@@ -138,7 +141,8 @@ enum class Special : uint8_t {
   kUnknown,
 };
 
-struct Operand {
+// An operand of an instruction.
+struct PtxOperand {
   OperandKind kind = OperandKind::kNone;
   bool negated = false;  // predicates: !%p
   Special special = Special::kUnknown;
@@ -157,6 +161,7 @@ struct Site {
   std::vector<SourceLine> chain;
 };
 
+// A decoded instruction.
 struct Instruction {
   Op op = Op::kUnsupported;
   Type type = Type::kNone;  // of the operation; of a conversion's result
@@ -181,16 +186,17 @@ struct Instruction {
   uint8_t shuffle = 0;  // 'u', 'd', 'b', 'i'
   uint8_t vote = 0;     // 'l' all, 'y' any, 'u' uni, 'b' ballot; match: 'y' any, 'l' all
   bool has_guard = false;
-  Operand guard;
-  std::vector<Operand> results;
-  std::vector<Operand> operands;
-  Operand address;           // of loads, stores and atomics
+  PtxOperand guard;
+  std::vector<PtxOperand> results;
+  std::vector<PtxOperand> operands;
+  PtxOperand address;        // of loads, stores and atomics
   std::vector<int> targets;  // instructions to branch to
   uint32_t site = 0;         // index into Kernel::sites
   std::string text;          // the opcode as it was written
   std::string reason;        // of kUnsupported
 };
 
+// A virtual register.
 struct Register {
   Type type = Type::kB32;
 };
@@ -206,6 +212,7 @@ struct Variable {
   std::vector<uint8_t> initial;  // constant memory with an initialiser; else empty
 };
 
+// A parameter of a kernel, with its place in the parameter space in bytes.
 struct Parameter {
   std::string name;
   uint64_t offset = 0;
@@ -213,6 +220,7 @@ struct Parameter {
   bool is_array = false;
 };
 
+// One .entry.
 struct Kernel {
   std::string name;
   std::array<uint32_t, 3> max_threads = {0, 0, 0};  // .maxntid or .reqntid; 0: none
@@ -224,6 +232,7 @@ struct Kernel {
   uint64_t shared_bytes = 0;        // static; dynamic shared memory begins here
 };
 
+// One PTX file.
 struct Module {
   std::string target;
   std::vector<Kernel> kernels;

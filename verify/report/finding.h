@@ -23,6 +23,7 @@ enum class FindingKind {
   kUnsupported,
 };
 
+// One defect, or one thing that could not be proved.
 struct Finding {
   FindingKind kind = FindingKind::kUnproved;
   bool definite = false;  // happens in every run; else: for some contents of memory or parameters
@@ -32,10 +33,12 @@ struct Finding {
   std::vector<std::string> explanation;
 };
 
+// As reports print it.
 std::string_view name_of(FindingKind kind);
 // A defect, and not merely something that could not be proved.
 bool is_defect(FindingKind kind);
 
+// The result for one launch of one kernel.
 struct Verdict {
   std::string kernel;
   std::string shape;  // block, grid, what is fixed

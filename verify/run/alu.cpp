@@ -132,8 +132,7 @@ uint64_t high_product(uint64_t a, uint64_t b, unsigned bits, bool as_signed) {
   const Wide left = as_signed ? Wide{sign_extend(a, bits)} : static_cast<Wide>(mask_bits(a, bits));
   const Wide right = as_signed ? Wide{sign_extend(b, bits)} : static_cast<Wide>(mask_bits(b, bits));
   if (bits == 64 && !as_signed)
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)) >>
-                                 64);
+    return static_cast<uint64_t>((static_cast<WideUnsigned>(a) * static_cast<WideUnsigned>(b)) >> 64);
   return static_cast<uint64_t>((left * right) >> bits);
 }
 
@@ -201,11 +200,15 @@ uint64_t logic3(const uint64_t* x) {
   return result;
 }
 
-bool compute_integer(const Instruction& in, const uint64_t* x, uint64_t* result) {
+// The sum, product, quotient and the like; false for an operation that is none of them.
+bool compute_number(const Instruction& in, const uint64_t* x, uint64_t* result) {
   const unsigned bits = bits_of(in.type);
   const bool as_signed = is_signed(in.type);
   const auto wide = [&](uint64_t value) {
     return as_signed ? static_cast<uint64_t>(sign_extend(value, bits)) : mask_bits(value, bits);
+  };
+  const auto below = [&](uint64_t a, uint64_t b) {
+    return as_signed ? sign_extend(a, bits) < sign_extend(b, bits) : mask_bits(a, bits) < mask_bits(b, bits);
   };
   switch (in.op) {
     case Op::kMove:
@@ -230,20 +233,10 @@ bool compute_integer(const Instruction& in, const uint64_t* x, uint64_t* result)
       *result = divide(in, x[0], x[1], bits);
       return true;
     case Op::kMin:
-      *result = compare_integers<Wide>(
-                    Compare::kLt,
-                    as_signed ? Wide{sign_extend(x[0], bits)} : static_cast<Wide>(mask_bits(x[0], bits)),
-                    as_signed ? Wide{sign_extend(x[1], bits)} : static_cast<Wide>(mask_bits(x[1], bits)))
-                    ? x[0]
-                    : x[1];
+      *result = below(x[0], x[1]) ? x[0] : x[1];
       return true;
     case Op::kMax:
-      *result = compare_integers<Wide>(
-                    Compare::kGt,
-                    as_signed ? Wide{sign_extend(x[0], bits)} : static_cast<Wide>(mask_bits(x[0], bits)),
-                    as_signed ? Wide{sign_extend(x[1], bits)} : static_cast<Wide>(mask_bits(x[1], bits)))
-                    ? x[0]
-                    : x[1];
+      *result = below(x[1], x[0]) ? x[0] : x[1];
       return true;
     case Op::kNeg:
       *result = 0 - x[0];
@@ -251,6 +244,21 @@ bool compute_integer(const Instruction& in, const uint64_t* x, uint64_t* result)
     case Op::kAbs:
       *result = static_cast<uint64_t>(std::abs(sign_extend(x[0], bits)));
       return true;
+    default:
+      return false;
+  }
+}
+
+uint64_t reverse_bits(uint64_t value, unsigned bits) {
+  uint64_t reversed = 0;
+  for (unsigned i = 0; i < bits; ++i) reversed |= (value >> i & 1) << (bits - 1 - i);
+  return reversed;
+}
+
+// Logic, shifts and fields of bits; false for an operation that is none of them.
+bool compute_bits(const Instruction& in, const uint64_t* x, uint64_t* result) {
+  const unsigned bits = bits_of(in.type);
+  switch (in.op) {
     case Op::kAnd:
       *result = x[0] & x[1];
       return true;
@@ -278,12 +286,9 @@ bool compute_integer(const Instruction& in, const uint64_t* x, uint64_t* result)
     case Op::kBitInsert:
       *result = insert_bits(x, bits);
       return true;
-    case Op::kBitReverse: {
-      uint64_t reversed = 0;
-      for (unsigned i = 0; i < bits; ++i) reversed |= (x[0] >> i & 1) << (bits - 1 - i);
-      *result = reversed;
+    case Op::kBitReverse:
+      *result = reverse_bits(x[0], bits);
       return true;
-    }
     case Op::kPopCount:
       *result = static_cast<uint64_t>(std::popcount(mask_bits(x[0], bits)));
       return true;
@@ -292,7 +297,7 @@ bool compute_integer(const Instruction& in, const uint64_t* x, uint64_t* result)
       return true;
     case Op::kFindBit: {
       uint64_t a = mask_bits(x[0], bits);
-      if (as_signed && sign_extend(a, bits) < 0) a = mask_bits(~a, bits);
+      if (is_signed(in.type) && sign_extend(a, bits) < 0) a = mask_bits(~a, bits);
       *result = a == 0 ? 0xffffffff : 63 - static_cast<uint64_t>(std::countl_zero(a));
       return true;
     }
@@ -323,7 +328,9 @@ bool compute(const Instruction& in, const uint64_t* arguments, uint64_t* result)
   if (in.op == Op::kPopCount || in.op == Op::kCountLeadingZeros || in.op == Op::kFindBit) bits = 32;
   const bool moves = in.op == Op::kMove || in.op == Op::kSelect;
   if (is_float(in.type) && !moves) return compute_float(in, arguments, result);
-  if (bits == 0 || bits > 64 || !compute_integer(in, arguments, result)) return false;
+  if (bits == 0 || bits > 64 ||
+      (!compute_number(in, arguments, result) && !compute_bits(in, arguments, result)))
+    return false;
   *result = mask_bits(*result, bits);
   return true;
 }

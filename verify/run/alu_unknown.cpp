@@ -20,77 +20,68 @@ Value as_operation(const Instruction& in, const Value* x, size_t count, unsigned
   return table.operation(in.op, in.type, detail_of(in), bits, arguments);
 }
 
+// An unordered comparison is the negation of the ordered one's opposite.
+CompareKind ordered_kind(Compare compare, bool unordered) {
+  switch (compare) {
+    case Compare::kEq:
+      return unordered ? CompareKind::kNe : CompareKind::kEq;
+    case Compare::kNe:
+      return unordered ? CompareKind::kEq : CompareKind::kNe;
+    case Compare::kLt:
+      return unordered ? CompareKind::kGe : CompareKind::kLt;
+    case Compare::kLe:
+      return unordered ? CompareKind::kGt : CompareKind::kLe;
+    case Compare::kGt:
+      return unordered ? CompareKind::kLe : CompareKind::kGt;
+    case Compare::kGe:
+      return unordered ? CompareKind::kLt : CompareKind::kGe;
+    default:
+      return CompareKind::kNumber;
+  }
+}
+
+// a < b or a <= b. Against a number: always `unknown < number` or its negation, so that the same test has one
+// name.
+Value less(const Instruction& in, Value a, Value b, bool or_equal, SymbolTable& table) {
+  const unsigned bits = bits_of(in.from);
+  const bool as_signed = is_signed(in.from);
+  const uint64_t top = as_signed ? (uint64_t{1} << (bits - 1)) - 1 : mask_bits(~uint64_t{0}, bits);
+  const auto below = [&](Value left, Value right) {
+    return table.compare(CompareKind::kLt, false, as_signed, bits, left, right);
+  };
+  if (b.known()) {
+    if (!or_equal) return below(a, b);
+    if (b.constant == top) return SymbolTable::number(1);
+    return below(a, {mask_bits(b.constant + 1, bits), 0});
+  }
+  if (or_equal) return SymbolTable::logical_not(below(b, a));
+  if (!a.known()) return below(a, b);
+  if (a.constant == top) return SymbolTable::number(0);
+  return SymbolTable::logical_not(below(b, {mask_bits(a.constant + 1, bits), 0}));
+}
+
 Value compare(const Instruction& in, Value a, Value b, SymbolTable& table) {
   const unsigned bits = bits_of(in.from);
   if (in.from == Type::kPred || bits == 0) return table.fresh_predicate(Scope::kThread, false);
   if (is_float(in.from)) {
-    CompareKind kind = CompareKind::kEq;
-    bool negate = in.unordered;
-    // An unordered comparison is the negation of the ordered one's opposite.
-    switch (in.compare) {
-      case Compare::kEq:
-        kind = in.unordered ? CompareKind::kNe : CompareKind::kEq;
-        break;
-      case Compare::kNe:
-        kind = in.unordered ? CompareKind::kEq : CompareKind::kNe;
-        break;
-      case Compare::kLt:
-        kind = in.unordered ? CompareKind::kGe : CompareKind::kLt;
-        break;
-      case Compare::kLe:
-        kind = in.unordered ? CompareKind::kGt : CompareKind::kLe;
-        break;
-      case Compare::kGt:
-        kind = in.unordered ? CompareKind::kLe : CompareKind::kGt;
-        break;
-      case Compare::kGe:
-        kind = in.unordered ? CompareKind::kLt : CompareKind::kGe;
-        break;
-      case Compare::kNumber:
-        kind = CompareKind::kNumber;
-        break;
-      case Compare::kNan:
-        kind = CompareKind::kNumber;
-        negate = true;
-        break;
-    }
-    const Value ordered = table.compare(kind, true, true, bits, a, b);
+    const bool negate = in.unordered || in.compare == Compare::kNan;
+    const Value ordered = table.compare(ordered_kind(in.compare, in.unordered), true, true, bits, a, b);
     return negate ? SymbolTable::logical_not(ordered) : ordered;
   }
-  const bool as_signed = is_signed(in.from);
-  const auto less = [&](Value left, Value right, bool or_equal) {
-    // Against a number: always `unknown < number` or its negation, so that the same test has one name.
-    const uint64_t top = as_signed ? (uint64_t{1} << (bits - 1)) - 1 : mask_bits(~uint64_t{0}, bits);
-    if (right.known()) {
-      if (!or_equal) return table.compare(CompareKind::kLt, false, as_signed, bits, left, right);
-      if (right.constant == top) return SymbolTable::number(1);
-      return table.compare(CompareKind::kLt, false, as_signed, bits, left,
-                           {mask_bits(right.constant + 1, bits), 0});
-    }
-    if (left.known()) {
-      if (or_equal)
-        return SymbolTable::logical_not(table.compare(CompareKind::kLt, false, as_signed, bits, right, left));
-      if (left.constant == top) return SymbolTable::number(0);
-      return SymbolTable::logical_not(table.compare(CompareKind::kLt, false, as_signed, bits, right,
-                                                    {mask_bits(left.constant + 1, bits), 0}));
-    }
-    if (!or_equal) return table.compare(CompareKind::kLt, false, as_signed, bits, left, right);
-    return SymbolTable::logical_not(table.compare(CompareKind::kLt, false, as_signed, bits, right, left));
-  };
   switch (in.compare) {
     case Compare::kLt:
-      return less(a, b, false);
+      return less(in, a, b, false, table);
     case Compare::kLe:
-      return less(a, b, true);
+      return less(in, a, b, true, table);
     case Compare::kGt:
-      return less(b, a, false);
+      return less(in, b, a, false, table);
     case Compare::kGe:
-      return less(b, a, true);
+      return less(in, b, a, true, table);
     default:
       break;
   }
   if (a.known() || (!b.known() && b.form < a.form)) std::swap(a, b);
-  const Value equal = table.compare(CompareKind::kEq, false, as_signed, bits, a, b);
+  const Value equal = table.compare(CompareKind::kEq, false, is_signed(in.from), bits, a, b);
   return in.compare == Compare::kNe ? SymbolTable::logical_not(equal) : equal;
 }
 
@@ -160,7 +151,7 @@ Value multiply(const Instruction& in, const Value* x, SymbolTable& table) {
 bool bits_apart(Value a, uint64_t b, unsigned bits, SymbolTable& table, const Reasoner& reasoner) {
   const Interval range = reasoner.range(a, bits, false);
   uint64_t step = 0;
-  for (const Term& term : table.terms(a.form)) {
+  for (const LinearTerm& term : table.terms(a.form)) {
     const Symbol& symbol = table.symbol(term.symbol);
     const uint64_t power = static_cast<uint64_t>(term.factor) * (symbol.residue == 0 ? symbol.stride : 1);
     step |= power;
@@ -221,31 +212,10 @@ Value remainder_or_quotient(const Instruction& in, const Value* x, unsigned bits
   return as_operation(in, x, 2, bits, table);
 }
 
-}  // namespace
-
-Value evaluate(const Instruction& in, const Value* x, size_t count, SymbolTable& table,
-               const Reasoner& reasoner) {
+// Sums, products and what else may stay a linear form.
+Value evaluate_integer(const Instruction& in, const Value* x, size_t count, SymbolTable& table,
+                       const Reasoner& reasoner) {
   const unsigned bits = bits_of(in.type);
-  switch (in.op) {
-    case Op::kSetPredicate:
-      return compare(in, x[0], x[1], table);
-    case Op::kMove:
-      return x[0];
-    case Op::kSelect:
-      return select(x, bits, in.type, table, reasoner);
-    case Op::kConvert:
-      return convert(in, x, table);
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor:
-      return logic(in, x, table, reasoner);
-    case Op::kNot:
-      if (in.type == Type::kPred) return SymbolTable::logical_not(x[0]);
-      return table.subtract({mask_bits(~uint64_t{0}, bits), 0}, x[0], bits);
-    default:
-      break;
-  }
-  if (is_float(in.type)) return as_operation(in, x, count, std::max(bits, 16u), table);
   switch (in.op) {
     case Op::kAdd:
       return table.add(x[0], x[1], bits);
@@ -291,6 +261,34 @@ Value evaluate(const Instruction& in, const Value* x, size_t count, SymbolTable&
       break;
   }
   return as_operation(in, x, count, std::max(bits, 16u), table);
+}
+
+}  // namespace
+
+Value evaluate(const Instruction& in, const Value* x, size_t count, SymbolTable& table,
+               const Reasoner& reasoner) {
+  const unsigned bits = bits_of(in.type);
+  switch (in.op) {
+    case Op::kSetPredicate:
+      return compare(in, x[0], x[1], table);
+    case Op::kMove:
+      return x[0];
+    case Op::kSelect:
+      return select(x, bits, in.type, table, reasoner);
+    case Op::kConvert:
+      return convert(in, x, table);
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+      return logic(in, x, table, reasoner);
+    case Op::kNot:
+      if (in.type == Type::kPred) return SymbolTable::logical_not(x[0]);
+      return table.subtract({mask_bits(~uint64_t{0}, bits), 0}, x[0], bits);
+    default:
+      break;
+  }
+  if (is_float(in.type)) return as_operation(in, x, count, std::max(bits, 16u), table);
+  return evaluate_integer(in, x, count, table, reasoner);
 }
 
 }  // namespace glove::verify

@@ -1,12 +1,12 @@
 // The barriers of a block.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 
-void Engine::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                                       PredicateId condition) {
+void KernelRun::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                                          PredicateId condition) {
   const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
   const bool data = table_.predicate(condition).data;
   const std::string who = "thread " + std::to_string(warp.thread(std::countr_zero(lanes)));
@@ -23,7 +23,7 @@ void Engine::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lane
   throw PathEnds{};
 }
 
-void Engine::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
+void KernelRun::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
   const Guarded guard = evaluate_guard(state, warp, lanes, in);
   if (guard.possible != 0) {
@@ -76,8 +76,8 @@ void Engine::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   for (const auto& [which, group] : groups) arrive(state, warp, group, in, pc, which.first, which.second);
 }
 
-void Engine::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc,
-                    uint32_t barrier, uint32_t count) {
+void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc,
+                       uint32_t barrier, uint32_t count) {
   Arrival arrival;
   arrival.barrier = barrier;
   arrival.count = count;
@@ -120,7 +120,7 @@ void Engine::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instructio
   if (state.barriers.complete(barrier)) release(state, barrier);
 }
 
-void Engine::release(BlockState& state, uint32_t barrier) {
+void KernelRun::release(BlockState& state, uint32_t barrier) {
   uint32_t alive = 0;
   for (const Warp& warp : state.warps) alive += static_cast<uint32_t>(std::popcount(warp.alive));
   const bool only_waiters = state.barriers[barrier].passed_by.empty();

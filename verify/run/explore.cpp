@@ -3,7 +3,7 @@
 // end.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 namespace {
@@ -26,7 +26,7 @@ uint64_t place_of_state(const BlockState& state) {
 
 }  // namespace
 
-void Engine::fork(BlockState& state, PredicateId condition, uint32_t site) {
+void KernelRun::fork(BlockState& state, PredicateId condition, uint32_t site) {
   if (forks_.size() > 4096)
     unproved(kernel_.code[site], "too many conditions with barriers behind them", &state);
   ++state.forks;
@@ -36,27 +36,27 @@ void Engine::fork(BlockState& state, PredicateId condition, uint32_t site) {
   forks_.push_back(std::move(other));
 }
 
-void Engine::drop_thread_facts(BlockState& state) {
+void KernelRun::drop_thread_facts(BlockState& state) {
   // What one thread knows about its own data does not matter to the others, and would tell equal states
   // apart.
   for (Warp& warp : state.warps) warp.path = nullptr;
 }
 
-std::shared_ptr<Snapshot> Engine::snapshot(const BlockState& state) const {
-  auto copy = std::make_shared<Snapshot>();
+std::shared_ptr<BlockSnapshot> KernelRun::snapshot(const BlockState& state) const {
+  auto copy = std::make_shared<BlockSnapshot>();
   copy->warps = state.warps;
   copy->shared = state.shared;
   copy->path = state.path;
   return copy;
 }
 
-void Engine::at_full_barrier(BlockState& state) {
+void KernelRun::at_full_barrier(BlockState& state) {
   if (check_global_) keep_for_grid(state);
   state.arrived_before = state.arrived;
   state.shadow.new_phase();
   state.shared.settle();
   recent_records_.clear();
-  if (blocks_ < 2) records_.clear();
+  if (blocks_ < 2 && forks_.empty()) records_.clear();  // states that wait refer to theirs
   drop_thread_facts(state);
   if (state.path == nullptr) return;  // nothing unknown has decided so far
   const uint64_t place = place_of_state(state);
@@ -103,7 +103,7 @@ void Engine::at_full_barrier(BlockState& state) {
     known.back() = now;
 }
 
-size_t Engine::differences(const Snapshot& a, const BlockState& b) {
+size_t KernelRun::differences(const BlockSnapshot& a, const BlockState& b) {
   size_t count = 0;
   for (size_t w = 0; w < b.warps.size(); ++w) {
     const Warp& warp = b.warps[w];
@@ -115,84 +115,7 @@ size_t Engine::differences(const Snapshot& a, const BlockState& b) {
   return count;
 }
 
-// Whether `state` is an instance of a state from which everything was explored.
-bool Engine::subsumed(const Snapshot& general, const BlockState& state, bool* facts_differ) {
-  std::map<SymbolId, Value> meaning;  // of the general state's own symbols
-  const auto is_any = [&](SymbolId symbol) {
-    return std::find(general.anything.begin(), general.anything.end(), symbol) != general.anything.end();
-  };
-  const auto matches = [&](Value pattern, Value value, unsigned bits) {
-    if (pattern == value && pattern.known()) return true;
-    for (const Term& term : table_.terms(pattern.form)) {
-      const bool iteration = term.symbol == general.iteration && general.iteration != 0;
-      if (!iteration && !is_any(term.symbol)) continue;
-      if (is_any(term.symbol) && term.factor != 1) return false;
-      const Value rest =
-          table_.subtract(pattern, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
-      const Value scaled = table_.subtract(value, rest, bits);
-      const auto found = meaning.find(term.symbol);
-      if (found != meaning.end()) return table_.scale(found->second, term.factor, bits) == scaled;
-      if (!iteration) {
-        meaning[term.symbol] = scaled;
-        return true;
-      }
-      // value = rest + factor * (iteration + k)
-      const Value step = table_.subtract(value, pattern, bits);
-      const int64_t by = sign_extend(step.constant, bits);
-      if (step.known() && by % term.factor == 0) {
-        const int64_t rounds = by / term.factor;
-        if (rounds < 0) return false;
-        meaning[term.symbol] = table_.add(table_.of(term.symbol), {static_cast<uint64_t>(rounds), 0}, 64);
-        return true;
-      }
-      if (scaled.known() && sign_extend(scaled.constant, bits) % term.factor == 0 &&
-          sign_extend(scaled.constant, bits) / term.factor >= 0) {
-        meaning[term.symbol] = {static_cast<uint64_t>(sign_extend(scaled.constant, bits) / term.factor), 0};
-        return true;
-      }
-      return false;
-    }
-    return pattern == value;
-  };
-  for (size_t w = 0; w < state.warps.size(); ++w) {
-    const Warp& warp = state.warps[w];
-    if (warp.alive == 0) continue;
-    std::set<int> places;
-    each_lane(warp.alive, [&](int lane) { places.insert(warp.pc[static_cast<size_t>(lane)]); });
-    for (const int place : places)
-      for (const uint32_t r : flow_.live_in(place)) {
-        const Type type = kernel_.registers[r].type;
-        bool all = true;
-        each_lane(warp.alive, [&](int lane) {
-          if (!all || warp.pc[static_cast<size_t>(lane)] != place) return;
-          const Value a = general.warps[w].registers[r].get(lane), b = warp.registers[r].get(lane);
-          if (type == Type::kPred)
-            all = a == b || (!a.known() && is_any(a.form | 0x80000000u));
-          else
-            all = matches(a, b, std::max(16u, bits_of(type)));
-        });
-        if (!all) return false;
-      }
-  }
-  const auto& slots = general.shared.slots();
-  const auto& present = state.shared.slots();
-  for (size_t i = 0; i < std::max(slots.size(), present.size()); ++i) {
-    const Slot a = i < slots.size() ? slots[i] : Slot{}, b = i < present.size() ? present[i] : Slot{};
-    if (a.known == Known::kUnknown && b.known != Known::kNothingWritten) continue;
-    if (a.known != b.known ||
-        (a.known == Known::kValue &&
-         (a.bytes != b.bytes || !matches(a.value, b.value, 8u * std::max<unsigned>(a.bytes, 2u)))))
-      return false;
-  }
-  const Reasoner reasoner(table_, {nullptr, state.path.get(), 0});
-  for (const Path* path = general.path.get(); path != nullptr; path = path->parent.get()) {
-    const auto truth = reasoner.truth(Value{0, path->everyone});
-    if (!truth || !*truth) *facts_differ = true;
-  }
-  return true;
-}
-
-PathPointer Engine::common_facts(const Snapshot& general, const BlockState& state) {
+PathPointer KernelRun::common_facts(const BlockSnapshot& general, const BlockState& state) {
   const Reasoner reasoner(table_, {nullptr, state.path.get(), 0});
   std::vector<const Path*> kept;
   for (const Path* path = general.path.get(); path != nullptr; path = path->parent.get()) {
@@ -207,8 +130,8 @@ PathPointer Engine::common_facts(const Snapshot& general, const BlockState& stat
 }
 
 // A new unknown, the same for all lanes whose values were the same before and are the same now.
-Value Engine::common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now,
-                             Type type, Snapshot& result) {
+Value KernelRun::common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now,
+                                Type type, BlockSnapshot& result) {
   const auto [found, added] = common.try_emplace({before.constant, before.form, now.constant, now.form});
   if (added && type == Type::kPred) {
     found->second = table_.fresh_predicate(Scope::kBlock, false);
@@ -221,7 +144,7 @@ Value Engine::common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, V
 }
 
 // The state at a later round of a loop, as the start plus so many steps as the loop has run.
-void Engine::widen(const Snapshot& start, BlockState& state, Snapshot& result) {
+void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result) {
   Symbol symbol;
   symbol.kind = SymbolKind::kIteration;
   symbol.scope = Scope::kBlock;
@@ -272,7 +195,7 @@ void Engine::widen(const Snapshot& start, BlockState& state, Snapshot& result) {
 }
 
 // A general state did not cover this one: what differs from its next round may be anything.
-void Engine::weaken(const Snapshot& general, BlockState& state, Snapshot& result) {
+void KernelRun::weaken(const BlockSnapshot& general, BlockState& state, BlockSnapshot& result) {
   result.iteration = general.iteration;
   result.anything = general.anything;
   result.path = general.path;
@@ -285,7 +208,7 @@ void Engine::weaken(const Snapshot& general, BlockState& state, Snapshot& result
         WarpRegister& target = result.warps[w].registers[r];
         const Value before = general.warps[w].registers[r].get(lane), now = target.get(lane);
         if (before == now) return;
-        for (const Term& term : table_.terms(type == Type::kPred ? 0 : before.form))
+        for (const LinearTerm& term : table_.terms(type == Type::kPred ? 0 : before.form))
           if (term.symbol == general.iteration &&
               table_.subtract(now, before, bits) ==
                   Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})

@@ -2,13 +2,13 @@
 // are ordered only through a grid barrier.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 
 // Called at the end of a phase and of a path: what the block did to global memory since the last full
 // barrier.
-void Engine::keep_for_grid(BlockState& state) {
+void KernelRun::keep_for_grid(BlockState& state) {
   if (blocks_ < 2) return;
   const auto covered = [&](uint32_t counter, uint32_t thread, uint32_t epoch) {
     const auto& [adder, mark] = state.releases.at(counter);
@@ -39,10 +39,10 @@ void Engine::keep_for_grid(BlockState& state) {
     auto& kept = grid_cells_[place];
     const SymbolId object = object_of({0, place.form});
     grid_forms_[object].insert(place.form);
-    for (const Entry& entry : cell.entries) {
-      const Entry settled = {settle(entry.record, entry.lanes, entry.epoch), entry.lanes, 0};
+    for (const AccessEntry& entry : cell.entries) {
+      const AccessEntry settled = {settle(entry.record, entry.lanes, entry.epoch), entry.lanes, 0};
       bool known = false;
-      for (Entry& other : kept)
+      for (AccessEntry& other : kept)
         if (other.record == settled.record) other.lanes |= settled.lanes, known = true;
       if (!known) kept.push_back(settled);
     }
@@ -55,12 +55,13 @@ void Engine::keep_for_grid(BlockState& state) {
   }
 }
 
-bool Engine::blocks_ordered(const AccessRecord& a, const AccessRecord& b) const {
+bool KernelRun::blocks_ordered(const AccessRecord& a, const AccessRecord& b) {
   const auto valid = [&](uint32_t counter) {
     for (const auto& [at, number] : counters_)
       if (number == counter && spoiled_.count(at) > 0) return false;
     const auto place = counter_places_.find(counter);
     if (place == counter_places_.end() || plainly_written_.count(place->second) > 0) return false;
+    if (somewhere_written_.count(object_of({0, place->second.form})) > 0) return false;
     const auto blocks = arrivals_.find(counter);
     return blocks != arrivals_.end() && blocks->second.size() == blocks_;
   };
@@ -72,7 +73,7 @@ bool Engine::blocks_ordered(const AccessRecord& a, const AccessRecord& b) const 
   return false;
 }
 
-void Engine::compare_blocks() {
+void KernelRun::compare_blocks() {
   for (const auto& [place, entries] : grid_cells_) {
     for (size_t i = 0; i < entries.size(); ++i)
       for (size_t j = i + 1; j < entries.size(); ++j) {
@@ -94,7 +95,7 @@ void Engine::compare_blocks() {
 }
 
 // Ranges of one object with each other and with its cells.
-void Engine::compare_blocks_at(SymbolId object) {
+void KernelRun::compare_blocks_at(SymbolId object) {
   const auto& ranges = grid_ranges_[object];
   const auto compare = [&](const RangeAccess& range, uint32_t other, Lanes lanes, unsigned bytes,
                            auto address_of) {
@@ -110,19 +111,24 @@ void Engine::compare_blocks_at(SymbolId object) {
     tick(1);
   };
   for (size_t i = 0; i < ranges.size(); ++i) {
-    for (size_t j = i + 1; j < ranges.size(); ++j)
+    for (size_t j = i + 1; j < ranges.size(); ++j) {
+      if (ranges[i].bytes.meet(ranges[j].bytes).empty() ||
+          apart(ranges[i].shape, records_[ranges[i].record].bytes, ranges[j].shape,
+                records_[ranges[j].record].bytes, table_))
+        continue;
       compare(ranges[i], ranges[j].record, ranges[j].lanes, records_[ranges[j].record].bytes,
               [&](int lane) { return ranges[j].address[static_cast<size_t>(lane)]; });
+    }
     for (const auto& [place, entries] : grid_cells_)
       if (grid_forms_[object].count(place.form) > 0)
-        for (const Entry& entry : entries)
+        for (const AccessEntry& entry : entries)
           compare(ranges[i], entry.record, entry.lanes, granule_, [&](int) {
             return Value{place.granule * granule_, place.form};
           });
   }
 }
 
-void Engine::validate_counters() {
+void KernelRun::validate_counters() {
   for (const uint32_t counter : used_counters_) {
     (void)counter;
     assumptions_.insert("counters of grid barriers are zero before the launch, and all blocks are resident");

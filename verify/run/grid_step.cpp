@@ -1,15 +1,15 @@
 // Counters of grid barriers, and fences.
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 
 // A block adds one to a counter behind a fence: the arrival at a grid barrier.
-void Engine::counter_addition(BlockState& state, Warp& warp, const Instruction&, const Place& place, int lane,
-                              Value amount, bool certain) {
+void KernelRun::counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                                 int lane, Value amount, bool certain) {
   if (blocks_ < 2 || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
   const uint32_t at = location(place);
   const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
-  if (!certain || !amount.known() || amount.constant != 1 || !mark.clock ||
+  if (!certain || in.fence == FenceScope::kBlock || !amount.known() || amount.constant != 1 || !mark.clock ||
       mark.phase != state.shadow.phase) {
     spoiled_.insert(at);
     return;
@@ -24,7 +24,7 @@ void Engine::counter_addition(BlockState& state, Warp& warp, const Instruction&,
 }
 
 // Conditions on what a strong load or an atomic addition saw may say that a counter is full.
-void Engine::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
+void KernelRun::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
   if (counters_.empty() || blocks_ < 2) return;
   each_lane(lanes, [&](int lane) {
     const Reasoner reasoner(table_, position(state, warp, lane));
@@ -52,7 +52,7 @@ void Engine::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
   });
 }
 
-void Engine::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+void KernelRun::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.fence != FenceScope::kDevice) return;
   note_facts(state, warp, lanes);
   each_lane(lanes, [&](int lane) {

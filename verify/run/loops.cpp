@@ -2,12 +2,12 @@
 // later rounds.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 namespace {
 
-constexpr uint32_t kUnrolled = 24;  // rounds before a loop is generalised
+constexpr uint32_t kUnrolled = 6;  // rounds before a loop is generalised
 
 PathPointer common_path(PathPointer a, PathPointer b) {
   const auto depth = [](const PathPointer& path) {
@@ -27,7 +27,7 @@ PathPointer common_path(PathPointer a, PathPointer b) {
 }  // namespace
 
 // Lanes come to a branch once more. Returns false if all that follows was seen.
-bool Engine::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lanes, int pc) {
+bool KernelRun::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lanes, int pc) {
   LoopState& loop = context.loop_states[pc];
   if (++loop.visits < kUnrolled || !flow_.region(pc).loops) return true;
   if (loop.start.registers.empty() && loop.start.lanes == 0) {
@@ -70,8 +70,8 @@ bool Engine::visit_loop(BlockState&, Warp& warp, Context& context, Lanes lanes, 
 }
 
 // The lanes' general state is where they started, and the number of rounds since then is a symbol.
-void Engine::begin_iterations(const Context& context, LoopState& loop, Lanes lanes) {
-  const bool together = context.synchronises && context.uniform;
+void KernelRun::begin_iterations(const Context& context, LoopState& loop, Lanes lanes) {
+  const bool together = context.synchronises && context.running->uniform;
   SymbolId shared = 0;
   each_lane(lanes, [&](int lane) {
     for (size_t i = 0; i < context.written->size(); ++i)
@@ -90,8 +90,8 @@ void Engine::begin_iterations(const Context& context, LoopState& loop, Lanes lan
 
 // The general value that covers `now`: the general one if it does, the start plus a multiple of the rounds,
 // or anything.
-Value Engine::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
-                            unsigned bits, bool integer) {
+Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
+                               unsigned bits, bool integer) {
   if (now == general) return general;
   const SymbolId symbol = table_.single(general);
   if (symbol != 0 && loop.anything.count(symbol) > 0) return general;
@@ -103,7 +103,7 @@ Value Engine::general_value(LoopState& loop, Value now, Value start, Value gener
                         bits);
   }
   if (integer)
-    for (const Term& term : table_.terms(general.form))
+    for (const LinearTerm& term : table_.terms(general.form))
       if (term.symbol == iteration && table_.subtract(now, general, bits) ==
                                           Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
         return general;
@@ -122,8 +122,8 @@ Value Engine::general_value(LoopState& loop, Value now, Value start, Value gener
 }
 
 // The same for a predicate: comparisons of the same kind stay comparisons.
-Value Engine::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first,
-                                int lane) {
+Value KernelRun::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first,
+                                   int lane) {
   if (now == general) return general;
   if (!general.known() && loop.anything.count((general.form & ~1u) | 0x80000000u) > 0) return general;
   const auto alike = [&](Value a, Value b) {
@@ -132,6 +132,17 @@ Value Engine::general_predicate(LoopState& loop, Value now, Value start, Value g
     return p.kind == PredicateKind::kCompare && q.kind == PredicateKind::kCompare && p.compare == q.compare &&
            p.is_float == q.is_float && p.is_signed == q.is_signed && p.bits == q.bits;
   };
+  // Against a number a comparison is written the other way round: a < b is not (b < a + 1), since counters do
+  // not wrap.
+  if (!alike(now, start) && !now.known()) {
+    const Predicate p = table_.predicate(now.form);
+    if (p.kind == PredicateKind::kCompare && p.compare == CompareKind::kLt && !p.is_float) {
+      const Value flipped =
+          table_.compare(CompareKind::kLt, false, p.is_signed, p.bits, p.b, table_.add(p.a, {1, 0}, p.bits));
+      now = (now.form & 1) != 0 ? flipped : SymbolTable::logical_not(flipped);
+      if (now == general) return general;
+    }
+  }
   if (alike(now, start) && alike(now, general)) {
     const Predicate n = table_.predicate(now.form), s = table_.predicate(start.form),
                     g = table_.predicate(general.form);
@@ -146,7 +157,7 @@ Value Engine::general_predicate(LoopState& loop, Value now, Value start, Value g
 }
 
 // Makes the general state cover the present one; returns whether it had to change.
-bool Engine::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
+bool KernelRun::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
   bool changed = false;
   const auto& live = flow_.live_in(pc);
   for (size_t i = 0; i < context.written->size(); ++i) {

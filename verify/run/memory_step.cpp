@@ -1,7 +1,7 @@
-// Loads, stores, atomics and fences.
+// Which memory an address belongs to; stores and atomics.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 namespace {
@@ -13,10 +13,10 @@ constexpr uint64_t kParam = uint64_t{3} << 60;
 }  // namespace
 
 // The buffer to which an address belongs: a pointer that is added once.
-SymbolId Engine::object_of(Value address) {
+SymbolId KernelRun::object_of(Value address) {
   SymbolId best = 0;
   int rank = 0, ties = 0;
-  for (const Term& term : table_.terms(address.form)) {
+  for (const LinearTerm& term : table_.terms(address.form)) {
     const Symbol& symbol = table_.symbol(term.symbol);
     if (term.factor != 1 || symbol.bits != 64) continue;
     const bool input = symbol.kind == SymbolKind::kInput ||
@@ -34,8 +34,8 @@ SymbolId Engine::object_of(Value address) {
   return best;
 }
 
-Engine::Place Engine::place_of(const BlockState& state, const Warp& warp, const Instruction& in,
-                               Value address, int lane) {
+KernelRun::Place KernelRun::place_of(const BlockState& state, const Warp& warp, const Instruction& in,
+                                     Value address, int lane) {
   Place place;
   place.space = in.space;
   place.address = address;
@@ -65,208 +65,70 @@ Engine::Place Engine::place_of(const BlockState& state, const Warp& warp, const 
   return place;
 }
 
-// Returns false for an access that cannot be there; it is reported if it is certain to happen.
-bool Engine::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
-                          bool certain) {
-  const uint64_t bytes = std::max(1u, bits_of(in.type) / 8);
-  if (place.kind != Place::kNumber) return true;
-  bool inside = true;
+// Where shared memory ends; without --dynamic-shared, as far as it can end at all.
+uint64_t KernelRun::shared_end() const {
+  uint64_t end = kernel_.shared_bytes;
+  for (const Variable& variable : kernel_.variables) {
+    if (variable.space != Space::kShared || !variable.is_extern) continue;
+    end = std::max(end, launch_.dynamic_shared ? variable.offset + *launch_.dynamic_shared : kMostShared);
+  }
+  return end;
+}
+
+// What is wrong with an access to a known place; empty if nothing is.
+std::string KernelRun::outside(const Instruction& in, const Place& place) const {
+  const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
   const uint64_t address = place.address.constant;
-  const auto report = [&](const std::string& what) {
-    inside = false;
-    if (!certain) {
-      assumptions_.insert("accesses under unknown conditions stay inside their object");
-      return;
-    }
-    find(FindingKind::kBounds, certain, in, nullptr,
-         "thread " + std::to_string(warp.thread(lane)) + " accesses " + what, &state);
-    throw PathEnds{};
-  };
+  const std::string at = std::to_string(static_cast<int64_t>(address));
   if (place.space == Space::kShared) {
-    const bool has_dynamic =
-        std::any_of(kernel_.variables.begin(), kernel_.variables.end(),
-                    [](const Variable& v) { return v.space == Space::kShared && v.is_extern; });
-    uint64_t end = kernel_.shared_bytes;
-    if (has_dynamic) {
-      const uint64_t begin = (kernel_.shared_bytes + 15) / 16 * 16;
-      end = launch_.dynamic_shared ? begin + *launch_.dynamic_shared : kMostShared;
-      for (const Variable& v : kernel_.variables)
-        if (v.space == Space::kShared && v.is_extern && launch_.dynamic_shared)
-          end = std::max(end, v.offset + *launch_.dynamic_shared);
-    }
-    if (address + bytes * in.vector > end)
-      report("shared memory at " + std::to_string(static_cast<int64_t>(address)) + ", which ends at " +
-             std::to_string(end));
-    if (address % (bytes * in.vector) != 0 && in.op != Op::kMatrixLoad)
-      report("shared memory at " + std::to_string(address) + ", which is not aligned to " +
-             std::to_string(bytes * in.vector) + " bytes");
+    if (address > kMostShared || address + bytes > shared_end())
+      return "shared memory at " + at + ", which ends at " + std::to_string(shared_end());
+    if (address % bytes != 0 && in.op != Op::kMatrixLoad)
+      return "shared memory at " + at + ", which is not aligned to " + std::to_string(bytes) + " bytes";
   } else if (place.space == Space::kGlobal && place.object != 0) {
     const Symbol& symbol = table_.symbol(place.object);
     for (const ParameterValue& parameter : launch_.parameters)
       if (parameter.is_buffer && parameter.buffer_bytes > 0 && symbol.kind == SymbolKind::kObject &&
-          symbol.detail == parameter.offset)
-        if (address + bytes * in.vector > parameter.buffer_bytes)
-          report("the buffer '" + parameter.buffer + "' at byte " +
-                 std::to_string(static_cast<int64_t>(address)) + " of " +
-                 std::to_string(parameter.buffer_bytes));
+          symbol.detail == parameter.offset && address + bytes > parameter.buffer_bytes)
+        return "the buffer '" + parameter.buffer + "' at byte " + at + " of " +
+               std::to_string(parameter.buffer_bytes);
   }
-  return inside;
+  return "";
 }
 
-Value Engine::load_parameter(const Place& place, Type type, unsigned bits) {
-  if (place.kind == Place::kNumber) {
-    const uint64_t offset = place.address.constant;
-    for (const ParameterValue& parameter : launch_.parameters) {
-      if (offset < parameter.offset || offset >= parameter.offset + parameter.bytes) continue;
-      if (parameter.is_buffer && offset == parameter.offset && bits_of(type) == 64) {
-        const Value base = table_.input(SymbolKind::kObject, static_cast<uint32_t>(offset), 64, Scope::kGrid);
-        table_.change(table_.single(base)).range = {1, Wide{1} << 62};
-        table_.change(table_.single(base)).unsigned_range = {1, Wide{1} << 62};
-        return base;
-      }
-      if (!parameter.is_buffer && offset + bits_of(type) / 8 <= parameter.offset + parameter.bytes) {
-        const uint64_t part = mask_bits(parameter.value >> (8 * (offset - parameter.offset)), bits_of(type));
-        return {
-            is_signed(type) ? mask_bits(static_cast<uint64_t>(sign_extend(part, bits_of(type))), bits) : part,
-            0};
-      }
-    }
-    if (bits_of(type) >= 32)
-      return table_.input(SymbolKind::kInput, static_cast<uint32_t>(offset), bits_of(type), Scope::kGrid);
+// Returns false for an access that cannot be there. It is a defect if it is certain to happen; where a
+// condition that is not known decides, whether it happens is not proved.
+bool KernelRun::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                             int lane, bool certain) {
+  if (place.kind != Place::kNumber) {
+    if (place.space != Space::kShared) return true;
+    const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
+    const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
+    if (range.lo < 0 || range.hi + bytes > shared_end())
+      assumptions_.insert("the index into shared memory at " + source_line(in) + " stays inside its array");
+    return true;
   }
-  return table_.loaded(type, 1, bits, place.address);
+  const std::string what = outside(in, place);
+  if (what.empty()) return true;
+  const std::string thread = "thread " + std::to_string(warp.thread(lane));
+  if (!certain) {
+    find(FindingKind::kUnproved, false, in, nullptr,
+         "under a condition that is not known, " + thread + " accesses " + what, &state);
+    return false;
+  }
+  find(FindingKind::kBounds, true, in, nullptr, thread + " accesses " + what, &state);
+  throw PathEnds{};
 }
 
-Value Engine::load_constant(const Instruction& in, const Place& place, unsigned bits) {
-  const auto& terms = table_.terms(place.address.form);
-  const unsigned bytes = bits_of(in.type) / 8;
-  if (terms.size() == 1 && terms[0].factor == 1) {
-    const Symbol& symbol = table_.symbol(terms[0].symbol);
-    const uint32_t index = symbol.detail - 0x80000000u;
-    if (symbol.kind == SymbolKind::kObject && index < kernel_.variables.size()) {
-      const auto& initial = kernel_.variables[index].initial;
-      const uint64_t at = place.address.constant;
-      if (at + bytes <= initial.size()) {
-        // The host may copy other numbers there before the launch.
-        assumptions_.insert("constant memory with an initial value keeps it");
-        uint64_t value = 0;
-        for (unsigned i = 0; i < bytes; ++i) value |= uint64_t{initial[at + i]} << (8 * i);
-        return {is_signed(in.type)
-                    ? mask_bits(static_cast<uint64_t>(sign_extend(value, bits_of(in.type))), bits)
-                    : value,
-                0};
-      }
-    }
-  }
-  return table_.loaded(in.type, 2, bits, place.address);
+std::string KernelRun::source_line(const Instruction& in) const {
+  const Site& site = kernel_.sites[in.site];
+  if (site.chain.empty()) return "PTX line " + std::to_string(site.ptx_line);
+  const std::string& file = site.chain[0].file;
+  return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(site.chain[0].line);
 }
 
-Value Engine::load_shared(BlockState& state, Warp&, const Instruction& in, const Place& place,
-                          int) {
-  const unsigned bits = std::max(16u, bits_of(in.type));
-  if (place.kind != Place::kNumber) return table_.fresh(bits, Scope::kThread);
-  const unsigned bytes = bits_of(in.type) / 8;
-  Slot& slot = state.shared.at(place.address.constant);
-  const bool whole = place.address.constant % 4 == 0;
-  if (slot.known == Known::kValue && whole && slot.bytes == bytes) {
-    Value value = slot.value;
-    if (bytes < 4 && value.known())
-      value.constant =
-          is_signed(in.type)
-              ? mask_bits(static_cast<uint64_t>(sign_extend(value.constant, bits_of(in.type))), bits)
-              : mask_bits(value.constant, bits_of(in.type));
-    else if (bytes < 4)
-      return table_.operation(Op::kLoad, in.type, 3, bits, {value, {}, {}});
-    return value;
-  }
-  const bool stable = whole && (slot.known == Known::kUnknown || slot.known == Known::kNothingWritten ||
-                                (slot.known == Known::kVaries && context_ == nullptr));
-  if (!stable || (bytes == 8 && slot.bytes == 8 && slot.known == Known::kTail))
-    return table_.fresh(bits, Scope::kThread);
-  const bool undefined = slot.known == Known::kNothingWritten;
-  const Value value = table_.fresh(bits, Scope::kBlock);
-  if (!undefined && bytes >= 4) {
-    state.shared.write(place.address.constant, bytes, value, true);
-  } else if (!undefined && slot.bytes <= bytes) {
-    state.shared.write(place.address.constant, bytes, value, true);
-  }
-  return value;
-}
-
-Value Engine::load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
-                         unsigned) {
-  const unsigned bits = std::max(16u, bits_of(in.type));
-  switch (place.space) {
-    case Space::kParam:
-      return load_parameter(place, in.type, bits);
-    case Space::kConst:
-      return load_constant(in, place, bits);
-    case Space::kShared:
-      return load_shared(state, warp, in, place, lane);
-    case Space::kLocal: {
-      if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
-        return table_.fresh(bits, Scope::kThread);
-      if (warp.local.empty()) warp.local.resize(32);
-      const Slot& slot = warp.local[static_cast<size_t>(lane)].at(place.address.constant);
-      if (slot.known == Known::kValue && slot.bytes == bits_of(in.type) / 8 && slot.bytes >= 4 &&
-          place.address.constant % 4 == 0)
-        return slot.value;
-      return table_.fresh(bits, Scope::kThread);
-    }
-    default:
-      break;
-  }
-  const bool strong = in.strong || in.acquire || in.is_volatile;
-  if (strong) {
-    const Value value = table_.fresh(bits, Scope::kThread);
-    Symbol& symbol = table_.change(table_.single(value));
-    symbol.kind = SymbolKind::kObserved;
-    symbol.detail = location(place);
-    return value;
-  }
-  if (place.object == 0) return table_.fresh(bits, Scope::kThread);
-  if (written_objects_.count(place.object) > 0) return table_.fresh(bits, Scope::kThread);
-  read_objects_.insert(place.object);
-  return table_.loaded(in.type, 0, bits, place.address);
-}
-
-void Engine::step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
-                       const Guarded& guard) {
-  std::array<Place, 32> places;
-  Lanes inside = guard.certain | guard.possible;
-  (void)lanes;
-  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
-  each_lane(guard.certain | guard.possible, [&](int lane) {
-    places[static_cast<size_t>(lane)] =
-        place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
-    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
-      inside &= ~(1u << lane);
-  });
-  const Lanes active = inside;
-  each_lane(active, [&](int lane) {
-    Place place = places[static_cast<size_t>(lane)];
-    for (unsigned i = 0; i < in.vector; ++i) {
-      if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
-          state.shared.at(place.address.constant).known == Known::kNothingWritten) {
-        find(FindingKind::kUndefinedRead, (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp),
-             in, nullptr,
-             "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
-                 std::to_string(place.address.constant) + ", where nothing has been written",
-             &state);
-      }
-      if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
-        const Value value = load_value(state, warp, in, place, lane, i);
-        write_result(state, warp, in.results[i], lane, value, guard.condition[static_cast<size_t>(lane)]);
-      }
-      place.address = table_.add(place.address, {bytes, 0}, 64);
-    }
-  });
-  access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
-}
-
-void Engine::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
-                         Value value, bool known, PredicateId condition) {
+void KernelRun::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                            int lane, Value value, bool known, PredicateId condition) {
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   const bool maybe = condition != 0 || context_ != nullptr;
   if (place.space == Space::kLocal) {
@@ -312,7 +174,8 @@ void Engine::store_value(BlockState& state, Warp& warp, const Instruction& in, c
   if (state.shared.write_maybe(place.address.constant, bytes)) ++blurred_;
 }
 
-void Engine::step_store(BlockState& state, Warp& warp, Lanes, const Instruction& in, const Guarded& guard) {
+void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instruction& in,
+                           const Guarded& guard) {
   std::array<Place, 32> places;
   Lanes inside = guard.certain | guard.possible;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
@@ -333,31 +196,87 @@ void Engine::step_store(BlockState& state, Warp& warp, Lanes, const Instruction&
       const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
       const Value value = known ? operand(state, warp, in.operands[i], lane) : Value{};
       store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
-      if (place.space == Space::kGlobal || place.space == Space::kShared) forget_location(place);
+      if (place.space == Space::kGlobal || place.space == Space::kShared)
+        forget_location(state, warp, place, lane, bytes);
+      if (in.is_volatile || in.strong) spoil_tickets(place, bytes);
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
 }
 
-GlobalPlace Engine::key_of(const Place& place) {
+GlobalPlace KernelRun::key_of(const Place& place) {
   return {place.address.form,
           place.address.constant ^ (place.space == Space::kShared ? uint64_t{1} << 63 : 0)};
 }
 
 // Names a place in memory, between two stores to it.
-uint32_t Engine::location(const Place& place) {
+uint32_t KernelRun::location(const Place& place) {
   const auto [found, added] = locations_.try_emplace(key_of(place), next_location_);
   next_location_ += added;
+  located_objects_.insert(place.space == Space::kShared ? 0 : place.object);
   return found->second;
 }
 
-void Engine::forget_location(const Place& place) {
-  locations_.erase(key_of(place));
-  if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) plainly_written_.insert(key_of(place));
+// Something that races with nothing, but is no addition of a positive number, changes a place: what additions
+// return there may repeat.
+void KernelRun::spoil_tickets(const Place& place, unsigned bytes) {
+  const SymbolId object = place.space == Space::kShared ? 0 : place.object;
+  bool drawn = false;
+  if (place.kind == Place::kRange) {
+    if (!ticket_objects_spoiled_.insert(object).second) return;
+    drawn = !ticketed_.empty();
+  } else {
+    GlobalPlace key = key_of(place);
+    for (unsigned i = 0; i < bytes; i += 4, key.granule += 4)
+      drawn |= tickets_spoiled_.insert(key).second && ticketed_.count(key) > 0;
+  }
+  if (drawn) throw Restart{};
 }
 
-Value Engine::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
-                            int lane, Value amount) {
+// Whether additions to a place return different numbers, as far as the run has seen; remembers that they
+// must.
+bool KernelRun::draws_tickets(const Place& place, unsigned bytes) {
+  if (ticket_objects_spoiled_.count(place.space == Space::kShared ? 0 : place.object) > 0) return false;
+  const GlobalPlace first = key_of(place);
+  GlobalPlace key = first;
+  for (unsigned i = 0; i < bytes; i += 4, key.granule += 4) {
+    if (tickets_spoiled_.count(key) > 0) return false;
+    const auto [found, added] = ticketed_.try_emplace(key, first.granule, bytes);
+    if (!added && found->second != std::pair(first.granule, bytes)) {  // an addition to a part of it
+      spoil_tickets(place, bytes);
+      return false;
+    }
+  }
+  return true;
+}
+
+// After a plain store. One that other threads' additions are not ordered with is a race, and reported as
+// such; with named barriers warps may be phases apart, so that a new name does not tell the phases apart.
+void KernelRun::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
+                                unsigned bytes) {
+  if (has_named_barriers_) spoil_tickets(place, bytes);
+  if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) {
+    plainly_written_.insert(key_of(place));
+    if (place.kind == Place::kRange) somewhere_written_.insert(place.object);
+  }
+  if (place.kind == Place::kNumber) {
+    locations_.erase(key_of(place));
+  } else {
+    const bool shared = place.space == Space::kShared;
+    if (located_objects_.count(shared ? 0 : place.object) == 0) return;
+    const Interval range =
+        shared ? Reasoner(table_, position(state, warp, lane)).exact_range(place.address) : Interval{};
+    std::erase_if(locations_, [&](const auto& entry) {
+      const GlobalPlace& key = entry.first;
+      if (!shared) return key.form != 0 && object_of({0, key.form}) == place.object;
+      const Wide at = static_cast<Wide>(key.granule & ~(uint64_t{1} << 63));
+      return key.form == 0 && at + 7 >= range.lo && at < range.hi + bytes;
+    });
+  }
+}
+
+Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                               int lane, Value amount) {
   const unsigned bits = std::max(16u, bits_of(in.type));
   const Value value = table_.fresh(bits, Scope::kThread);
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
@@ -368,10 +287,15 @@ Value Engine::atomic_result(BlockState& state, Warp& warp, const Instruction& in
   Symbol& symbol = table_.change(table_.single(value));
   // Additions of what may be negative, or very large, give no order.
   if (range.lo < 0 || range.hi >= (Wide{1} << (bits - 1))) {
-    if (!(amount.form != 0 && range.lo >= 0)) return value;
+    if (!(amount.form != 0 && range.lo >= 0)) {
+      spoil_tickets(place, bits / 8);
+      return value;
+    }
   }
+  if (!draws_tickets(place, bits / 8)) return value;
   symbol.kind = SymbolKind::kTicket;
   symbol.detail = location(place);
+  symbol.owner = owner_of(state, warp, lane);
   symbol.arguments[0] = amount;
   symbol.range.lo = 0;
   symbol.unsigned_range = symbol.range;
@@ -379,7 +303,8 @@ Value Engine::atomic_result(BlockState& state, Warp& warp, const Instruction& in
   return value;
 }
 
-void Engine::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in, const Guarded& guard) {
+void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in,
+                            const Guarded& guard) {
   std::array<Place, 32> places;
   Lanes inside = guard.certain | guard.possible;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
@@ -399,10 +324,14 @@ void Engine::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : operand(state, warp, in.operands[0], lane);
     if (in.release) step_fence(state, warp, 1u << lane, in);
-    if (in.atomic == AtomicOp::kAdd)
+    if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       counter_addition(state, warp, in, place, lane, amount, certain);
-    else
-      forget_location(place);
+      if (in.results.empty() || in.results[0].kind != OperandKind::kRegister)
+        (void)atomic_result(state, warp, in, place, lane, amount);  // may spoil the place for others
+    } else {
+      forget_location(state, warp, place, lane, bytes);
+      spoil_tickets(place, bytes);
+    }
     if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
         state.shared.at(place.address.constant).known == Known::kNothingWritten &&
         in.atomic != AtomicOp::kExchange)
@@ -428,8 +357,8 @@ void Engine::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction
   });
 }
 
-void Engine::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
-                                const Guarded& guard) {
+void KernelRun::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                                   const Guarded& guard) {
   if (guard.possible != 0) unproved(in, "a matrix is moved under a condition that is not known", &state);
   const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
   std::array<Place, 32> places;
@@ -465,7 +394,7 @@ void Engine::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, cons
   access(state, warp, in, in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16, active,
          places, certain);
   each_lane(lanes, [&](int lane) {
-    for (const Operand& result : in.results)
+    for (const PtxOperand& result : in.results)
       write_result(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
   });
 }

@@ -1,12 +1,17 @@
 // Races inside a block: every access is compared with what is not ordered before it.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
+namespace {
 
-uint32_t Engine::add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind,
-                            unsigned bytes, PathPointer path, bool certain) {
+constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not be told apart
+
+}  // namespace
+
+uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind,
+                               unsigned bytes, PathPointer path, bool certain) {
   AccessRecord record;
   record.kind = kind;
   record.certain = certain;
@@ -18,6 +23,7 @@ uint32_t Engine::add_record(BlockState& state, Warp& warp, const Instruction& in
   each_lane(warp.alive, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
   if (warp.alive == 0) record.acquired = 0;
   record.uncovered = state.arrived_before;
+  record.block_scope = in.fence == FenceScope::kBlock && !in.is_volatile;
   record.warp_path = std::move(path);
   record.block_path = state.path;
   // The same instruction in the same situation shares its record.
@@ -34,8 +40,8 @@ uint32_t Engine::add_record(BlockState& state, Warp& warp, const Instruction& in
   return recent_records_[key] = static_cast<uint32_t>(records_.size() - 1);
 }
 
-void Engine::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
-                    Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard) {
+void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
+                       Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard) {
   Lanes shared = 0, global = 0;
   each_lane(lanes, [&](int lane) {
     const Place& place = places[static_cast<size_t>(lane)];
@@ -73,7 +79,7 @@ void Engine::access(BlockState& state, Warp& warp, const Instruction& in, Access
   if (ranges != 0) range_access(state, warp, id, ranges, places);
 }
 
-void Engine::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
+void KernelRun::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
   const uint64_t first = place.address.constant / granule_;
   const uint64_t last = (place.address.constant + records_[record].bytes - 1) / granule_;
   for (uint64_t granule = first; granule <= last; ++granule) {
@@ -96,23 +102,27 @@ void Engine::exact_access(BlockState& state, Warp& warp, uint32_t record, int la
       check_cell(state, warp, record, lane, cell->second, place);
     }
   }
-  if (!state.shadow.ranges.empty())
-    compare_with_ranges(state, warp, record, lane, place.object, place.address);
+  if (state.shadow.ranges.empty()) return;
+  RangeAccess mine{};
+  mine.object = place.space == Space::kShared ? 0 : place.object;
+  const Wide at = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
+  if (table_.terms(place.address.form).size() < 2) mine.bytes = {at, at + records_[record].bytes - 1};
+  compare_with_ranges(state, warp, record, lane, place.address, mine);
 }
 
-bool Engine::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
-                     const Warp& warp, int lane, const AccessRecord&) const {
+bool KernelRun::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
+                        const Warp& warp, int lane, const AccessRecord&) const {
   if (options_.lockstep && other.warp == warp.index) return true;
   return !other.asynchronous &&
          state.clocks.before(other.warp * 32 + static_cast<uint32_t>(other_lane), epoch, warp.thread(lane));
 }
 
-void Engine::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
-                        const Place& place) {
+void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
+                           const Place& place) {
   const uint32_t epoch = state.clocks.epoch(warp.thread(lane));
-  Entry* same = nullptr;
+  AccessEntry* same = nullptr;
   bool all_before = true;
-  for (Entry& entry : cell.entries) {
+  for (AccessEntry& entry : cell.entries) {
     if (entry.record == id && entry.epoch == epoch) same = &entry;
     const AccessRecord& other = records_[entry.record];
     const AccessRecord& mine = records_[id];
@@ -126,6 +136,7 @@ void Engine::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Ce
     all_before &= open == 0;
     if (open == 0 || !conflicts) continue;
     const int other_lane = std::countr_zero(open);
+    if (already_reported(mine, other)) continue;
     if ((!mine.certain || !other.certain) &&
         exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
                            {other.warp_path.get(), other.block_path.get(), other_lane}, table_))
@@ -136,8 +147,10 @@ void Engine::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Ce
       const Slot& slot = state.shared.at(place.address.constant);
       const Instruction& in = kernel_.code[mine.instruction];
       if (in.vector == 1 && !in.operands.empty() && in.operands[0].kind != OperandKind::kNone &&
-          slot.known == Known::kValue)
-        same_value = operand(state, warp, in.operands[0], lane) == slot.value;
+          (slot.known == Known::kValue || entry.record == id))
+        same_value =
+            operand(state, warp, in.operands[0], lane) ==
+            (slot.known == Known::kValue ? slot.value : operand(state, warp, in.operands[0], other_lane));
     }
     const std::string where =
         place.space == Space::kShared
@@ -156,65 +169,128 @@ void Engine::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Ce
     cell.entries.push_back({id, 1u << lane, epoch});
 }
 
-void Engine::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
-                          const std::array<Place, 32>& places) {
-  std::map<SymbolId, RangeAccess> by_object;
+// The address of a lane as a ticket of its own and the rest; location 0 if it is none.
+TicketShape KernelRun::ticket_shape(const BlockState& state, const Warp& warp, int lane, Value address) {
+  for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(address.form))) {
+    const Symbol& symbol = table_.symbol(term.symbol);
+    if (symbol.kind != SymbolKind::kTicket || symbol.owner != owner_of(state, warp, lane)) continue;
+    const Value amount = symbol.arguments[0];
+    const Wide least = amount.known() ? static_cast<Wide>(mask_bits(amount.constant, symbol.bits)) : 0;
+    const uint32_t location = symbol.detail;
+    const Value rest = table_.subtract(address, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    if (table_.scope_of(rest) == Scope::kThread) return {};
+    return {location, term.factor, least, rest};
+  }
+  return {};
+}
+
+// The bytes that a lane may touch; of global memory, counted from the beginning of the object.
+Interval KernelRun::touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object,
+                                  Value address, unsigned bytes) {
+  if (object != 0) address = table_.subtract(address, table_.of(object), 64);
+  Interval touched = Reasoner(table_, position(state, warp, lane)).exact_range(address);
+  touched.hi = clamp_wide(touched.hi + bytes - 1);
+  return touched;
+}
+
+// The lanes of an access in groups of the same object and of addresses that differ in nothing but a ticket.
+std::vector<RangeAccess> KernelRun::grouped(const BlockState& state, const Warp& warp, uint32_t record,
+                                            Lanes lanes, const std::array<Place, 32>& places) {
+  std::vector<RangeAccess> groups;
   each_lane(lanes, [&](int lane) {
     const Place& place = places[static_cast<size_t>(lane)];
     const SymbolId object = place.space == Space::kShared ? 0 : place.object;
     if (place.space == Space::kGlobal && object == 0) return;  // reported or nobody writes
-    RangeAccess& range = by_object[object];
-    range.record = record;
-    range.object = object;
-    range.lanes |= 1u << lane;
-    range.epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
-    range.address[static_cast<size_t>(lane)] = place.address;
-    compare_with_cells(state, warp, record, lane, object, place.address);
-    compare_with_ranges(state, warp, record, lane, object, place.address);
+    const TicketShape shape = ticket_shape(state, warp, lane, place.address);
+    const Interval touched = touched_bytes(state, warp, lane, object, place.address, records_[record].bytes);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const RangeAccess& other) {
+      return other.object == object && other.shape == shape;
+    });
+    if (group == groups.end()) {
+      groups.emplace_back();
+      group = groups.end() - 1;
+      group->record = record;
+      group->lanes = 0;
+      group->object = object;
+      group->shape = shape;
+      group->bytes = touched;
+    }
+    group->lanes |= 1u << lane;
+    group->bytes = group->bytes.hull(touched);
+    group->epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
+    group->address[static_cast<size_t>(lane)] = place.address;
   });
-  for (auto& [object, range] : by_object) {
-    // Lanes of one instruction against each other.
-    if (records_[record].kind == AccessKind::kWrite)
-      each_lane(range.lanes, [&](int a) {
-        each_lane(range.lanes & ~((Lanes{2} << a) - 1), [&](int b) {
-          compare_one(record, a, range.address[static_cast<size_t>(a)], record, b,
-                      range.address[static_cast<size_t>(b)], records_[record].bytes);
+  return groups;
+}
+
+void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                             const std::array<Place, 32>& places) {
+  std::vector<RangeAccess> groups = grouped(state, warp, record, lanes, places);
+  for (const RangeAccess& range : groups)
+    each_lane(range.lanes, [&](int lane) {
+      const Value address = range.address[static_cast<size_t>(lane)];
+      compare_with_cells(state, warp, record, lane, range.object, address);
+      compare_with_ranges(state, warp, record, lane, address, range);
+    });
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t j = i; j < groups.size(); ++j) compare_lanes(groups[i], groups[j]);
+    const RangeAccess& range = groups[i];
+    const bool known =
+        std::any_of(state.shadow.ranges.begin(), state.shadow.ranges.end(), [&](const RangeAccess& other) {
+          bool same = other.record == record && other.object == range.object && other.lanes == range.lanes;
+          each_lane(same ? range.lanes : 0, [&](int lane) {
+            const auto at = static_cast<size_t>(lane);
+            same &= other.epoch[at] == range.epoch[at] && other.address[at] == range.address[at];
+          });
+          return same;
         });
-      });
-    bool known = false;
-    for (const RangeAccess& other : state.shadow.ranges)
-      known |= other.record == record && other.object == object && other.lanes == range.lanes &&
-               other.epoch == range.epoch &&
-               std::equal(other.address.begin(), other.address.end(), range.address.begin(),
-                          [](const Value& a, const Value& b) { return a == b; });
     if (!known) state.shadow.ranges.push_back(range);
     tick(1);
   }
 }
 
-void Engine::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
-                                 Value address) {
+// Lanes of one instruction against each other.
+void KernelRun::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
+  const AccessRecord& record = records_[a.record];
+  if (record.kind != AccessKind::kWrite || a.object != b.object ||
+      apart(a.shape, record.bytes, b.shape, record.bytes, table_))
+    return;
+  const bool same = &a == &b;
+  if (!same && a.bytes.meet(b.bytes).empty()) return;
+  each_lane(a.lanes, [&](int i) {
+    each_lane(same ? b.lanes & ~((Lanes{2} << i) - 1) : b.lanes, [&](int j) {
+      compare_one(a.record, i, a.address[static_cast<size_t>(i)], b.record, j,
+                  b.address[static_cast<size_t>(j)], record.bytes);
+    });
+  });
+}
+
+// `mine`: what the access's lanes have in common; of an exact access the object and the bytes alone.
+void KernelRun::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, Value address,
+                                    const RangeAccess& mine) {
   for (const RangeAccess& range : state.shadow.ranges) {
-    if (range.object != object || range.record == id) {
-      if (range.object != object || records_[id].kind != AccessKind::kWrite) continue;
-    }
-    if (!conflict(records_[range.record], records_[id])) continue;
+    if (range.object != mine.object || range.bytes.meet(mine.bytes).empty()) continue;
+    if (range.record == id && records_[id].kind != AccessKind::kWrite) continue;
+    const AccessRecord& other = records_[range.record];
+    if (!conflict(other, records_[id]) ||
+        apart(mine.shape, records_[id].bytes, range.shape, other.bytes, table_))
+      continue;
     tick(1);
     each_lane(range.lanes, [&](int other_lane) {
-      if (records_[range.record].warp == warp.index && other_lane == lane) return;
-      if (ordered(state, records_[range.record], other_lane, range.epoch[static_cast<size_t>(other_lane)],
-                  warp, lane, records_[id]))
+      if (other.warp == warp.index && other_lane == lane) return;
+      if (ordered(state, other, other_lane, range.epoch[static_cast<size_t>(other_lane)], warp, lane,
+                  records_[id]))
         return;
       compare_one(id, lane, address, range.record, other_lane, range.address[static_cast<size_t>(other_lane)],
-                  records_[range.record].bytes);
+                  other.bytes);
     });
   }
 }
 
-void Engine::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
-                                Value address) {
+void KernelRun::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
+                                   Value address) {
   const auto visit = [&](const Cell& cell, Value place) {
-    for (const Entry& entry : cell.entries) {
+    for (const AccessEntry& entry : cell.entries) {
       if (!conflict(records_[entry.record], records_[id])) continue;
       each_lane(entry.lanes, [&](int other_lane) {
         if (records_[entry.record].warp == warp.index && other_lane == lane) return;
@@ -240,10 +316,11 @@ void Engine::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, int 
     if (object_of({0, place.form}) == object) visit(cell, {place.granule * granule_, place.form});
 }
 
-void Engine::compare_one(uint32_t id, int lane, Value address, uint32_t other, int other_lane,
-                         Value other_address, unsigned other_bytes) {
+void KernelRun::compare_one(uint32_t id, int lane, Value address, uint32_t other, int other_lane,
+                            Value other_address, unsigned other_bytes) {
   const AccessRecord& a = records_[id];
   const AccessRecord& b = records_[other];
+  if (already_reported(a, b)) return;
   const Side left = {address, a.bytes, {a.warp_path.get(), a.block_path.get(), lane}};
   const Side right = {other_address, other_bytes, {b.warp_path.get(), b.block_path.get(), other_lane}};
   const Overlap overlap = compare_addresses(left, right, table_);
@@ -251,14 +328,20 @@ void Engine::compare_one(uint32_t id, int lane, Value address, uint32_t other, i
   report_race(a, lane, b, other_lane, "an address that is not known", false, overlap, false);
 }
 
-std::string Engine::thread_name(const AccessRecord& record, int lane) const {
+// One race of two instructions is enough; so are a few attempts to prove that there is none.
+bool KernelRun::already_reported(const AccessRecord& a, const AccessRecord& b) const {
+  const auto found = reported_races_.find(std::minmax(a.instruction, b.instruction));
+  return found != reported_races_.end() && found->second >= kMostAttempts;
+}
+
+std::string KernelRun::thread_name(const AccessRecord& record, int lane) const {
   std::string name = "thread " + std::to_string(record.warp * 32 + static_cast<uint32_t>(lane));
   if (blocks_ > 1) name += " of block " + std::to_string(record.block);
   return name;
 }
 
-void Engine::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
-                         const std::string& place, bool exact, Overlap overlap, bool same_value) {
+void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                            const std::string& place, bool exact, Overlap overlap, bool same_value) {
   const auto verb = [](AccessKind kind) {
     return std::string(kind == AccessKind::kRead    ? "read"
                        : kind == AccessKind::kWrite ? "write"
@@ -275,6 +358,7 @@ void Engine::report_race(const AccessRecord& a, int lane_a, const AccessRecord& 
     return nullptr;
   };
   if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
+    reported_races_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
     assumptions_.insert("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
     return;
   }
@@ -285,6 +369,9 @@ void Engine::report_race(const AccessRecord& a, int lane_a, const AccessRecord& 
     kind = FindingKind::kUnproved;
     message = "these may touch the same bytes: " + message;
   }
+  if (kind != FindingKind::kSameValueRace)
+    reported_races_[std::minmax(a.instruction, b.instruction)] +=
+        kind == FindingKind::kRace ? kMostAttempts : 1;
   find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
 }
 

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 
-PathPointer Engine::lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
-                              bool negate, uint32_t site) const {
+PathPointer KernelRun::lane_path(PathPointer parent, Lanes lanes,
+                                 const std::array<PredicateId, 32>& conditions, bool negate,
+                                 uint32_t site) const {
   auto path = std::make_shared<Path>();
   path->parent = std::move(parent);
   path->site = site;
@@ -20,8 +21,8 @@ PathPointer Engine::lane_path(PathPointer parent, Lanes lanes, const std::array<
   return path;
 }
 
-void Engine::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                            const std::array<PredicateId, 32>& taken, int target, int fall) {
+void KernelRun::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                               const std::array<PredicateId, 32>& taken, int target, int fall) {
   const Region& region = flow_.region(pc);
   if (context_ != nullptr && region.join == context_->stop)
     return split(state, warp, lanes, pc, taken, target, fall);
@@ -40,7 +41,7 @@ void Engine::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
   run_region(state, warp, lanes, pc, region, taken, target, fall);
 }
 
-Engine::Bundle Engine::capture(const Warp& warp, const Context& context, Lanes lanes) const {
+KernelRun::Bundle KernelRun::capture(const Warp& warp, const Context& context, Lanes lanes) const {
   Bundle bundle;
   bundle.lanes = lanes;
   bundle.pc = warp.pc;
@@ -52,7 +53,7 @@ Engine::Bundle Engine::capture(const Warp& warp, const Context& context, Lanes l
   return bundle;
 }
 
-void Engine::restore(Warp& warp, const Context& context, const Bundle& bundle) const {
+void KernelRun::restore(Warp& warp, const Context& context, const Bundle& bundle) const {
   for (size_t i = 0; i < context.written->size(); ++i) {
     WarpRegister& target = warp.registers[(*context.written)[i]];
     if (bundle.lanes == ~Lanes{0})
@@ -68,8 +69,8 @@ void Engine::restore(Warp& warp, const Context& context, const Bundle& bundle) c
   warp.path = bundle.path;
 }
 
-void Engine::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
-                        const std::array<PredicateId, 32>& taken, int target, int fall) {
+void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
+                           const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context context;
   context.outer = context_;
   context.scope = lanes;
@@ -80,7 +81,8 @@ void Engine::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, cons
   each_lane(lanes, [&](int lane) {
     if (taken[static_cast<size_t>(lane)] != context.condition) context.condition = 0;
   });
-  context.uniform = context.condition != 0 && (context_ == nullptr || context_->uniform);
+  const bool uniform = context.condition != 0 &&
+                       (context_ == nullptr || (context_->running != nullptr && context_->running->uniform));
   const PathPointer before_path = warp.path;
   std::vector<ClockPointer> before_clocks;
   each_lane(lanes, [&](int lane) { before_clocks.push_back(state.clocks.known(warp.thread(lane))); });
@@ -89,12 +91,14 @@ void Engine::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, cons
   std::vector<Bundle> finished;
   Context* const outer = context_;
   Bundle start = capture(warp, context, lanes);
+  start.uniform = uniform;
   context_ = &context;
   context.running = &start;
   split(state, warp, lanes, pc, taken, target, fall);
   Bundle first = capture(warp, context, start.lanes);
   first.trips = flow_.order(std::min(target, flow_.end() - 1)) <= flow_.order(pc) ? 1 : 0;
   first.side = 1;
+  first.uniform = start.uniform;
   context.running = nullptr;
   if (context.split_off) {
     context.split_off->side = 2;
@@ -115,8 +119,8 @@ void Engine::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, cons
 }
 
 // The running bundle goes the taken way, a new one the other.
-void Engine::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                   const std::array<PredicateId, 32>& taken, int target, int fall) {
+void KernelRun::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                      const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context& context = *context_;
   if (!visit_loop(state, warp, context, lanes, pc)) {
     context.dropped = true;
@@ -136,29 +140,26 @@ void Engine::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
     if (truth && !*truth) taken_lanes &= ~(1u << lane);
   });
   const PredicateId first = condition[static_cast<size_t>(std::countr_zero(lanes))];
-  each_lane(lanes, [&](int lane) {
-    context.uniform &= condition[static_cast<size_t>(lane)] == first || context.running == nullptr;
-  });
+  each_lane(lanes,
+            [&](int lane) { context.running->uniform &= condition[static_cast<size_t>(lane)] == first; });
   const PathPointer before = warp.path;
   Bundle other = capture(warp, context, fall_lanes);
   other.path = lane_path(before, fall_lanes, condition, true, static_cast<uint32_t>(pc));
   each_lane(fall_lanes, [&](int lane) { other.pc[static_cast<size_t>(lane)] = fall; });
-  if (context.running != nullptr) {
-    other.trips = context.running->trips;
-    other.side = context.running->side;
-  }
+  other.trips = context.running->trips;
+  other.side = context.running->side;
+  other.uniform = context.running->uniform;
   warp.path = lane_path(before, taken_lanes, condition, false, static_cast<uint32_t>(pc));
   each_lane(taken_lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = target; });
   if (leaves) warp.alive &= ~taken_lanes;
   // Lanes that certainly go the other way leave the running bundle.
   const Lanes gone = lanes & ~taken_lanes;
-  if (gone != 0 && context.running != nullptr) context.running->lanes &= ~gone;
+  if (gone != 0) context.running->lanes &= ~gone;
   if (fall_lanes != 0) context.split_off = std::move(other);
-  if (context.running != nullptr && target < flow_.end() && flow_.order(target) <= flow_.order(pc))
-    ++context.running->trips;
+  if (target < flow_.end() && flow_.order(target) <= flow_.order(pc)) ++context.running->trips;
 }
 
-void Engine::run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished) {
+void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished) {
   while (!context.pending.empty()) {
     // The bundle that is furthest behind: fewest rounds, then program order.
     const auto rank = [&](const Bundle& bundle) {
@@ -195,13 +196,14 @@ void Engine::run_bundles(BlockState& state, Warp& warp, Context& context, std::v
     Bundle after = capture(warp, context, bundle.lanes);
     after.trips = bundle.trips;
     after.side = bundle.side;
+    after.uniform = bundle.uniform;
     if (after.lanes == 0) continue;
     (done ? finished : context.pending).push_back(std::move(after));
   }
 }
 
 // Runs until all lanes are at the join, or a branch has split the bundle, or it may meet another one.
-bool Engine::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle) {
+bool KernelRun::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle) {
   bool moved = false;
   while (true) {
     int at = -1;
@@ -230,8 +232,8 @@ bool Engine::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle&
   }
 }
 
-bool Engine::merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other,
-                        const BlockState& state) {
+bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other,
+                           const BlockState& state) {
   if (into.lanes != other.lanes || into.exited != 0 || other.exited != 0 || into.trips != other.trips)
     return false;
   const int at = into.pc[static_cast<size_t>(std::countr_zero(into.lanes))];
@@ -274,13 +276,14 @@ bool Engine::merge_into(Warp& warp, Context& context, Bundle& into, const Bundle
       b = b->parent, --db;
   }
   into.path = a;
+  into.uniform &= other.uniform;
   if (into.side != other.side) into.side = 0;
   (void)warp;
   return true;
 }
 
-Value Engine::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
-                          PredicateId condition, int lane, const BlockState& state) {
+Value KernelRun::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
+                             PredicateId condition, int lane, const BlockState& state) {
   const Value first = values[0].second;
   if (std::all_of(values.begin(), values.end(), [&](const auto& v) { return v.second == first; }))
     return first;
@@ -299,29 +302,51 @@ Value Engine::join_values(const std::vector<std::pair<const Bundle*, Value>>& va
     return table_.operation(Op::kSelect, type, 0, bits, arguments, condition & ~1u);
   }
   if (is_float(type)) return table_.fresh(bits, Scope::kThread);
-  Interval hull = Interval::exactly(0);
-  bool begun = false;
-  uint64_t stride = 0;
-  bool numbers = true;
-  for (const auto& [bundle, value] : values) {
-    const Position at = {bundle->path.get(), state.path.get(), lane};
-    const Interval range = Reasoner(table_, at).range(value, bits, true);
-    hull = begun ? hull.hull(range) : range;
-    begun = true;
-    numbers &= value.known() && first.known();
-    if (numbers) stride = std::gcd(stride, mask_bits(value.constant - first.constant, bits));
-  }
-  const Value joined = table_.fresh_in(bits, Scope::kThread, hull);
-  if (numbers && stride > 1 && (stride & (stride - 1)) == 0) {
-    Symbol& symbol = table_.change(table_.single(joined));
-    symbol.stride = stride;
-    symbol.residue = static_cast<int64_t>(first.constant % stride);
-  }
-  return joined;
+  return join_integers(values, bits, lane, state);
 }
 
-void Engine::join_bundles(BlockState& state, Warp& warp, Context& context,
-                          const std::vector<Bundle>& finished, Lanes before) {
+// What all the values have in common, plus an unknown whose range and residue cover the rest of each.
+Value KernelRun::join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits,
+                               int lane, const BlockState& state) {
+  const Value first = values[0].second;
+  Value common;
+  for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(first.form)))
+    if (std::all_of(values.begin(), values.end(), [&](const auto& value) {
+          const auto& terms = table_.terms(value.second.form);
+          return std::find(terms.begin(), terms.end(), term) != terms.end();
+        }))
+      common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+  Interval hull;
+  uint64_t stride = 0;
+  int64_t residue = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Value rest = table_.subtract(values[i].second, common, bits);
+    const Position at = {values[i].first->path.get(), state.path.get(), lane};
+    const Interval range = Reasoner(table_, at).range(rest, bits, true);
+    hull = i == 0 ? range : hull.hull(range);
+    uint64_t at_rest = rest.constant;
+    for (const LinearTerm& term : table_.terms(rest.form)) {
+      const Symbol& symbol = table_.symbol(term.symbol);
+      stride = std::gcd(stride, static_cast<uint64_t>(term.factor) * symbol.stride);
+      at_rest += static_cast<uint64_t>(term.factor) * static_cast<uint64_t>(symbol.residue);
+    }
+    if (i == 0) residue = sign_extend(at_rest, bits);
+    stride = std::gcd(stride, mask_bits(at_rest - static_cast<uint64_t>(residue), bits));
+  }
+  // Only powers of two stay congruent when a register wraps.
+  stride = stride == 0 ? 1 : uint64_t{1} << std::countr_zero(stride);
+  if (common.form != 0 && stride == 1 && hull == Interval::of_signed(bits)) common = {};
+  const Value unknown = table_.fresh_in(bits, Scope::kThread, hull);
+  if (stride > 1) {
+    Symbol& symbol = table_.change(table_.single(unknown));
+    symbol.stride = stride;
+    symbol.residue = static_cast<int64_t>(static_cast<uint64_t>(residue) % stride);
+  }
+  return table_.add(common, unknown, bits);
+}
+
+void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
+                             const std::vector<Bundle>& finished, Lanes before) {
   const bool ends = context.stop >= flow_.end();
   static const std::vector<uint32_t> kNone;
   const std::vector<uint32_t>& live = ends ? kNone : flow_.live_in(context.stop);

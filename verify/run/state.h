@@ -42,6 +42,7 @@ struct FenceMark {
   uint32_t phase = 0;
 };
 
+// 32 threads with their registers; the last warp of a block may have fewer.
 struct Warp {
   uint32_t index = 0;
   Lanes lanes = 0;  // that exist
@@ -58,12 +59,9 @@ struct Warp {
   uint32_t thread(int lane) const { return index * 32 + static_cast<uint32_t>(lane); }
 };
 
-struct AsyncGroup {
-  std::vector<uint32_t> records;
-};
+struct BlockSnapshot;
 
-struct Snapshot;
-
+// A block between two instructions. Copies share paths, clocks and snapshots, which are immutable.
 struct BlockState {
   uint32_t block = 0;
   std::array<uint32_t, 3> block_index{};
@@ -79,12 +77,12 @@ struct BlockState {
   std::map<uint32_t, std::pair<uint32_t, FenceMark>> releases;  // counter -> who added to it, and its fence
   uint32_t exited_threads = 0;
   bool at_full_barrier = false;
-  std::map<uint64_t, std::vector<std::shared_ptr<const Snapshot>>> lineage;  // by place
+  std::map<uint64_t, std::vector<std::shared_ptr<const BlockSnapshot>>> lineage;  // by place
   std::map<uint64_t, uint32_t> lineage_forks;
 };
 
 // The place of a state in the program, its registers and contents, at a full barrier.
-struct Snapshot {
+struct BlockSnapshot {
   std::vector<Warp> warps;
   Contents shared;
   PathPointer path;

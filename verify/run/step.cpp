@@ -2,15 +2,15 @@
 #include <algorithm>
 
 #include "verify/run/alu.h"
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 
-unsigned Engine::register_bits(const Operand& operand) const {
+unsigned KernelRun::register_bits(const PtxOperand& operand) const {
   return operand.kind == OperandKind::kRegister ? bits_of(kernel_.registers[operand.index].type) : 64;
 }
 
-uint64_t Engine::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
+uint64_t KernelRun::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
   const uint32_t thread = warp.thread(lane);
   const auto& block = launch_.block;
   switch (name) {
@@ -62,7 +62,7 @@ uint64_t Engine::special(const BlockState& state, const Warp& warp, Special name
   return 0;
 }
 
-Value Engine::operand(const BlockState& state, const Warp& warp, const Operand& operand, int lane) {
+Value KernelRun::operand(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane) {
   switch (operand.kind) {
     case OperandKind::kRegister: {
       Value value = warp.registers[operand.index].get(lane);
@@ -92,8 +92,8 @@ Value Engine::operand(const BlockState& state, const Warp& warp, const Operand& 
   return table_.fresh(64, Scope::kThread);
 }
 
-void Engine::write_result(const BlockState& state, Warp& warp, const Operand& result, int lane, Value value,
-                          PredicateId condition) {
+void KernelRun::write_result(const BlockState& state, Warp& warp, const PtxOperand& result, int lane,
+                             Value value, PredicateId condition) {
   if (result.kind != OperandKind::kRegister) return;
   WarpRegister& target = warp.registers[result.index];
   if (condition != 0) {  // under a guard that is not known
@@ -116,8 +116,8 @@ void Engine::write_result(const BlockState& state, Warp& warp, const Operand& re
   target.set(lane, value);
 }
 
-Engine::Guarded Engine::evaluate_guard(const BlockState& state, const Warp& warp, Lanes lanes,
-                                       const Instruction& in) {
+KernelRun::Guarded KernelRun::evaluate_guard(const BlockState& state, const Warp& warp, Lanes lanes,
+                                             const Instruction& in) {
   Guarded guard;
   if (!in.has_guard) {
     guard.certain = lanes;
@@ -137,9 +137,90 @@ Engine::Guarded Engine::evaluate_guard(const BlockState& state, const Warp& warp
   return guard;
 }
 
-void Engine::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+// A move that packs several registers into one or unpacks one into several.
+void KernelRun::step_pack(const BlockState& state, Warp& warp, const Instruction& in, int lane,
+                          const Value* x, PredicateId condition) {
+  const size_t count = std::min<size_t>(in.operands.size(), 4);
+  const unsigned bits = bits_of(in.type);
+  if (in.results.size() > 1) {
+    const unsigned part = bits / static_cast<unsigned>(in.results.size());
+    for (size_t i = 0; i < in.results.size(); ++i) {
+      const Value arguments[3] = {x[0], {}, {}};
+      const Value value = x[0].known()
+                              ? Value{mask_bits(x[0].constant >> (part * i), part), 0}
+                              : table_.operation(Op::kPure, in.type, static_cast<uint32_t>(i),
+                                                 std::max(16u, register_bits(in.results[i])), arguments);
+      write_result(state, warp, in.results[i], lane, value, condition);
+    }
+    return;
+  }
+  const unsigned part = bits / static_cast<unsigned>(count);
+  uint64_t packed = 0;
+  bool known = true;
+  for (size_t i = 0; i < count; ++i) {
+    known &= x[i].known();
+    packed |= part < 64 ? mask_bits(x[i].constant, part) << (part * i) : x[i].constant;
+  }
+  const Value low[3] = {x[0], x[1], {}};
+  const Value high[3] = {x[2], x[3], {}};
+  const Value pair[3] = {
+      table_.operation(Op::kPure, in.type, 9, std::max(32u, bits), low),
+      count > 2 ? table_.operation(Op::kPure, in.type, 10, std::max(32u, bits), high) : Value{},
+      {}};
+  const Value result = known       ? Value{packed, 0}
+                       : count > 2 ? table_.operation(Op::kPure, in.type, 11, std::max(32u, bits), pair)
+                                   : pair[0];
+  write_result(state, warp, in.results[0], lane, result, condition);
+}
+
+// An operation about whose result nothing is known.
+void KernelRun::step_opaque(const BlockState& state, Warp& warp, const Instruction& in, int lane,
+                            const Value* x, PredicateId condition) {
+  const size_t count = std::min<size_t>(in.operands.size(), 4);
+  for (const PtxOperand& target : in.results) {
+    if (target.kind != OperandKind::kRegister) continue;
+    const Type type = kernel_.registers[target.index].type;
+    bool data = count > 0;
+    for (size_t i = 0; i < count; ++i) data &= x[i].known() || table_.is_data(x[i]);
+    write_result(state, warp, target, lane,
+                 type == Type::kPred ? table_.fresh_predicate(Scope::kThread, data)
+                                     : table_.fresh(std::max(16u, bits_of(type)), Scope::kThread),
+                 condition);
+  }
+}
+
+// cvta: a generic address is the window's base plus the offset into shared, local or parameter memory.
+Value KernelRun::convert_address(const Instruction& in, Value address) {
+  const bool window = in.space == Space::kShared || in.space == Space::kLocal || in.space == Space::kParam;
+  const uint64_t base = in.space == Space::kShared  ? uint64_t{1} << 60
+                        : in.space == Space::kLocal ? uint64_t{2} << 60
+                                                    : uint64_t{3} << 60;
+  if (window) return in.wide ? table_.subtract(address, {base, 0}, 64) : table_.add(address, {base, 0}, 64);
+  if (const SymbolId pointer = table_.single(address); pointer != 0) pointers_.insert(pointer);
+  return address;
+}
+
+// setp's results: the comparison, combined with a predicate if there is one, and the opposite.
+void KernelRun::write_predicates(const BlockState& state, Warp& warp, const Instruction& in, int lane,
+                                 const Value* x, Value result, PredicateId condition) {
+  Value other = SymbolTable::logical_not(result);
+  if (in.combine != 0 && in.operands.size() > 2) {
+    const auto combine = [&](Value a) {
+      return in.combine == '&'   ? table_.logical_and(a, x[2])
+             : in.combine == '|' ? table_.logical_or(a, x[2])
+                                 : table_.logical_xor(a, x[2]);
+    };
+    result = combine(result);
+    other = combine(other);
+  }
+  if (in.results.size() > 1) write_result(state, warp, in.results[1], lane, other, condition);
+  if (!in.results.empty()) write_result(state, warp, in.results[0], lane, result, condition);
+}
+
+void KernelRun::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   const size_t count = std::min<size_t>(in.operands.size(), 4);
   const bool packs = in.op == Op::kMove && (in.operands.size() > 1 || in.results.size() > 1);
+  const bool opaque = in.op == Op::kPure || in.op == Op::kSet || in.op == Op::kIsSpace;
   each_lane(lanes, [&](int lane) {
     PredicateId condition = 0;
     if (in.has_guard) {
@@ -151,88 +232,28 @@ void Engine::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const I
     bool known = true;
     for (size_t i = 0; i < count; ++i) {
       x[i] = operand(state, warp, in.operands[i], lane);
-      if (i == 2 && in.combine != 0) continue;
-      known &= x[i].known();
+      known &= x[i].known() || (i == 2 && in.combine != 0);
     }
+    if (packs) return step_pack(state, warp, in, lane, x, condition);
+    if (opaque) return step_opaque(state, warp, in, lane, x, condition);
+    const uint64_t numbers[4] = {x[0].constant, x[1].constant, x[2].constant, x[3].constant};
     Value result;
     uint64_t number = 0;
-    if (packs) {
-      if (in.results.size() > 1 && x[0].known()) {
-        const unsigned part = bits_of(in.type) / static_cast<unsigned>(in.results.size());
-        for (size_t i = 0; i < in.results.size(); ++i)
-          write_result(state, warp, in.results[i], lane, {mask_bits(x[0].constant >> (part * i), part), 0},
-                       condition);
-        return;
-      }
-      if (in.results.size() > 1) {
-        for (size_t i = 0; i < in.results.size(); ++i) {
-          const Value arguments[3] = {x[0], {}, {}};
-          write_result(state, warp, in.results[i], lane,
-                       table_.operation(Op::kPure, in.type, static_cast<uint32_t>(i),
-                                        std::max(16u, register_bits(in.results[i])), arguments),
-                       condition);
-        }
-        return;
-      }
-      const unsigned part = bits_of(in.type) / static_cast<unsigned>(count);
-      uint64_t packed = 0;
-      for (size_t i = 0; i < count; ++i)
-        packed |= part < 64 ? mask_bits(x[i].constant, part) << (part * i) : x[i].constant;
-      const Value arguments[3] = {x[0], x[1], {}};
-      result = known ? Value{packed, 0}
-                     : table_.operation(Op::kPure, in.type, 9, std::max(32u, bits_of(in.type)), arguments);
-    } else if (in.op == Op::kPure || in.op == Op::kSet || in.op == Op::kIsSpace) {
-      for (const Operand& target : in.results)
-        if (target.kind == OperandKind::kRegister) {
-          const Type type = kernel_.registers[target.index].type;
-          bool data = count > 0;
-          for (size_t i = 0; i < count; ++i) data &= x[i].known() || table_.is_data(x[i]);
-          write_result(state, warp, target, lane,
-                       type == Type::kPred ? table_.fresh_predicate(Scope::kThread, data)
-                                           : table_.fresh(std::max(16u, bits_of(type)), Scope::kThread),
-                       condition);
-        }
-      return;
-    } else if (in.op == Op::kConvertAddress) {
-      const bool window =
-          in.space == Space::kShared || in.space == Space::kLocal || in.space == Space::kParam;
-      const uint64_t base = in.space == Space::kShared  ? uint64_t{1} << 60
-                            : in.space == Space::kLocal ? uint64_t{2} << 60
-                                                        : uint64_t{3} << 60;
-      result = x[0];
-      if (window)
-        result = in.wide ? table_.subtract(x[0], {base, 0}, 64) : table_.add(x[0], {base, 0}, 64);
-      else if (const SymbolId pointer = table_.single(x[0]); pointer != 0)
-        pointers_.insert(pointer);
-    } else if (known &&
-               compute(
-                   in,
-                   std::array<uint64_t, 4>{x[0].constant, x[1].constant, x[2].constant, x[3].constant}.data(),
-                   &number)) {
+    if (in.op == Op::kConvertAddress) {
+      result = convert_address(in, x[0]);
+    } else if (known && compute(in, numbers, &number)) {
       result = {number, 0};
     } else {
       // Without what the block knows: that depends on how far other warps are, and all must name a value
       // alike.
       result = evaluate(in, x, count, table_, Reasoner(table_, {warp.path.get(), nullptr, lane}));
     }
-    if (in.op == Op::kSetPredicate) {
-      Value other = SymbolTable::logical_not(result);
-      if (in.combine != 0 && count > 2) {
-        const auto combine = [&](Value a) {
-          return in.combine == '&'   ? table_.logical_and(a, x[2])
-                 : in.combine == '|' ? table_.logical_or(a, x[2])
-                                     : table_.logical_xor(a, x[2]);
-        };
-        result = combine(result);
-        other = combine(other);
-      }
-      if (in.results.size() > 1) write_result(state, warp, in.results[1], lane, other, condition);
-    }
+    if (in.op == Op::kSetPredicate) return write_predicates(state, warp, in, lane, x, result, condition);
     if (!in.results.empty()) write_result(state, warp, in.results[0], lane, result, condition);
   });
 }
 
-void Engine::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc) {
+void KernelRun::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
   const bool leaves = in.op != Op::kBranch;
   const int target = leaves ? flow_.end() : in.targets[0];
@@ -256,7 +277,7 @@ void Engine::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   if (leaves) warp.alive &= ~guard.certain;
 }
 
-void Engine::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+void KernelRun::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   each_lane(lanes, [&](int lane) {
     const Value index = operand(state, warp, in.operands[0], lane);
     if (!index.known()) unproved(in, "the target of a branch depends on unknown data", &state);
@@ -266,7 +287,7 @@ void Engine::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, con
   });
 }
 
-void Engine::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
+void KernelRun::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
   const auto next = [&] { each_lane(lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = pc + 1; }); };
   switch (in.op) {

@@ -1,7 +1,7 @@
 #include "verify/run/verify.h"
 
 #include "verify/flow/slice.h"
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 namespace {
@@ -21,7 +21,7 @@ Verdict verify(const Kernel& kernel, const Launch& launch, const Options& option
                                              std::chrono::duration<double>(options.time_limit));
   const auto run = [&](bool keep_data) {
     const Kernel sliced = slice(kernel, keep_data, nullptr);
-    return Engine(sliced, launch, options, deadline).run();
+    return KernelRun(sliced, launch, options, deadline).run();
   };
   Verdict verdict = run(false);
   // Whether two writes store the same needs the data that were sliced away.

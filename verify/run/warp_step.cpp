@@ -1,7 +1,7 @@
 // Synchronisation and exchange inside a warp.
 #include <algorithm>
 
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 namespace glove::verify {
 namespace {
@@ -26,7 +26,7 @@ int mask_operand(const Instruction& in) {
 }  // namespace
 
 // Whether all lanes that a synchronising instruction names have come to it. `members`: those that go on.
-bool Engine::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members) {
+bool KernelRun::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members) {
   const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
   *members = lanes;
   if (in.op == Op::kBarrier || in.op == Op::kMatrix || in.op == Op::kMatrixLoad ||
@@ -56,23 +56,25 @@ bool Engine::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, L
   const Lanes needed = named & warp.alive;
   if ((come & needed) != needed) return false;
   *members = needed & come;
-  if (context_ != nullptr && (!context_->uniform || (needed & ~context_->running->lanes) != 0) &&
+  if (context_ != nullptr && (!context_->running->uniform || (needed & ~context_->running->lanes) != 0) &&
       std::popcount(needed) > 1) {
     find(FindingKind::kDivergence, false, in, nullptr,
          "'" + in.text + "' stands under a condition that may differ between the lanes it names", &state);
     throw PathEnds{};
   }
+  for (Context* context = context_; context != nullptr; context = context->outer)
+    context->synchronises = true;
   return true;
 }
 
-void Engine::step_warp_barrier(BlockState& state, Warp& warp, Lanes members) {
+void KernelRun::step_warp_barrier(BlockState& state, Warp& warp, Lanes members) {
   state.clocks.synchronise(threads_of(warp, members));
   for (Context* context = context_; context != nullptr; context = context->outer)
     context->synchronises = true;
   each_lane(members, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
 }
 
-void Engine::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+void KernelRun::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.has_guard && evaluate_guard(state, warp, lanes, in).certain != lanes) {
     const Guarded guard = evaluate_guard(state, warp, lanes, in);
     if (guard.possible != 0)
@@ -88,7 +90,7 @@ void Engine::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Ins
     return;
   }
   each_lane(lanes, [&](int lane) {
-    for (const Operand& result : in.results) {
+    for (const PtxOperand& result : in.results) {
       if (result.kind != OperandKind::kRegister) continue;
       const Type type = kernel_.registers[result.index].type;
       write_result(state, warp, result, lane,
@@ -99,7 +101,7 @@ void Engine::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Ins
   });
 }
 
-void Engine::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+void KernelRun::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   std::array<Value, 32> data{};
   const bool needed = !in.results.empty() && in.results[0].kind == OperandKind::kRegister;
   if (needed)
@@ -140,7 +142,7 @@ void Engine::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Inst
   });
 }
 
-void Engine::step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+void KernelRun::step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.results.empty() || in.results[0].kind != OperandKind::kRegister) return;
   const bool predicate = kernel_.registers[in.results[0].index].type == Type::kPred;
   const auto all = [&](Value value) {
@@ -172,7 +174,7 @@ void Engine::step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruc
 }
 
 // Asynchronous products of matrices in shared memory are not modelled yet: said clearly, never silently.
-void Engine::step_wgmma(BlockState&, Warp&, Lanes, const Instruction& in) {
+void KernelRun::step_wgmma(BlockState&, Warp&, Lanes, const Instruction& in) {
   unsupported(in, "asynchronous matrix products are not modelled");
 }
 

@@ -13,6 +13,7 @@ namespace glove::verify {
 using Clock = std::vector<uint32_t>;
 using ClockPointer = std::shared_ptr<const Clock>;
 
+// The clocks of a block. Threads are numbered in the block; epochs begin with 1.
 class Clocks {
  public:
   static constexpr uint32_t kBarriers = 16;

@@ -13,6 +13,7 @@ namespace glove::verify {
 
 enum class BarrierFault { kCount, kRecycling, kArriveOnly };
 
+// Why an arrival is wrong, and with which earlier one it collides.
 struct BarrierProblem {
   BarrierFault fault;
   std::string detail;
@@ -20,6 +21,7 @@ struct BarrierProblem {
   uint32_t other_thread;
 };
 
+// One barrier between two completions.
 struct NamedBarrier {
   uint32_t expected = 0;  // threads; 0: nobody has arrived
   uint32_t arrived = 0;
@@ -30,6 +32,7 @@ struct NamedBarrier {
   ClockPointer clock;                  // what the arrivers knew
 };
 
+// What an instruction asks of a barrier.
 struct Arrival {
   uint32_t barrier = 0;
   uint32_t count = 0;   // how many threads the barrier waits for
@@ -38,6 +41,7 @@ struct Arrival {
   uint32_t instruction = 0;
 };
 
+// Barriers 0 to 15 of a block.
 class NamedBarriers {
  public:
   // `members` arrive. A fault leaves the barrier as it was.

@@ -6,13 +6,16 @@
 
 namespace glove::verify {
 
-using Wide = __int128;
+__extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 WideUnsigned;
 constexpr Wide kWideLimit = static_cast<Wide>(1) << 100;
 
+// Keeps sums and products of bounds representable.
 inline Wide clamp_wide(Wide value) {
   return std::clamp(value, -kWideLimit, kWideLimit);
 }
 
+// lo to hi, both included; lo > hi: empty.
 struct Interval {
   Wide lo = -kWideLimit;
   Wide hi = kWideLimit;
@@ -46,6 +49,7 @@ struct Interval {
   static Interval of_unsigned(unsigned bits) { return {0, (Wide{1} << bits) - 1}; }
 };
 
+// Quotients rounded down and up. REQUIRES: b > 0
 inline Wide floor_divide(Wide a, Wide b) {
   const Wide quotient = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
@@ -54,6 +58,7 @@ inline Wide ceil_divide(Wide a, Wide b) {
   return -floor_divide(-a, b);
 }
 
+// A number's lowest bits, without and with their sign. REQUIRES: bits > 0
 inline uint64_t mask_bits(uint64_t value, unsigned bits) {
   return bits >= 64 ? value : value & ((uint64_t{1} << bits) - 1);
 }

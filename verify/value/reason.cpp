@@ -3,7 +3,7 @@
 namespace glove::verify {
 namespace {
 
-bool single_term(const std::vector<Term>& terms) {
+bool single_term(const std::vector<LinearTerm>& terms) {
   return terms.size() == 1;
 }
 
@@ -155,23 +155,28 @@ Interval Reasoner::symbol_range(SymbolId id, int depth) const {
   if (depth > kDepth) return known;
   if (symbol.kind == SymbolKind::kOperation) known = known.meet(operation_range(symbol, depth + 1));
   if (depth > kFactDepth) return known;
-  any_fact([&](PredicateId fact) {
-    const Predicate& predicate = table_.predicate(fact);
-    if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
-    for (const Value& side : {predicate.a, predicate.b}) {
-      const auto& terms = table_.terms(side.form);
-      if (side.form == 0 || !single_term(terms) || terms[0].symbol != id) continue;
-      const Interval form_known = known.times(terms[0].factor);
-      known = known.meet(solve(bound(fact, side.form, form_known, depth), 0, terms[0].factor));
-    }
-    return false;
-  });
+  // Facts come newest first; that x is not 1 says something only after x is known not to be 0.
+  Interval before;
+  for (int round = 0; round < kRounds && !(before == known); ++round) {
+    before = known;
+    any_fact([&](PredicateId fact) {
+      const Predicate& predicate = table_.predicate(fact);
+      if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
+      for (const Value& side : {predicate.a, predicate.b}) {
+        const auto& terms = table_.terms(side.form);
+        if (side.form == 0 || !single_term(terms) || terms[0].symbol != id) continue;
+        const Interval form_known = known.times(terms[0].factor);
+        known = known.meet(solve(bound(fact, side.form, form_known, depth), 0, terms[0].factor));
+      }
+      return false;
+    });
+  }
   return known;
 }
 
 Interval Reasoner::exact_range(Value value) const {
   Interval sum = Interval::exactly(0);
-  for (const Term& term : table_.terms(value.form))
+  for (const LinearTerm& term : table_.terms(value.form))
     sum = sum.plus(symbol_range(term.symbol, 1).times(term.factor));
   if (value.form != 0)
     any_fact([&](PredicateId fact) {
@@ -203,7 +208,7 @@ Interval Reasoner::range(Value value, unsigned bits, bool as_signed, int depth) 
   const auto& terms = table_.terms(value.form);
   Interval sum = Interval::exactly(0);
   bool counts = true;  // loop counters are assumed not to wrap
-  for (const Term& term : terms) {
+  for (const LinearTerm& term : terms) {
     sum = sum.plus(symbol_range(term.symbol, depth + 1).times(term.factor));
     counts &= table_.symbol(term.symbol).kind == SymbolKind::kIteration;
   }
@@ -276,7 +281,7 @@ Interval Reasoner::operation_range(const Symbol& symbol, int depth) const {
 Value Reasoner::simplify(Value value, unsigned bits) const {
   for (int round = 0; round < 4 && value.form != 0; ++round) {
     bool changed = false;
-    for (const Term& term : table_.terms(value.form)) {
+    for (const LinearTerm& term : table_.terms(value.form)) {
       const Symbol symbol = table_.symbol(term.symbol);
       if (symbol.kind != SymbolKind::kOperation || symbol.op != Op::kSelect) continue;
       const auto condition = truth(symbol.condition, 0);

@@ -20,6 +20,7 @@ struct Path {
 };
 using PathPointer = std::shared_ptr<const Path>;
 
+// A path with one condition more, which holds for all lanes.
 PathPointer extend(PathPointer parent, PredicateId condition, uint32_t site);
 
 // Where a thread stands: what its warp knows, and what all warps of its block know.
@@ -29,6 +30,7 @@ struct Position {
   int lane = 0;
 };
 
+// Derives what holds at a position. Cheap to make; keeps nothing. REQUIRES: the path outlives it.
 class Reasoner {
  public:
   Reasoner(SymbolTable& table, Position position) : table_(table), position_(position) {}
@@ -61,6 +63,7 @@ class Reasoner {
  private:
   static constexpr int kDepth = 6;      // operations that are followed
   static constexpr int kFactDepth = 3;  // where conditions are still asked
+  static constexpr int kRounds = 8;     // over the facts about a symbol
 
   template <class Visit>
   bool visit_parts(PredicateId id, Visit& visit) const {

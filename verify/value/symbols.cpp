@@ -15,7 +15,7 @@ SymbolTable::SymbolTable() {
   symbols_.emplace_back();
 }
 
-FormId SymbolTable::form_of(std::vector<Term> terms) {
+FormId SymbolTable::form_of(std::vector<LinearTerm> terms) {
   if (terms.empty()) return 0;
   const auto found = form_ids_.find(terms);
   if (found != form_ids_.end()) return found->second;
@@ -104,7 +104,7 @@ Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
   if (a.form == b.form && sign < 0) return {constant, 0};
   const auto& left = terms(a.form);
   const auto& right = terms(b.form);
-  std::vector<Term> sum;
+  std::vector<LinearTerm> sum;
   size_t i = 0, j = 0;
   const auto push = [&](SymbolId symbol, uint64_t factor) {
     if (const int64_t small = sign_extend(factor, bits); small != 0) sum.push_back({symbol, small});
@@ -127,8 +127,8 @@ Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
 
 Value SymbolTable::scale(Value a, int64_t factor, unsigned bits) {
   const uint64_t by = static_cast<uint64_t>(factor);
-  std::vector<Term> scaled;
-  for (const Term& term : terms(a.form))
+  std::vector<LinearTerm> scaled;
+  for (const LinearTerm& term : terms(a.form))
     if (const int64_t small = sign_extend(static_cast<uint64_t>(term.factor) * by, bits); small != 0)
       scaled.push_back({term.symbol, small});
   return {mask_bits(a.constant * by, bits), form_of(std::move(scaled))};
@@ -139,7 +139,8 @@ Value SymbolTable::sign_extended(Value a, unsigned from) {
   const Value wide = {static_cast<uint64_t>(sign_extend(a.constant, from)), a.form};
   if (a.form == 0) return wide;
   Interval exact = Interval::exactly(static_cast<int64_t>(wide.constant));
-  for (const Term& term : terms(a.form)) exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+  for (const LinearTerm& term : terms(a.form))
+    exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
   if (!fits(exact, from)) assume_no_wrap();
   return wide;
 }
@@ -147,13 +148,14 @@ Value SymbolTable::sign_extended(Value a, unsigned from) {
 Value SymbolTable::zero_extended(Value a, unsigned from) {
   if (a.form == 0) return {mask_bits(a.constant, from), 0};
   Interval exact = Interval::exactly(sign_extend(a.constant, from));
-  for (const Term& term : terms(a.form)) exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+  for (const LinearTerm& term : terms(a.form))
+    exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
   if (Interval::of_unsigned(from).contains(exact)) {
     return {static_cast<uint64_t>(sign_extend(a.constant, from)), a.form};
   }
   assume_no_wrap();
   Value sum = {static_cast<uint64_t>(sign_extend(a.constant, from)), 0};
-  for (const Term& term : std::vector<Term>(terms(a.form))) {
+  for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
     const Value narrow = of(term.symbol);
     const bool may_be_negative = symbols_[term.symbol].range.lo < 0;
     const Value wide =
@@ -166,7 +168,7 @@ Value SymbolTable::zero_extended(Value a, unsigned from) {
 Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
   if (a.form == 0) return {mask_bits(a.constant, to), 0};
   Value sum = {mask_bits(a.constant, to), 0};
-  for (const Term& term : std::vector<Term>(terms(a.form))) {
+  for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
     const Symbol symbol = symbols_[term.symbol];
     Value narrow = of(term.symbol);
     if (symbol.kind == SymbolKind::kOperation && symbol.op == Op::kConvert && symbol.type == Type::kU64 &&
@@ -183,13 +185,13 @@ Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
 
 Scope SymbolTable::scope_of(Value value) const {
   Scope scope = Scope::kGrid;
-  for (const Term& term : terms(value.form)) scope = std::max(scope, symbols_[term.symbol].scope);
+  for (const LinearTerm& term : terms(value.form)) scope = std::max(scope, symbols_[term.symbol].scope);
   return scope;
 }
 
 bool SymbolTable::is_data(Value value) const {
   bool any = false;
-  for (const Term& term : terms(value.form)) {
+  for (const LinearTerm& term : terms(value.form)) {
     const Symbol& symbol = symbols_[term.symbol];
     if (symbol.scope == Scope::kGrid && !symbol.data) continue;
     if (!symbol.data) return false;
@@ -207,7 +209,7 @@ Interval SymbolTable::base_range(Value value, unsigned bits, bool as_signed) con
   if (sum.size() == 1 && sum[0].factor == 1 && value.constant == 0 && symbols_[sum[0].symbol].bits == bits)
     return as_signed ? symbols_[sum[0].symbol].range : symbols_[sum[0].symbol].unsigned_range;
   Interval exact = Interval::exactly(sign_extend(value.constant, bits));
-  for (const Term& term : sum) exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+  for (const LinearTerm& term : sum) exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
   return whole.contains(exact) ? exact : whole;
 }
 

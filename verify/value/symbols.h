@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -26,10 +27,11 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-struct Term {
+// factor * symbol.
+struct LinearTerm {
   SymbolId symbol;
   int64_t factor;
-  bool operator==(const Term&) const = default;
+  bool operator==(const LinearTerm&) const = default;
 };
 
 // For whom a symbol is the same number.
@@ -39,6 +41,7 @@ enum class Scope : uint8_t {
   kThread,  // one thread, once
 };
 
+// Where a symbol comes from.
 enum class SymbolKind : uint8_t {
   kInput,      // a parameter, or data that were loaded
   kObject,     // the address of a buffer
@@ -49,12 +52,14 @@ enum class SymbolKind : uint8_t {
   kObserved,   // what a strong load saw; `detail` names the location
 };
 
+// A closed interval of floats.
 struct FloatRange {
   double lo;
   double hi;
   bool maybe_nan;
 };
 
+// An unknown number, and what is known about it without regard to a path.
 struct Symbol {
   SymbolKind kind = SymbolKind::kFresh;
   Scope scope = Scope::kThread;
@@ -62,6 +67,7 @@ struct Symbol {
   Type type = Type::kB32;
   Op op = Op::kPure;
   uint32_t detail = 0;  // distinguishes operations; a ticket's location; a parameter's offset
+  uint32_t owner = 0;   // a ticket's: the only thread that has it, counted from 1 over all blocks
   Interval range;       // as a signed number
   Interval unsigned_range;
   uint64_t stride = 1;  // the value is `residue` modulo this
@@ -74,6 +80,7 @@ struct Symbol {
 enum class CompareKind : uint8_t { kEq, kLt, kLe, kGt, kGe, kNe, kNumber };  // kGt to kNumber: floats only
 enum class PredicateKind : uint8_t { kCompare, kAnd, kXor, kSymbol };
 
+// An unknown truth value: a comparison, a combination of two others, or a symbol.
 struct Predicate {
   PredicateKind kind = PredicateKind::kSymbol;
   CompareKind compare = CompareKind::kEq;
@@ -101,9 +108,9 @@ struct InternHash {
     }
     return hash;
   }
-  size_t operator()(const std::vector<Term>& terms) const {
+  size_t operator()(const std::vector<LinearTerm>& terms) const {
     uint64_t hash = terms.size();
-    for (const Term& term : terms) {
+    for (const LinearTerm& term : terms) {
       hash ^= term.symbol + (static_cast<uint64_t>(term.factor) << 20);
       hash *= 0xff51afd7ed558ccdu;
       hash ^= hash >> 32;
@@ -118,13 +125,13 @@ class SymbolTable {
   SymbolTable();
 
   const Symbol& symbol(SymbolId id) const { return symbols_[id]; }
-  const std::vector<Term>& terms(FormId form) const { return forms_[form]; }
+  const std::vector<LinearTerm>& terms(FormId form) const { return forms_[form]; }
   const Predicate& predicate(PredicateId id) const { return predicates_[id >> 1]; }
   size_t symbol_count() const { return symbols_.size(); }
 
   static Value number(uint64_t value) { return {value, 0}; }
   Value of(SymbolId id) { return {0, form_of({{id, 1}})}; }
-  FormId form_of(std::vector<Term> terms);
+  FormId form_of(std::vector<LinearTerm> terms);
 
   SymbolId add_symbol(Symbol symbol);
   // A new symbol about which nothing is known.
@@ -176,10 +183,11 @@ class SymbolTable {
   void set_operation_range(Symbol& symbol) const;
   PredicateId intern(Predicate predicate);
 
-  std::vector<Symbol> symbols_;
-  std::vector<std::vector<Term>> forms_;
-  std::vector<Predicate> predicates_;
-  std::unordered_map<std::vector<Term>, uint32_t, InternHash> form_ids_;
+  // References to what they hold stay valid when they grow.
+  std::deque<Symbol> symbols_;
+  std::deque<std::vector<LinearTerm>> forms_;
+  std::deque<Predicate> predicates_;
+  std::unordered_map<std::vector<LinearTerm>, uint32_t, InternHash> form_ids_;
   std::unordered_map<InternKey, uint32_t, InternHash> symbol_ids_;
   std::unordered_map<InternKey, uint32_t, InternHash> predicate_ids_;
   bool assumed_no_wrap_ = false;

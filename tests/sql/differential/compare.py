@@ -39,7 +39,7 @@ def difference(case, result, loops):
         return "other rows, or another order"
     if case["unlimited"] is None:
         return None if Counter(rows) == Counter(expected) else "other rows"
-    # LIMIT chooses among equals, and without ORDER BY among all: as many rows, each of them one of all.
+    # LIMIT may choose among equal rows, and without ORDER BY among all rows: compares the number, and that each is one of all.
     every = Counter(hashable(r) for r in result["unlimited"]["rows"])
     if len(rows) != len(expected) or Counter(rows) - every:
         return "rows that are not in the answer without LIMIT, or not as many"

@@ -1,4 +1,4 @@
-"""Executes a file of generate.py with Python's sqlite3 and writes what came of it, one JSON line a case.
+"""Executes a file of generate.py with Python's sqlite3 and writes the results, one JSON line per case.
 
     execute.py EXTENSION CASES.json RESULTS.jsonl
 """

@@ -1,6 +1,7 @@
 // Small kernels with one defect each, and others that look like it and have none. The name says the verdict:
 // ok_ proved; race_, same_ (a race of equal values), divergence_, deadlock_, count_, recycling_, undefined_, bounds_
-// the defect; unproved_ what cannot be decided; unsupported_ what is not modelled. expected.txt lists the lines.
+// the defect; arrive_ a barrier at which nobody waits; unproved_ what cannot be decided; unsupported_ what is not
+// modelled. expected.txt lists the verdicts with their lines.
 #include <cstdint>
 
 #define BLOCK(n) extern "C" __global__ void __launch_bounds__(n)
@@ -255,3 +256,55 @@ BLOCK(64) race_late_local(int* out, int n) {
   for (int i = 0; i < n; ++i) if (i == 1000) s[0] = threadIdx.x;
   __syncthreads();
   out[threadIdx.x] = 1; }
+BLOCK(64) arrive_only(int* out) { asm volatile("bar.arrive 3, 64;" ::: "memory"); out[threadIdx.x] = 1; }
+BLOCK(64) deadlock_cross(int* out) {
+  if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;\n bar.sync 2, 64;" ::: "memory");
+  else asm volatile("bar.sync 2, 64;\n bar.sync 1, 64;" ::: "memory");
+  out[threadIdx.x] = 1; }
+BLOCK(64) ok_barrier_spelling(int* out) {
+  s[threadIdx.x] = 1;
+  asm volatile("barrier.sync 0;" ::: "memory");
+  out[threadIdx.x] = s[63 - threadIdx.x]; }
+BLOCK(64) race_predicated_store(int* out) {
+  asm volatile("{.reg .pred p;\n setp.lt.u32 p, %0, 40;\n @p st.shared.u32 [%1], %0;}"
+               :: "r"(threadIdx.x), "r"(static_cast<unsigned>(__cvta_generic_to_shared(s + (threadIdx.x & 31)))) : "memory");
+  __syncthreads();
+  out[threadIdx.x] = 1; }
+BLOCK(64) ok_predicated_store(int* out) {
+  asm volatile("{.reg .pred p;\n setp.lt.u32 p, %0, 40;\n @p st.shared.u32 [%1], %0;}"
+               :: "r"(threadIdx.x), "r"(static_cast<unsigned>(__cvta_generic_to_shared(s + threadIdx.x))) : "memory");
+  __syncthreads();
+  out[threadIdx.x] = s[threadIdx.x % 40]; }
+BLOCK(64) ok_inline_arithmetic(int* out) {
+  int at;
+  asm volatile("{.reg .pred p;\n .reg .b32 n;\n setp.ge.u32 p, %1, 32;\n neg.s32 n, %1;\n not.b32 n, n;\n add.s32 n, n, 1;\n"
+               " selp.b32 %0, %1, n, p;}" : "=r"(at) : "r"(threadIdx.x));
+  s[at] = 1;  // neg, not and add of 1 give the number back
+  __syncthreads();
+  out[threadIdx.x] = s[63 - threadIdx.x]; }
+BLOCK(64) unsupported_mbarrier(int* out) {
+  __shared__ uint64_t bar;
+  asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(&bar))) : "memory");
+  out[threadIdx.x] = 1; }
+extern "C" __global__ void race_without_bounds(int* out) { s[threadIdx.x / 2] = threadIdx.x; out[threadIdx.x] = 1; }
+BLOCK(64) race_blocks_block_scope(int* out) {
+  if (threadIdx.x == 0) atomicAdd_block(out, 1); }
+BLOCK(64) ok_block_scope(int* out) {
+  __shared__ int total;
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  atomicAdd_block(&total, 1);
+  atomicAdd_block(out + blockIdx.x, 1); }
+BLOCK(64) unproved_conditional_bounds(const int* in, int* out) {
+  __shared__ int t[64];
+  t[threadIdx.x] = 0;
+  if (in[0] > 3) t[threadIdx.x + 64] = 1;
+  __syncthreads();
+  out[threadIdx.x] = t[threadIdx.x]; }
+BLOCK(64) ok_index(const int* in, int* out) {
+  __shared__ int t[64];
+  t[threadIdx.x] = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) t[in[0]] = 1;
+  __syncthreads();
+  out[threadIdx.x] = t[threadIdx.x]; }

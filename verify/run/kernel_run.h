@@ -1,6 +1,6 @@
 // Runs a kernel for one launch: all threads with concrete indices, all data unknown, and looks for defects of
-// synchronisation on the way. run/*.cpp hold its parts: engine (blocks and scheduling), step (instructions),
-// memory_step, warp_step, barrier_step, regions (unknown branches), explore (forks), races.
+// synchronisation on the way. run/*.cpp hold its parts: kernel_run (blocks and scheduling), step
+// (instructions), memory_step, warp_step, barrier_step, regions (unknown branches), explore (forks), races.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@
 
 namespace glove::verify {
 
-class Engine {
+class KernelRun {
  public:
   // REQUIRES: `kernel` outlives the engine; it may be sliced.
-  Engine(const Kernel& kernel, const Launch& launch, const Options& options,
-         std::chrono::steady_clock::time_point deadline);
+  KernelRun(const Kernel& kernel, const Launch& launch, const Options& options,
+            std::chrono::steady_clock::time_point deadline);
 
   Verdict run();
 
@@ -38,7 +38,8 @@ class Engine {
     PathPointer path;
     uint32_t trips = 0;  // backward jumps so far
     Lanes exited = 0;
-    int side = 0;  // 1: only the first branch's taken side, 2: only the other one
+    bool uniform = true;  // its lanes have gone the same way so far
+    int side = 0;         // 1: only the first branch's taken side, 2: only the other one
   };
   struct LoopState {
     uint32_t visits = 0;
@@ -54,7 +55,6 @@ class Engine {
   struct Context {
     Context* outer = nullptr;
     Lanes scope = 0;
-    bool uniform = true;  // the lanes go the same way
     int stop = 0;
     bool loops = false;
     const std::vector<uint32_t>* written = nullptr;
@@ -72,12 +72,15 @@ class Engine {
     std::array<PredicateId, 32> condition{};
   };
 
-  // engine.cpp
+  // kernel_run.cpp
   BlockState initial_state(uint32_t block);
+  void list_uncovered();
   void run_block(uint32_t block);
   void run_path(BlockState& state);
   void run_warp(BlockState& state, Warp& warp);
   bool run_group(BlockState& state, Warp& warp, Lanes scope, int stop);
+  bool run_complete_group(BlockState& state, Warp& warp, Lanes ready, int stop);
+  [[noreturn]] void lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc);
   void report_stuck(BlockState& state);
   void tick(uint32_t lanes);
   void end_path_if_done(BlockState& state);
@@ -86,19 +89,26 @@ class Engine {
   // step.cpp
   void step(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void step_pack(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                 PredicateId condition);
+  void step_opaque(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                   PredicateId condition);
+  Value convert_address(const Instruction& in, Value address);
+  void write_predicates(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                        Value result, PredicateId condition);
   void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   Guarded evaluate_guard(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
-  Value operand(const BlockState& state, const Warp& warp, const Operand& operand, int lane);
+  Value operand(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane);
   uint64_t special(const BlockState& state, const Warp& warp, Special special, int lane) const;
-  void write_result(const BlockState& state, Warp& warp, const Operand& result, int lane, Value value,
+  void write_result(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
                     PredicateId condition);
-  unsigned register_bits(const Operand& operand) const;
+  unsigned register_bits(const PtxOperand& operand) const;
   Position position(const BlockState& state, const Warp& warp, int lane) const {
     return {warp.path.get(), state.path.get(), lane};
   }
 
-  // memory_step.cpp
+  // memory_step.cpp and load_step.cpp
   struct Place {
     enum Kind { kNumber, kRange } kind = kNumber;
     Space space = Space::kGlobal;
@@ -123,11 +133,17 @@ class Engine {
                       Value amount);
   static GlobalPlace key_of(const Place& place);
   uint32_t location(const Place& place);
-  void forget_location(const Place& place);
+  void forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
+                       unsigned bytes);
+  void spoil_tickets(const Place& place, unsigned bytes);
+  bool draws_tickets(const Place& place, unsigned bytes);
   void counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         Value amount, bool certain);
   void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
   void step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  uint64_t shared_end() const;
+  std::string outside(const Instruction& in, const Place& place) const;
+  std::string source_line(const Instruction& in) const;
   bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                     bool certain);
 
@@ -140,20 +156,30 @@ class Engine {
   void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                     const std::array<Place, 32>& places);
   void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
-  void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
-                           Value address);
+  TicketShape ticket_shape(const BlockState& state, const Warp& warp, int lane, Value address);
+  std::vector<RangeAccess> grouped(const BlockState& state, const Warp& warp, uint32_t record, Lanes lanes,
+                                   const std::array<Place, 32>& places);
+  void compare_lanes(const RangeAccess& a, const RangeAccess& b);
+  uint32_t owner_of(const BlockState& state, const Warp& warp, int lane) const {
+    return state.block * threads_ + warp.thread(lane) + 1;
+  }
+  void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, Value address,
+                           const RangeAccess& mine);
+  Interval touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object, Value address,
+                         unsigned bytes);
   void compare_with_cells(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
                           Value address);
   void compare_one(uint32_t record, int lane, Value address, uint32_t other, int other_lane,
                    Value other_address, unsigned other_bytes);
   bool ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
                const Warp& warp, int lane, const AccessRecord& mine) const;
+  bool already_reported(const AccessRecord& a, const AccessRecord& b) const;
   void report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
                    const std::string& place, bool exact, Overlap overlap, bool same_value);
   void keep_for_grid(BlockState& state);
   void compare_blocks();
   void compare_blocks_at(SymbolId object);
-  bool blocks_ordered(const AccessRecord& a, const AccessRecord& b) const;
+  bool blocks_ordered(const AccessRecord& a, const AccessRecord& b);
   void validate_counters();
 
   // warp_step.cpp
@@ -193,6 +219,8 @@ class Engine {
                     Lanes before);
   Value join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
                     PredicateId condition, int lane, const BlockState& state);
+  Value join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits, int lane,
+                      const BlockState& state);
   bool merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other, const BlockState& state);
   PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
                         bool negate, uint32_t site) const;
@@ -200,14 +228,14 @@ class Engine {
   // explore.cpp
   void fork(BlockState& state, PredicateId condition, uint32_t site);
   void at_full_barrier(BlockState& state);
-  bool subsumed(const Snapshot& general, const BlockState& state, bool* facts_differ);
-  std::shared_ptr<Snapshot> snapshot(const BlockState& state) const;
-  void widen(const Snapshot& start, BlockState& state, Snapshot& result);
+  bool subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ);
+  std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state) const;
+  void widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result);
   Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
-                       Snapshot& result);
-  void weaken(const Snapshot& general, BlockState& state, Snapshot& result);
-  PathPointer common_facts(const Snapshot& general, const BlockState& state);
-  size_t differences(const Snapshot& a, const BlockState& b);
+                       BlockSnapshot& result);
+  void weaken(const BlockSnapshot& general, BlockState& state, BlockSnapshot& result);
+  PathPointer common_facts(const BlockSnapshot& general, const BlockState& state);
+  size_t differences(const BlockSnapshot& a, const BlockState& b);
   void drop_thread_facts(BlockState& state);
 
   // findings
@@ -233,10 +261,11 @@ class Engine {
   std::vector<AccessRecord> records_;
   std::unordered_map<uint64_t, uint32_t> recent_records_;
   std::vector<BlockState> forks_;
-  std::map<uint64_t, std::vector<std::shared_ptr<Snapshot>>> snapshots_;
+  std::map<uint64_t, std::vector<std::shared_ptr<BlockSnapshot>>> snapshots_;
   Context* context_ = nullptr;
   uint32_t blurred_ = 0;         // how often a slot of shared memory began to vary
   std::set<std::string> found_;  // to say each thing once
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> reported_races_;  // instructions -> how often
   std::unordered_set<SymbolId> written_objects_;
   std::unordered_set<SymbolId> read_objects_;
   std::unordered_set<SymbolId> pointers_;
@@ -244,13 +273,20 @@ class Engine {
   std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash>
       locations_;  // granule: the address and its space
   uint32_t next_location_ = 1;
+  std::unordered_set<SymbolId> located_objects_;  // 0: shared memory
+  bool has_named_barriers_ = false;
+  // Where additions were taken to return different numbers: the address and the bytes of the addition.
+  std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled_;  // where they may repeat
+  std::unordered_set<SymbolId> ticket_objects_spoiled_;               // 0: shared memory
   std::unordered_set<GlobalPlace, GlobalPlaceHash> plainly_written_;
+  std::unordered_set<SymbolId> somewhere_written_;  // objects, at places that are not known
   std::map<uint32_t, GlobalPlace> counter_places_;
   std::map<uint32_t, uint32_t> counters_;                      // location -> counter of a grid barrier
   std::map<uint32_t, std::map<uint32_t, uint32_t>> arrivals_;  // counter -> block -> additions on a path
   std::set<uint32_t> spoiled_;                                 // locations that something else writes
   std::set<uint32_t> used_counters_;
-  std::unordered_map<GlobalPlace, std::vector<Entry>, GlobalPlaceHash> grid_cells_;
+  std::unordered_map<GlobalPlace, std::vector<AccessEntry>, GlobalPlaceHash> grid_cells_;
   std::unordered_map<SymbolId, std::set<FormId>> grid_forms_;
   std::unordered_map<SymbolId, std::vector<RangeAccess>> grid_ranges_;
   std::set<std::string> assumptions_;

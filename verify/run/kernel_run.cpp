@@ -1,30 +1,34 @@
 // Blocks, scheduling and the end of a run.
-#include "verify/run/engine.h"
+#include "verify/run/kernel_run.h"
 
 #include <algorithm>
 
 namespace glove::verify {
 
-Engine::Engine(const Kernel& kernel, const Launch& launch, const Options& options,
-               std::chrono::steady_clock::time_point deadline)
+KernelRun::KernelRun(const Kernel& kernel, const Launch& launch, const Options& options,
+                     std::chrono::steady_clock::time_point deadline)
     : kernel_(kernel), launch_(launch), options_(options), flow_(kernel), deadline_(deadline) {
   threads_ = launch_.block[0] * launch_.block[1] * launch_.block[2];
   blocks_ = launch_.grid[0] * launch_.grid[1] * launch_.grid[2];
   check_global_ = !options_.shared_only;
   executed_.assign(kernel_.code.size(), false);
-  for (const Instruction& in : kernel_.code)
+  for (const Instruction& in : kernel_.code) {
+    has_named_barriers_ |= in.op == Op::kBarrier &&
+                           (in.barrier == BarrierOp::kArrive || in.operands.empty() ||
+                            in.operands[0].kind != OperandKind::kImmediate || in.operands[0].immediate != 0);
     if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
       if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
         granule_ = std::min(granule_, std::max(1u, bits_of(in.type) / 8));
+  }
 }
 
-std::vector<uint32_t> Engine::threads_of(const Warp& warp, Lanes lanes) const {
+std::vector<uint32_t> KernelRun::threads_of(const Warp& warp, Lanes lanes) const {
   std::vector<uint32_t> threads;
   each_lane(lanes, [&](int lane) { threads.push_back(warp.thread(lane)); });
   return threads;
 }
 
-BlockState Engine::initial_state(uint32_t block) {
+BlockState KernelRun::initial_state(uint32_t block) {
   BlockState state;
   state.block = block;
   state.block_index = {block % launch_.grid[0], block / launch_.grid[0] % launch_.grid[1],
@@ -41,7 +45,7 @@ BlockState Engine::initial_state(uint32_t block) {
   return state;
 }
 
-Verdict Engine::run() {
+Verdict KernelRun::run() {
   const auto begin = std::chrono::steady_clock::now();
   for (bool again = true; again;) {
     again = false;
@@ -54,11 +58,14 @@ Verdict Engine::run() {
       records_.clear();
       recent_records_.clear();
       found_.clear();
+      reported_races_.clear();
       verdict_.findings.clear();
       grid_cells_.clear();
       grid_forms_.clear();
       grid_ranges_.clear();
       read_objects_.clear();
+      locations_.clear();
+      ticketed_.clear();
       arrivals_.clear();
       forks_.clear();
       snapshots_.clear();
@@ -71,18 +78,34 @@ Verdict Engine::run() {
   if (table_.assumed_no_wrap()) assumptions_.insert("index arithmetic in 32 bits does not wrap");
   verdict_.assumptions.assign(assumptions_.begin(), assumptions_.end());
   verdict_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  list_uncovered();
+  return std::move(verdict_);
+}
+
+// Memory and synchronising instructions that were not reached, but for copies of a source line (of an
+// unrolled loop, say) of which another was.
+void KernelRun::list_uncovered() {
+  const auto name = [&](const Instruction& in) {
+    std::string text = in.text;
+    for (const SourceLine& line : kernel_.sites[in.site].chain)
+      text += " " + line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column);
+    return kernel_.sites[in.site].chain.empty() ? "" : text;
+  };
+  std::set<std::string> reached;
+  for (size_t i = 0; i < executed_.size(); ++i)
+    if (executed_[i]) reached.insert(name(kernel_.code[i]));
+  reached.erase("");
   for (size_t i = 0; i < executed_.size(); ++i) {
     const Instruction& in = kernel_.code[i];
     const bool matters = is_block_barrier(in) || is_warp_synchronisation(in) || in.op == Op::kStore ||
                          in.op == Op::kAtomic || (in.op == Op::kLoad && in.space != Space::kParam);
-    if (matters && !executed_[i])
+    if (matters && !executed_[i] && reached.count(name(in)) == 0)
       verdict_.uncovered.push_back(in.text + " at PTX line " +
-                                   std::to_string(kernel_.sites[in.site].ptx_line));
+                                   std::to_string(kernel_.sites[in.site].ptx_line) + ", " + source_line(in));
   }
-  return std::move(verdict_);
 }
 
-void Engine::run_block(uint32_t block) {
+void KernelRun::run_block(uint32_t block) {
   snapshots_.clear();
   forks_.clear();
   forks_.push_back(initial_state(block));
@@ -99,7 +122,7 @@ void Engine::run_block(uint32_t block) {
   }
 }
 
-void Engine::run_path(BlockState& state) {
+void KernelRun::run_path(BlockState& state) {
   for (bool progress = true; progress;) {
     progress = false;
     for (Warp& warp : state.warps) {
@@ -119,12 +142,12 @@ void Engine::run_path(BlockState& state) {
     }
 }
 
-void Engine::run_warp(BlockState& state, Warp& warp) {
+void KernelRun::run_warp(BlockState& state, Warp& warp) {
   while ((warp.alive & ~warp.waiting) != 0 && !state.at_full_barrier) run_group(state, warp, ~Lanes{0}, -1);
 }
 
 // One instruction of the lanes that are furthest behind; false if none of `scope` can run before `stop`.
-bool Engine::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
+bool KernelRun::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
   const Lanes ready = warp.alive & ~warp.waiting & scope;
   int best = -1, best_order = 0;
   int waiting_pc = -1, waiting_order = 0;
@@ -147,52 +170,61 @@ bool Engine::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
   each_lane(ready, [&](int lane) { group |= Lanes{warp.pc[static_cast<size_t>(lane)] == pc} << lane; });
   tick(static_cast<uint32_t>(std::popcount(group)));
   if (best < 0) {
-    // Of several groups that wait, the first that is complete goes on.
-    std::vector<int> places;
-    each_lane(ready, [&](int lane) {
-      const int at = warp.pc[static_cast<size_t>(lane)];
-      if (at != stop && std::find(places.begin(), places.end(), at) == places.end()) places.push_back(at);
-    });
-    std::sort(places.begin(), places.end(), [&](int a, int b) { return flow_.order(a) < flow_.order(b); });
-    for (const int place : places) {
-      Lanes there = 0, members = 0;
-      each_lane(ready,
-                [&](int lane) { there |= Lanes{warp.pc[static_cast<size_t>(lane)] == place} << lane; });
-      if (!warp_complete(state, warp, there, place, &members)) continue;
-      executed_[static_cast<size_t>(place)] = true;
-      if (kernel_.code[static_cast<size_t>(place)].op == Op::kWarpBarrier)
-        step_warp_barrier(state, warp, members);
-      else
-        step(state, warp, members, place);
-      return true;
-    }
-    const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
-    const int lane = std::countr_zero(group);
-    std::string message = "the lanes of a warp do not come to '" + in.text + "' together: thread " +
-                          std::to_string(warp.thread(lane)) + " waits here";
-    const Instruction* other = nullptr;
-    const Lanes missing = warp.lanes & ~group;
-    if (missing != 0) {
-      const int far = std::countr_zero(missing);
-      message += ", thread " + std::to_string(warp.thread(far));
-      if ((warp.alive >> far & 1) == 0)
-        message += " has left the kernel";
-      else if ((warp.waiting >> far & 1) != 0)
-        message += " waits at a barrier";
-      else
-        other = &kernel_.code[static_cast<size_t>(
-            std::min<int>(warp.pc[static_cast<size_t>(far)], static_cast<int>(kernel_.code.size()) - 1))],
-        message += " is elsewhere";
-    }
-    find(FindingKind::kDivergence, !under_conditions(state, warp), in, other, message, &state);
-    throw PathEnds{};
+    if (run_complete_group(state, warp, ready, stop)) return true;
+    lanes_apart(state, warp, group, pc);
   }
   executed_[static_cast<size_t>(pc)] = true;
   step(state, warp, group, pc);
   return true;
 }
 
-void Engine::tick(uint32_t) {
+// All of `ready` wait at synchronising instructions: the first group that is complete goes on.
+bool KernelRun::run_complete_group(BlockState& state, Warp& warp, Lanes ready, int stop) {
+  std::vector<int> places;
+  each_lane(ready, [&](int lane) {
+    const int at = warp.pc[static_cast<size_t>(lane)];
+    if (at != stop && std::find(places.begin(), places.end(), at) == places.end()) places.push_back(at);
+  });
+  std::sort(places.begin(), places.end(), [&](int a, int b) { return flow_.order(a) < flow_.order(b); });
+  for (const int place : places) {
+    Lanes there = 0, members = 0;
+    each_lane(ready, [&](int lane) { there |= Lanes{warp.pc[static_cast<size_t>(lane)] == place} << lane; });
+    if (!warp_complete(state, warp, there, place, &members)) continue;
+    executed_[static_cast<size_t>(place)] = true;
+    if (kernel_.code[static_cast<size_t>(place)].op == Op::kWarpBarrier)
+      step_warp_barrier(state, warp, members);
+    else
+      step(state, warp, members, place);
+    return true;
+  }
+  return false;
+}
+
+// The lanes of `group` wait for others that cannot come.
+void KernelRun::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) {
+  const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
+  const int lane = std::countr_zero(group);
+  std::string message = "the lanes of a warp do not come to '" + in.text + "' together: thread " +
+                        std::to_string(warp.thread(lane)) + " waits here";
+  const Instruction* other = nullptr;
+  const Lanes missing = warp.lanes & ~group;
+  if (missing != 0) {
+    const int far = std::countr_zero(missing);
+    message += ", thread " + std::to_string(warp.thread(far));
+    if ((warp.alive >> far & 1) == 0)
+      message += " has left the kernel";
+    else if ((warp.waiting >> far & 1) != 0)
+      message += " waits at a barrier";
+    else
+      other = &kernel_.code[static_cast<size_t>(
+          std::min<int>(warp.pc[static_cast<size_t>(far)], static_cast<int>(kernel_.code.size()) - 1))],
+      message += " is elsewhere";
+  }
+  find(FindingKind::kDivergence, !under_conditions(state, warp), in, other, message, &state);
+  throw PathEnds{};
+}
+
+void KernelRun::tick(uint32_t) {
   if ((++verdict_.steps & 0xff) != 0) return;
   if (std::chrono::steady_clock::now() < deadline_) return;
   Finding finding;
@@ -203,7 +235,7 @@ void Engine::tick(uint32_t) {
   throw RunEnds{};
 }
 
-void Engine::report_stuck(BlockState& state) {
+void KernelRun::report_stuck(BlockState& state) {
   for (uint32_t barrier = 0; barrier < Clocks::kBarriers; ++barrier) {
     const NamedBarrier& stuck = state.barriers[barrier];
     if (stuck.waiting.empty()) continue;
@@ -220,19 +252,26 @@ void Engine::report_stuck(BlockState& state) {
   }
 }
 
-bool Engine::under_conditions(const BlockState& state, const Warp& warp) const {
+bool KernelRun::under_conditions(const BlockState& state, const Warp& warp) const {
   return context_ != nullptr || state.path != nullptr || warp.path != nullptr;
 }
 
-void Engine::find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
-                  std::string message, const BlockState* state) {
+void KernelRun::find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
+                     std::string message, const BlockState* state) {
   Finding finding;
   finding.kind = kind;
   finding.definite = definite;
   finding.message = std::move(message);
   finding.site = kernel_.sites[in.site];
   if (other != nullptr) finding.other = kernel_.sites[other->site];
-  const auto place = [](const Site& site) { return std::to_string(site.ptx_line); };
+  // Copies of a line that the compiler made count once.
+  const auto place = [](const Site& site) {
+    if (site.chain.empty()) return std::to_string(site.ptx_line);
+    std::string name;
+    for (const SourceLine& line : site.chain)
+      name += line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column) + " ";
+    return name;
+  };
   std::string a = place(finding.site), b = place(finding.other);
   if (b < a) std::swap(a, b);
   if (!found_.insert(std::to_string(static_cast<int>(kind)) + ":" + a + ":" + b).second) return;
@@ -252,12 +291,12 @@ void Engine::find(FindingKind kind, bool definite, const Instruction& in, const 
   if (verdict_.findings.size() >= options_.most_findings) throw RunEnds{};
 }
 
-void Engine::unsupported(const Instruction& in, const std::string& reason) {
+void KernelRun::unsupported(const Instruction& in, const std::string& reason) {
   find(FindingKind::kUnsupported, true, in, nullptr, "'" + in.text + "': " + reason, nullptr);
   throw RunEnds{};
 }
 
-void Engine::unproved(const Instruction& in, const std::string& reason, const BlockState* state) {
+void KernelRun::unproved(const Instruction& in, const std::string& reason, const BlockState* state) {
   find(FindingKind::kUnproved, false, in, nullptr, reason, state);
   throw PathEnds{};
 }

@@ -1,0 +1,159 @@
+// Loads, and what they are known to return.
+#include <algorithm>
+
+#include "verify/run/kernel_run.h"
+
+namespace glove::verify {
+
+Value KernelRun::load_parameter(const Place& place, Type type, unsigned bits) {
+  if (place.kind == Place::kNumber) {
+    const uint64_t offset = place.address.constant;
+    for (const ParameterValue& parameter : launch_.parameters) {
+      if (offset < parameter.offset || offset >= parameter.offset + parameter.bytes) continue;
+      if (parameter.is_buffer && offset == parameter.offset && bits_of(type) == 64) {
+        const Value base = table_.input(SymbolKind::kObject, static_cast<uint32_t>(offset), 64, Scope::kGrid);
+        table_.change(table_.single(base)).range = {1, Wide{1} << 62};
+        table_.change(table_.single(base)).unsigned_range = {1, Wide{1} << 62};
+        return base;
+      }
+      if (!parameter.is_buffer && offset + bits_of(type) / 8 <= parameter.offset + parameter.bytes) {
+        const uint64_t part = mask_bits(parameter.value >> (8 * (offset - parameter.offset)), bits_of(type));
+        return {
+            is_signed(type) ? mask_bits(static_cast<uint64_t>(sign_extend(part, bits_of(type))), bits) : part,
+            0};
+      }
+    }
+    if (bits_of(type) >= 32)
+      return table_.input(SymbolKind::kInput, static_cast<uint32_t>(offset), bits_of(type), Scope::kGrid);
+  }
+  return table_.loaded(type, 1, bits, place.address);
+}
+
+Value KernelRun::load_constant(const Instruction& in, const Place& place, unsigned bits) {
+  const auto& terms = table_.terms(place.address.form);
+  const unsigned bytes = bits_of(in.type) / 8;
+  if (terms.size() == 1 && terms[0].factor == 1) {
+    const Symbol& symbol = table_.symbol(terms[0].symbol);
+    const uint32_t index = symbol.detail - 0x80000000u;
+    if (symbol.kind == SymbolKind::kObject && index < kernel_.variables.size()) {
+      const auto& initial = kernel_.variables[index].initial;
+      const uint64_t at = place.address.constant;
+      if (at + bytes <= initial.size()) {
+        // The host may copy other numbers there before the launch.
+        assumptions_.insert("constant memory with an initial value keeps it");
+        uint64_t value = 0;
+        for (unsigned i = 0; i < bytes; ++i) value |= uint64_t{initial[at + i]} << (8 * i);
+        return {is_signed(in.type)
+                    ? mask_bits(static_cast<uint64_t>(sign_extend(value, bits_of(in.type))), bits)
+                    : value,
+                0};
+      }
+    }
+  }
+  return table_.loaded(in.type, 2, bits, place.address);
+}
+
+Value KernelRun::load_shared(BlockState& state, Warp&, const Instruction& in, const Place& place, int) {
+  const unsigned bits = std::max(16u, bits_of(in.type));
+  if (place.kind != Place::kNumber) return table_.fresh(bits, Scope::kThread);
+  const unsigned bytes = bits_of(in.type) / 8;
+  Slot& slot = state.shared.at(place.address.constant);
+  const bool whole = place.address.constant % 4 == 0;
+  if (slot.known == Known::kValue && whole && slot.bytes == bytes) {
+    Value value = slot.value;
+    if (bytes < 4 && value.known())
+      value.constant =
+          is_signed(in.type)
+              ? mask_bits(static_cast<uint64_t>(sign_extend(value.constant, bits_of(in.type))), bits)
+              : mask_bits(value.constant, bits_of(in.type));
+    else if (bytes < 4)
+      return table_.operation(Op::kLoad, in.type, 3, bits, {value, {}, {}});
+    return value;
+  }
+  const bool stable = whole && (slot.known == Known::kUnknown || slot.known == Known::kNothingWritten ||
+                                (slot.known == Known::kVaries && context_ == nullptr));
+  if (!stable || (bytes == 8 && slot.bytes == 8 && slot.known == Known::kTail))
+    return table_.fresh(bits, Scope::kThread);
+  const bool undefined = slot.known == Known::kNothingWritten;
+  const Value value = table_.fresh(bits, Scope::kBlock);
+  if (!undefined && bytes >= 4) {
+    state.shared.write(place.address.constant, bytes, value, true);
+  } else if (!undefined && slot.bytes <= bytes) {
+    state.shared.write(place.address.constant, bytes, value, true);
+  }
+  return value;
+}
+
+Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                            int lane, unsigned) {
+  const unsigned bits = std::max(16u, bits_of(in.type));
+  switch (place.space) {
+    case Space::kParam:
+      return load_parameter(place, in.type, bits);
+    case Space::kConst:
+      return load_constant(in, place, bits);
+    case Space::kShared:
+      return load_shared(state, warp, in, place, lane);
+    case Space::kLocal: {
+      if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
+        return table_.fresh(bits, Scope::kThread);
+      if (warp.local.empty()) warp.local.resize(32);
+      const Slot& slot = warp.local[static_cast<size_t>(lane)].at(place.address.constant);
+      if (slot.known == Known::kValue && slot.bytes == bits_of(in.type) / 8 && slot.bytes >= 4 &&
+          place.address.constant % 4 == 0)
+        return slot.value;
+      return table_.fresh(bits, Scope::kThread);
+    }
+    default:
+      break;
+  }
+  const bool strong = in.is_volatile || ((in.strong || in.acquire) && in.fence != FenceScope::kBlock);
+  if (strong) {
+    const Value value = table_.fresh(bits, Scope::kThread);
+    Symbol& symbol = table_.change(table_.single(value));
+    symbol.kind = SymbolKind::kObserved;
+    symbol.detail = location(place);
+    return value;
+  }
+  if (place.object == 0) return table_.fresh(bits, Scope::kThread);
+  if (written_objects_.count(place.object) > 0) return table_.fresh(bits, Scope::kThread);
+  read_objects_.insert(place.object);
+  return table_.loaded(in.type, 0, bits, place.address);
+}
+
+void KernelRun::step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                          const Guarded& guard) {
+  std::array<Place, 32> places;
+  Lanes inside = guard.certain | guard.possible;
+  (void)lanes;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  each_lane(guard.certain | guard.possible, [&](int lane) {
+    places[static_cast<size_t>(lane)] =
+        place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
+    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+      inside &= ~(1u << lane);
+  });
+  const Lanes active = inside;
+  each_lane(active, [&](int lane) {
+    Place place = places[static_cast<size_t>(lane)];
+    for (unsigned i = 0; i < in.vector; ++i) {
+      if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
+          state.shared.at(place.address.constant).known == Known::kNothingWritten) {
+        find(FindingKind::kUndefinedRead, (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp),
+             in, nullptr,
+             "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
+                 std::to_string(place.address.constant) + ", where nothing has been written",
+             &state);
+      }
+      if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
+        const Value value = load_value(state, warp, in, place, lane, i);
+        write_result(state, warp, in.results[i], lane, value, guard.condition[static_cast<size_t>(lane)]);
+      }
+      place.address = table_.add(place.address, {bytes, 0}, 64);
+    }
+  });
+  access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
+}
+
+}  // namespace glove::verify
