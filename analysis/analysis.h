@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "analysis/clusters.h"
+#include "analysis/kmeans_pass.h"
 #include "analysis/moments.h"
 #include "analysis/points.h"
 #include "base/cancel.h"
@@ -20,6 +22,13 @@ namespace glove {
 class Analysis {
  public:
   virtual ~Analysis() = default;
+
+  // Prepares the part of a k-means fit that runs on the backend, for `count` clusters of these points. The
+  // default keeps everything in host memory and calls the members below. The analysis must outlive the pass.
+  virtual Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
+                                                          const InterruptCheck& /*interrupted*/) {
+    return make_host_pass(*this, points, metric, count);
+  }
 
   // labels[i] = the cluster of row i: the one with the best cluster_score(), the lowest of equal ones; -1 for
   // a zero row under kCosine.

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
 
+#include "analysis/kmeans_pass.h"
 #include "analysis/seeding.h"
 #include "base/float_environment.h"
 
@@ -96,33 +98,34 @@ void describe_clusters(Clustering& result) {
 // One run of Lloyd's iterations.
 class Lloyd {
  public:
-  Lloyd(Analysis& analysis, const Points& points, int64_t k, const KMeansOptions& options,
+  Lloyd(KMeansPass& pass, const Points& points, int64_t k, const KMeansOptions& options,
         std::span<const int32_t> candidates, const InterruptCheck& interrupted)
-      : analysis_(analysis),
+      : pass_(pass),
         points_(points),
         options_(options),
         candidates_(candidates),
         interrupted_(interrupted),
         centroids_(options.metric, k, points.dims),
-        sums_(options.metric, k, points),
-        labels_(static_cast<size_t>(points.rows), -1),
-        next_labels_(static_cast<size_t>(points.rows)) {}
+        unit_(FixedSums(options.metric, 0, points).unit) {}
 
   Result<Clustering> run(uint64_t seed) {
     GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> start, start_rows(seed));
     for (size_t cluster = 0; cluster < start.size(); ++cluster)
       centroids_.set(static_cast<int64_t>(cluster), points_.vector(start[cluster]));
+    GLOVE_RETURN_IF_ERROR(pass_.start(centroids_));
     bool converged = false;
     int64_t iterations = 0;
     const double enough = options_.tolerance * static_cast<double>(candidates_.size());
     while (iterations < options_.max_iterations && !converged) {
-      GLOVE_ASSIGN_OR_RETURN(const int64_t changes, iterate());
+      GLOVE_ASSIGN_OR_RETURN(const KMeansPass::Step step, pass_.iterate(interrupted_));
+      if (step.empty_clusters > 0) GLOVE_RETURN_IF_ERROR(fill_empty_clusters());
       ++iterations;
-      converged = iterations > 1 && static_cast<double>(changes) <= enough;
+      converged = iterations > 1 && static_cast<double>(step.changes) <= enough;
     }
+    GLOVE_RETURN_IF_ERROR(pass_.read_centroids(centroids_));
     Clustering result{centroids_, {}, {}, iterations, converged};
-    result.rows.resize(labels_.size());
-    GLOVE_RETURN_IF_ERROR(analysis_.nearest_two(points_, centroids_, result.rows, interrupted_));
+    result.rows.resize(static_cast<size_t>(points_.rows));
+    GLOVE_RETURN_IF_ERROR(pass_.nearest_two(centroids_, result.rows, interrupted_));
     sort_clusters(result);
     if (result.centroids.count < centroids_.count) GLOVE_RETURN_IF_ERROR(find_second_again(result));
     describe_clusters(result);
@@ -136,26 +139,16 @@ class Lloyd {
     const bool spread = options_.start == Start::kSpread ||
                         (options_.start == Start::kAuto && centroids_.count <= kMostSpreadClusters);
     if (!spread) return random_rows(candidates_, centroids_.count, seed);
-    return spread_rows(analysis_, points_, options_.metric, candidates_, centroids_.count, seed,
-                       interrupted_);
-  }
-
-  // Assigns every row and moves the centroids; how many rows changed their cluster.
-  Result<int64_t> iterate() {
-    GLOVE_RETURN_IF_ERROR(analysis_.assign(points_, centroids_, next_labels_, interrupted_));
-    GLOVE_RETURN_IF_ERROR(analysis_.move_rows(points_, labels_, next_labels_, sums_, interrupted_));
-    int64_t changes = 0;
-    for (size_t row = 0; row < labels_.size(); ++row) changes += labels_[row] != next_labels_[row];
-    labels_.swap(next_labels_);
-    GLOVE_RETURN_IF_ERROR(fill_empty_clusters());
-    sums_.update(centroids_);
-    return changes;
+    const auto dots_of_rows = [&](std::span<const float> vector, std::span<double> dots) {
+      return pass_.dots(vector, dots, interrupted_);
+    };
+    return spread_rows(dots_of_rows, points_, options_.metric, candidates_, centroids_.count, seed);
   }
 
   // The second nearest clusters, after those without members are gone.
   Status find_second_again(Clustering& result) {
     std::vector<NearestTwo> nearest(result.rows.size());
-    GLOVE_RETURN_IF_ERROR(analysis_.nearest_two(points_, result.centroids, nearest, interrupted_));
+    GLOVE_RETURN_IF_ERROR(pass_.nearest_two(result.centroids, nearest, interrupted_));
     for (size_t row = 0; row < nearest.size(); ++row) {
       const NearestTwo& found = nearest[row];
       NearestTwo& kept = result.rows[row];
@@ -166,18 +159,16 @@ class Lloyd {
     return {};
   }
 
-  // Gives each cluster without members the row that is farthest from its centroid.
+  // Gives each cluster without members the row that is farthest from its centroid, and moves the centroids.
   Status fill_empty_clusters() {
-    std::vector<int32_t> empty;
-    for (int64_t cluster = 0; cluster < sums_.count; ++cluster)
-      if (sums_.sizes[static_cast<size_t>(cluster)] == 0) empty.push_back(static_cast<int32_t>(cluster));
-    if (empty.empty()) return {};
-    std::vector<NearestTwo> nearest(labels_.size());
-    GLOVE_RETURN_IF_ERROR(analysis_.nearest_two(points_, centroids_, nearest, interrupted_));
+    GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> empty, pass_.empty_clusters());
+    GLOVE_RETURN_IF_ERROR(pass_.read_centroids(centroids_));
+    std::vector<NearestTwo> nearest(static_cast<size_t>(points_.rows));
+    GLOVE_RETURN_IF_ERROR(pass_.nearest_two(centroids_, nearest, interrupted_));
     const auto distance = [&](int32_t row) {
       return distance_of(options_.metric, nearest[static_cast<size_t>(row)].first_score);
     };
-    const double least = kWorthMoving * sums_.unit;
+    const double least = kWorthMoving * unit_;
     std::vector<int32_t> rows;
     for (const int32_t row : candidates_)
       if (distance(row) > least) rows.push_back(row);
@@ -185,22 +176,16 @@ class Lloyd {
     std::partial_sort(
         rows.begin(), rows.begin() + static_cast<ptrdiff_t>(count), rows.end(),
         [&](int32_t a, int32_t b) { return distance(a) != distance(b) ? distance(a) > distance(b) : a < b; });
-    next_labels_ = labels_;
-    for (size_t i = 0; i < count; ++i) next_labels_[static_cast<size_t>(rows[i])] = empty[i];
-    GLOVE_RETURN_IF_ERROR(analysis_.move_rows(points_, labels_, next_labels_, sums_, interrupted_));
-    labels_.swap(next_labels_);
-    return {};
+    return pass_.refill(std::span(rows).first(count), std::span(empty).first(count), interrupted_);
   }
 
-  Analysis& analysis_;
+  KMeansPass& pass_;
   const Points& points_;
   const KMeansOptions& options_;
   std::span<const int32_t> candidates_;
   const InterruptCheck& interrupted_;
   Centroids centroids_;
-  FixedSums sums_;
-  std::vector<int32_t> labels_;
-  std::vector<int32_t> next_labels_;
+  double unit_;  // FixedSums::unit
 };
 
 Error invalid(std::string message) {
@@ -269,11 +254,13 @@ Result<Clustering> cluster_rows(Analysis& analysis, const Points& points, int64_
   if (points.rows == 0) return Clustering{Centroids(options.metric, 0, points.dims), {}, {}, 0, true};
   const std::vector<int32_t> candidates = admissible_rows(points, options.metric);
   GLOVE_RETURN_IF_ERROR(check_k(k, candidates.size(), options));
-  Lloyd first(analysis, points, k, options, candidates, interrupted);
+  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<KMeansPass> pass,
+                         analysis.kmeans_pass(points, options.metric, k, interrupted));
+  Lloyd first(*pass, points, k, options, candidates, interrupted);
   GLOVE_ASSIGN_OR_RETURN(Clustering best, first.run(options.seed));
   const int64_t runs = options.start_rows.empty() ? options.runs : 1;
   for (int64_t run = 1; run < runs; ++run) {
-    Lloyd lloyd(analysis, points, k, options, candidates, interrupted);
+    Lloyd lloyd(*pass, points, k, options, candidates, interrupted);
     GLOVE_ASSIGN_OR_RETURN(Clustering next, lloyd.run(options.seed + static_cast<uint64_t>(run)));
     if (next.inertia() < best.inertia()) best = std::move(next);
   }

@@ -34,7 +34,8 @@ PointSet PointSet::first_rows(ModelPtr model, int64_t rows) {
                  part.norms_squared.data(),
                  level.codes.data(),
                  level.scales.data(),
-                 level.residuals.data()};
+                 level.residuals.data(),
+                 set.model_};
   return set;
 }
 
@@ -60,7 +61,7 @@ PointSet PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids) {
   set.points_ = {static_cast<int64_t>(rows), dims,
                  set.vectors_.data(),        set.norms_squared_.data(),
                  set.codes_.data(),          set.scales_.data(),
-                 set.residuals_.data()};
+                 set.residuals_.data(),      nullptr};
   set.ids_ = std::move(ids);
   return set;
 }

@@ -19,6 +19,8 @@ struct Points {
   const int8_t* codes = nullptr;          // tiles of model/quantize.h
   const float* scales = nullptr;          // [rows]
   const float* residuals = nullptr;       // [rows]
+  // The model if these are its first rows and lie in its first part; null for copies of chosen rows.
+  ModelPtr model = nullptr;
 
   const float* vector(int64_t row) const { return vectors + row * dims; }
 };

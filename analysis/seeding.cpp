@@ -22,10 +22,9 @@ class SpreadDraw {
         dots_(static_cast<size_t>(points.rows)) {}
 
   // Lowers the weights by the distances to the candidate at this place, which was drawn.
-  Status draw(Analysis& analysis, size_t place, const InterruptCheck& interrupted) {
+  Status draw(const DotsOfRows& dots_of_rows, size_t place) {
     const int32_t row = candidates_[place];
-    GLOVE_RETURN_IF_ERROR(
-        analysis.dots(points_, {points_.vector(row), static_cast<size_t>(points_.dims)}, dots_, interrupted));
+    GLOVE_RETURN_IF_ERROR(dots_of_rows({points_.vector(row), static_cast<size_t>(points_.dims)}, dots_));
     if (count_ == 0) set_unit(row);
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const auto weight = static_cast<uint32_t>(distance(candidates_[i], row) / unit_ * kLargestWeight);
@@ -87,19 +86,25 @@ std::vector<int32_t> random_rows(std::span<const int32_t> candidates, int64_t co
   return rows;
 }
 
-Result<std::vector<int32_t>> spread_rows(Analysis& analysis, const Points& points, Metric metric,
-                                         std::span<const int32_t> candidates, int64_t count, uint64_t seed,
-                                         const InterruptCheck& interrupted) {
+Result<std::vector<int32_t>> spread_rows(const DotsOfRows& dots_of_rows, const Points& points, Metric metric,
+                                         std::span<const int32_t> candidates, int64_t count, uint64_t seed) {
   SplitMix64 random(seed);
   SpreadDraw draw(points, metric, candidates);
   std::vector<int32_t> rows;
   while (static_cast<int64_t>(rows.size()) < count) {
     const size_t place = rows.empty() ? random.below(candidates.size()) : draw.next(random);
     rows.push_back(candidates[place]);
-    if (static_cast<int64_t>(rows.size()) < count)
-      GLOVE_RETURN_IF_ERROR(draw.draw(analysis, place, interrupted));
+    if (static_cast<int64_t>(rows.size()) < count) GLOVE_RETURN_IF_ERROR(draw.draw(dots_of_rows, place));
   }
   return rows;
+}
+
+Result<std::vector<int32_t>> spread_rows(Analysis& analysis, const Points& points, Metric metric,
+                                         std::span<const int32_t> candidates, int64_t count, uint64_t seed,
+                                         const InterruptCheck& interrupted) {
+  return spread_rows([&](std::span<const float> vector,
+                         std::span<double> dots) { return analysis.dots(points, vector, dots, interrupted); },
+                     points, metric, candidates, count, seed);
 }
 
 }  // namespace glove

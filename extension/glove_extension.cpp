@@ -47,12 +47,13 @@ void log_to_sqlite(const std::string& message) {
 std::unique_ptr<glove::Engine> make_engine() {
   auto engine = std::make_unique<glove::Engine>();
   engine->log().set_sink(log_to_sqlite);
-#ifdef GLOVE_WITH_CUDA
-  engine->backends().add(glove::make_cuda_backend(engine->settings()));
-#endif
   glove::CpuBackendOptions options;
   options.settings = &engine->settings();
-  engine->backends().add(glove::make_cpu_backend(options));
+  auto cpu = glove::make_cpu_backend(options);
+#ifdef GLOVE_WITH_CUDA
+  engine->backends().add(glove::make_cuda_backend(engine->settings(), cpu->analysis()));
+#endif
+  engine->backends().add(std::move(cpu));
   return engine;
 }
 

@@ -10,6 +10,7 @@
 
 #include "gpu/batch_search.h"
 #include "gpu/cuda_error.h"
+#include "gpu/cuda_kmeans.h"
 #include "gpu/cuda_memory.h"
 #include "gpu/kernels/score_all.h"
 #include "gpu/plan.h"
@@ -92,6 +93,10 @@ class CudaDevice : public Device {
                  const InterruptCheck& interrupted) override;
   Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
+  Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
+                                                  int64_t count) override {
+    return make_cuda_pass(part, format, count, batch_shape_);
+  }
 
  private:
   Result<ScanShape> scan_shape(int64_t dims);

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/clusters.h"
+#include "analysis/kmeans_pass.h"
 #include "base/status.h"
 #include "gpu/device_part.h"
 #include "gpu/query_codes.h"
@@ -100,6 +102,13 @@ class Device {
   // Searcher::score_all for one part. REQUIRES: part.vectors.
   virtual Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                            const InterruptCheck& interrupted, ScanCost& cost) = 0;
+
+  // Prepares a k-means fit of `count` clusters on the rows of a part, which may be the first rows of a larger
+  // one. The part must stay on the device as long as the pass lives.
+  //   format  the metric and the fixed point of the sums
+  // REQUIRES: part.vectors; part.dims <= kMaxBatchDims; 1 <= count <= kMostPassClusters.
+  virtual Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
+                                                          int64_t count) = 0;
 };
 
 inline DeviceBlock::~DeviceBlock() {

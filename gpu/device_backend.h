@@ -18,7 +18,9 @@ using DeviceFactory = std::function<Result<std::unique_ptr<Device>>()>;
 // upload.
 using MemoryLimit = std::function<Result<int64_t>()>;
 
-// Returns the backend "cuda". Never returns null.
-std::unique_ptr<Backend> make_device_backend(DeviceFactory open_device, MemoryLimit memory_limit);
+// Returns the backend "cuda". Never returns null. `host` does what the device does not compute for the
+// toolbox, and must outlive the backend; with nullptr, Backend::analysis() returns nullptr.
+std::unique_ptr<Backend> make_device_backend(DeviceFactory open_device, MemoryLimit memory_limit,
+                                             Analysis* host = nullptr);
 
 }  // namespace glove::gpu

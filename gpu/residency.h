@@ -40,6 +40,8 @@ class ResidentModel {
   // Returns what a search may read now: each part of the model, with its vectors once all of them are
   // uploaded.
   std::span<const DevicePart> parts() const;
+  // Whether the vectors are on the device or may still come there. REQUIRES: upload_rest() was called.
+  bool expects_vectors() const { return exact_bytes_ != 0; }
   int64_t device_bytes() const;
   const ModelPtr& model() const { return model_; }
 

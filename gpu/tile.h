@@ -1,6 +1,9 @@
 // The tiles of model/quantize.h as kernels read them: in quads of 16 bytes, with one row per lane of a warp.
 #pragma once
 
+#include <cstdint>
+
+#include "model/bound.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -25,5 +28,13 @@ constexpr int kBlockQueries = 8;
 constexpr int kPairQueries = 2 * kBlockQueries;
 constexpr int kPairStepBytes = kWarpLanes * 16;
 static_assert(kPairStepBytes == kPairQueries * kStepComponents, "one byte per query and component");
+
+// Returns where the code of a component of a query is in the packed form that pack_fragments() describes.
+GLOVE_HOST_DEVICE constexpr int64_t fragment_index(int64_t query, int64_t component, int64_t steps) {
+  const int64_t group = component / kComponentsPerGroup;
+  return (query / kPairQueries * steps + group / kStepGroups) * kPairStepBytes + query % kBlockQueries * 64 +
+         query % kPairQueries / kBlockQueries * 8 + group % 4 * 16 + group % kStepGroups / 4 * 4 +
+         component % kComponentsPerGroup;
+}
 
 }  // namespace glove::gpu

@@ -74,20 +74,35 @@ int64_t bytes_of(const KMeansFit& fit) {
                               sizeof(KMeansFit));
 }
 
+// Clusters the points on the backend that was chosen. Under 'auto' the CPU takes over from a device that
+// fails, and the log says why. `backend` is set to the name of the one that answered.
+Result<Clustering> cluster_on_backend(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
+                                      int64_t k, const KMeansOptions& options,
+                                      const InterruptCheck& interrupted, std::string& backend) {
+  backend = subject.backend;
+  auto fit = cluster_rows(*subject.analysis, set.points(), k, options, interrupted);
+  if (fit.ok() || subject.fallback == nullptr ||
+      (fit.error().code != ErrorCode::kUnavailable && fit.error().code != ErrorCode::kOutOfMemory))
+    return fit;
+  engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
+                     subject.entry.model->path() + ": " + fit.error().message);
+  backend = subject.fallback_backend;
+  return cluster_rows(*subject.fallback, set.points(), k, options, interrupted);
+}
+
 Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
                                                  const KMeansOptions& options,
                                                  const InterruptCheck& interrupted) {
   const Timer timer;
   const PointSet set = subject.points();
+  SearchReport report;
   GLOVE_ASSIGN_OR_RETURN(Clustering clustering,
-                         cluster_rows(*subject.analysis, set.points(), k, options, interrupted));
+                         cluster_on_backend(engine, subject, set, k, options, interrupted, report.backend));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   auto fit = std::make_shared<KMeansFit>(KMeansFit{subject.chosen, subject.ids, {}, std::move(clustering)});
   if (options.metric == Metric::kEuclidean)
     fit->norms_squared.assign(set.points().norms_squared, set.points().norms_squared + set.rows());
-  SearchReport report;
   report.model = subject.entry.name;
-  report.backend = subject.backend;
   report.kind = "kmeans";
   report.queries = 1;
   report.k = k;

@@ -78,6 +78,7 @@ PointSet ToolboxSubject::points() const {
 Result<Backend*> analysis_backend(Engine& engine, std::string_view table, sqlite3_value* value) {
   const auto all = engine.backends().all();
   Backend* chosen = nullptr;
+  bool automatic = false;
   if (value != nullptr && is_blob(value)) return invalid(table, "the backend must be text, not a BLOB");
   if (value != nullptr && !is_null(value) && text_of(value) != "auto") {
     chosen = engine.backends().find(text_of(value));
@@ -86,11 +87,17 @@ Result<Backend*> analysis_backend(Engine& engine, std::string_view table, sqlite
                                 "; the backends are: " + engine.backends().choices());
   } else {
     GLOVE_ASSIGN_OR_RETURN(chosen, engine.settings().backend());
+    automatic = chosen == nullptr;
     for (size_t i = 0; chosen == nullptr && i < all.size(); ++i)
       if (all[i]->analysis() != nullptr && all[i]->available().ok()) chosen = all[i].get();
   }
   // The CPU's is the last.
-  if (chosen == nullptr || chosen->analysis() == nullptr) chosen = all.back().get();
+  Backend* const cpu = all.back().get();
+  if (automatic && chosen != nullptr && chosen != cpu) {
+    subject.fallback = cpu->analysis();
+    subject.fallback_backend = cpu->name();
+  }
+  if (chosen == nullptr || chosen->analysis() == nullptr) chosen = cpu;
   GLOVE_RETURN_IF_ERROR(chosen->available());
   return chosen;
 }

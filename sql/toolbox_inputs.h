@@ -26,6 +26,9 @@ struct ToolboxSubject {
   std::vector<int32_t> ids;      // rising, each once
   Analysis* analysis = nullptr;  // lives as long as the engine
   std::string backend;           // whose it is
+  // Under 'auto': does the work if `analysis` fails for a reason of its own. May be null.
+  Analysis* fallback = nullptr;
+  std::string fallback_backend;
 
   int64_t count() const { return chosen ? static_cast<int64_t>(ids.size()) : rows; }
   PointSet points() const;

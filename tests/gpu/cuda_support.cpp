@@ -30,8 +30,9 @@ KeptSearchers& kept() {
 Engine& engine() {
   static Engine* const instance = [] {
     auto* made = new Engine;
-    made->backends().add(make_cuda_backend(made->settings()));
-    made->backends().add(make_cpu_backend());
+    auto cpu = make_cpu_backend();
+    made->backends().add(make_cuda_backend(made->settings(), cpu->analysis()));
+    made->backends().add(std::move(cpu));
     return made;
   }();
   return *instance;

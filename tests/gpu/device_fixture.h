@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/analysis.h"
 #include "base/float_environment.h"
+#include "cpu/cpu_analysis.h"
 #include "gpu/device_backend.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
@@ -38,7 +40,7 @@ class DeviceBackendTest : public ::testing::Test {
           if (!open_error_.empty()) return Error{ErrorCode::kUnavailable, open_error_};
           return std::unique_ptr<gpu::Device>(std::make_unique<FakeDevice>(knobs_));
         },
-        [this]() -> Result<int64_t> { return limit_.load(); }));
+        [this]() -> Result<int64_t> { return limit_.load(); }, host_analysis_.get()));
   }
   Backend& backend() { return *engine_->backends().all()[0]; }
 
@@ -101,6 +103,7 @@ class DeviceBackendTest : public ::testing::Test {
   ScopedFloatEnvironment float_environment_;
   ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(test_seed())};
   std::mt19937_64 random_ = random_source();
+  std::unique_ptr<Analysis> host_analysis_ = std::move(make_cpu_analysis({"", 2}).value());
   FakeDevice::Knobs knobs_;
   std::atomic<int64_t> limit_{0};
   std::atomic<int> opened_{0};

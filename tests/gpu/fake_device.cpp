@@ -9,6 +9,8 @@
 #include <limits>
 #include <thread>
 
+#include "analysis/analysis.h"
+#include "cpu/cpu_analysis.h"
 #include "gpu/bounds.h"
 #include "gpu/query_codes.h"
 #include "model/exact_dot.h"
@@ -154,6 +156,53 @@ Status FakeDevice::score_all(const gpu::DevicePart& part, const Query& query, st
     dots[static_cast<size_t>(row)] =
         exact_dot(query.vector.data(), part.vectors + row * part.dims, part.dims);
   return {};
+}
+
+namespace {
+
+// Reads what was uploaded, with the CPU's analyses.
+class FakePass : public KMeansPass {
+ public:
+  FakePass(FakeDevice::Knobs& knobs, const gpu::DevicePart& part, Metric metric, int64_t count)
+      : knobs_(knobs), analysis_(std::move(make_cpu_analysis({"", 2}).value())) {
+    const Points points = {part.rows,        part.dims,         part.vectors,         part.norms_squared,
+                           part.level.codes, part.level.scales, part.level.residuals, nullptr};
+    pass_ = make_host_pass(*analysis_, points, metric, count);
+  }
+
+  Status start(const Centroids& centroids) override { return pass_->start(centroids); }
+  Result<Step> iterate(const InterruptCheck& interrupted) override {
+    if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
+    return pass_->iterate(interrupted);
+  }
+  Result<std::vector<int32_t>> empty_clusters() override { return pass_->empty_clusters(); }
+  Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
+                const InterruptCheck& interrupted) override {
+    return pass_->refill(rows, clusters, interrupted);
+  }
+  Status read_centroids(Centroids& centroids) override { return pass_->read_centroids(centroids); }
+  Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
+                     const InterruptCheck& interrupted) override {
+    return pass_->nearest_two(centroids, nearest, interrupted);
+  }
+  Status dots(std::span<const float> vector, std::span<double> dots,
+              const InterruptCheck& interrupted) override {
+    return pass_->dots(vector, dots, interrupted);
+  }
+
+ private:
+  FakeDevice::Knobs& knobs_;
+  std::unique_ptr<Analysis> analysis_;
+  std::unique_ptr<KMeansPass> pass_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<KMeansPass>> FakeDevice::kmeans_pass(const gpu::DevicePart& part,
+                                                            const FixedSums& format, int64_t count) {
+  if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
+  ++knobs_.passes;
+  return std::unique_ptr<KMeansPass>(std::make_unique<FakePass>(knobs_, part, format.metric, count));
 }
 
 }  // namespace glove::testing

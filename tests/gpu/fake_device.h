@@ -23,6 +23,7 @@ class FakeDevice : public gpu::Device {
     std::atomic<int> fail_copies_after{-1};  // the number of copies that succeed; -1 = all
     std::atomic<bool> lost{false};
     std::atomic<int64_t> searches{0};
+    std::atomic<int64_t> passes{0};  // of k-means
     std::atomic<bool> ring_missing{false};
     std::atomic<bool> hold_deallocations{false};  // those that begin wait until it is false
     std::atomic<int> deallocations{0};            // that have begun
@@ -40,6 +41,8 @@ class FakeDevice : public gpu::Device {
                  const InterruptCheck& interrupted) override;
   Status score_all(const gpu::DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
+  Result<std::unique_ptr<KMeansPass>> kmeans_pass(const gpu::DevicePart& part, const FixedSums& format,
+                                                  int64_t count) override;
 
  private:
   Knobs& knobs_;

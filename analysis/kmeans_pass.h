@@ -1,0 +1,62 @@
+// The part of a k-means fit that runs on a backend, which keeps the labels of the rows, the sums of the
+// clusters and the centroids between iterations. The iterations themselves are in analysis/kmeans.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "analysis/clusters.h"
+#include "base/cancel.h"
+#include "base/status.h"
+
+namespace glove {
+
+class Analysis;
+
+// The rows, labels, sums and centroids of one fit. Used by one thread at a time. The points must outlive it.
+// Every result is specified to the last bit, as in analysis/analysis.h. After an error only the destructor
+// may be called. REQUIRES, for every member: the float environment.
+class KMeansPass {
+ public:
+  // What an iteration did.
+  struct Step {
+    int64_t changes = 0;         // rows whose cluster changed
+    int64_t empty_clusters = 0;  // clusters without members; if there are any, the centroids have not moved
+  };
+
+  virtual ~KMeansPass() = default;
+
+  // Begins a run from these centroids: no row has a cluster. REQUIRES: the metric and the number of centroids
+  // that the pass was made for.
+  virtual Status start(const Centroids& centroids) = 0;
+
+  // Assigns every row to its nearest centroid, as Analysis::assign does. If every cluster then has a member,
+  // replaces the centroids by the means of their members.
+  virtual Result<Step> iterate(const InterruptCheck& interrupted) = 0;
+
+  // Returns the clusters without members, rising.
+  virtual Result<std::vector<int32_t>> empty_clusters() = 0;
+
+  // Puts rows[i] into clusters[i], and then replaces the centroids by the means of their members.
+  virtual Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
+                        const InterruptCheck& interrupted) = 0;
+
+  // Copies the centroids to `centroids`, which has their metric, number and dimensions.
+  virtual Status read_centroids(Centroids& centroids) = 0;
+
+  // Analysis::nearest_two and Analysis::dots for the points of the pass. REQUIRES: not more centroids than
+  // the pass was made for.
+  virtual Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
+                             const InterruptCheck& interrupted) = 0;
+  virtual Status dots(std::span<const float> vector, std::span<double> dots,
+                      const InterruptCheck& interrupted) = 0;
+};
+
+// Returns a pass that keeps everything in host memory and calls the members of `analysis`, which must outlive
+// it. REQUIRES: the float environment.
+std::unique_ptr<KMeansPass> make_host_pass(Analysis& analysis, const Points& points, Metric metric,
+                                           int64_t count);
+
+}  // namespace glove

@@ -1,0 +1,293 @@
+#include "gpu/cuda_kmeans.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/timer.h"
+#include "gpu/cuda_memory.h"
+#include "gpu/kernels/kmeans.h"
+#include "gpu/kernels/score_all.h"
+#include "gpu/plan.h"
+#include "gpu/query_codes.h"
+#include "model/quantize.h"
+
+namespace glove::gpu {
+namespace {
+
+constexpr int64_t kStagingBytes = int64_t{8} << 20;
+constexpr int64_t kProductsAtOnce = int64_t{4} << 40;  // code products per launch: at most about 10 ms
+constexpr double kUsOfSpinning = 20000;
+
+// Centroids with their memory.
+struct CentroidMemory {
+  DeviceMemory vectors, norms_squared, fragments, bounds, lower_halves;
+  DeviceCentroids view = {};
+
+  // `count` centroids of `dims` dimensions, with zero fragments.
+  Status reserve(int64_t count, int64_t dims, cudaStream_t stream) {
+    const int64_t padded = (count + 31) / 32 * 32;
+    GLOVE_RETURN_IF_ERROR(vectors.reserve(count * dims * 4));
+    GLOVE_RETURN_IF_ERROR(norms_squared.reserve(count * 8));
+    GLOVE_RETURN_IF_ERROR(fragments.reserve(fragment_bytes(padded, dims)));
+    GLOVE_RETURN_IF_ERROR(bounds.reserve(padded * static_cast<int64_t>(sizeof(ClusterBound))));
+    GLOVE_RETURN_IF_ERROR(lower_halves.reserve(padded * 4));
+    view = {static_cast<int32_t>(count), static_cast<int32_t>(padded), vectors.as<float>(),
+            norms_squared.as<double>(),  fragments.as<int8_t>(),       bounds.as<ClusterBound>(),
+            lower_halves.as<float>()};
+    return cuda_status(
+        cudaMemsetAsync(fragments.data(), 0, static_cast<size_t>(fragment_bytes(padded, dims)), stream),
+        "clearing centroids");
+  }
+};
+
+class CudaPass final : public KMeansPass {
+ public:
+  CudaPass(const DevicePart& part, const BatchShape& shape) : shape_(shape) {
+    params_.part = part;
+    params_.tiles = static_cast<int32_t>(tile_count(part.rows));
+    params_.groups = static_cast<int32_t>(component_groups(part.dims));
+    params_.steps = static_cast<int32_t>(matrix_steps(part.dims));
+  }
+  ~CudaPass() override {
+    const ScopedDevice current(0);
+    if (stream_.get() != nullptr) static_cast<void>(cudaStreamSynchronize(stream_.get()));
+  }
+  CudaPass(const CudaPass&) = delete;
+  CudaPass& operator=(const CudaPass&) = delete;
+
+  Status create(const FixedSums& format, int64_t count);
+  Status start(const Centroids& centroids) override;
+  Result<Step> iterate(const InterruptCheck& interrupted) override;
+  Result<std::vector<int32_t>> empty_clusters() override;
+  Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
+                const InterruptCheck& interrupted) override;
+  Status read_centroids(Centroids& centroids) override;
+  Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
+                     const InterruptCheck& interrupted) override;
+  Status dots(std::span<const float> vector, std::span<double> dots,
+              const InterruptCheck& interrupted) override;
+
+ private:
+  Status assign(const KMeansParams& params, const InterruptCheck& interrupted);
+  Status set_centroids(const Centroids& centroids, const KMeansParams& params);
+  Status wait();
+  Status upload(const void* from, std::byte* to, int64_t bytes);
+  Status download(const std::byte* from, void* to, int64_t bytes);
+
+  const BatchShape shape_;
+  KMeansParams params_ = {};
+  Stream stream_;
+  CentroidMemory centroids_, other_centroids_;
+  DeviceMemory sums_, sizes_, labels_, next_labels_, undecided_, candidates_, changes_, change_count_,
+      nearest_;
+  DeviceMemory query_, dots_;
+  PinnedMemory report_, staging_;
+};
+
+Status CudaPass::create(const FixedSums& format, int64_t count) {
+  const int64_t rows = params_.part.rows;
+  const int64_t tiles = params_.tiles;
+  params_.metric = format.metric;
+  params_.scale = 1 / format.unit;
+  params_.fixed_one = std::ldexp(1.0, format.bits);
+  GLOVE_RETURN_IF_ERROR(stream_.create());
+  GLOVE_RETURN_IF_ERROR(centroids_.reserve(count, format.dims, stream_.get()));
+  GLOVE_RETURN_IF_ERROR(sums_.reserve(count * format.dims * 8));
+  GLOVE_RETURN_IF_ERROR(sizes_.reserve(count * 8));
+  GLOVE_RETURN_IF_ERROR(labels_.reserve(rows * 4));
+  GLOVE_RETURN_IF_ERROR(next_labels_.reserve(rows * 4));
+  GLOVE_RETURN_IF_ERROR(undecided_.reserve(tiles * 4));
+  GLOVE_RETURN_IF_ERROR(candidates_.reserve(tiles * kTileRows * kCandidatePlaces * 2));
+  GLOVE_RETURN_IF_ERROR(changes_.reserve(rows * static_cast<int64_t>(sizeof(ClusterChange))));
+  GLOVE_RETURN_IF_ERROR(change_count_.reserve(4));
+  GLOVE_RETURN_IF_ERROR(report_.reserve(sizeof(KMeansReport)));
+  GLOVE_RETURN_IF_ERROR(staging_.reserve(kStagingBytes));
+  params_.wanted = 1;
+  params_.centroids = centroids_.view;
+  params_.sums = sums_.as<int64_t>();
+  params_.sizes = sizes_.as<int64_t>();
+  params_.labels = labels_.as<int32_t>();
+  params_.changes = changes_.as<ClusterChange>();
+  params_.change_count = change_count_.as<uint32_t>();
+  params_.report = report_.as<KMeansReport>();
+  params_.next_labels = next_labels_.as<int32_t>();
+  params_.undecided = undecided_.as<uint32_t>();
+  params_.candidates = candidates_.as<uint16_t>();
+  return {};
+}
+
+// Sleeps between polls of long work.
+Status CudaPass::wait() {
+  const Timer timer;
+  while (true) {
+    const cudaError_t state = cudaStreamQuery(stream_.get());
+    if (state == cudaSuccess) return {};
+    if (state != cudaErrorNotReady) return cuda_failure(state, "clustering");
+    if (timer.microseconds() > kUsOfSpinning) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+Status CudaPass::upload(const void* from, std::byte* to, int64_t bytes) {
+  for (int64_t done = 0; done < bytes; done += kStagingBytes) {
+    const int64_t piece = std::min(kStagingBytes, bytes - done);
+    std::memcpy(staging_.data(), static_cast<const std::byte*>(from) + done, static_cast<size_t>(piece));
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaMemcpyAsync(to + done, staging_.data(), static_cast<size_t>(piece),
+                                                      cudaMemcpyHostToDevice, stream_.get()),
+                                      "copying to the device"));
+    GLOVE_RETURN_IF_ERROR(wait());
+  }
+  return {};
+}
+
+Status CudaPass::download(const std::byte* from, void* to, int64_t bytes) {
+  for (int64_t done = 0; done < bytes; done += kStagingBytes) {
+    const int64_t piece = std::min(kStagingBytes, bytes - done);
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(cudaMemcpyAsync(staging_.data(), from + done, static_cast<size_t>(piece),
+                                    cudaMemcpyDeviceToHost, stream_.get()),
+                    "copying from the device"));
+    GLOVE_RETURN_IF_ERROR(wait());
+    std::memcpy(static_cast<std::byte*>(to) + done, staging_.data(), static_cast<size_t>(piece));
+  }
+  return {};
+}
+
+Status CudaPass::set_centroids(const Centroids& centroids, const KMeansParams& params) {
+  GLOVE_RETURN_IF_ERROR(upload(centroids.vectors.data(),
+                               reinterpret_cast<std::byte*>(params.centroids.vectors),
+                               centroids.count * centroids.dims * 4));
+  GLOVE_RETURN_IF_ERROR(upload(centroids.norms_squared.data(),
+                               reinterpret_cast<std::byte*>(params.centroids.norms_squared),
+                               centroids.count * 8));
+  return cuda_status(launch_kmeans_prepare(params, stream_.get()), "preparing centroids");
+}
+
+Status CudaPass::start(const Centroids& centroids) {
+  const ScopedDevice current(0);
+  const auto fill = [&](const DeviceMemory& memory, int value, int64_t bytes) {
+    return cuda_status(cudaMemsetAsync(memory.data(), value, static_cast<size_t>(bytes), stream_.get()),
+                       "clearing sums");
+  };
+  GLOVE_RETURN_IF_ERROR(fill(sums_, 0, centroids.count * centroids.dims * 8));
+  GLOVE_RETURN_IF_ERROR(fill(sizes_, 0, centroids.count * 8));
+  GLOVE_RETURN_IF_ERROR(fill(change_count_, 0, 4));
+  GLOVE_RETURN_IF_ERROR(fill(labels_, 0xff, params_.part.rows * 4));  // -1
+  return set_centroids(centroids, params_);
+}
+
+// Enqueues the scan and what decides its undecided rows. Waits only between launches of a long one.
+Status CudaPass::assign(const KMeansParams& params, const InterruptCheck& interrupted) {
+  const int64_t tile_products = kTileRows * params.groups * kTileComponents * params.centroids.padded;
+  const auto step =
+      static_cast<int32_t>(std::clamp<int64_t>(kProductsAtOnce / tile_products, 1, int64_t{params.tiles}));
+  for (int32_t first = 0; first < params.tiles; first += step) {
+    const int32_t last = std::min(params.tiles, first + step);
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    const cudaError_t scan = launch_kmeans_scan(params, first, last, shape_, stream_.get());
+    if (scan == cudaErrorInvalidConfiguration) {  // concerns this fit only; the device works
+      static_cast<void>(cudaGetLastError());
+      return {ErrorCode::kOutOfMemory, "centroids of " + std::to_string(params.part.dims) +
+                                           " dimensions do not fit the shared memory of the device"};
+    }
+    GLOVE_RETURN_IF_ERROR(cuda_status(scan, "launching a clustering"));
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(launch_kmeans_resolve(params, first, last, stream_.get()), "launching a clustering"));
+    if (last < params.tiles) GLOVE_RETURN_IF_ERROR(wait());
+  }
+  return {};
+}
+
+Result<KMeansPass::Step> CudaPass::iterate(const InterruptCheck& interrupted) {
+  const ScopedDevice current(0);
+  GLOVE_RETURN_IF_ERROR(assign(params_, interrupted));
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_kmeans_sums(params_, shape_, stream_.get()), "launching a clustering"));
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_kmeans_update(params_, false, stream_.get()), "launching a clustering"));
+  GLOVE_RETURN_IF_ERROR(wait());
+  const KMeansReport report = *report_.as<KMeansReport>();
+  return Step{int64_t{report.changes}, int64_t{report.empty_clusters}};
+}
+
+Result<std::vector<int32_t>> CudaPass::empty_clusters() {
+  const ScopedDevice current(0);
+  std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
+  GLOVE_RETURN_IF_ERROR(download(sizes_.data(), sizes.data(), params_.centroids.count * int64_t{8}));
+  std::vector<int32_t> empty;
+  for (size_t cluster = 0; cluster < sizes.size(); ++cluster)
+    if (sizes[cluster] == 0) empty.push_back(static_cast<int32_t>(cluster));
+  return empty;
+}
+
+Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
+                        const InterruptCheck& interrupted) {
+  const ScopedDevice current(0);
+  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  const auto count = static_cast<int64_t>(rows.size());
+  DeviceMemory moves;
+  GLOVE_RETURN_IF_ERROR(moves.reserve(std::max<int64_t>(1, 2 * count) * 4));
+  GLOVE_RETURN_IF_ERROR(upload(rows.data(), moves.data(), count * 4));
+  GLOVE_RETURN_IF_ERROR(upload(clusters.data(), moves.data() + count * 4, count * 4));
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_kmeans_refill(params_, moves.as<int32_t>(), moves.as<int32_t>(count * 4),
+                                       static_cast<int32_t>(count), stream_.get()),
+                  "launching a clustering"));
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_kmeans_sums(params_, shape_, stream_.get()), "launching a clustering"));
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_kmeans_update(params_, true, stream_.get()), "launching a clustering"));
+  return wait();
+}
+
+Status CudaPass::read_centroids(Centroids& centroids) {
+  const ScopedDevice current(0);
+  GLOVE_RETURN_IF_ERROR(
+      download(centroids_.vectors.data(), centroids.vectors.data(), centroids.count * centroids.dims * 4));
+  return download(centroids_.norms_squared.data(), centroids.norms_squared.data(), centroids.count * 8);
+}
+
+Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
+                             const InterruptCheck& interrupted) {
+  const ScopedDevice current(0);
+  KMeansParams params = params_;
+  params.wanted = 2;
+  GLOVE_RETURN_IF_ERROR(other_centroids_.reserve(centroids.count, centroids.dims, stream_.get()));
+  const auto bytes = static_cast<int64_t>(nearest.size() * sizeof(NearestTwo));
+  GLOVE_RETURN_IF_ERROR(nearest_.reserve(bytes));
+  params.centroids = other_centroids_.view;
+  params.nearest = nearest_.as<NearestTwo>();
+  GLOVE_RETURN_IF_ERROR(set_centroids(centroids, params));
+  GLOVE_RETURN_IF_ERROR(assign(params, interrupted));
+  return download(nearest_.data(), nearest.data(), bytes);
+}
+
+Status CudaPass::dots(std::span<const float> vector, std::span<double> dots,
+                      const InterruptCheck& interrupted) {
+  const ScopedDevice current(0);
+  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  const int64_t rows = params_.part.rows;
+  GLOVE_RETURN_IF_ERROR(query_.reserve(static_cast<int64_t>(vector.size_bytes())));
+  GLOVE_RETURN_IF_ERROR(dots_.reserve(rows * 8));
+  GLOVE_RETURN_IF_ERROR(upload(vector.data(), query_.data(), static_cast<int64_t>(vector.size_bytes())));
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_score_all(params_.part.vectors, query_.as<float>(), rows,
+                                                     params_.part.dims, dots_.as<double>(), stream_.get()),
+                                    "launching a pass"));
+  return download(dots_.data(), dots.data(), rows * 8);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KMeansPass>> make_cuda_pass(const DevicePart& part, const FixedSums& format,
+                                                   int64_t count, const BatchShape& shape) {
+  const ScopedDevice current(0);
+  auto pass = std::make_unique<CudaPass>(part, shape);
+  GLOVE_RETURN_IF_ERROR(pass->create(format, count));
+  return std::unique_ptr<KMeansPass>(std::move(pass));
+}
+
+}  // namespace glove::gpu

@@ -1,0 +1,172 @@
+#include "gpu/device_analysis.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "gpu/plan.h"
+
+namespace glove::gpu {
+namespace {
+
+// A pass of the device, with the rows that it reads.
+class ResidentPass final : public KMeansPass {
+ public:
+  ResidentPass(std::shared_ptr<SharedDevice> device, std::shared_ptr<DeviceSearcher> rows,
+               std::unique_ptr<KMeansPass> pass)
+      : device_(std::move(device)), rows_(std::move(rows)), pass_(std::move(pass)) {}
+  ~ResidentPass() override {
+    // Deliberately leaked in a forked child: its memory belongs to the parent.
+    if (device_->in_forked_child()) static_cast<void>(pass_.release());
+  }
+  ResidentPass(const ResidentPass&) = delete;
+  ResidentPass& operator=(const ResidentPass&) = delete;
+
+  Status start(const Centroids& centroids) override {
+    return run([&] { return pass_->start(centroids); });
+  }
+  Result<Step> iterate(const InterruptCheck& interrupted) override {
+    return run([&] { return pass_->iterate(interrupted); });
+  }
+  Result<std::vector<int32_t>> empty_clusters() override {
+    return run([&] { return pass_->empty_clusters(); });
+  }
+  Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
+                const InterruptCheck& interrupted) override {
+    return run([&] { return pass_->refill(rows, clusters, interrupted); });
+  }
+  Status read_centroids(Centroids& centroids) override {
+    return run([&] { return pass_->read_centroids(centroids); });
+  }
+  Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
+                     const InterruptCheck& interrupted) override {
+    return run([&] { return pass_->nearest_two(centroids, nearest, interrupted); });
+  }
+  Status dots(std::span<const float> vector, std::span<double> dots,
+              const InterruptCheck& interrupted) override {
+    return run([&] { return pass_->dots(vector, dots, interrupted); });
+  }
+
+ private:
+  // Calls work() if the device works, and remembers a failure that means that it is lost.
+  template <class Work>
+  auto run(const Work& work) -> decltype(work()) {
+    GLOVE_RETURN_IF_ERROR(device_->available());
+    auto result = work();
+    if (!result.ok()) device_->note_error(result.error());
+    return result;
+  }
+
+  const std::shared_ptr<SharedDevice> device_;
+  const std::shared_ptr<DeviceSearcher> rows_;
+  std::unique_ptr<KMeansPass> pass_;
+};
+
+// A model of the points alone, without words. The points' arrays must outlive it.
+ModelPtr model_of(const Points& points) {
+  const auto rows = static_cast<size_t>(points.rows);
+  ModelPart part;
+  part.rows = points.rows;
+  part.dims = points.dims;
+  part.vectors = {points.vectors, rows * static_cast<size_t>(points.dims)};
+  part.norms_squared = {points.norms_squared, rows};
+  part.levels = {{8,
+                  {points.codes, static_cast<size_t>(code_bytes(points.rows, points.dims))},
+                  {points.scales, rows},
+                  {points.residuals, rows}}};
+  Model::Source source;
+  source.path = "a selection of rows";
+  return std::make_shared<Model>(std::vector{part}, Vocabulary({}, {}, {}), source, nullptr);
+}
+
+class DeviceAnalysis final : public Analysis {
+ public:
+  DeviceAnalysis(std::shared_ptr<SharedDevice> device, ResidentSearchers& searchers, Analysis& host)
+      : device_(std::move(device)), searchers_(searchers), host_(host) {}
+
+  Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
+                                                  const InterruptCheck& interrupted) override {
+    if (points.rows == 0 || count > kMostPassClusters || points.dims > kMaxBatchDims)
+      return host_.kmeans_pass(points, metric, count, interrupted);
+    GLOVE_RETURN_IF_ERROR(device_->available());
+    GLOVE_ASSIGN_OR_RETURN(auto rows, rows_on_device(points, interrupted));
+    GLOVE_RETURN_IF_ERROR(wait_for_vectors(rows->resident(), interrupted));
+    DevicePart part = rows->resident().parts().front();
+    part.rows = points.rows;
+    auto pass = device_->device().kmeans_pass(part, FixedSums(metric, 0, points), count);
+    if (!pass.ok()) {
+      device_->note_error(pass.error());
+      return pass;
+    }
+    return std::unique_ptr<KMeansPass>(
+        std::make_unique<ResidentPass>(device_, std::move(rows), std::move(pass).value()));
+  }
+
+  Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
+                const InterruptCheck& interrupted) override {
+    return host_.assign(points, centroids, labels, interrupted);
+  }
+  Status nearest_two(const Points& points, const Centroids& centroids, std::span<NearestTwo> nearest,
+                     const InterruptCheck& interrupted) override {
+    return host_.nearest_two(points, centroids, nearest, interrupted);
+  }
+  Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
+                   FixedSums& sums, const InterruptCheck& interrupted) override {
+    return host_.move_rows(points, from, to, sums, interrupted);
+  }
+  Status dots(const Points& points, std::span<const float> vector, std::span<double> dots,
+              const InterruptCheck& interrupted) override {
+    return host_.dots(points, vector, dots, interrupted);
+  }
+  Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
+                     const InterruptCheck& interrupted) override {
+    return host_.column_sums(points, weights, sums, interrupted);
+  }
+  Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) override {
+    return host_.gram_product(points, vector, product, interrupted);
+  }
+  Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
+                       const InterruptCheck& interrupted) override {
+    return host_.second_moment(points, rows, moment, interrupted);
+  }
+  Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
+                  const InterruptCheck& interrupted) override {
+    return host_.map_rows(points, map, out, interrupted);
+  }
+
+ private:
+  // The model if it is resident, or if most of it is needed; otherwise the points alone.
+  Result<std::shared_ptr<DeviceSearcher>> rows_on_device(const Points& points,
+                                                         const InterruptCheck& interrupted) {
+    if (points.model == nullptr) return searchers_.open(model_of(points), interrupted);
+    if (auto resident = searchers_.find(*points.model)) return resident;
+    const bool most = points.rows > points.model->words() / 2;
+    return searchers_.open(most ? points.model : model_of(points), interrupted);
+  }
+
+  static Status wait_for_vectors(ResidentModel& resident, const InterruptCheck& interrupted) {
+    resident.upload_rest();
+    while (resident.parts().front().vectors == nullptr) {
+      if (!resident.expects_vectors())
+        return {ErrorCode::kOutOfMemory, resident.model()->path() + " does not fit on the device with its " +
+                                             "vectors, which clustering needs there"};
+      GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    return {};
+  }
+
+  const std::shared_ptr<SharedDevice> device_;
+  ResidentSearchers& searchers_;
+  Analysis& host_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> make_device_analysis(std::shared_ptr<SharedDevice> device,
+                                               ResidentSearchers& searchers, Analysis& host) {
+  return std::make_unique<DeviceAnalysis>(std::move(device), searchers, host);
+}
+
+}  // namespace glove::gpu

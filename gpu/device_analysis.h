@@ -1,0 +1,18 @@
+// The toolbox on a device: k-means runs there, and everything else on the host.
+#pragma once
+
+#include <memory>
+
+#include "analysis/analysis.h"
+#include "gpu/resident_searchers.h"
+#include "gpu/shared_device.h"
+
+namespace glove::gpu {
+
+// Returns the analyses of a backend. A k-means fit uses the model that is resident if there is one, and
+// otherwise uploads its rows; it fails if they do not fit on the device with their vectors. `searchers` and
+// `host`, which does the rest, must outlive the result.
+std::unique_ptr<Analysis> make_device_analysis(std::shared_ptr<SharedDevice> device,
+                                               ResidentSearchers& searchers, Analysis& host);
+
+}  // namespace glove::gpu

@@ -1,0 +1,74 @@
+#include "gpu/device_searcher.h"
+
+#include <algorithm>
+
+#include "base/cores.h"
+#include "base/thread_pool.h"
+#include "base/timer.h"
+#include "gpu/part_search.h"
+#include "model/exact_dot.h"
+#include "search/candidates.h"
+
+namespace glove::gpu {
+namespace {
+
+// Computes D for every row on the host, for models whose vectors did not fit on the device.
+Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
+                     const InterruptCheck& interrupted) {
+  constexpr int64_t kChunkRows = 4096;
+  const auto work = [&](int, int64_t chunk) {
+    const int64_t end = std::min(model.words(), (chunk + 1) * kChunkRows);
+    for (int64_t row = chunk * kChunkRows; row < end; ++row)
+      dots[static_cast<size_t>(row)] = exact_dot(query.vector.data(), model.vector(row), model.dims());
+  };
+  const int64_t chunks = (model.words() + kChunkRows - 1) / kChunkRows;
+  if (!ThreadPool::instance().run(usable_cores(), chunks, work, interrupted)) return interrupted_error();
+  return {};
+}
+
+}  // namespace
+
+Status DeviceSearcher::search(std::span<SearchRequest> requests) {
+  GLOVE_RETURN_IF_ERROR(device_->available());
+  const Model& model = *resident_->model();
+  // Excluded words are filtered out here, so that many more rows are requested.
+  int64_t top_rows = 0;
+  for (const SearchRequest& request : requests)
+    top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));
+  const SharedInterrupt shared(requests);
+  const std::span<const DevicePart> parts = resident_->parts();
+  if (Status status = propose_in_parts(device_->device(), parts, requests, top_rows, shared.check());
+      !status.ok()) {
+    device_->note_error(status.error());
+    return status;
+  }
+  for (SearchRequest& request : requests) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(shared.check()));
+    const Timer timer;
+    if (parts.front().vectors == nullptr) rescore(model, *request.query, request.rows);
+    keep_best(*request.query, request.k, request.rows);
+    request.cost.rescore_us += timer.microseconds();
+  }
+  resident_->upload_rest();
+  return {};
+}
+
+Status DeviceSearcher::score_all(const Query& query, std::span<double> dots,
+                                 const InterruptCheck& interrupted, ScanCost& cost) {
+  GLOVE_RETURN_IF_ERROR(device_->available());
+  const Model& model = *resident_->model();
+  const std::span<const DevicePart> parts = resident_->parts();
+  if (parts.front().vectors == nullptr) {
+    resident_->upload_rest();
+    const Timer timer;
+    GLOVE_RETURN_IF_ERROR(score_on_host(model, query, dots, interrupted));
+    cost.rows_scanned += model.words();
+    cost.rescore_us += timer.microseconds();
+    return {};
+  }
+  Status status = score_all_parts(device_->device(), parts, query, dots, interrupted, cost);
+  if (!status.ok()) device_->note_error(status.error());
+  return status;
+}
+
+}  // namespace glove::gpu

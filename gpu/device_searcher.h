@@ -1,0 +1,35 @@
+// A model that is resident on a device, as a Searcher.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "gpu/residency.h"
+#include "gpu/shared_device.h"
+#include "search/searcher.h"
+
+namespace glove::gpu {
+
+// Searches on the device and frees the model's memory there when it is destroyed.
+class DeviceSearcher final : public Searcher {
+ public:
+  DeviceSearcher(std::shared_ptr<SharedDevice> device, std::shared_ptr<ResidentModel> resident)
+      : device_(std::move(device)), resident_(std::move(resident)) {}
+  ~DeviceSearcher() override { device_->drop(std::move(resident_)); }
+  DeviceSearcher(const DeviceSearcher&) = delete;
+  DeviceSearcher& operator=(const DeviceSearcher&) = delete;
+
+  Status search(std::span<SearchRequest> requests) override;
+  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
+                   ScanCost& cost) override;
+  // The resident model; lives as long as the searcher.
+  ResidentModel& resident() const { return *resident_; }
+  SearcherInfo info() const override { return device_->info(resident_.get()); }
+
+ private:
+  const std::shared_ptr<SharedDevice> device_;
+  std::shared_ptr<ResidentModel> resident_;
+};
+
+}  // namespace glove::gpu

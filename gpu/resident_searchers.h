@@ -1,0 +1,32 @@
+// Finds the searcher of a model that is already on the device, so that an analysis need not upload it again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/fork_safe_mutex.h"
+#include "base/status.h"
+#include "gpu/device_searcher.h"
+
+namespace glove::gpu {
+
+// The searchers that a backend has opened. Does not keep them alive. Thread-safe.
+class ResidentSearchers {
+ public:
+  explicit ResidentSearchers(std::shared_ptr<SharedDevice> device) : device_(std::move(device)) {}
+
+  // Uploads the model, as Backend::open does.
+  Result<std::shared_ptr<DeviceSearcher>> open(const ModelPtr& model, const InterruptCheck& interrupted);
+
+  // Returns a searcher of the model, or null if none is open.
+  std::shared_ptr<DeviceSearcher> find(const Model& model);
+
+ private:
+  const std::shared_ptr<SharedDevice> device_;
+  ForkSafeMutex mutex_;  // guards by_model_
+  std::map<uint64_t, std::weak_ptr<DeviceSearcher>> by_model_;
+};
+
+}  // namespace glove::gpu

@@ -1,0 +1,121 @@
+#include "gpu/shared_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gpu/plan.h"
+
+namespace glove::gpu {
+
+Status SharedDevice::available() {
+  if (in_forked_child())
+    return {ErrorCode::kUnavailable,
+            "CUDA was started before this process was forked and does not work in the child"};
+  if (works_.load(std::memory_order_acquire)) return {};
+  return failed_.load(std::memory_order_acquire) ? Status(*unavailable_) : open();
+}
+
+// The driver may be slow, but only the first caller and concurrent ones wait for it.
+Status SharedDevice::open() {
+  owner_ = getpid();  // before open_mutex_ is locked, so that a child forked from now on does not wait for it
+  const std::lock_guard opening(open_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (unavailable_) return *unavailable_;
+    if (device_) return {};
+  }
+  auto device = open_device_();
+  const std::lock_guard lock(mutex_);
+  if (!device.ok()) {
+    fail(device.error());
+    return device.error();
+  }
+  device_ = std::move(device).value();
+  works_.store(true, std::memory_order_release);
+  return {};
+}
+
+void SharedDevice::note_error(const Error& error) {
+  if (error.code != ErrorCode::kUnavailable) return;
+  const std::lock_guard lock(mutex_);
+  fail(error);
+}
+
+// REQUIRES: mutex_ is held.
+void SharedDevice::fail(const Error& error) {
+  if (!unavailable_) unavailable_ = error;
+  failed_.store(true, std::memory_order_release);
+  works_.store(false, std::memory_order_release);
+}
+
+// Returns the bytes that an upload of this model may use now.
+Result<int64_t> SharedDevice::budget(const Model& model) {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t limit, memory_limit_());
+  GLOVE_ASSIGN_OR_RETURN(const int64_t free, device_->free_bytes());
+  int64_t allowed = std::max<int64_t>(0, free - scratch_reserve(model.words()));
+  if (limit > 0) {
+    int64_t used = 0;
+    const std::lock_guard lock(mutex_);
+    for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
+    allowed = std::min(allowed, limit - used);
+  }
+  return allowed;
+}
+
+Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& model,
+                                                            const InterruptCheck& interrupted) {
+  GLOVE_RETURN_IF_ERROR(available());
+  switch (uploads_.enter(interrupted)) {
+    case Turnstile::Entry::kInterrupted:
+      return interrupted_error();
+    case Turnstile::Entry::kAlreadyInside:
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "this thread is uploading a model to the device, and cannot search on it until that has ended"};
+    case Turnstile::Entry::kEntered:
+      break;
+  }
+  const TurnstileExit leaving(uploads_);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget(*model));
+  auto resident = ResidentModel::upload(*device_, model, allowed, interrupted);
+  if (!resident.ok()) {
+    note_error(resident.error());
+    return resident;
+  }
+  const std::lock_guard lock(mutex_);
+  resident_.insert(resident.value().get());
+  return resident;
+}
+
+void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
+  if (in_forked_child()) {
+    // Deliberately leaked: its memory belongs to the parent.
+    static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    resident_.erase(resident.get());
+  }
+  resident.reset();  // may wait for its background upload, and for the driver
+}
+
+SearcherInfo SharedDevice::info(const ResidentModel* resident) const {
+  SearcherInfo info;
+  info.state = "not loaded";
+  if (in_forked_child()) return info;
+  const bool works = works_.load(std::memory_order_acquire);
+  const bool failed = !works && failed_.load(std::memory_order_acquire);
+  if ((!works && !failed) || device_ == nullptr) return info;
+  info.device = device_->info().name;
+  if (failed) {
+    info.state = "failed: " + unavailable_->message;
+  } else if (resident != nullptr) {
+    info.state = "resident";
+    info.device_bytes = resident->device_bytes();
+  }
+  return info;
+}
+
+}  // namespace glove::gpu

@@ -1,0 +1,109 @@
+// k-means on a device made of host memory: which rows are uploaded, limits, failures.
+#include "gpu/device_analysis.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/kmeans.h"
+#include "gpu/plan.h"
+#include "tests/gpu/device_fixture.h"
+#include "tests/gpu/same_fit.h"
+
+namespace glove::testing {
+namespace {
+
+class DeviceAnalysisTest : public DeviceBackendTest {
+ protected:
+  Result<Clustering> fit(const PointSet& set, int64_t k, const InterruptCheck& interrupted = {}) {
+    return cluster_rows(*backend().analysis(), set.points(), k, {}, interrupted);
+  }
+  void expect_hosts_fit(const PointSet& set, int64_t k) {
+    auto wanted = cluster_rows(*host_analysis_, set.points(), k, {}, {});
+    auto got = fit(set, k);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+    EXPECT_EQ(difference(got.value(), wanted.value()), "");
+  }
+};
+
+TEST_F(DeviceAnalysisTest, FitsAreTheHostsWhicheverRowsAreMeant) {
+  make();
+  const ModelPtr m = model(1000, 30, Rows::kGaussian);
+  expect_hosts_fit(PointSet::first_rows(m, 1000), 7);
+  expect_hosts_fit(PointSet::first_rows(m, 777), 7);
+  expect_hosts_fit(PointSet::first_rows(m, 33), 7);
+  expect_hosts_fit(PointSet::chosen_rows(m, {900, 3, 3, 17, 450, 999, 5}), 3);
+  EXPECT_EQ(knobs_.passes, 4);
+  EXPECT_EQ(knobs_.allocated, 0);  // nothing stays
+}
+
+TEST_F(DeviceAnalysisTest, AResidentModelIsNotUploadedAgain) {
+  make();
+  const ModelPtr m = model(1000, 30, Rows::kGaussian);
+  ASSERT_TRUE(open(m).ok());
+  const int before = knobs_.uploads_of_codes;
+  expect_hosts_fit(PointSet::first_rows(m, 1000), 7);
+  EXPECT_EQ(knobs_.uploads_of_codes, before + 1);  // the vectors, which no search had asked for yet
+  expect_hosts_fit(PointSet::first_rows(m, 300), 7);
+  EXPECT_EQ(knobs_.uploads_of_codes, before + 1);
+  forget(m);
+  EXPECT_EQ(knobs_.allocated, 0);
+}
+
+TEST_F(DeviceAnalysisTest, RowsThatDoNotFitAreAnError) {
+  make();
+  const ModelPtr m = model(5000, 40, Rows::kGaussian);
+  const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
+  for (const int64_t limit : {int64_t{1000}, plan.scan_bytes() + 1000}) {
+    limit_ = limit;
+    auto refused = fit(PointSet::first_rows(m, 5000), 3);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kOutOfMemory) << refused.error().message;
+    EXPECT_EQ(knobs_.allocated, 0);
+  }
+  limit_ = 0;
+  expect_hosts_fit(PointSet::first_rows(m, 5000), 3);
+}
+
+TEST_F(DeviceAnalysisTest, ADeviceThatIsLostDuringAFitStaysLost) {
+  make();
+  const ModelPtr m = model(1000, 30, Rows::kGaussian);
+  int asked = 0;
+  auto failed = fit(PointSet::first_rows(m, 1000), 7, [&] {
+    if (knobs_.passes > 0 && ++asked == 5) knobs_.lost = true;
+    return false;
+  });
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, ErrorCode::kUnavailable);
+  knobs_.lost = false;
+  EXPECT_FALSE(backend().available().ok());
+  EXPECT_EQ(fit(PointSet::first_rows(m, 1000), 7).error().message, "fake: lost");
+}
+
+TEST_F(DeviceAnalysisTest, AnInterruptStopsAFitWhereverItIs) {
+  make();
+  const ModelPtr m = model(1000, 30, Rows::kGaussian);
+  for (const int allowed : {0, 1, 2, 5, 20}) {
+    int asked = 0;
+    auto stopped = fit(PointSet::first_rows(m, 1000), 7, [&] { return ++asked > allowed; });
+    ASSERT_FALSE(stopped.ok());
+    EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+    EXPECT_EQ(knobs_.allocated, 0);
+  }
+  expect_hosts_fit(PointSet::first_rows(m, 1000), 7);
+}
+
+TEST_F(DeviceAnalysisTest, TheHostComputesWhatTheDeviceDoesNot) {
+  make();
+  const ModelPtr m = model(20, static_cast<int64_t>(gpu::kMaxBatchDims) + 1, Rows::kGaussian);
+  expect_hosts_fit(PointSet::first_rows(m, 20), 3);
+  EXPECT_EQ(knobs_.passes, 0);
+  std::vector<double> sums(static_cast<size_t>(m->dims()));
+  std::vector<double> wanted(sums.size());
+  const PointSet set = PointSet::first_rows(m, 20);
+  ASSERT_TRUE(backend().analysis()->column_sums(set.points(), {}, sums, {}).ok());
+  ASSERT_TRUE(host_analysis_->column_sums(set.points(), {}, wanted, {}).ok());
+  EXPECT_EQ(sums, wanted);
+}
+
+}  // namespace
+}  // namespace glove::testing
