@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -188,13 +187,8 @@ Status CudaPass::assign(const KMeansParams& params, const InterruptCheck& interr
   for (int32_t first = 0; first < params.tiles; first += step) {
     const int32_t last = std::min(params.tiles, first + step);
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    const cudaError_t scan = launch_kmeans_scan(params, first, last, shape_, stream_.get());
-    if (scan == cudaErrorInvalidConfiguration) {  // concerns this fit only; the device works
-      static_cast<void>(cudaGetLastError());
-      return {ErrorCode::kOutOfMemory, "centroids of " + std::to_string(params.part.dims) +
-                                           " dimensions do not fit the shared memory of the device"};
-    }
-    GLOVE_RETURN_IF_ERROR(cuda_status(scan, "launching a clustering"));
+    GLOVE_RETURN_IF_ERROR(cuda_status(launch_kmeans_scan(params, first, last, shape_, stream_.get()),
+                                      "launching a clustering"));
     GLOVE_RETURN_IF_ERROR(
         cuda_status(launch_kmeans_resolve(params, first, last, stream_.get()), "launching a clustering"));
     if (last < params.tiles) GLOVE_RETURN_IF_ERROR(wait());

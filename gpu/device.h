@@ -106,7 +106,7 @@ class Device {
   // Prepares a k-means fit of `count` clusters on the rows of a part, which may be the first rows of a larger
   // one. The part must stay on the device as long as the pass lives.
   //   format  the metric and the fixed point of the sums
-  // REQUIRES: part.vectors; part.dims <= kMaxBatchDims; 1 <= count <= kMostPassClusters.
+  // REQUIRES: part.vectors; part.dims <= kMaxBatchDims; 1 <= count <= 65536.
   virtual Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
                                                           int64_t count) = 0;
 };

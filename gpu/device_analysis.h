@@ -9,6 +9,9 @@
 
 namespace glove::gpu {
 
+// More clusters than this are left to the host.
+constexpr int64_t kMostPassClusters = 65536;
+
 // Returns the analyses of a backend. A k-means fit uses the model that is resident if there is one, and
 // otherwise uploads its rows; it fails if they do not fit on the device with their vectors. `searchers` and
 // `host`, which does the rest, must outlive the result.

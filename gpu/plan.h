@@ -43,8 +43,7 @@ struct BatchPlan {
 constexpr int64_t kListBytes = int64_t{128} << 20;
 constexpr int64_t kMaxBatchTopRows = 256;  // the last step ranks several times as many rows in shared memory
 constexpr int64_t kMaxRoundQueries = 1024;
-constexpr int64_t kMaxBatchDims = 4096;       // keeps the sums of the batch scan below kBatchSumLimit
-constexpr int64_t kMostPassClusters = 65536;  // of k-means; the host computes larger fits
+constexpr int64_t kMaxBatchDims = 4096;  // keeps the sums of the batch scan below kBatchSumLimit
 // Plans a batch of `queries` queries for the best `top_rows` rows each.
 BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows);
 

@@ -10,7 +10,6 @@
 #include "analysis/clusters.h"
 #include "gpu/device_part.h"
 #include "gpu/kernels/batch_scan.h"
-#include "gpu/plan.h"
 
 namespace glove::gpu {
 
@@ -50,7 +49,7 @@ struct KMeansReport {
 // The places for candidates of a row. The first holds their number: 0 if there are too many, which means that
 // every cluster is one.
 constexpr int kCandidatePlaces = 16;
-static_assert(kMostPassClusters <= 65536, "candidates take 16 bits");
+constexpr int64_t kMostDeviceClusters = 65536;  // candidates take 16 bits
 
 // The arguments of all launches. Pointers are not owned and, unless noted, point to device memory.
 struct KMeansParams {

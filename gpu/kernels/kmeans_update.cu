@@ -8,12 +8,15 @@ namespace glove::gpu {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / kWarpLanes;
 
 // --- Sums -------------------------------------------------------------------------------------------------
 
 constexpr int kBlockChanges = kThreads / 2;  // each is an addition and a subtraction
+constexpr int kWarpEntries = kThreads / kWarps;
 constexpr int kLaneColumns = 4;
 constexpr int kEntriesAtOnce = 4;
+constexpr uint32_t kNoEntry = 0xffffffffu;
 constexpr double kRoundingMagic = 0x1.8p52;
 
 // One row to add to a cluster or to take out of it.
