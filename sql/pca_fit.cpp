@@ -39,7 +39,7 @@ Result<std::shared_ptr<const PrincipalComponents>> compute(Engine& engine, const
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   SearchReport report;
   report.model = subject.entry.name;
-  report.backend = subject.backend;
+  report.backend = engine.backends().all().back()->name();  // the CPU, to which every other leaves moments
   report.kind = "pca";
   report.queries = 1;
   report.k = components.dims;

@@ -115,9 +115,9 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
                           std::to_string(std::bit_cast<uint64_t>(options.a));
   auto common = engine.results().find<CommonComponents>(key);
   if (common != nullptr) return common;
-  GLOVE_ASSIGN_OR_RETURN(Backend* const backend, analysis_backend(engine, function, nullptr));
+  GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
   InterruptPoller poller(connection.db());
-  auto derived = derive_common_components(*backend->analysis(), model, weights,
+  auto derived = derive_common_components(*backends.first->analysis(), model, weights,
                                           [&poller] { return poller.interrupted(); });
   if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
     return invalid(function, derived.error().message + "; the option \"components\":0 needs none");

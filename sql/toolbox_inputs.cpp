@@ -69,36 +69,40 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
   return read_array(table, "words", json, subject);
 }
 
+void set_backends(const AnalysisBackends& chosen, ToolboxSubject& subject) {
+  subject.analysis = chosen.first->analysis();
+  subject.backend = chosen.first->name();
+  if (chosen.fallback == nullptr) return;
+  subject.fallback = chosen.fallback->analysis();
+  subject.fallback_backend = chosen.fallback->name();
+}
+
 }  // namespace
 
 PointSet ToolboxSubject::points() const {
   return chosen ? PointSet::chosen_rows(entry.model, ids) : PointSet::first_rows(entry.model, rows);
 }
 
-Result<Backend*> analysis_backend(Engine& engine, std::string_view table, sqlite3_value* value) {
+Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view table, sqlite3_value* value) {
   const auto all = engine.backends().all();
-  Backend* chosen = nullptr;
-  bool automatic = false;
+  Backend* const cpu = all.back().get();  // the CPU's is the last
+  AnalysisBackends chosen;
   if (value != nullptr && is_blob(value)) return invalid(table, "the backend must be text, not a BLOB");
   if (value != nullptr && !is_null(value) && text_of(value) != "auto") {
-    chosen = engine.backends().find(text_of(value));
-    if (chosen == nullptr)
+    chosen.first = engine.backends().find(text_of(value));
+    if (chosen.first == nullptr)
       return invalid(table, "there is no backend " + quoted(text_of(value)) +
                                 "; the backends are: " + engine.backends().choices());
   } else {
-    GLOVE_ASSIGN_OR_RETURN(chosen, engine.settings().backend());
-    automatic = chosen == nullptr;
-    for (size_t i = 0; chosen == nullptr && i < all.size(); ++i)
-      if (all[i]->analysis() != nullptr && all[i]->available().ok()) chosen = all[i].get();
+    GLOVE_ASSIGN_OR_RETURN(chosen.first, engine.settings().backend());
+    for (size_t i = 0; chosen.first == nullptr && i < all.size(); ++i)
+      if (all[i]->analysis() != nullptr && all[i]->available().ok()) {
+        chosen.first = all[i].get();
+        if (chosen.first != cpu) chosen.fallback = cpu;
+      }
   }
-  // The CPU's is the last.
-  Backend* const cpu = all.back().get();
-  if (automatic && chosen != nullptr && chosen != cpu) {
-    subject.fallback = cpu->analysis();
-    subject.fallback_backend = cpu->name();
-  }
-  if (chosen == nullptr || chosen->analysis() == nullptr) chosen = cpu;
-  GLOVE_RETURN_IF_ERROR(chosen->available());
+  if (chosen.first == nullptr || chosen.first->analysis() == nullptr) chosen = {cpu, nullptr};
+  GLOVE_RETURN_IF_ERROR(chosen.first->available());
   return chosen;
 }
 
@@ -118,10 +122,9 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
   GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   GLOVE_RETURN_IF_ERROR(read_words(table, words, subject));
-  GLOVE_ASSIGN_OR_RETURN(Backend* const chosen,
-                         analysis_backend(models.connection().engine(), table, backend));
-  subject.analysis = chosen->analysis();
-  subject.backend = chosen->name();
+  GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends chosen,
+                         analysis_backends(models.connection().engine(), table, backend));
+  set_backends(chosen, subject);
   return subject;
 }
 
@@ -130,9 +133,8 @@ Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, Catal
   subject.entry = std::move(entry);
   subject.rows = subject.entry.model->words();
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
-  GLOVE_ASSIGN_OR_RETURN(Backend* const chosen, analysis_backend(engine, object, nullptr));
-  subject.analysis = chosen->analysis();
-  subject.backend = chosen->name();
+  GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends chosen, analysis_backends(engine, object, nullptr));
+  set_backends(chosen, subject);
   return subject;
 }
 

@@ -36,15 +36,21 @@ struct ToolboxSubject {
   std::string key() const;
 };
 
-// The backend that computes for the toolbox if `value` names a backend. nullptr, NULL or "auto" means the
-// first one that is available and offers the toolbox. If the chosen backend does not offer it, the CPU does
+// Who computes for the toolbox.
+struct AnalysisBackends {
+  Backend* first = nullptr;     // offers the toolbox
+  Backend* fallback = nullptr;  // under 'auto', if the first is not the CPU: takes over if the first fails
+};
+
+// The backends that compute for the toolbox if `value` names a backend. nullptr, NULL or "auto" means the
+// first one that is available and offers the toolbox. If the named backend does not offer it, the CPU does
 // the work. Error messages begin with `table`.
-Result<Backend*> analysis_backend(Engine& engine, std::string_view table, sqlite3_value* value);
+Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view table, sqlite3_value* value);
 
 // words    NULL means all words; an integer n means the first n; a JSON array means these words, in the
 //          order of the model, without NULLs, repetitions and words that the model lacks.
 // model    The name of a model; NULL means the default model.
-// backend  As analysis_backend() takes it.
+// backend  As analysis_backends() takes it.
 //
 // nullptr stands for NULL. Error messages begin with `table`.
 Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
