@@ -53,7 +53,8 @@ CatalogSnapshotPtr Connection::models() {
   return latest;
 }
 
-Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::optional<std::string_view> name) {
+Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::optional<std::string_view> name,
+                                         int others) {
   if (models->entries().empty()) {
     InterruptPoller poller(db_);
     GLOVE_RETURN_IF_ERROR(
@@ -62,7 +63,7 @@ Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::option
     if (pinned_ != nullptr && pinned_->entries().empty()) pinned_ = models;
   }
   if (const CatalogEntry* const entry = models->find(name)) return *entry;
-  if (engine_.catalog().snapshot()->find(name) != nullptr)
+  if (others > 0 && name && engine_.catalog().snapshot()->find(name) != nullptr)
     return Error{ErrorCode::kNotFound,
                  "the model '" + std::string(*name) +
                      "' was loaded after a statement that is still open on this connection; finalize or "
@@ -72,7 +73,7 @@ Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::option
 
 Result<CatalogEntry> Connection::find(std::optional<std::string_view> name) {
   CatalogSnapshotPtr seen = models();
-  return find_in(seen, name);
+  return find_in(seen, name, pins_);
 }
 
 Result<std::string> Connection::load(const std::string& path, const std::string& name,
@@ -106,7 +107,7 @@ Connection::Pin::~Pin() {
 }
 
 Result<CatalogEntry> Connection::Pin::find(std::optional<std::string_view> name) {
-  return connection_->find_in(models_, name);
+  return connection_->find_in(models_, name, connection_->pins_ - 1);
 }
 
 }  // namespace glove::sql

@@ -66,7 +66,8 @@ class Connection {
   };
 
  private:
-  Result<CatalogEntry> find_in(CatalogSnapshotPtr& models, std::optional<std::string_view> name);
+  // `others`: how many cursors, besides the one that asks, may hold the models back.
+  Result<CatalogEntry> find_in(CatalogSnapshotPtr& models, std::optional<std::string_view> name, int others);
 
   sqlite3* const db_;
   Engine& engine_;
