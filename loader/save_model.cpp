@@ -18,9 +18,11 @@ Status append_rows(const Model& model, const ModelPart& part, int64_t first, int
     const std::string_view word = model.vocabulary().word(part.first_row + row);
     GLOVE_ASSIGN_OR_RETURN(const bool kept,
                            rows.append_row(word, {part.vector(row), static_cast<size_t>(part.dims)}));
-    if (!kept)
+    if (!kept) {
+      GLOVE_RETURN_IF_ERROR(model.health());  // a file that was cut has many empty words
       return {ErrorCode::kCorrupt, model.path() + ": row " + std::to_string(part.first_row + row + 1) +
                                        " has the word of an earlier row; the file is damaged"};
+    }
   }
   return {};
 }

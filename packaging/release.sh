@@ -15,6 +15,7 @@ case "${1:-}" in
 esac
 build=build/dist-$([[ $cuda == ON ]] && echo cuda || echo cpu)
 [[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only packages
+mkdir -p build
 # shellcheck disable=SC2086
 cmake -G Ninja -B "$build" -DCMAKE_BUILD_TYPE=Release -DGLOVE_CUDA=$cuda -DGLOVE_STATIC=ON -DGLOVE_TESTS=OFF ${GLOVE_CMAKE_ARGS:-} |
   tee "$build.log" | grep 'CUDA backend'

@@ -39,8 +39,10 @@ void glove_convolve_callback(sqlite3_context* context, int argc, sqlite3_value**
 }  // namespace
 
 int register_glove_convolve(sqlite3* db, Engine& engine) {
-  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments.
-  return register_function(db, engine, "glove_convolve", 2, 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
+  // because the result is marked as JSON.
+  return register_function(db, engine, "glove_convolve", 2, 2,
+                           SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE,
                            glove_convolve_callback);
 }
 

@@ -128,8 +128,9 @@ void finish_callback(sqlite3_context* context) {
 }  // namespace
 
 int register_glove_density(sqlite3* db, Engine&) {
-  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments.
-  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
+  // because the result is marked as JSON.
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE;
   for (const int count : {2, 3})
     if (const int code = sqlite3_create_function_v2(db, "glove_density", count, kFlags, nullptr, nullptr,
                                                     step_callback, finish_callback, nullptr);

@@ -38,11 +38,15 @@ struct DeriveRequest {
   std::string words, fit;  // JSON; empty means all words
 };
 
-// Only the form is checked here: choose_rows() reads the array.
+// Checks the form only: choose_rows() reads the array, and refuses what is nested. It is emptied here, because
+// dump() recurses.
 bool take_rows(const Json& value, std::string& rows) {
   int64_t count = 0;
   if (!value.is_array() && !take_whole(value, 0, count)) return false;
-  rows = value.dump();
+  Json flat = value.is_array() ? Json(Json::array()) : value;
+  if (value.is_array())
+    for (const Json& word : value) flat.push_back(word.is_structured() ? Json(word.type()) : word);
+  rows = flat.dump();
   return true;
 }
 

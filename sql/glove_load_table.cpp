@@ -69,7 +69,7 @@ class LoadInProgress {
 };
 thread_local const LoadInProgress* LoadInProgress::innermost_ = nullptr;
 
-// Prepares the only statement of `sql`, which must be read-only and return two columns.
+// Prepares the only statement of `sql`, which must be read-only and return two or three columns.
 Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
   sqlite3_stmt* first = nullptr;
   const char* tail = nullptr;

@@ -84,15 +84,16 @@ Status MeanState::read_blob(sqlite3_value* value) {
 // False: the model lacks the word, or it has a zero vector.
 Result<bool> MeanState::read_word(std::string_view word, const Model& model) {
   const std::optional<int32_t> id = model.vocabulary().find(word);
-  if (!id || !(model.norm_squared(*id) > 0)) return false;
-  const double factor = 1 / std::sqrt(model.norm_squared(*id));
-  const float* const row = model.vector(*id);
-  vector_.resize(static_cast<size_t>(model.dims()));
-  for (size_t j = 0; j < vector_.size(); ++j) {
-    vector_[j] = static_cast<float>(factor * static_cast<double>(row[j]));
+  const bool usable = id && model.norm_squared(*id) > 0;
+  if (usable) {
+    const double factor = 1 / std::sqrt(model.norm_squared(*id));
+    const float* const row = model.vector(*id);
+    vector_.resize(static_cast<size_t>(model.dims()));
+    for (size_t j = 0; j < vector_.size(); ++j)
+      vector_[j] = static_cast<float>(factor * static_cast<double>(row[j]));
   }
-  GLOVE_RETURN_IF_ERROR(model.health());
-  return true;
+  GLOVE_RETURN_IF_ERROR(model.health());  // a file that was cut has neither the word nor its norm
+  return usable;
 }
 
 Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments arguments) {

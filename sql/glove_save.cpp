@@ -3,8 +3,8 @@
 //   SELECT glove_derive('clean', '{"whiten":true}');
 //   SELECT glove_save('clean', 'clean.safetensors');   -- clean.safetensors
 //
-// The file has everything that the model has: integer keys stay integers, and a derivation goes with it, so
-// glove_project works after the file is loaded again. It appears, or replaces another, in one step at the
+// Integer keys stay integers, and a derivation goes with the file, so glove_project works after it is loaded
+// again. The frequencies of words are not saved. The file appears, or replaces another, in one step at the
 // end.
 #include <string>
 #include <string_view>

@@ -100,8 +100,9 @@ Result<WordWeights> weights_of(const Model& model, const TextOptions& options, s
       if (model.source().counts != nullptr) return WordWeights::of_counts(model.source().counts, options.a);
   }
   return invalid(function, "the model from " + model.path() +
-                               " has no frequencies for the option \"weights\":\"model\"; load it with the "
-                               "option \"frequencies\" of glove_load, or use \"zipf\"");
+                               " has no frequencies for the option \"weights\":\"model\"; give them "
+                               "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
+                               "column, or use \"zipf\"");
 }
 
 // The common components of a model with these weights.

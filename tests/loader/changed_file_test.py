@@ -47,7 +47,8 @@ class ChangedFile(unittest.TestCase):
 
     def assert_told(self, words):
         for query in ("SELECT neighbor FROM glove_nn('w7', NULL, 5, 'changed')", "SELECT cos_sim('w1', 'w2', 'changed')",
-                      "SELECT glove_vec('w1', 'changed')"):
+                      "SELECT glove_vec('w1', 'changed')", "SELECT glove_mean(w, 1, 'changed') FROM (SELECT 'w1' w)",
+                      "SELECT glove_text_vec('w1 w2', 'changed')", f"SELECT glove_save('changed', '{self.path}.copy')"):
             with self.assertRaisesRegex(sqlite3.OperationalError, words):
                 self.db.execute(query).fetchall()
 

@@ -53,6 +53,13 @@ assert rows[0].word == expected[0][0] and rows[0].rank == 1
 assert sqlite_glove.neighbors(conn, "piano", 1, model="sample") == [("piano",) + expected_row for expected_row in
     conn.execute("SELECT neighbor, similarity, rank FROM glove_nn('piano', NULL, 1)")]
 assert sqlite_glove.neighbors(conn, [], 3) == []
+conn.execute("SELECT glove_load_table('numbers', ?)", ("SELECT 7, '[1,0]' UNION ALL SELECT 12, '[1,1]'",))
+assert [(row.word, row.neighbor) for row in sqlite_glove.neighbors(conn, [12, "7"], 1, model="numbers")] == [("12", 7), ("7", 12)]
+try:
+    sqlite_glove.neighbors(conn, [1.5])
+    raise SystemExit("a word that is a float must be an error")
+except TypeError as error:
+    assert "1.5" in str(error)
 try:
     sqlite_glove.neighbors(conn, "piano", as_frame="table")
     raise SystemExit("an unknown as_frame must be an error")

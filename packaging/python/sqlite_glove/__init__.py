@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 class Neighbor(NamedTuple):
     """One row of neighbors()."""
     word: str
-    neighbor: str
+    neighbor: Union[str, int]  # an int if the model has integer keys
     similarity: float
     rank: int
 
@@ -61,7 +61,7 @@ def _rows(conn: Any, sql: str, values: Iterable[Any]) -> List[Any]:
     return conn.cursor().execute(sql, tuple(values)).fetchall()
 
 
-def neighbors(conn: Any, words: Union[str, Iterable[str]], k: int = 10, *, model: Optional[str] = None,
+def neighbors(conn: Any, words: Union[str, int, Iterable[Union[str, int]]], k: int = 10, *, model: Optional[str] = None,
               as_frame: Optional[str] = None, progress: Optional[Progress] = None) -> Any:
     """Returns the k nearest words of each word, in the order of `words`; words that the model lacks have no rows.
 
@@ -70,7 +70,10 @@ def neighbors(conn: Any, words: Union[str, Iterable[str]], k: int = 10, *, model
     """
     if as_frame not in (None, "pandas", "numpy"):
         raise ValueError(f"as_frame is {as_frame!r}; it must be None, 'pandas' or 'numpy'")
-    wanted = [words] if isinstance(words, str) else list(words)
+    wanted = [words] if isinstance(words, (str, int)) else list(words)
+    for word in wanted:
+        if isinstance(word, bool) or not isinstance(word, (str, int)):
+            raise TypeError(f"neighbors: {word!r} cannot be a word; it must be text or, for a model with integer keys, an int")
     found: List[Neighbor] = []
     sql = ("SELECT word, neighbor, similarity, rank FROM glove_nn WHERE word IN (SELECT value FROM json_each(?)) AND k = ?"
            + (" AND model = ?" if model is not None else ""))
@@ -79,9 +82,9 @@ def neighbors(conn: Any, words: Union[str, Iterable[str]], k: int = 10, *, model
         values = [json.dumps(batch), k] + ([model] if model is not None else [])
         of_word = {}  # type: ignore[var-annotated]
         for row in _rows(conn, sql, values):
-            of_word.setdefault(row[0], []).append(Neighbor(*row))
+            of_word.setdefault(str(row[0]), []).append(Neighbor(*row))
         for word in batch:
-            found.extend(sorted(of_word.get(word, ()), key=lambda row: row.rank))
+            found.extend(sorted(of_word.get(str(word), ()), key=lambda row: row.rank))
         if progress is not None:
             progress(min(start + _WORDS_PER_BATCH, len(wanted)), len(wanted))
     if as_frame == "pandas":
