@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sql/interrupt.h"
+#include "sql/json_options.h"
 #include "sql/toolbox_inputs.h"
 
 namespace glove::sql {
 namespace {
-
-using Json = nlohmann::json;
 
 Error invalid(std::string_view function, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
@@ -25,60 +23,23 @@ bool take_a(const Json& value, TextOptions& options) {
 }
 
 bool take_components(const Json& value, TextOptions& options) {
-  if (!value.is_number_integer()) return false;
-  if (value.is_number_unsigned() && value.get<uint64_t>() > kMostCommonComponents) return false;
-  options.components = value.get<int64_t>();
-  return options.components >= 0 && options.components <= kMostCommonComponents;
+  return take_whole(value, 0, options.components) && options.components <= kMostCommonComponents;
 }
 
 bool take_weights(const Json& value, TextOptions& options) {
-  constexpr std::array<std::pair<std::string_view, WeightSource>, 3> kSources = {
+  constexpr std::array<std::pair<const char*, WeightSource>, 3> kSources = {
       {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
-  for (const auto& [name, source] : kSources)
-    if (value.is_string() && value.get_ref<const std::string&>() == name) {
-      options.weights = source;
-      return true;
-    }
-  return false;
+  return take_choice(value, kSources, options.weights);
 }
 
-bool take_lower_case(const Json& value, TextOptions& options) {
-  if (value.is_boolean()) options.lower_case = value.get<bool>();
-  return value.is_boolean();
-}
-
-struct TextOption {
-  const char* name;
-  const char* expects;
-  bool (*take)(const Json& value, TextOptions& options);  // false: a wrong value
-};
-
+using TextOption = JsonOption<TextOptions>;
 constexpr std::array kTextOptions = {
     TextOption{"a", "a number above 0", take_a},
     TextOption{"components", "an integer from 0 to 10", take_components},
     TextOption{"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
-    TextOption{"lower_case", "true or false", take_lower_case},
+    TextOption{"lower_case", "true or false",
+               [](const Json& value, TextOptions& options) { return take_flag(value, options.lower_case); }},
 };
-
-// A value as it stands in a message; of a nested one only its kind.
-std::string shown(const Json& value) {
-  if (value.is_structured()) return std::string("an ") + value.type_name();
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Status take_option(const std::string& name, const Json& value, std::string_view function,
-                   TextOptions& options) {
-  std::string names;
-  for (const TextOption& option : kTextOptions) {
-    if (name == option.name) {
-      if (option.take(value, options)) return {};
-      return invalid(function,
-                     "option \"" + name + "\" is " + shown(value) + ", but must be " + option.expects);
-    }
-    names += (names.empty() ? "" : ", ") + std::string(option.name);
-  }
-  return invalid(function, "unknown option " + shown(name) + "; the options are: " + names);
-}
 
 std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
   const std::string key = "word index " + std::to_string(model.id());
@@ -99,10 +60,11 @@ Result<WordWeights> weights_of(const Model& model, const TextOptions& options, s
     case WeightSource::kModel:
       if (model.source().counts != nullptr) return WordWeights::of_counts(model.source().counts, options.a);
   }
-  return invalid(function, "the model from " + model.path() +
-                               " has no frequencies for the option \"weights\":\"model\"; give them "
-                               "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
-                               "column, or use \"zipf\"");
+  return invalid(function,
+                 "the model from " + model.path() +
+                     " has no frequencies for the option \"weights\":\"model\"; give them "
+                     "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
+                     "column, or use \"zipf\"");
 }
 
 // The common components of a model with these weights.
@@ -133,12 +95,7 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
 
 Result<TextOptions> parse_text_options(std::string_view json, std::string_view function) {
   TextOptions options;
-  const Json object = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object())
-    return invalid(function, "the options must be a JSON object such as {\"components\":0}, but are: " +
-                                 std::string(json));
-  for (const auto& [name, value] : object.items())
-    GLOVE_RETURN_IF_ERROR(take_option(name, value, function, options));
+  GLOVE_RETURN_IF_ERROR(parse_options(json, function, "{\"components\":0}", kTextOptions, options));
   return options;
 }
 

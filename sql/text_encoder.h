@@ -38,7 +38,8 @@ class KeptEncoder {
  public:
   // Returns the encoder for this model and these options, which lives until the next call. The first one in
   // the process for a model and its options derives the common components, unless `for_words_only` says that
-  // only words and weights are asked for. An interrupt of the connection ends that.
+  // only words and weights are asked for. An interrupt of the connection ends that,
+  // except while the eigenvectors are computed (analysis/eigen.h).
   Result<const SentenceEncoder*> find(Connection& connection, const ModelPtr& model,
                                       std::optional<std::string_view> options, std::string_view function,
                                       bool for_words_only = false);

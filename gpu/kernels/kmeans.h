@@ -49,7 +49,6 @@ struct KMeansReport {
 // The places for candidates of a row. The first holds their number: 0 if there are too many, which means that
 // every cluster is one.
 constexpr int kCandidatePlaces = 16;
-constexpr int64_t kMostDeviceClusters = 65536;  // candidates take 16 bits
 
 // The arguments of all launches. Pointers are not owned and, unless noted, point to device memory.
 struct KMeansParams {
