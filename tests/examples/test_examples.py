@@ -10,6 +10,8 @@ sts                sts.sh prints the correlations of sentence vectors that NumPy
 apt_search         apt_search.py finds packages of its sample by their meaning, and judges the rankings
 clean_sample       clean.sql on the sample = the same derivations in NumPy float64
 components_sample  glove_pca on the sample = NumPy float64
+map_sample         glove_map keeps the nearest neighbours together, and has the same rows on every instruction set and
+                   with any number of threads
 full_model         these on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
                    = the figures recorded below
 """
@@ -78,10 +80,10 @@ class Run:
             sys.exit(f"{script} failed with {result.returncode}: {result.stderr}\n{result.stdout}")
         return result.stdout
 
-    def query(self, model, sql):
+    def query(self, model, sql, environment={}):
         """The rows of one statement."""
         result = subprocess.run(["sqlite3", "-batch", "-bail", "-list", ":memory:", ".load " + self.options.extension, sql],
-                                capture_output=True, text=True, env={**os.environ, "GLOVE_MODEL": model}, check=True)
+                                capture_output=True, text=True, env={**os.environ, "GLOVE_MODEL": model, **environment}, check=True)
         return [line.split("|") for line in result.stdout.splitlines()]
 
     def rows(self, script, model):
@@ -113,6 +115,12 @@ def read_vectors(project):
     with gzip.open(os.path.join(project, "examples/data/glove-6b-100d-20k.txt.gz"), "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split(" ")[1:] for line in file]
     return numpy.array(rows, dtype=numpy.float32).astype(numpy.float64)
+
+
+def first_vectors(run, model, words):
+    import numpy
+    rows = run.query(model, f"SELECT hex(vector) FROM glove_words LIMIT {words}")
+    return numpy.array([numpy.frombuffer(bytes.fromhex(row), dtype=numpy.float32) for row, in rows], dtype=numpy.float64)
 
 
 def close(what, found, expected, relative=1e-6):
@@ -342,6 +350,45 @@ def components_sample(run):
                 sys.exit(f"component {c + 1} with {options} has the cosine {vector @ vectors[c]} with NumPy's")
 
 
+def kept_neighbors(run, model, words, vectors):
+    """The share of the ten nearest words by cosine that are among the ten nearest of glove_map(words)."""
+    import numpy
+    places = numpy.array(run.query(model, f"SELECT x, y FROM glove_map({words})"), dtype=numpy.float64)
+    check_equal("places", places.shape, (words, 2))
+    unit = vectors[:words] / numpy.linalg.norm(vectors[:words], axis=1, keepdims=True)
+    similarity = unit @ unit.T
+    squares = (places ** 2).sum(axis=1)
+    distance = squares[:, None] + squares[None, :] - 2 * places @ places.T
+    numpy.fill_diagonal(similarity, -2)
+    numpy.fill_diagonal(distance, numpy.inf)
+    near = numpy.argpartition(-similarity, 10, axis=1)[:, :10]
+    near_in_plane = numpy.argpartition(distance, 10, axis=1)[:, :10]
+    return numpy.mean([len(set(a) & set(b)) / 10 for a, b in zip(near, near_in_plane)])
+
+
+def check_kept_neighbors(run, model, vectors):
+    for words, least in ((2000, 0.37), (5000, 0.33)):
+        found = kept_neighbors(run, model, words, vectors)
+        if not found >= least:
+            sys.exit(f"glove_map({words}) keeps {found} of the nearest neighbours, which must be {least} at least")
+
+
+def map_sample(run):
+    model = run.convert_sample()
+    check_kept_neighbors(run, model, read_vectors(run.options.project)[:5000])
+    statement = "SELECT word, printf('%.17g %.17g', x, y) FROM glove_map(1500)"
+    expected = run.query(model, statement)
+    unknown = subprocess.run(["sqlite3", "-batch", ":memory:", ".load " + run.options.extension, "SELECT count(*) FROM glove_map(9)"],
+                             capture_output=True, text=True, env={**os.environ, "GLOVE_MODEL": model, "GLOVE_CPU_TARGET": "?"})
+    targets = re.search(r"this machine runs: (.*)$", unknown.stderr.strip(), re.MULTILINE)
+    if not targets:
+        sys.exit("an unknown instruction set does not list the known ones: " + unknown.stderr)
+    for name in targets.group(1).split(", "):
+        for threads in ("1", "2", "7"):
+            found = run.query(model, statement, {"GLOVE_CPU_TARGET": name, "GLOVE_THREADS": threads})
+            check_equal(f"same rows with {name} on {threads} threads", found == expected, True)
+
+
 def check_full_components(run, model):
     for options, (singular, ratios) in FULL_COMPONENTS.items():
         found = run.query(model, "SELECT singular_value, ratio FROM glove_pca(10, NULL, NULL, NULL, "
@@ -381,12 +428,13 @@ def full_model(run):
             sys.exit(f"{name}: found {rows[name][0]}, expected {expected}")
     check_full_components(run, model)
     check_full_derivations(run, model)
+    check_kept_neighbors(run, model, first_vectors(run, model, 5000))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clean_sample",
-                                         "components_sample", "sts", "apt_search", "full_model"])
+                                         "components_sample", "map_sample", "sts", "apt_search", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()
