@@ -8,6 +8,8 @@ similarity_sample  similarity.sql on the sample = Spearman's correlation compute
 clusters           clusters.sql names every cluster by its most typical word, and they hold all words
 sts                sts.sh prints the correlations of sentence vectors that NumPy computes here from the definition in docs/text.md
 apt_search         apt_search.py finds packages of its sample by their meaning, and judges the rankings
+map_drawing        map.sql draws a well-formed SVG with every word; no two labels overlap by the text boxes of Chromium, which is
+                   not measured where there is no browser
 clean_sample       clean.sql on the sample = the same derivations in NumPy float64
 components_sample  glove_pca on the sample = NumPy float64
 map_sample         glove_map keeps the nearest neighbours together, and has the same rows on every instruction set and
@@ -389,6 +391,72 @@ def map_sample(run):
             check_equal(f"same rows with {name} on {threads} threads", found == expected, True)
 
 
+MEASURE = """
+const boxes = [...document.querySelectorAll('.labels text')].map(t => t.getBBox());
+let overlaps = 0;
+boxes.forEach((a, i) => boxes.slice(0, i).forEach(b => {
+  if (a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height) overlaps++;
+}));
+const view = document.documentElement.viewBox.baseVal;
+const outside = boxes.filter(a => a.x < 0 || a.y < 0 || a.x + a.width > view.width || a.y + a.height > view.height).length;
+document.documentElement.setAttribute('data-measured', [boxes.length, overlaps, outside].join(' '));
+"""
+
+
+def check_in_browser(run, document, labels):
+    """Whether Chromium opens the drawing, and what it measures."""
+    chromium = shutil.which("chromium")
+    if not chromium:
+        print("not measured in a browser: there is no chromium here")
+        return
+    path = os.path.join(run.folder, "measured.svg")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(document.replace("</svg>", f"<script><![CDATA[{MEASURE}]]></script></svg>"))
+    result = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom",
+                             f"--user-data-dir={run.folder}/chromium", "file://" + path],
+                            capture_output=True, text=True, timeout=100, env={**os.environ, "HOME": run.folder})
+    measured = re.search(r'data-measured="(.*?)"', result.stdout)
+    if not measured:
+        sys.exit(f"chromium did not run the drawing's script: {result.stdout[:500]} {result.stderr[-500:]}")
+    check_equal("labels, those that overlap, those outside", measured.group(1), f"{labels} 0 0")
+
+
+# Labels that are hard to measure or to write; each is wanted where there is room.
+ODD_LABELS = ["WWWMMM@@@%%%", "iiiillll", "\u0429\u0429\u0416\u0416\u042e", "\u5317\u4eac\u5927\u5b66", "\U0001f600\U0001f680", "e\u0301te\u0301",
+              "\ufdfd", "\u0e01\u0e33\u0e19", "\u05e9\u05dc\u05d5\u05dd", "<&>\"'", "two words", "\u202etxet"]
+
+
+def check_odd_labels(run, model):
+    import xml.etree.ElementTree as tree
+    rows = ",".join("(%d,%d,'%s')" % (i % 37, i * 7 % 41, ODD_LABELS[i % len(ODD_LABELS)].replace("'", "''")) for i in range(300))
+    lines = run.query(model, f"SELECT glove_svg(column1, column2, column3, column3, '{{\"font_size\":14}}') FROM (VALUES {rows})")
+    document = "\n".join("|".join(line) for line in lines)
+    texts = tree.fromstring(document).findall(".//*[@class='labels']/{*}text")
+    check_equal("different labels", {text.text for text in texts} >= set(ODD_LABELS[:6]), True)
+    check_in_browser(run, document, len(texts))
+
+
+def map_drawing(run):
+    import xml.etree.ElementTree as tree
+    model = run.convert_sample()
+    folder = run.options.project
+    run.options.project = run.folder
+    os.makedirs(os.path.join(run.folder, "examples"))
+    shutil.copy(os.path.join(folder, "examples/map.sql"), os.path.join(run.folder, "examples"))
+    output = run.shell("map.sql", model)
+    with open(os.path.join(run.folder, "map.svg"), encoding="utf-8") as file:
+        document = file.read()
+    check_equal("output", output, f"{len(document.encode())} bytes in map.svg\n")
+    root = tree.fromstring(document)
+    check_equal("words", sum(path.get("d").count("M") for path in root.findall(".//*[@class='points']/{*}path")), 2000)
+    check_equal("names in the legend", len(root.findall(".//*[@class='legend']/{*}text")), 12)
+    labels = len(root.findall(".//*[@class='labels']/{*}text"))
+    if not 100 <= labels <= 200:
+        sys.exit(f"{labels} labels of 2,000 words")
+    check_in_browser(run, document, labels)
+    check_odd_labels(run, model)
+
+
 def check_full_components(run, model):
     for options, (singular, ratios) in FULL_COMPONENTS.items():
         found = run.query(model, "SELECT singular_value, ratio FROM glove_pca(10, NULL, NULL, NULL, "
@@ -434,7 +502,7 @@ def full_model(run):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clean_sample",
-                                         "components_sample", "map_sample", "sts", "apt_search", "full_model"])
+                                         "components_sample", "map_sample", "map_drawing", "sts", "apt_search", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()

@@ -49,9 +49,9 @@ TEST_F(DensityFunctions, ErrorsNameTheValue) {
   const auto density = [&](const std::string& arguments) {
     return connection.error("SELECT glove_density(" + arguments + ") FROM p");
   };
-  EXPECT_EQ(density("kind, y"), "glove_density: x must be a finite number");
-  EXPECT_EQ(density("x, 9e999"), "glove_density: y must be a finite number");
-  EXPECT_EQ(density("x, x'00'"), "glove_density: y must be a finite number");
+  EXPECT_EQ(density("kind, y"), "glove_density: x is 'a', but must be a finite number");
+  EXPECT_EQ(density("x, 9e999"), "glove_density: y is Inf, but must be a finite number");
+  EXPECT_EQ(density("x, x'00'"), "glove_density: y is a BLOB, but must be a finite number");
   EXPECT_EQ(density("x, y, '{\"height\":2049}'"),
             "glove_density: option \"height\" is 2049, but must be an integer from 1 to 2048");
   EXPECT_EQ(density("x, y, '{\"sigma\":-1}'"),
