@@ -1,5 +1,6 @@
 // glove_density and glove_convolve as SQL sees them.
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "tests/functions/models.h"
 
@@ -37,6 +38,21 @@ TEST_F(DensityFunctions, WorkTogether) {
                 "SELECT glove_convolve(NULL, '[[1]]') IS NULL AND glove_convolve('[[1]]', NULL) IS NULL"),
             "1");
   EXPECT_EQ(connection.value("SELECT glove_convolve('[]', '[[1]]')"), "[]");
+}
+
+// Since SQLite 3.45 an index on an expression must not replace a function whose result is marked as JSON:
+// json_array would quote the text of the index.
+TEST_F(DensityFunctions, ResultsStayJsonWhereAnIndexHasThem) {
+  if (sqlite3_libversion_number() < 3045000) GTEST_SKIP() << "SQLite " << sqlite3_libversion();
+  connection.rows(
+      "CREATE TABLE g(a); INSERT INTO g VALUES ('[[2]]'); CREATE INDEX i ON g(glove_convolve(a, '[[3]]'))");
+  EXPECT_EQ(connection.value("SELECT json_array(glove_convolve(a, '[[3]]')) FROM g INDEXED BY i WHERE "
+                             "glove_convolve(a, '[[3]]') > ''"),
+            "[[[6.0]]]");
+  EXPECT_EQ(
+      connection.value("SELECT json_array(glove_density(x, y, '{\"width\":1,\"height\":1,\"sigma\":0}')) "
+                       "FROM p WHERE kind = 'a'"),
+      "[[[2.0]]]");
 }
 
 TEST_F(DensityFunctions, WorkInAnUntrustedSchema) {
