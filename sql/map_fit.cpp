@@ -33,7 +33,7 @@ int64_t bytes_of(const PlanePlaces& places) {
                               sizeof(PlanePlaces));
 }
 
-// Moves the places, which are those of the principal components, by the neighbours of each row.
+// Moves the places, which are nearly those of the principal components, by the neighbours of each row.
 Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
                          const std::string& backend, FitWatch& watch, PlanePlaces& places) {
   const Timer timer;
@@ -61,16 +61,19 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
   Engine& engine = connection.engine();
   FitWatch watch(connection, std::string(table) + ": " + std::to_string(subject.count()) +
                                  " words of the model '" + subject.entry.name + "'");
-  PcaOptions pca;
-  pca.unit_rows = options.unit_rows;
   const PointSet set = subject.points();
-  if (options.method == MapMethod::kNeighbors && !has_direction(set.points())) return PlanePlaces();
-  GLOVE_ASSIGN_OR_RETURN(const auto components,
-                         find_components(engine, table, subject, pca, watch.interrupted()));
-  GLOVE_ASSIGN_OR_RETURN(PlanePlaces places, plane_of_components(*subject.analysis, set.points(), *components,
-                                                                 options.unit_rows, watch.interrupted()));
-  if (options.method == MapMethod::kNeighbors)
+  PlanePlaces places;
+  if (options.method == MapMethod::kPca) {
+    PcaOptions pca;
+    pca.unit_rows = options.unit_rows;
+    GLOVE_ASSIGN_OR_RETURN(const auto components,
+                           find_components(engine, table, subject, pca, watch.interrupted()));
+    GLOVE_ASSIGN_OR_RETURN(places, plane_of_components(*subject.analysis, set.points(), *components,
+                                                       options.unit_rows, watch.interrupted()));
+  } else {
+    GLOVE_ASSIGN_OR_RETURN(places, approximate_plane(*subject.analysis, set.points(), watch.interrupted()));
     GLOVE_RETURN_IF_ERROR(lay_out_neighbors(engine, subject, set, backend, watch, places));
+  }
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health(watch.interrupted()));
   return places;
 }
