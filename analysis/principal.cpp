@@ -38,7 +38,7 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
   }
   std::vector<double> moment(static_cast<size_t>(points.dims * points.dims));
   GLOVE_RETURN_IF_ERROR(analysis.second_moment(points, rows, moment, interrupted));
-  GLOVE_ASSIGN_OR_RETURN(EigenSystem system, symmetric_eigen(moment, points.dims));
+  GLOVE_ASSIGN_OR_RETURN(EigenSystem system, symmetric_eigen(moment, points.dims, interrupted));
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   const auto divisor = static_cast<double>(std::max<int64_t>(1, result.rows - (options.center ? 1 : 0)));
   for (const double value : system.values) {

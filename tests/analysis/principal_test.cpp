@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "analysis/derive.h"
@@ -165,6 +167,75 @@ TEST(Eigen, VectorsAreOrthonormalWithTheLargestComponentPositive) {
       }
       EXPECT_NEAR(product, system.value().values[static_cast<size_t>(c)] * at(c, i), 1e-9);
       EXPECT_NEAR(dot, i == c ? 1 : 0, 1e-12);
+    }
+  }
+}
+
+// Matrices whose values are equal, zero, far apart, or beside nothing.
+TEST(Eigen, SolvesStrangeMatrices) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(47);
+  std::normal_distribution<double> normal;
+  for (const size_t size : {1, 2, 3, 7, 8, 9, 17, 40}) {
+    std::vector<std::vector<double>> matrices(7, std::vector<double>(size * size));
+    for (size_t i = 0; i < size; ++i)
+      for (size_t j = 0; j <= i; ++j) {
+        const double value = normal(random);
+        const std::array<double, 7> entries = {0,
+                                               i == j ? 5.0 : 0.0,
+                                               1,
+                                               value,
+                                               value * std::pow(10, -static_cast<double>(i + j)),
+                                               value * 1e300,
+                                               i - j < 2 ? value * 1e-300 : 0};
+        for (size_t m = 0; m < matrices.size(); ++m)
+          matrices[m][i * size + j] = matrices[m][j * size + i] = entries[m];
+      }
+    for (size_t m = 0; m < matrices.size(); ++m) {
+      const std::vector<double>& matrix = matrices[m];
+      const auto system = symmetric_eigen(matrix, static_cast<int64_t>(size));
+      ASSERT_TRUE(system.ok());
+      double scale = 0, trace = 0, sum = 0;
+      for (size_t i = 0; i < size * size; ++i) scale = std::max(scale, std::fabs(matrix[i]));
+      if (scale == 0) scale = 1;
+      for (size_t c = 0; c < size; ++c) {
+        const double* const vector = system.value().vectors.data() + c * size;
+        trace += matrix[c * size + c] / scale;
+        sum += system.value().values[c] / scale;
+        for (size_t i = 0; i < size; ++i) {
+          double product = 0, dot = 0;
+          for (size_t j = 0; j < size; ++j) {
+            product += matrix[i * size + j] / scale * vector[j];
+            dot += vector[j] * system.value().vectors[i * size + j];
+          }
+          EXPECT_NEAR(product, system.value().values[c] / scale * vector[i], 1e-12) << m << ", " << size;
+          EXPECT_NEAR(dot, i == c ? 1 : 0, 1e-13) << m << ", " << size;
+        }
+      }
+      EXPECT_NEAR(trace, sum, 1e-11);
+      EXPECT_TRUE(std::is_sorted(system.value().values.rbegin(), system.value().values.rend()));
+    }
+  }
+}
+
+TEST(Eigen, StopsWhenInterrupted) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(48);
+  std::normal_distribution<double> normal;
+  constexpr int64_t kSize = 200;
+  std::vector<double> matrix(kSize * kSize);
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t j = 0; j <= i; ++j)
+      matrix[static_cast<size_t>(i * kSize + j)] = matrix[static_cast<size_t>(j * kSize + i)] =
+          normal(random);
+  for (const int asked : {0, 1, 2}) {
+    int times = 0;
+    const auto system = symmetric_eigen(matrix, kSize, [&] { return times++ >= asked; });
+    if (asked == 0) {
+      EXPECT_FALSE(system.ok());
+    }
+    if (!system.ok()) {
+      EXPECT_EQ(system.error().code, ErrorCode::kInterrupted);
     }
   }
 }
