@@ -111,7 +111,7 @@ class LayoutSteps {
 }  // namespace
 
 Result<PlaneLayout> lay_out(const NeighborGraph& graph, PlaneLayout start, int threads,
-                            const InterruptCheck& interrupted, const FitProgress& progress) {
+                            const InterruptCheck& interrupted, const ProgressReport& progress) {
   if (graph.rows() == 0) return start;
   LayoutSteps layout(graph, starting_places(start));
   for (int64_t step = 0; step < kLayoutSteps; ++step) {
