@@ -4,11 +4,13 @@
 #include <memory>
 #include <utility>
 
+#include "analysis/analysis.h"
 #include "base/float_environment.h"
 #include "loader/model_writer.h"
 #include "loader/row_pipeline.h"
 #include "loader/word_list.h"
 #include "model/limits.h"
+#include "text/common_components.h"
 
 namespace glove {
 
@@ -22,6 +24,20 @@ int64_t expected_rows(const Input& input, const RowReader& reader, const Convert
       rows > (input.file_bytes() + 1) / reader.least_row_bytes())
     return -1;
   return options.top > 0 ? std::min(rows, options.top) : rows;
+}
+
+// Derives the common components of the rows that were written, and adds them to the file.
+Status add_components(ModelWriter& writer, const ConvertOptions& options) {
+  GLOVE_ASSIGN_OR_RETURN(const Buffer<float> vectors, writer.first_vectors(kCommonComponentWords));
+  Points points;
+  points.dims = writer.assembler().dims();
+  points.rows = std::min(writer.assembler().rows(), kCommonComponentWords);
+  points.vectors = vectors.data();
+  GLOVE_ASSIGN_OR_RETURN(
+      auto components,
+      derive_stored_components(*options.analysis, points, writer.assembler().rows(), options.interrupted));
+  writer.set_components(std::move(components));
+  return {};
 }
 
 }  // namespace
@@ -58,6 +74,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
     return Error{ErrorCode::kCorrupt,
                  input.path() + ": there is no row" +
                      (options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'")};
+  if (options.analysis != nullptr) GLOVE_RETURN_IF_ERROR(add_components(*writer, options));
   GLOVE_RETURN_IF_ERROR(writer->commit(options.threads, options.interrupted));
 
   ConvertReport report;

@@ -8,7 +8,7 @@
 // a BLOB of little-endian float32 or a JSON array of numbers. A third column, if there is one, is how often
 // the word occurs, for the option "weights":"model" of glove_text_vec. The SELECT runs once, in the
 // transaction of the caller; the model is a copy and does not reflect later changes. If a word occurs twice,
-// its first vector is used.
+// its first row is used.
 #include <cmath>
 #include <cstring>
 #include <memory>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "analysis/points.h"
 #include "analysis/principal.h"
@@ -38,23 +39,56 @@ void CommonComponents::remove(int64_t components, std::span<double> vector) cons
 Result<CommonComponents> derive_common_components(Analysis& analysis, const ModelPtr& model,
                                                   const WordWeights& weights,
                                                   const InterruptCheck& interrupted) {
+  const PointSet set = PointSet::first_rows(model, std::min(model->words(), kCommonComponentWords));
+  return derive_common_components(analysis, set.points(), weights, interrupted);
+}
+
+Result<CommonComponents> derive_common_components(Analysis& analysis, const Points& points,
+                                                  const WordWeights& weights,
+                                                  const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
   CommonComponents result;
-  result.dims = model->dims();
-  result.count = std::min(kMostCommonComponents, model->dims() - 1);
-  const PointSet set = PointSet::first_rows(model, std::min(model->words(), kCommonComponentWords));
-  std::vector<double> factors(static_cast<size_t>(set.rows()));
-  for (int64_t id = 0; id < set.rows(); ++id)
+  result.dims = points.dims;
+  result.count = std::min(kMostCommonComponents, points.dims - 1);
+  std::vector<double> factors(static_cast<size_t>(points.rows));
+  for (int64_t id = 0; id < points.rows; ++id)
     factors[static_cast<size_t>(id)] = std::sqrt(weights.frequency(id)) * weights.weight(id);
   PrincipalOptions options;
   options.center = false;
   options.weights = factors;
   GLOVE_ASSIGN_OR_RETURN(const PrincipalComponents principal,
-                         principal_components(analysis, set.points(), options, interrupted));
+                         principal_components(analysis, points, options, interrupted));
   for (int64_t c = 0; c < result.count; ++c)
     for (int64_t j = 0; j < result.dims; ++j)
       result.vectors.push_back(static_cast<float>(principal.vector(c)[j]));
   return result;
+}
+
+Result<std::shared_ptr<const StoredComponents>> derive_stored_components(Analysis& analysis,
+                                                                         const Points& points, int64_t words,
+                                                                         const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment environment;
+  const WordWeights weights = WordWeights::of_rank(words, kDefaultSifParameter);
+  auto derived = derive_common_components(analysis, points, weights, interrupted);
+  if (!derived.ok() && derived.error().code == ErrorCode::kInterrupted) return derived.error();
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  if (!derived.ok() || derived.value().count < 1 || !std::ranges::all_of(derived.value().vectors, is_finite))
+    return std::shared_ptr<const StoredComponents>();
+  return std::shared_ptr<const StoredComponents>(
+      std::make_shared<StoredComponents>(StoredComponents{.a = weights.a(),
+                                                          .words = points.rows,
+                                                          .count = derived.value().count,
+                                                          .vectors = std::move(derived.value().vectors)}));
+}
+
+std::shared_ptr<const CommonComponents> stored_common_components(const Model& model,
+                                                                 const WordWeights& weights, int64_t needed) {
+  const StoredComponents* const stored = model.source().components.get();
+  if (stored == nullptr || weights.source() != WeightSource::kZipf || stored->a != weights.a() ||
+      stored->words != std::min(model.words(), kCommonComponentWords) || stored->count < needed)
+    return nullptr;
+  return std::make_shared<const CommonComponents>(
+      CommonComponents{model.dims(), stored->count, stored->vectors});
 }
 
 }  // namespace glove

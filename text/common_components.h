@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/points.h"
 #include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
+#include "model/stored_components.h"
 #include "text/word_weights.h"
 
 namespace glove {
@@ -34,5 +37,23 @@ struct CommonComponents {
 Result<CommonComponents> derive_common_components(Analysis& analysis, const ModelPtr& model,
                                                   const WordWeights& weights,
                                                   const InterruptCheck& interrupted);
+// The same of rows that are not a model yet. Reads the vectors of the points and nothing else. REQUIRES:
+// `points` are the first min(words, kCommonComponentWords) rows.
+Result<CommonComponents> derive_common_components(Analysis& analysis, const Points& points,
+                                                  const WordWeights& weights,
+                                                  const InterruptCheck& interrupted);
+
+// What a model file keeps: all components, for weights by Zipf's law with kDefaultSifParameter. `words` is
+// the number of words of the model. Returns nullptr if the model has none or they cannot be derived. Errors:
+// an interrupt.
+Result<std::shared_ptr<const StoredComponents>> derive_stored_components(Analysis& analysis,
+                                                                         const Points& points, int64_t words,
+                                                                         const InterruptCheck& interrupted);
+
+// The components that the model's file contains, if they are those of these weights and there are `needed` of
+// them; otherwise nullptr. They have the bits that derive_common_components() returns if this project has
+// written the file.
+std::shared_ptr<const CommonComponents> stored_common_components(const Model& model,
+                                                                 const WordWeights& weights, int64_t needed);
 
 }  // namespace glove
