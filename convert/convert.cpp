@@ -28,14 +28,16 @@ int64_t expected_rows(const Input& input, const RowReader& reader, const Convert
 
 // Derives the common components of the rows that were written, and adds them to the file.
 Status add_components(ModelWriter& writer, const ConvertOptions& options) {
-  GLOVE_ASSIGN_OR_RETURN(const Buffer<float> vectors, writer.first_vectors(kCommonComponentWords));
-  Points points;
-  points.dims = writer.assembler().dims();
-  points.rows = std::min(writer.assembler().rows(), kCommonComponentWords);
-  points.vectors = vectors.data();
-  GLOVE_ASSIGN_OR_RETURN(
-      auto components,
-      derive_stored_components(*options.analysis, points, writer.assembler().rows(), options.interrupted));
+  Buffer<float> vectors;
+  WrittenRows rows;
+  rows.words = writer.assembler().rows();
+  rows.dims = writer.assembler().dims();
+  rows.read = [&](int64_t first, int64_t count) -> Result<std::span<const float>> {
+    GLOVE_RETURN_IF_ERROR(writer.read_vectors(first, count, vectors));
+    return std::span<const float>(vectors);
+  };
+  GLOVE_ASSIGN_OR_RETURN(auto components,
+                         derive_stored_components(*options.analysis, rows, options.interrupted));
   writer.set_components(std::move(components));
   return {};
 }

@@ -40,9 +40,9 @@ struct ConvertReport {
   RowCounts counts;
 };
 
-// Reads `input_path` once, in a bounded window of memory (in addition to the words, about 100 bytes per row
-// and, while common components are derived, the first 50,000 vectors), and writes `output_path`, which
-// appears or changes only after everything has been written and flushed to disk.
+// Reads `input_path` once, in a bounded window of memory (in addition to the words and about 100 bytes per
+// row), and writes `output_path`, which appears or changes only after everything has been written and flushed
+// to disk.
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options);
 

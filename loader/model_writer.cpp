@@ -287,17 +287,18 @@ void ModelWriter::set_counts(std::shared_ptr<const std::vector<double>> counts) 
   state_->counts = std::move(counts);
 }
 
-Result<Buffer<float>> ModelWriter::first_vectors(int64_t rows) {
+Status ModelWriter::read_vectors(int64_t first, int64_t count, Buffer<float>& vectors) {
   State& state = *state_;
   GLOVE_RETURN_IF_ERROR(state.vectors.flush());
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
-  Buffer<float> vectors;
-  vectors.resize(static_cast<size_t>(std::min(rows, state.assembler.rows()) * state.assembler.dims()));
+  const int64_t dims = state.assembler.dims();
+  vectors.resize(static_cast<size_t>(count * dims));
   const std::span<char> bytes(reinterpret_cast<char*>(vectors.data()), vectors.size() * sizeof(float));
-  GLOVE_ASSIGN_OR_RETURN(const size_t got, state.file.read_at(kModelHeaderBytes, bytes));
+  GLOVE_ASSIGN_OR_RETURN(const size_t got,
+                         state.file.read_at(kModelHeaderBytes + vectors_bytes(first, dims), bytes));
   if (got < bytes.size())
-    return Error{ErrorCode::kIo, "the file for '" + state.path + "' was cut while it was written"};
-  return vectors;
+    return {ErrorCode::kIo, "the new file for '" + state.path + "' was truncated by another program"};
+  return {};
 }
 
 int64_t ModelWriter::bytes_written() const {

@@ -39,9 +39,9 @@ class ModelWriter {
   void set_components(std::shared_ptr<const StoredComponents> components);
   void set_counts(std::shared_ptr<const std::vector<double>> counts);
 
-  // Reads the vectors of the first rows back: of `rows`, or of all if there are fewer. [rows, dims],
-  // row-major.
-  Result<Buffer<float>> first_vectors(int64_t rows);
+  // Reads vectors back: those of rows [first, first + count), as [count, dims], into `vectors`, whose memory
+  // is used again. REQUIRES: the rows exist.
+  Status read_vectors(int64_t first, int64_t count, Buffer<float>& vectors);
 
   // Writes the remaining data and renames the file. Returns an error if there are no rows; `path` is then
   // unchanged. The words are sorted on up to `threads` threads (0 = all usable cores). `interrupted` is
