@@ -17,17 +17,15 @@ Error invalid(std::string_view function, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
 }
 
-bool take_a(const Json& value, TextOptions& options) {
-  if (!value.is_number()) return false;
-  options.a = value.get<double>();
-  return options.a > 0 && options.a <= 1e300;
+bool take_a(const JsonValue& value, TextOptions& options) {
+  return take_number(value, 0, 1e300, options.a) && options.a > 0;
 }
 
-bool take_components(const Json& value, TextOptions& options) {
+bool take_components(const JsonValue& value, TextOptions& options) {
   return take_whole(value, 0, options.components) && options.components <= kMostCommonComponents;
 }
 
-bool take_weights(const Json& value, TextOptions& options) {
+bool take_weights(const JsonValue& value, TextOptions& options) {
   constexpr std::array<std::pair<const char*, WeightSource>, 3> kSources = {
       {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
   return take_choice(value, kSources, options.weights);
@@ -38,8 +36,9 @@ constexpr std::array kTextOptions = {
     TextOption{"a", "a number above 0", take_a},
     TextOption{"components", "an integer from 0 to 10", take_components},
     TextOption{"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
-    TextOption{"lower_case", "true or false",
-               [](const Json& value, TextOptions& options) { return take_flag(value, options.lower_case); }},
+    TextOption{
+        "lower_case", "true or false",
+        [](const JsonValue& value, TextOptions& options) { return take_flag(value, options.lower_case); }},
 };
 
 std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
