@@ -127,22 +127,24 @@ struct BestScores {
   float second[FloatRows::kRows];
 };
 
-// Raises a row's best scores by those of one vector of centroids, the first of which is number `first`.
-HWY_INLINE void raise_best(FloatVector scores, int first, int row, BestScores& scores_so_far,
+// Raises a row's best scores by those of two vectors of centroids, the first of which is number `first`.
+HWY_INLINE void raise_best(FloatVector front, FloatVector back, int first, int row, BestScores& scores_so_far,
                            FloatRows& rows) {
-  const FloatVector highest = hn::MaxOfLanes(kFloats, scores);
+  const FloatVector higher = hn::Max(front, back);
+  const FloatVector highest = hn::MaxOfLanes(kFloats, higher);
   const float best = hn::GetLane(highest);
   float second = best;
-  const auto wins = hn::Eq(scores, highest);
+  const auto wins = hn::Eq(higher, highest);
   if (hn::CountTrue(kFloats, wins) == 1)
-    second = hn::GetLane(hn::MaxOfLanes(
-        kFloats, hn::IfThenElse(wins, hn::Set(kFloats, -std::numeric_limits<float>::infinity()), scores)));
+    second = hn::GetLane(hn::MaxOfLanes(kFloats, hn::IfThenElse(wins, hn::Min(front, back), higher)));
   float& row_best = scores_so_far.best[row];
   float& row_second = scores_so_far.second[row];
   row_second = std::max(std::max(row_second, second), std::min(row_best, best));
   if (best > row_best) {
     row_best = best;
-    rows.winners[row] = first + static_cast<int32_t>(hn::FindFirstTrue(kFloats, wins));
+    const auto lane = static_cast<int32_t>(hn::FindFirstTrue(kFloats, wins));
+    const bool in_front = hn::FindFirstTrue(kFloats, hn::Eq(front, highest)) == lane;
+    rows.winners[row] = first + lane + (in_front ? 0 : kFloatLanes);
   }
 }
 
@@ -160,14 +162,16 @@ HWY_NOINLINE void score_block(const FloatCentroids& centroids, int64_t dims, int
     Block::load(columns, from, typename Block::VectorIndices());
     Block::add(sums, columns, vectors, j, typename Block::Indices());
   }
-  for (int i = 0; i < kRows; ++i)
-    for (int v = 0; v < kVectors; ++v) {
-      const int column = first_column + v * kFloatLanes;
-      const FloatVector scores =
-          hn::MulSub(sums[i * kVectors + v], hn::Set(kFloats, rows.factors[first_row + i]),
-                     hn::LoadU(kFloats, centroids.half_squares + column));
-      raise_best(scores, column, first_row + i, best, rows);
-    }
+  for (int i = 0; i < kRows; ++i) {
+    const FloatVector factor = hn::Set(kFloats, rows.factors[first_row + i]);
+    const float* const half_squares = centroids.half_squares + first_column;
+    const FloatVector front = hn::MulSub(sums[i * kVectors], factor, hn::LoadU(kFloats, half_squares));
+    const FloatVector back =
+        kVectors == 1 ? hn::Set(kFloats, -std::numeric_limits<float>::infinity())
+                      : hn::MulSub(sums[i * kVectors + kVectors - 1], factor,
+                                   hn::LoadU(kFloats, half_squares + (kVectors - 1) * kFloatLanes));
+    raise_best(front, back, first_column, first_row + i, best, rows);
+  }
 }
 
 // distance_gap() of cpu/cluster_kernels_scalar.cpp.
