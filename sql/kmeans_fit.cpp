@@ -78,14 +78,13 @@ Result<Clustering> cluster_on_backend(Engine& engine, const ToolboxSubject& subj
                                       int64_t k, const KMeansOptions& options,
                                       const InterruptCheck& interrupted, std::string& backend) {
   backend = subject.backend;
-  auto fit = cluster_rows(*subject.analysis, set.points(), k, options, interrupted);
-  if (fit.ok() || subject.fallback == nullptr ||
-      (fit.error().code != ErrorCode::kUnavailable && fit.error().code != ErrorCode::kOutOfMemory))
-    return fit;
-  engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
-                     subject.entry.model->path() + ": " + fit.error().message);
-  backend = subject.fallback_backend;
-  return cluster_rows(*subject.fallback, set.points(), k, options, interrupted);
+  const auto taken_over = [&](const Error& reason) {
+    engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
+                       subject.entry.model->path() + ": " + reason.message);
+    backend = subject.fallback_backend;
+  };
+  return cluster_rows_on_either(*subject.analysis, subject.fallback, set.points(), k, options, interrupted,
+                                taken_over);
 }
 
 Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
