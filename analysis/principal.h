@@ -9,7 +9,7 @@
 
 namespace glove {
 
-// Wider rows would keep the eigenvalue solver, which nothing can interrupt, busy for too long.
+// Wider rows would keep the eigenvalue solver, which works on one thread, busy for too long.
 constexpr int64_t kMostPrincipalDims = 2048;
 
 struct PrincipalOptions {
@@ -38,5 +38,11 @@ struct PrincipalComponents {
 Result<PrincipalComponents> principal_components(Analysis& analysis, const Points& points,
                                                  const PrincipalOptions& options,
                                                  const InterruptCheck& interrupted);
+
+// All components of rows whose second moment, not centred, is summed already (analysis/moments.h). `rows` is
+// how many have a weight. The same bits and errors as of the rows.
+//   moment  [dims, dims]
+Result<PrincipalComponents> principal_components_of_moment(std::span<const double> moment, int64_t rows,
+                                                           int64_t dims);
 
 }  // namespace glove

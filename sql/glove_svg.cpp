@@ -36,42 +36,36 @@ namespace {
 
 constexpr std::string_view kFunction = "glove_svg";
 
-bool take_pixels(const Json& value, int64_t& pixels) {
+bool take_pixels(const JsonValue& value, int64_t& pixels) {
   return take_whole(value, 100, pixels) && pixels <= 8192;
 }
 
-bool take_contours(const Json& value, SvgMapOptions& options) {
+bool take_contours(const JsonValue& value, SvgMapOptions& options) {
   return take_whole(value, 0, options.contours) && options.contours <= 20;
 }
 
-bool take_number(const Json& value, double least, double most, double& number) {
-  if (!value.is_number()) return false;
-  number = value.get<double>();
-  return number >= least && number <= most;
-}
-
-bool take_title(const Json& value, SvgMapOptions& options) {
-  if (!value.is_string()) return false;
-  options.title = value.get<std::string>();
+bool take_title(const JsonValue& value, SvgMapOptions& options) {
+  if (value.kind != JsonKind::kText) return false;
+  options.title = value.text;
   return true;
 }
 
 using SvgOption = JsonOption<SvgMapOptions>;
 constexpr std::array kOptions = {
     SvgOption{"width", "an integer from 100 to 8192",
-              [](const Json& value, SvgMapOptions& options) { return take_pixels(value, options.width); }},
+              [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.width); }},
     SvgOption{"height", "an integer from 100 to 8192",
-              [](const Json& value, SvgMapOptions& options) { return take_pixels(value, options.height); }},
+              [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.height); }},
     SvgOption{"title", "text", take_title},
     SvgOption{"labels", "a non-negative integer",
-              [](const Json& value, SvgMapOptions& options) { return take_whole(value, 0, options.labels); }},
+              [](const JsonValue& value, SvgMapOptions& options) { return take_whole(value, 0, options.labels); }},
     SvgOption{"contours", "an integer from 0 to 20", take_contours},
     SvgOption{"radius", "a number from 0.1 to 50",
-              [](const Json& value, SvgMapOptions& options) {
+              [](const JsonValue& value, SvgMapOptions& options) {
                 return take_number(value, 0.1, 50, options.radius);
               }},
     SvgOption{"font_size", "a number from 4 to 72",
-              [](const Json& value, SvgMapOptions& options) {
+              [](const JsonValue& value, SvgMapOptions& options) {
                 return take_number(value, 4, 72, options.font_size);
               }},
 };

@@ -14,7 +14,7 @@
 namespace glove::sql {
 namespace {
 
-bool take_method(const Json& value, MapOptions& options) {
+bool take_method(const JsonValue& value, MapOptions& options) {
   constexpr std::array<std::pair<const char*, MapMethod>, 3> kMethods = {
       {{"auto", MapMethod::kAuto}, {"neighbors", MapMethod::kNeighbors}, {"pca", MapMethod::kPca}}};
   return take_choice(value, kMethods, options.method);
@@ -24,7 +24,7 @@ using MapOption = JsonOption<MapOptions>;
 constexpr std::array kMapOptions = {
     MapOption{"method", "\"auto\", \"neighbors\" or \"pca\"", take_method},
     MapOption{"unit_rows", "true or false",
-              [](const Json& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
+              [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
 };
 
 int64_t bytes_of(const PlanePlaces& places) {
