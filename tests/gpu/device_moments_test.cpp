@@ -2,9 +2,9 @@
 // threads of a real one share a second moment.
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "analysis/principal.h"
+#include "analysis/takeover.h"
+#include "cpu/cpu_backend.h"
 #include "gpu/gram_plan.h"
 #include "gpu/plan.h"
 #include "tests/gpu/device_fixture.h"
@@ -105,6 +105,37 @@ TEST_F(DeviceMomentsTest, ADeviceThatIsLostIsAnErrorAndStaysLost) {
   knobs_.lost = false;
   EXPECT_EQ(principal_components(device(), set.points(), {}, {}).error().message, "fake: lost");
   EXPECT_FALSE(device().hold_rows(set.points(), {}).ok());
+}
+
+std::string logged;
+
+TEST_F(DeviceMomentsTest, TheCpuTakesOverUnderAuto) {
+  make();
+  engine_->backends().add(make_cpu_backend());
+  const ModelPtr m = model(1000, 30, Rows::kGaussian);
+  const PointSet set = PointSet::first_rows(m, 1000);
+  ASSERT_TRUE(open(m).ok());
+  logged.clear();
+  engine_->log().set_sink([](const std::string& message) { logged += message; });
+  const AnalysisBackends named = {&backend(), nullptr};
+  const AnalysisBackends automatic = {&backend(), engine_->backends().all().back().get()};
+  std::string answered;
+  const auto compute = [&](const AnalysisBackends& backends) {
+    return with_takeover(*engine_, backends, "compute", answered, [&](Analysis& analysis) {
+      return principal_components(analysis, set.points(), {}, {});
+    });
+  };
+  const auto wanted = compute(automatic);
+  ASSERT_TRUE(wanted.ok());
+  EXPECT_EQ(answered, "cuda");
+  EXPECT_EQ(logged, "");
+  knobs_.lost = true;
+  const auto got = compute(automatic);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(answered, "cpu");
+  EXPECT_EQ(logged, "backend 'cuda' cannot compute: fake: lost");
+  EXPECT_EQ(got.value().vectors, wanted.value().vectors);
+  EXPECT_EQ(compute(named).error().message, "fake: lost");
 }
 
 TEST_F(DeviceMomentsTest, AnInterruptStopsThem) {
