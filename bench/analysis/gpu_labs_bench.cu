@@ -93,9 +93,12 @@ double median_us(const std::function<void()>& work, int repeats) {
   return times[times.size() / 2] * 1e3;
 }
 
-void report(const char* work, const std::string& size, const char* step, double us, double bytes, double error) {
-  std::printf("{\"work\": \"%s\", \"size\": \"%s\", \"step\": \"%s\", \"us\": %.2f, \"tb_s\": %.3f, \"error\": %.3g}\n",
-              work, size.c_str(), step, us, bytes / us * 1e-6, error);
+void report(const char* work, const std::string& size, const char* step, double us, double bytes,
+            double error) {
+  std::printf(
+      "{\"work\": \"%s\", \"size\": \"%s\", \"step\": \"%s\", \"us\": %.2f, \"tb_s\": %.3f, \"error\": "
+      "%.3g}\n",
+      work, size.c_str(), step, us, bytes / us * 1e-6, error);
   std::fflush(stdout);
 }
 
@@ -114,7 +117,8 @@ double difference(const std::vector<T>& got, const std::vector<T>& wanted) {
 // --- y = A^T (A x) ----------------------------------------------------------------------------------------
 
 // Lab: a thread per row; neighbouring threads read addresses that lie a row apart.
-__global__ void thread_per_row(const double* a, const double* x, int64_t rows, int64_t columns, double* dots) {
+__global__ void thread_per_row(const double* a, const double* x, int64_t rows, int64_t columns,
+                               double* dots) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= rows) return;
   double sum = 0;
@@ -292,12 +296,14 @@ void time_gram_product(int64_t rows, int64_t columns) {
   };
   const auto add = [&] {
     cudaMemsetAsync(y.data(), 0, static_cast<size_t>(columns) * 8);
-    require(glove::gpu::launch_add_blocks(sums.data(), static_cast<int32_t>(blocks), columns, y.data(), nullptr), "add");
+    require(
+        glove::gpu::launch_add_blocks(sums.data(), static_cast<int32_t>(blocks), columns, y.data(), nullptr),
+        "add");
   };
   const auto coalesced = [&] {
     block_per_row<<<static_cast<unsigned>(rows), 256>>>(a.data(), x.data(), columns, dots.data());
-    column_blocks<<<dim3(grid(columns), static_cast<unsigned>(blocks)), 256>>>(a.data(), dots.data(), rows,
-                                                                               columns, block_rows, sums.data());
+    column_blocks<<<dim3(grid(columns), static_cast<unsigned>(blocks)), 256>>>(
+        a.data(), dots.data(), rows, columns, block_rows, sums.data());
     add();
   };
   const double lab_us = median_us(lab, a.size() > (int64_t{1} << 30) ? 1 : 3);
@@ -359,8 +365,7 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
   for (int a = 0; a < 3; ++a)
 #pragma unroll
-    for (int b = 0; b < 3; ++b)
-      sum = __fadd_rn(sum, __fmul_rn(weights.w[a][b], tile[y + 2 - a][x + 2 - b]));
+    for (int b = 0; b < 3; ++b) sum = __fadd_rn(sum, __fmul_rn(weights.w[a][b], tile[y + 2 - a][x + 2 - b]));
   out[(i0 + y) * columns + j0 + x] = sum;
 }
 
@@ -405,7 +410,8 @@ __global__ void __launch_bounds__(128)
           sums[c] = __fadd_rn(sums[c], __fmul_rn(weights.w[a][b], values[c + 2 - b]));
     }
     if (inside && i0 + r < rows)
-      __stcs(reinterpret_cast<float4*>(out + (i0 + r) * columns + j), float4{sums[0], sums[1], sums[2], sums[3]});
+      __stcs(reinterpret_cast<float4*>(out + (i0 + r) * columns + j),
+             float4{sums[0], sums[1], sums[2], sums[3]});
   }
 }
 
@@ -433,39 +439,59 @@ void time_convolution(int64_t rows, int64_t columns) {
     const std::vector<float> got = out[0]->host();
     if (expected.empty()) expected = got;
     size_t turn = 0;
-    const double us = median_us([&] {
-      turn = (turn + 1) % 3;
-      work(in[turn]->data(), out[turn]->data());
-    }, 30);
+    const double us = median_us(
+        [&] {
+          turn = (turn + 1) % 3;
+          work(in[turn]->data(), out[turn]->data());
+        },
+        30);
     report("convolution", size, name, us, bytes, same ? (got == expected ? 0.0 : INFINITY) : 0.0);
   };
-  run("a thread per value, 16 x 16 (lab)", [&](const float* from, float* to) {
-    convolve_plain<<<grid(16, 16), dim3(16, 16)>>>(from, weights, rows, columns, to);
-  }, true);
-  run("tiles in shared memory", [&](const float* from, float* to) {
-    convolve_shared<<<grid(32, 8), 256>>>(from, weights, rows, columns, to);
-  }, true);
+  run(
+      "a thread per value, 16 x 16 (lab)",
+      [&](const float* from, float* to) {
+        convolve_plain<<<grid(16, 16), dim3(16, 16)>>>(from, weights, rows, columns, to);
+      },
+      true);
+  run(
+      "tiles in shared memory",
+      [&](const float* from, float* to) {
+        convolve_shared<<<grid(32, 8), 256>>>(from, weights, rows, columns, to);
+      },
+      true);
   if (columns % 4 == 0) {
-    run("registers, 4 columns x 4 rows per thread", [&](const float* from, float* to) {
-      convolve_registers<4><<<grid(512, 4), 128>>>(from, weights, rows, columns, to);
-    }, true);
-    run("registers, 4 columns x 8 rows per thread", [&](const float* from, float* to) {
-      convolve_registers<8><<<grid(512, 8), 128>>>(from, weights, rows, columns, to);
-    }, true);
-    run("registers, 4 columns x 16 rows per thread", [&](const float* from, float* to) {
-      convolve_registers<16><<<grid(512, 16), 128>>>(from, weights, rows, columns, to);
-    }, true);
+    run(
+        "registers, 4 columns x 4 rows per thread",
+        [&](const float* from, float* to) {
+          convolve_registers<4><<<grid(512, 4), 128>>>(from, weights, rows, columns, to);
+        },
+        true);
+    run(
+        "registers, 4 columns x 8 rows per thread",
+        [&](const float* from, float* to) {
+          convolve_registers<8><<<grid(512, 8), 128>>>(from, weights, rows, columns, to);
+        },
+        true);
+    run(
+        "registers, 4 columns x 16 rows per thread",
+        [&](const float* from, float* to) {
+          convolve_registers<16><<<grid(512, 16), 128>>>(from, weights, rows, columns, to);
+        },
+        true);
   }
-  run("a copy", [&](const float* from, float* to) {
-    cudaMemcpyAsync(to, from, static_cast<size_t>(rows * columns) * 4, cudaMemcpyDeviceToDevice);
-  }, false);
+  run(
+      "a copy",
+      [&](const float* from, float* to) {
+        cudaMemcpyAsync(to, from, static_cast<size_t>(rows * columns) * 4, cudaMemcpyDeviceToDevice);
+      },
+      false);
 }
 
 // --- Covariance of float32 rows in double -----------------------------------------------------------------
 
 // A thread per entry of the triangle and block of rows, as the lab's kernel with its sum in a register.
-__global__ void __launch_bounds__(256) plain_moment(const float* rows, int64_t count, int dims,
-                                                    const float* center, double* sums) {
+__global__ void __launch_bounds__(256)
+    plain_moment(const float* rows, int64_t count, int dims, const float* center, double* sums) {
   const int j = static_cast<int>(blockIdx.x * 16 + threadIdx.x % 16);
   const int i = static_cast<int>(blockIdx.y * 16 + threadIdx.x / 16);
   const int64_t first = static_cast<int64_t>(blockIdx.z) * glove::kMomentBlock;
@@ -490,11 +516,17 @@ void time_covariance(int64_t rows, int dims) {
   const Array<GramTile> tiles(static_cast<int64_t>(plan.tiles.size()));
   const Array<GramGroup> groups(static_cast<int64_t>(plan.groups.size()));
   cudaMemcpy(tiles.data(), plan.tiles.data(), plan.tiles.size() * sizeof(GramTile), cudaMemcpyHostToDevice);
-  cudaMemcpy(groups.data(), plan.groups.data(), plan.groups.size() * sizeof(GramGroup), cudaMemcpyHostToDevice);
-  const GramShape shape = {static_cast<int32_t>(plan.groups.size()), plan.threads, plan.panel, plan.width,
-                           tiles.data(), groups.data()};
+  cudaMemcpy(groups.data(), plan.groups.data(), plan.groups.size() * sizeof(GramGroup),
+             cudaMemcpyHostToDevice);
+  const GramShape shape = {static_cast<int32_t>(plan.groups.size()),
+                           plan.threads,
+                           plan.panel,
+                           plan.width,
+                           tiles.data(),
+                           groups.data()};
   const int64_t step = std::min(blocks, std::max<int64_t>(1, (int64_t{256} << 20) / (plan.size() * 8)));
-  const Array<double> sums(std::max(step * plan.size(), step * dims * dims)), total(plan.size()), columns(dims), column_total(dims);
+  const Array<double> sums(std::max(step * plan.size(), step * dims * dims)), total(plan.size()),
+      columns(dims), column_total(dims);
   const Array<double> square(static_cast<int64_t>(dims) * dims);
   const auto in_groups = [&](const Array<double>& out, const std::function<void(int64_t, int32_t)>& launch) {
     cudaMemsetAsync(out.data(), 0, static_cast<size_t>(out.size()) * 8);
@@ -511,7 +543,8 @@ void time_covariance(int64_t rows, int dims) {
     in_groups(square, [&](int64_t first, int32_t count) {
       const auto side = static_cast<unsigned>((dims + 15) / 16);
       plain_moment<<<dim3(side, side, static_cast<unsigned>(count)), 256>>>(
-          x.data() + first * kMomentBlock * dims, rows - first * kMomentBlock, dims, center.data(), sums.data());
+          x.data() + first * kMomentBlock * dims, rows - first * kMomentBlock, dims, center.data(),
+          sums.data());
     });
   };
   const auto moment = [&] {
@@ -541,11 +574,21 @@ void time_covariance(int64_t rows, int dims) {
   double error = 0;
   for (int i = 0; i < dims; ++i)
     for (int j = i; j < dims; ++j)
-      if (const auto at = static_cast<size_t>(i) * static_cast<size_t>(dims) + static_cast<size_t>(j); !(got[at] == wanted[at])) error = INFINITY;
+      if (const auto at = static_cast<size_t>(i) * static_cast<size_t>(dims) + static_cast<size_t>(j);
+          !(got[at] == wanted[at]))
+        error = INFINITY;
   report("covariance", size, "tiles of 8 x 8 in registers, centred", median_us(moment, 10), bytes, error);
   report("covariance", size, "column sums", median_us(mean, 10), bytes, 0);
-  report("covariance", size, "column sums, then the tiles", median_us([&] { mean(); moment(); }, 10), bytes, error);
-  report("atax float32", size, "teams of 8 lanes, rows again from the cache", median_us(product, 10), bytes, 0);
+  report("covariance", size, "column sums, then the tiles",
+         median_us(
+             [&] {
+               mean();
+               moment();
+             },
+             10),
+         bytes, error);
+  report("atax float32", size, "teams of 8 lanes, rows again from the cache", median_us(product, 10), bytes,
+         0);
 }
 
 }  // namespace
