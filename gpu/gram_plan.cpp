@@ -7,20 +7,22 @@ namespace {
 
 constexpr int32_t kPanel = 128;  // of several panels, so that two make a group of 16 by 16 tiles
 constexpr int32_t kWarp = 32;
+constexpr int32_t kBand = 4;
 
 int32_t round_up(int32_t value, int32_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// The tiles of a pair of panels, in bands of two rows of tiles: the threads of a warp then read few different
-// values. `same`: the panels are the same, and half of the tiles is enough.
+// The tiles of a pair of panels, in bands of four rows of tiles: the 32 threads of a warp then read four
+// different values of the left panel and eight of the right one. `same`: the panels are the same, and half of
+// the tiles is enough.
 std::vector<GramTile> tiles_of(int32_t step, bool same, int32_t right_at) {
   std::vector<GramTile> tiles;
-  for (int32_t band = 0; band < step; band += 2)
+  for (int32_t band = 0; band < step; band += kBand)
     for (int32_t right = same ? band : 0; right < step; ++right)
-      for (int32_t left = band; left < std::min(band + 2, step); ++left)
+      for (int32_t left = band; left < std::min(band + kBand, step); ++left)
         if (!same || left <= right)
-          tiles.push_back({static_cast<int16_t>(left), static_cast<int16_t>(right_at + right)});
+          tiles.push_back({static_cast<int16_t>(2 * left), static_cast<int16_t>(right_at + 2 * right)});
   return tiles;
 }
 
@@ -60,9 +62,9 @@ void unfold_gram(const GramPlan& plan, std::span<const double> sums, int64_t dim
   for (size_t g = 0; g < plan.groups.size(); ++g)
     for (int64_t t = 0; t < plan.threads; ++t) {
       const GramTile tile = plan.tiles[g * static_cast<size_t>(plan.threads) + static_cast<size_t>(t)];
-      for (int64_t k = 0; tile.left >= 0 && k < kTileProducts; ++k) {
-        const int64_t i = component(plan.groups[g], tile.left + k / kGramTile * plan.step());
-        const int64_t j = component(plan.groups[g], tile.right + k % kGramTile * plan.step());
+      for (int32_t k = 0; tile.left >= 0 && k < kTileProducts; ++k) {
+        const int64_t i = component(plan.groups[g], tile.left + gram_offset(k / kGramTile, plan.step()));
+        const int64_t j = component(plan.groups[g], tile.right + gram_offset(k % kGramTile, plan.step()));
         if (i >= dims || j >= dims) continue;
         const double sum =
             sums[(g * kTileProducts + static_cast<size_t>(k)) * static_cast<size_t>(plan.threads) +

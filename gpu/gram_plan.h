@@ -18,12 +18,17 @@ constexpr int kMostGramThreads = 256;
 // kGramRows * width / kMostGramLoads threads.
 constexpr int kMostGramLoads = kGramRows * kMostGramWidth / kMostGramThreads;
 
-// Components i of a tile lie at left, left + step, left + 2 * step, ... of a row of the buffer, components j
-// at right, right + step, ...; threads whose numbers are neighbours thus read values that are neighbours.
+// Component k of a tile's components i lies at left + gram_offset(k, step) of a row of the buffer, component
+// k of its components j at right + gram_offset(k, step): pairs, which a thread reads together, of which
+// threads that are neighbours read neighbours.
 struct GramTile {
   int16_t left = -1;  // -1: no tile
   int16_t right = -1;
 };
+
+constexpr int32_t gram_offset(int32_t k, int32_t step) {
+  return k / 2 * 2 * step + k % 2;
+}
 
 // The tiles of one block of threads, which read the same panels of components. A row of the buffer holds the
 // left panel and, if there is more than one panel, the right one behind it.

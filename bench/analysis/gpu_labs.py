@@ -22,16 +22,17 @@ torch.backends.cuda.matmul.allow_tf32 = False
 NO_TRANSPOSE, TRANSPOSE, LOWER = 0, 1, 0
 
 
-def median_us(work, repeats):
-    """Times the work between two events, as gpu_labs_bench does."""
+def median_us(work, repeats, batch=1):
+    """Times the work, enqueued `batch` times, between two events, as gpu_labs_bench does."""
     times = []
     for i in range(repeats + 3):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
-        work(i)
+        for j in range(batch):
+            work(i * batch + j)
         end.record()
         torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3)
+        times.append(begin.elapsed_time(end) * 1e3 / batch)
     return statistics.median(times[3:])
 
 
@@ -105,15 +106,16 @@ def time_gram_product(cublas, rows, columns):
     y = torch.empty(columns, device="cuda", dtype=torch.float64)
     moved = a.numel() * 8
     repeats = 5 if a.numel() > 1 << 30 else 15
+    batch = 1 if a.numel() > 1 << 26 else 6
 
     def both(i):
         cublas.gemv(a, x, dots, False)
         cublas.gemv(a, dots, y, True)
 
-    report("atax", size, "cuBLAS gemv, A x", median_us(lambda i: cublas.gemv(a, x, dots, False), repeats), moved)
-    report("atax", size, "cuBLAS gemv, A^T y", median_us(lambda i: cublas.gemv(a, dots, y, True), repeats), moved)
-    report("atax", size, "two cuBLAS gemv", median_us(both, repeats), 2 * moved)
-    report("atax", size, "PyTorch: A.T @ (A @ x)", median_us(lambda i: a.T @ (a @ x), repeats), 2 * moved)
+    report("atax", size, "cuBLAS gemv, A x", median_us(lambda i: cublas.gemv(a, x, dots, False), repeats, batch), moved)
+    report("atax", size, "cuBLAS gemv, A^T y", median_us(lambda i: cublas.gemv(a, dots, y, True), repeats, batch), moved)
+    report("atax", size, "two cuBLAS gemv", median_us(both, repeats, batch), 2 * moved)
+    report("atax", size, "PyTorch: A.T @ (A @ x)", median_us(lambda i: a.T @ (a @ x), repeats, batch), 2 * moved)
 
 
 def time_convolution(rows, columns):
@@ -123,7 +125,7 @@ def time_convolution(rows, columns):
     copies = [torch.empty_like(image) for image in images]
     moved = rows * columns * 8
     report("convolution", size, "PyTorch conv2d", median_us(lambda i: torch.nn.functional.conv2d(images[i % 3], weights, padding=1), 15), moved)
-    report("convolution", size, "PyTorch copy", median_us(lambda i: copies[i % 3].copy_(images[i % 3]), 30), moved)
+    report("convolution", size, "PyTorch copy", median_us(lambda i: copies[i % 3].copy_(images[i % 3]), 15, 6), moved)
 
 
 cublas = Cublas()

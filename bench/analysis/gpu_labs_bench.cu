@@ -3,7 +3,7 @@
 // kernels, on poisoned outputs, before it is timed. gpu_labs.py has the yardsticks. One JSON object per line:
 // medians of events around a step, in microseconds.
 //
-//   gpu_labs_bench [small]     small: sizes for a check
+//   gpu_labs_bench [covariance|convolution|atax|small]     small: sizes for a check
 #include <cooperative_groups.h>
 
 #include <algorithm>
@@ -73,19 +73,21 @@ void fill(const Array<T>& array, uint64_t seed) {
   require(cudaGetLastError(), "fill");
 }
 
-double median_us(const std::function<void()>& work, int repeats) {
+// The median time of the work, which is enqueued `batch` times between two events: launches of short work
+// then overlap, as they do in a program.
+double median_us(const std::function<void()>& work, int repeats, int batch = 1) {
   cudaEvent_t begin, end;
   cudaEventCreate(&begin);
   cudaEventCreate(&end);
   std::vector<float> times;
   for (int i = 0; i < repeats + 2; ++i) {
     cudaEventRecord(begin);
-    work();
+    for (int j = 0; j < batch; ++j) work();
     cudaEventRecord(end);
     require(cudaEventSynchronize(end), "timing");
     float ms = 0;
     cudaEventElapsedTime(&ms, begin, end);
-    if (i >= 2) times.push_back(ms);
+    if (i >= 2) times.push_back(ms / static_cast<float>(batch));
   }
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
@@ -192,12 +194,52 @@ __device__ void load_rows(const double* a, int64_t first, int64_t last, int64_t 
     }
 }
 
+// The shared memory of a block; two slots, because a block may be a step ahead of its neighbours.
+struct FusedSums {
+  double of_warps[2][kFusedRows][kFusedThreads / 32];
+  double of_blocks[2][kFusedRows][8];
+};
+
+// The dot products of two rows, and their contribution to y. Called by all threads of the cluster.
+__device__ void use_rows(const cg::cluster_group& cluster, const FusedRows& rows, const double2* xs, int slot,
+                         FusedSums& shared, double2* ys) {
+  const int blocks = static_cast<int>(cluster.num_blocks());
+#pragma unroll
+  for (int r = 0; r < kFusedRows; ++r) {
+    double sum = 0;
+#pragma unroll
+    for (int k = 0; k < kFusedPairs; ++k)
+      sum = fma(rows.values[r][k].y, xs[k].y, fma(rows.values[r][k].x, xs[k].x, sum));
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    if (threadIdx.x % 32 == 0) shared.of_warps[slot][r][threadIdx.x / 32] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x < kFusedRows * blocks) {
+    const int r = static_cast<int>(threadIdx.x) / blocks;
+    const int target = static_cast<int>(threadIdx.x) % blocks;
+    double sum = 0;
+#pragma unroll
+    for (int w = 0; w < kFusedThreads / 32; ++w) sum += shared.of_warps[slot][r][w];
+    *cluster.map_shared_rank(&shared.of_blocks[slot][r][cluster.block_rank()], target) = sum;
+  }
+  cluster.sync();
+#pragma unroll
+  for (int r = 0; r < kFusedRows; ++r) {
+    double dot = 0;
+    for (int b = 0; b < blocks; ++b) dot += shared.of_blocks[slot][r][b];
+#pragma unroll
+    for (int k = 0; k < kFusedPairs; ++k) {
+      ys[k].x = fma(dot, rows.values[r][k].x, ys[k].x);
+      ys[k].y = fma(dot, rows.values[r][k].y, ys[k].y);
+    }
+  }
+}
+
 __global__ void __launch_bounds__(kFusedThreads, 1)
     fused_kernel(const double* a, const double* x, int64_t rows, int64_t columns, int block_rows,
                  double* sums) {
-  constexpr int kWarps = kFusedThreads / 32;
-  __shared__ double warp_sums[2][kFusedRows][kWarps];
-  __shared__ double block_sums[2][kFusedRows][8];
+  __shared__ FusedSums shared;
   const cg::cluster_group cluster = cg::this_cluster();
   const int rank = static_cast<int>(cluster.block_rank());
   const int blocks = static_cast<int>(cluster.num_blocks());
@@ -213,46 +255,15 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
     xs[k] = pair < pairs ? reinterpret_cast<const double2*>(x + begin)[pair] : double2{0, 0};
     ys[k] = double2{0, 0};
   }
-  FusedRows current;
-  load_rows(a, first, last, columns, begin, pairs, current);
-  int slot = 0;
-  for (int64_t row = first; row < last; row += kFusedRows) {
-    FusedRows next;
-    load_rows(a, row + kFusedRows, last, columns, begin, pairs, next);
-    double dots[kFusedRows];
-#pragma unroll
-    for (int r = 0; r < kFusedRows; ++r) {
-      double sum = 0;
-#pragma unroll
-      for (int k = 0; k < kFusedPairs; ++k)
-        sum = fma(current.values[r][k].y, xs[k].y, fma(current.values[r][k].x, xs[k].x, sum));
-#pragma unroll
-      for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-      if (threadIdx.x % 32 == 0) warp_sums[slot][r][threadIdx.x / 32] = sum;
-    }
-    __syncthreads();
-    if (threadIdx.x < kFusedRows * blocks) {
-      const int r = static_cast<int>(threadIdx.x) / blocks;
-      const int target = static_cast<int>(threadIdx.x) % blocks;
-      double sum = 0;
-      for (int w = 0; w < kWarps; ++w) sum += warp_sums[slot][r][w];
-      *cluster.map_shared_rank(&block_sums[slot][r][rank], target) = sum;
-    }
-    cluster.sync();
-#pragma unroll
-    for (int r = 0; r < kFusedRows; ++r) {
-      dots[r] = 0;
-      for (int b = 0; b < blocks; ++b) dots[r] += block_sums[slot][r][b];
-    }
-#pragma unroll
-    for (int r = 0; r < kFusedRows; ++r)
-#pragma unroll
-      for (int k = 0; k < kFusedPairs; ++k) {
-        ys[k].x = fma(dots[r], current.values[r][k].x, ys[k].x);
-        ys[k].y = fma(dots[r], current.values[r][k].y, ys[k].y);
-      }
-    current = next;
-    slot ^= 1;
+  // The rows are loaded into two sets of registers in turn: moving them from one to the other would wait for
+  // them before the next loads begin.
+  FusedRows even, odd;
+  load_rows(a, first, last, columns, begin, pairs, even);
+  for (int64_t row = first; row < last; row += 2 * kFusedRows) {
+    load_rows(a, row + kFusedRows, last, columns, begin, pairs, odd);
+    use_rows(cluster, even, xs, 0, shared, ys);
+    load_rows(a, row + 2 * kFusedRows, last, columns, begin, pairs, even);
+    use_rows(cluster, odd, xs, 1, shared, ys);
   }
   double2* const out =
       reinterpret_cast<double2*>(sums + static_cast<int64_t>(blockIdx.x / blocks) * columns + begin);
@@ -314,7 +325,8 @@ void time_gram_product(int64_t rows, int64_t columns) {
     sums.poison();
     work();
     const double error = difference(y.host(), expected);
-    report("atax", size, name, median_us(work, repeats), reads * bytes, error);
+    report("atax", size, name, median_us(work, repeats, a.size() > (int64_t{1} << 26) ? 1 : 6), reads * bytes,
+           error);
   };
   run("a block per row, then blocks of columns", 2, coalesced);
   for (int cluster = 1; cluster <= 8; ++cluster) {
@@ -444,7 +456,7 @@ void time_convolution(int64_t rows, int64_t columns) {
           turn = (turn + 1) % 3;
           work(in[turn]->data(), out[turn]->data());
         },
-        30);
+        15, 6);
     report("convolution", size, name, us, bytes, same ? (got == expected ? 0.0 : INFINITY) : 0.0);
   };
   run(
@@ -594,23 +606,29 @@ void time_covariance(int64_t rows, int dims) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool small = argc > 1 && std::string(argv[1]) == "small";
-  if (small) {
+  const std::string only = argc > 1 ? argv[1] : "";
+  const auto wanted = [&](const char* work) { return only.empty() || only == work; };
+  if (only == "small") {
     time_gram_product(301, 700);
     time_gram_product(77, 9002);
     time_convolution(33, 132);
     time_convolution(7, 5);
     time_covariance(5000, 37);
-    return 0;
   }
-  time_covariance(341479, 100);
-  time_covariance(2196016, 300);
-  time_convolution(4096, 4096);
-  time_convolution(6000, 8000);
-  time_convolution(8192, 8192);
-  time_gram_product(2000, 3000);
-  time_gram_product(4096, 4096);
-  time_gram_product(16000, 16000);
-  time_gram_product(65536, 25600);
+  if (wanted("covariance")) {
+    time_covariance(341479, 100);
+    time_covariance(2196016, 300);
+  }
+  if (wanted("convolution")) {
+    time_convolution(4096, 4096);
+    time_convolution(6000, 8000);
+    time_convolution(8192, 8192);
+  }
+  if (wanted("atax")) {
+    time_gram_product(2000, 3000);
+    time_gram_product(4096, 4096);
+    time_gram_product(16000, 16000);
+    time_gram_product(65536, 25600);
+  }
   return 0;
 }

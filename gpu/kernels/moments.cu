@@ -9,6 +9,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kStepRows = kThreads / 8;  // a team of eight lanes per row
 constexpr int kRowsInFlight = 8;
+constexpr int kColumnThreads = 128;
+constexpr int kColumnRows = 16;  // in flight
 constexpr int kBlocksInFlight = 16;
 
 // Adds `count` rows with these factors to the columns' sums. A factor of 0 leaves its row out.
@@ -31,9 +33,33 @@ __device__ void add_rows(const float* rows, int count, int dims, const double* f
   }
 }
 
-// A block of threads per block of rows. vector: null for column sums, whose factors are the weights.
+// blockIdx.x: the columns, one per thread; blockIdx.y: the block of rows.
+__global__ void __launch_bounds__(kColumnThreads)
+    column_sums_kernel(const __grid_constant__ MomentParams params) {
+  const int j = static_cast<int>(blockIdx.x * kColumnThreads + threadIdx.x);
+  if (j >= params.dims) return;
+  const int64_t begin = (int64_t{params.first_block} + blockIdx.y) * kMomentBlock;
+  const auto count = static_cast<int>(min(params.rows - begin, int64_t{kMomentBlock}));
+  const float* const rows = params.vectors + begin * params.dims + j;
+  double sum = 0.0;
+  for (int first = 0; first < count; first += kColumnRows) {
+    float x[kColumnRows];
+#pragma unroll
+    for (int i = 0; i < kColumnRows; ++i)
+      x[i] = first + i < count ? __ldg(rows + static_cast<int64_t>(first + i) * params.dims) : 0.0f;
+#pragma unroll
+    for (int i = 0; i < kColumnRows; ++i) {
+      double weight = first + i < count ? 1.0 : 0.0;
+      if (params.weights != nullptr && weight != 0.0) weight = __ldg(params.weights + begin + first + i);
+      if (weight != 0.0) sum = __dadd_rn(sum, __dmul_rn(weight, static_cast<double>(x[i])));
+    }
+  }
+  params.sums[int64_t{blockIdx.y} * params.dims + j] = sum;
+}
+
+// A block of threads per block of rows.
 __global__ void __launch_bounds__(kThreads)
-    row_sums_kernel(const __grid_constant__ MomentParams params, const float* vector) {
+    gram_product_kernel(const __grid_constant__ MomentParams params, const float* vector) {
   extern __shared__ double column_sums[];  // [dims]
   __shared__ double factors[kStepRows];
   const auto thread = static_cast<int>(threadIdx.x);
@@ -45,15 +71,10 @@ __global__ void __launch_bounds__(kThreads)
     const auto count = static_cast<int>(min(int64_t{kStepRows}, end - first));
     const float* const rows = params.vectors + first * dims;
     const int team = thread / 8;
-    double factor = 0.0;
-    if (vector != nullptr) {
-      factor = team_exact_dot(vector, team < count ? rows + static_cast<int64_t>(team) * dims : nullptr, dims,
-                              thread & 31);
-    } else if (team < count) {
-      factor = params.weights != nullptr ? params.weights[first + team] : 1.0;
-    }
+    const double dot = team_exact_dot(
+        vector, team < count ? rows + static_cast<int64_t>(team) * dims : nullptr, dims, thread & 31);
     __syncthreads();
-    if ((thread & 7) == 0) factors[team] = factor;
+    if ((thread & 7) == 0) factors[team] = dot;  // 0 without a row
     __syncthreads();
     add_rows(rows, count, dims, factors, column_sums);
   }
@@ -63,80 +84,114 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- Second moments ---------------------------------------------------------------------------------------
 
-// The values that a thread brings to the buffer: number i is value threadIdx.x + i * blockDim.x of it.
+// Brings rows to the buffer: a thread's value number i is value threadIdx.x + i * blockDim.x of it.
+template <bool kWeighted>
 class GramLoader {
  public:
-  __device__ GramLoader(const MomentParams& params, const GramShape& shape, const GramGroup& group,
-                        const float* center)
-      : params_(params), width_(shape.width) {
-#pragma unroll
-    for (int i = 0; i < kMostGramLoads; ++i) {
-      const int at = place(i);
-      const int row = at / width_;
-      const int column = at - row * width_;
-      const int component = column < shape.panel ? group.left + column : group.right + column - shape.panel;
-      const bool used = row < kGramRows && component < params.dims;
-      offsets_[i] = used ? row * params.dims + component : -1;
-      centers_[i] = used ? __ldg(center + component) : 0.0f;
-    }
-  }
+  __device__ GramLoader(const MomentParams& params, const GramShape& shape, const float* centers)
+      : params_(params), shape_(shape), group_(shape.group_of[blockIdx.x]), centers_(centers) {}
 
   // Reads kGramRows rows from `first` on; those from `end` on count as zeros, and so do rows of weight 0.
-  template <bool kWeighted>
   __device__ void read(int64_t first, int64_t end) {
     const float* const rows = params_.vectors + first * params_.dims;
-    const int64_t past = (end - first) * params_.dims;
+    const auto count = static_cast<int>(min(int64_t{kGramRows}, end - first));
 #pragma unroll
     for (int i = 0; i < kMostGramLoads; ++i) {
-      const bool present = offsets_[i] >= 0 && offsets_[i] < past;
-      values_[i] = present ? __ldg(rows + offsets_[i]) : centers_[i];
-      if (kWeighted) weights_[i] = present ? __ldg(params_.weights + first + place(i) / width_) : 0.0;
+      const Place at = place(i);
+      const int component = component_of(at.column);
+      const bool present = at.row < count && component < params_.dims;
+      values_[i] = present ? __ldg(rows + at.row * params_.dims + component) : centers_[at.column];
+      if (kWeighted) weights_[i] = present ? __ldg(params_.weights + first + at.row) : 0.0;
     }
   }
 
   // Writes what was read as y to the buffer: [kGramRows, width].
-  template <bool kWeighted>
   __device__ void write(double* buffer) const {
 #pragma unroll
     for (int i = 0; i < kMostGramLoads; ++i) {
-      if (place(i) >= kGramRows * width_) continue;
+      const Place at = place(i);
+      if (at.row >= kGramRows) continue;
+      const float center = centers_[at.column];
       float y = 0.0f;
       if (!kWeighted) {
-        y = __fsub_rn(values_[i], centers_[i]);  // rounds as the same in double and then to float does
+        y = __fsub_rn(values_[i], center);  // rounds as the same in double and then to float does
       } else if (weights_[i] != 0.0) {
         const double product = __dmul_rn(weights_[i], static_cast<double>(values_[i]));
-        y = __double2float_rn(__dsub_rn(product, static_cast<double>(centers_[i])));
+        y = __double2float_rn(__dsub_rn(product, static_cast<double>(center)));
       }
-      buffer[place(i)] = static_cast<double>(y);
+      buffer[at.row * shape_.width + at.column] = static_cast<double>(y);
+    }
+  }
+
+  // Fills centers: [width]. The caller synchronises afterwards.
+  __device__ void read_centers(const float* center, float* centers) const {
+    for (int column = static_cast<int>(threadIdx.x); column < shape_.width;
+         column += static_cast<int>(blockDim.x)) {
+      const int component = component_of(column);
+      centers[column] = component < params_.dims ? center[component] : 0.0f;
     }
   }
 
  private:
-  __device__ int place(int i) const {
-    return static_cast<int>(threadIdx.x + i * blockDim.x);
+  struct Place {
+    int row, column;
+  };
+  __device__ Place place(int i) const {
+    const int at = static_cast<int>(threadIdx.x + i * blockDim.x);
+    const int row = at / shape_.width;
+    return {row, at - row * shape_.width};
+  }
+  __device__ int component_of(int column) const {
+    return column < shape_.panel ? group_.left + column : group_.right + column - shape_.panel;
   }
 
   const MomentParams& params_;
-  const int width_;
-  int offsets_[kMostGramLoads];
-  float centers_[kMostGramLoads];
+  const GramShape& shape_;
+  const GramGroup group_;
+  const float* const centers_;
   float values_[kMostGramLoads];
-  double weights_[kMostGramLoads];
+  double weights_[kWeighted ? kMostGramLoads : 1];
 };
 
-__device__ void add_products(const double* left, const double* right, int step, int width,
-                             double (&sums)[kGramTile][kGramTile]) {
+// The components of a tile in one row: gram_offset() of an even k is k * step.
+struct GramOperands {
+  double left[kGramTile], right[kGramTile];
+
+  __device__ void read(const double* from_left, const double* from_right, int step) {
+#pragma unroll
+    for (int k = 0; k < kGramTile; k += 2) {
+      const double2 pair = *reinterpret_cast<const double2*>(from_left + k * step);
+      left[k] = pair.x;
+      left[k + 1] = pair.y;
+    }
+#pragma unroll
+    for (int k = 0; k < kGramTile; k += 2) {
+      const double2 pair = *reinterpret_cast<const double2*>(from_right + k * step);
+      right[k] = pair.x;
+      right[k + 1] = pair.y;
+    }
+  }
+};
+
+__device__ void add_products(const GramOperands& y, double (&sums)[kGramTile][kGramTile]) {
+#pragma unroll
+  for (int i = 0; i < kGramTile; ++i)
+#pragma unroll
+    for (int j = 0; j < kGramTile; ++j) sums[i][j] = __fma_rn(y.left[i], y.right[j], sums[i][j]);
+}
+
+// Adds the rows of a buffer. The next row's values are read while a row's products are added.
+__device__ void add_rows_of(const double* buffer, GramTile tile, int step, int width,
+                            double (&sums)[kGramTile][kGramTile]) {
+  const double* const left = buffer + tile.left;
+  const double* const right = buffer + tile.right;
+  GramOperands operands[2];
+  operands[0].read(left, right, step);
 #pragma unroll
   for (int row = 0; row < kGramRows; ++row) {
-    double a[kGramTile], b[kGramTile];
-#pragma unroll
-    for (int i = 0; i < kGramTile; ++i) a[i] = left[row * width + i * step];
-#pragma unroll
-    for (int j = 0; j < kGramTile; ++j) b[j] = right[row * width + j * step];
-#pragma unroll
-    for (int i = 0; i < kGramTile; ++i)
-#pragma unroll
-      for (int j = 0; j < kGramTile; ++j) sums[i][j] = __fma_rn(a[i], b[j], sums[i][j]);
+    if (row + 1 < kGramRows)
+      operands[(row + 1) % 2].read(left + (row + 1) * width, right + (row + 1) * width, step);
+    add_products(operands[row % 2], sums);
   }
 }
 
@@ -146,24 +201,27 @@ template <bool kWeighted>
 __global__ void __launch_bounds__(kMostGramThreads)
     second_moment_kernel(const __grid_constant__ MomentParams params, const __grid_constant__ GramShape shape,
                          const float* center) {
-  __shared__ double buffers[2][kGramRows * kMostGramWidth];
+  __shared__ __align__(16) double buffers[2][kGramRows * kMostGramWidth];
+  __shared__ float centers[kMostGramWidth];
   GramTile tile = shape.tiles[blockIdx.x * shape.threads + threadIdx.x];
   if (tile.left < 0) tile = {0, 0};  // its sums are not used
   const int step = shape.panel / kGramTile;
   const int64_t begin = (int64_t{params.first_block} + blockIdx.y) * kMomentBlock;
   const int64_t end = min(params.rows, begin + kMomentBlock);
-  GramLoader loader(params, shape, shape.group_of[blockIdx.x], center);
+  GramLoader<kWeighted> loader(params, shape, centers);
+  loader.read_centers(center, centers);
+  __syncthreads();
   double sums[kGramTile][kGramTile] = {};
   int current = 0;
-  loader.read<kWeighted>(begin, end);
-  loader.write<kWeighted>(buffers[current]);
+  loader.read(begin, end);
+  loader.write(buffers[current]);
   __syncthreads();
   for (int64_t first = begin; first < end; first += kGramRows) {
     const bool more = first + kGramRows < end;
-    if (more) loader.read<kWeighted>(first + kGramRows, end);
-    add_products(buffers[current] + tile.left, buffers[current] + tile.right, step, shape.width, sums);
+    if (more) loader.read(first + kGramRows, end);
+    add_rows_of(buffers[current], tile, step, shape.width, sums);
     current ^= 1;
-    if (more) loader.write<kWeighted>(buffers[current]);
+    if (more) loader.write(buffers[current]);
     __syncthreads();
   }
   double* const out =
@@ -191,22 +249,20 @@ __global__ void __launch_bounds__(kThreads)
   total[i] = sum;
 }
 
-cudaError_t launch_row_sums(const MomentParams& params, const float* vector, int32_t blocks,
-                            cudaStream_t stream) {
-  const auto bytes = static_cast<size_t>(params.dims) * sizeof(double);
-  row_sums_kernel<<<static_cast<unsigned>(blocks), kThreads, bytes, stream>>>(params, vector);
-  return cudaGetLastError();
-}
-
 }  // namespace
 
 cudaError_t launch_column_sums(const MomentParams& params, int32_t blocks, cudaStream_t stream) {
-  return launch_row_sums(params, nullptr, blocks, stream);
+  const dim3 grid(static_cast<unsigned>((params.dims + kColumnThreads - 1) / kColumnThreads),
+                  static_cast<unsigned>(blocks));
+  column_sums_kernel<<<grid, kColumnThreads, 0, stream>>>(params);
+  return cudaGetLastError();
 }
 
 cudaError_t launch_gram_product(const MomentParams& params, const float* vector, int32_t blocks,
                                 cudaStream_t stream) {
-  return launch_row_sums(params, vector, blocks, stream);
+  const auto bytes = static_cast<size_t>(params.dims) * sizeof(double);
+  gram_product_kernel<<<static_cast<unsigned>(blocks), kThreads, bytes, stream>>>(params, vector);
+  return cudaGetLastError();
 }
 
 cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,

@@ -170,9 +170,9 @@ TEST(GramPlan, CoversEveryPairOfComponents) {
       const auto buffer = [&](int64_t place) {
         return value(place < plan.panel ? group.left + place : group.right + place - plan.panel);
       };
-      for (int64_t k = 0; k < gpu::kTileProducts; ++k) {
-        const int64_t left = tile.left + k / gpu::kGramTile * plan.step();
-        const int64_t right = tile.right + k % gpu::kGramTile * plan.step();
+      for (int32_t k = 0; k < gpu::kTileProducts; ++k) {
+        const int64_t left = tile.left + gpu::gram_offset(k / gpu::kGramTile, plan.step());
+        const int64_t right = tile.right + gpu::gram_offset(k % gpu::kGramTile, plan.step());
         ASSERT_LT(std::max(left, right), plan.width);
         sums[(at / threads * gpu::kTileProducts + static_cast<size_t>(k)) * threads + at % threads] =
             buffer(left) * buffer(right);
