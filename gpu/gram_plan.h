@@ -18,14 +18,14 @@ constexpr int kMostGramThreads = 256;
 // kGramRows * width / kMostGramLoads threads.
 constexpr int kMostGramLoads = kGramRows * kMostGramWidth / kMostGramThreads;
 
-// Component k of a tile's components i lies at left + gram_offset(k, step) of a row of the buffer, component
-// k of its components j at right + gram_offset(k, step): pairs, which a thread reads together, of which
-// threads that are neighbours read neighbours.
+// A tile: pairs of components, so that a thread reads two together, and threads that are neighbours read
+// neighbours.
 struct GramTile {
-  int16_t left = -1;  // -1: no tile
-  int16_t right = -1;
+  int16_t left = -1;   // where its components i begin in a row of the buffer; -1: no tile
+  int16_t right = -1;  // where its components j begin
 };
 
+// How far component k of a tile lies behind the tile's beginning. step: GramPlan::step().
 constexpr int32_t gram_offset(int32_t k, int32_t step) {
   return k / 2 * 2 * step + k % 2;
 }
