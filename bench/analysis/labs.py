@@ -48,24 +48,25 @@ def error_of(got, wanted):
 
 
 def run(work, size, steps, wanted):
-    """steps: (name, function, its output). Times them in turns and prints what was found."""
+    """steps: (name, function, its output or None, what it should be if not `wanted`). Times them in turns and prints
+    what was found."""
     times = [[] for _ in steps]
     errors = []
-    for _, step, out in steps:
+    for _, step, out, *other in steps:
         if out is not None:
             out.fill(numpy.nan)
         result = step()
-        errors.append(error_of(out if out is not None else result, wanted))
+        errors.append(error_of(out if out is not None else result, *(other or [wanted])))
         del result
     for _ in range(arguments.rounds):
-        for i, (_, step, _) in enumerate(steps):
+        for i, (_, step, *_) in enumerate(steps):
             if times[i] and times[i][0] > LONG:
                 continue
             time.sleep(0.03)  # until the threads of the last library have stopped spinning
             start = time.perf_counter()
             step()
             times[i].append(time.perf_counter() - start)
-    for (name, _, _), each, error in zip(steps, times, errors):
+    for (name, *_), each, error in zip(steps, times, errors):
         print(json.dumps({"work": work, "size": size, "step": name, "ms": round(statistics.median(each) * 1e3, 4),
                           "least_ms": round(min(each) * 1e3, 4), "error": error}), flush=True)
 
@@ -108,7 +109,7 @@ def gram_product(rows, columns):
 
 
 CONVOLUTION_STEPS = ("nine products per value (lab)", "vectors along the rows, 1 thread", "threads",
-                     "threads, stores past the caches")
+                     "threads, 4 rows at once", "threads, 4 rows at once, stores past the caches")
 
 
 def convolution(rows, columns):
@@ -134,9 +135,10 @@ def convolution(rows, columns):
     wanted = with_numpy().astype(float)
     steps = [(name, ours(i), out) for i, name in enumerate(CONVOLUTION_STEPS)]
     steps.append(("NumPy: nine shifted sums", with_numpy, None))
+    same = image.astype(float)
+    steps.append(("a copy by the same threads", ours(len(CONVOLUTION_STEPS)), out, same))
+    steps.append(("NumPy: a copy", lambda: numpy.copyto(copy, image), copy, same))
     run("convolution", f"{rows} x {columns}", steps, wanted)
-    copies = [("a copy by the same threads", ours(4), out), ("NumPy: a copy", lambda: numpy.copyto(copy, image), copy)]
-    run("convolution", f"{rows} x {columns}", copies, image.astype(float))
 
 
 COVARIANCE_STEPS = ("a sum per pair, across the rows (lab)", "a sum per pair of the transposed copy",

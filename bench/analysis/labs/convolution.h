@@ -17,9 +17,10 @@ struct Convolution {
 // The lab's: nine products per value, with a test of the border for each.
 void lab_convolution(const Convolution& task);
 
-// Sixteen values at a time, the border apart; a share of the rows per thread. The same bits as the lab's.
+// Sixteen values at a time, the border apart; a share of the rows per thread.
+//   at_once      1 or 4 rows of the result, which share what they read
 //   past_caches  writes without reading the output's lines first
-void convolve_rows(const Convolution& task, int threads, bool past_caches);
+void convolve_rows(const Convolution& task, int threads, int at_once, bool past_caches);
 
 // A copy by the same threads, which write past the caches as well: the limit.
 void copy_rows(const Convolution& task, int threads);

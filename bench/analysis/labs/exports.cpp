@@ -44,15 +44,18 @@ extern "C" int labs_convolution(int step, int threads, const float* in, int64_t 
       lab_convolution(task);
       return 0;
     case 1:
-      convolve_rows(task, 1, false);
+      convolve_rows(task, 1, 1, false);
       return 0;
     case 2:
-      convolve_rows(task, threads, false);
+      convolve_rows(task, threads, 1, false);
       return 0;
     case 3:
-      convolve_rows(task, threads, true);
+      convolve_rows(task, threads, 4, false);
       return 0;
     case 4:
+      convolve_rows(task, threads, 4, true);
+      return 0;
+    case 5:
       copy_rows(task, threads);
       return 0;
     default:
