@@ -13,6 +13,13 @@ constexpr int kColumnThreads = 128;
 constexpr int kColumnRows = 16;  // in flight
 constexpr int kBlocksInFlight = 16;
 
+// sum + factor * x, or sum if the factor is 0. Without a branch, so that the products of other rows need not
+// wait.
+__device__ double add_product(double sum, double factor, float x) {
+  const double next = __dadd_rn(sum, __dmul_rn(factor, static_cast<double>(x)));
+  return factor != 0.0 ? next : sum;
+}
+
 // Adds `count` rows with these factors to the columns' sums. A factor of 0 leaves its row out.
 //   rows  [count, dims];  factors  [kStepRows], zeros past count;  sums  [dims]
 __device__ void add_rows(const float* rows, int count, int dims, const double* factors, double* sums) {
@@ -24,16 +31,14 @@ __device__ void add_rows(const float* rows, int count, int dims, const double* f
       for (int i = 0; i < kRowsInFlight; ++i)
         x[i] = first + i < count ? __ldg(rows + static_cast<int64_t>(first + i) * dims + j) : 0.0f;
 #pragma unroll
-      for (int i = 0; i < kRowsInFlight; ++i) {
-        const double factor = factors[first + i];
-        if (factor != 0.0) sum = __dadd_rn(sum, __dmul_rn(factor, static_cast<double>(x[i])));
-      }
+      for (int i = 0; i < kRowsInFlight; ++i) sum = add_product(sum, factors[first + i], x[i]);
     }
     sums[j] = sum;
   }
 }
 
 // blockIdx.x: the columns, one per thread; blockIdx.y: the block of rows.
+template <bool kWeighted>
 __global__ void __launch_bounds__(kColumnThreads)
     column_sums_kernel(const __grid_constant__ MomentParams params) {
   const int j = static_cast<int>(blockIdx.x * kColumnThreads + threadIdx.x);
@@ -49,9 +54,10 @@ __global__ void __launch_bounds__(kColumnThreads)
       x[i] = first + i < count ? __ldg(rows + static_cast<int64_t>(first + i) * params.dims) : 0.0f;
 #pragma unroll
     for (int i = 0; i < kColumnRows; ++i) {
-      double weight = first + i < count ? 1.0 : 0.0;
-      if (params.weights != nullptr && weight != 0.0) weight = __ldg(params.weights + begin + first + i);
-      if (weight != 0.0) sum = __dadd_rn(sum, __dmul_rn(weight, static_cast<double>(x[i])));
+      const bool present = first + i < count;
+      double weight = present ? 1.0 : 0.0;
+      if (kWeighted) weight = present ? __ldg(params.weights + begin + first + i) : 0.0;
+      sum = add_product(sum, weight, x[i]);
     }
   }
   params.sums[int64_t{blockIdx.y} * params.dims + j] = sum;
@@ -84,24 +90,40 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- Second moments ---------------------------------------------------------------------------------------
 
-// Brings rows to the buffer: a thread's value number i is value threadIdx.x + i * blockDim.x of it.
+// Brings rows to the buffer: a thread's value number i goes to place threadIdx.x + i * blockDim.x. What comes
+// from components past the last, or goes to places past the rows, is in sums that nobody uses.
 template <bool kWeighted>
 class GramLoader {
  public:
-  __device__ GramLoader(const MomentParams& params, const GramShape& shape, const float* centers)
-      : params_(params), shape_(shape), group_(shape.group_of[blockIdx.x]), centers_(centers) {}
+  //   center  [dims]
+  __device__ GramLoader(const MomentParams& params, const GramShape& shape, const float* center)
+      : params_(params), width_(shape.width) {
+    const GramGroup group = shape.group_of[blockIdx.x];
+#pragma unroll
+    for (int i = 0; i < kMostGramLoads; ++i) {
+      const int row = place(i) / width_;
+      const int column = place(i) - row * width_;
+      int component = column < shape.panel ? group.left + column : group.right + column - shape.panel;
+      component = min(component, params.dims - 1);
+      offsets_[i] = min(row, kGramRows - 1) * params.dims + component;
+      centers_[i] = __ldg(center + component);
+    }
+  }
 
   // Reads kGramRows rows from `first` on; those from `end` on count as zeros, and so do rows of weight 0.
   __device__ void read(int64_t first, int64_t end) {
     const float* const rows = params_.vectors + first * params_.dims;
+    if (!kWeighted && first + kGramRows <= end) {
+#pragma unroll
+      for (int i = 0; i < kMostGramLoads; ++i) values_[i] = __ldg(rows + offsets_[i]);
+      return;
+    }
     const auto count = static_cast<int>(min(int64_t{kGramRows}, end - first));
 #pragma unroll
     for (int i = 0; i < kMostGramLoads; ++i) {
-      const Place at = place(i);
-      const int component = component_of(at.column);
-      const bool present = at.row < count && component < params_.dims;
-      values_[i] = present ? __ldg(rows + at.row * params_.dims + component) : centers_[at.column];
-      if (kWeighted) weights_[i] = present ? __ldg(params_.weights + first + at.row) : 0.0;
+      const int row = offsets_[i] / params_.dims;
+      values_[i] = row < count ? __ldg(rows + offsets_[i]) : centers_[i];
+      if (kWeighted) weights_[i] = row < count ? __ldg(params_.weights + first + row) : 0.0;
     }
   }
 
@@ -109,46 +131,26 @@ class GramLoader {
   __device__ void write(double* buffer) const {
 #pragma unroll
     for (int i = 0; i < kMostGramLoads; ++i) {
-      const Place at = place(i);
-      if (at.row >= kGramRows) continue;
-      const float center = centers_[at.column];
       float y = 0.0f;
       if (!kWeighted) {
-        y = __fsub_rn(values_[i], center);  // rounds as the same in double and then to float does
+        y = __fsub_rn(values_[i], centers_[i]);  // rounds as the same in double and then to float does
       } else if (weights_[i] != 0.0) {
         const double product = __dmul_rn(weights_[i], static_cast<double>(values_[i]));
-        y = __double2float_rn(__dsub_rn(product, static_cast<double>(center)));
+        y = __double2float_rn(__dsub_rn(product, static_cast<double>(centers_[i])));
       }
-      buffer[at.row * shape_.width + at.column] = static_cast<double>(y);
-    }
-  }
-
-  // Fills centers: [width]. The caller synchronises afterwards.
-  __device__ void read_centers(const float* center, float* centers) const {
-    for (int column = static_cast<int>(threadIdx.x); column < shape_.width;
-         column += static_cast<int>(blockDim.x)) {
-      const int component = component_of(column);
-      centers[column] = component < params_.dims ? center[component] : 0.0f;
+      buffer[place(i)] = static_cast<double>(y);
     }
   }
 
  private:
-  struct Place {
-    int row, column;
-  };
-  __device__ Place place(int i) const {
-    const int at = static_cast<int>(threadIdx.x + i * blockDim.x);
-    const int row = at / shape_.width;
-    return {row, at - row * shape_.width};
-  }
-  __device__ int component_of(int column) const {
-    return column < shape_.panel ? group_.left + column : group_.right + column - shape_.panel;
+  __device__ int place(int i) const {
+    return static_cast<int>(threadIdx.x + i * blockDim.x);
   }
 
   const MomentParams& params_;
-  const GramShape& shape_;
-  const GramGroup group_;
-  const float* const centers_;
+  const int width_;
+  int offsets_[kMostGramLoads];
+  float centers_[kMostGramLoads];
   float values_[kMostGramLoads];
   double weights_[kWeighted ? kMostGramLoads : 1];
 };
@@ -180,18 +182,14 @@ __device__ void add_products(const GramOperands& y, double (&sums)[kGramTile][kG
     for (int j = 0; j < kGramTile; ++j) sums[i][j] = __fma_rn(y.left[i], y.right[j], sums[i][j]);
 }
 
-// Adds the rows of a buffer. The next row's values are read while a row's products are added.
+// Adds the rows of a buffer.
 __device__ void add_rows_of(const double* buffer, GramTile tile, int step, int width,
                             double (&sums)[kGramTile][kGramTile]) {
-  const double* const left = buffer + tile.left;
-  const double* const right = buffer + tile.right;
-  GramOperands operands[2];
-  operands[0].read(left, right, step);
-#pragma unroll
+#pragma unroll 2
   for (int row = 0; row < kGramRows; ++row) {
-    if (row + 1 < kGramRows)
-      operands[(row + 1) % 2].read(left + (row + 1) * width, right + (row + 1) * width, step);
-    add_products(operands[row % 2], sums);
+    GramOperands y;
+    y.read(buffer + row * width + tile.left, buffer + row * width + tile.right, step);
+    add_products(y, sums);
   }
 }
 
@@ -202,15 +200,12 @@ __global__ void __launch_bounds__(kMostGramThreads)
     second_moment_kernel(const __grid_constant__ MomentParams params, const __grid_constant__ GramShape shape,
                          const float* center) {
   __shared__ __align__(16) double buffers[2][kGramRows * kMostGramWidth];
-  __shared__ float centers[kMostGramWidth];
   GramTile tile = shape.tiles[blockIdx.x * shape.threads + threadIdx.x];
   if (tile.left < 0) tile = {0, 0};  // its sums are not used
   const int step = shape.panel / kGramTile;
   const int64_t begin = (int64_t{params.first_block} + blockIdx.y) * kMomentBlock;
   const int64_t end = min(params.rows, begin + kMomentBlock);
-  GramLoader<kWeighted> loader(params, shape, centers);
-  loader.read_centers(center, centers);
-  __syncthreads();
+  GramLoader<kWeighted> loader(params, shape, center);
   double sums[kGramTile][kGramTile] = {};
   int current = 0;
   loader.read(begin, end);
@@ -254,7 +249,10 @@ __global__ void __launch_bounds__(kThreads)
 cudaError_t launch_column_sums(const MomentParams& params, int32_t blocks, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((params.dims + kColumnThreads - 1) / kColumnThreads),
                   static_cast<unsigned>(blocks));
-  column_sums_kernel<<<grid, kColumnThreads, 0, stream>>>(params);
+  if (params.weights != nullptr)
+    column_sums_kernel<true><<<grid, kColumnThreads, 0, stream>>>(params);
+  else
+    column_sums_kernel<false><<<grid, kColumnThreads, 0, stream>>>(params);
   return cudaGetLastError();
 }
 
