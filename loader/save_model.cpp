@@ -49,6 +49,8 @@ Status save_model(const Model& model, const std::string& path, int threads,
   GLOVE_RETURN_IF_ERROR(model.health());  // of the rows that were read
   writer->set_key_type(model.vocabulary().key_type());
   writer->set_derivation(model.source().derivation);
+  writer->set_components(model.source().components);
+  writer->set_counts(model.source().counts);
   return writer->commit(threads, interrupted);
 }
 
