@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little, "model files are littl
 
 // Readers reject another major version. A minor version adds only what older readers may ignore.
 constexpr int kFormatMajor = 1;
-constexpr int kFormatMinor = 1;
+constexpr int kFormatMinor = 2;
 
 constexpr int64_t kModelHeaderBytes = 4096;  // as written; the reader accepts any length
 constexpr int64_t kTensorAlignment = 64;
@@ -25,6 +25,9 @@ constexpr std::string_view kTensorChecksumPrefix = "glove.crc32.";  // followed 
 
 constexpr std::string_view kKeysKey = "glove.keys";
 constexpr std::string_view kIntegerKeys = "integer";
+constexpr std::string_view kFirstRowKey = "glove.first_row";  // of a shard, like the next two
+constexpr std::string_view kRowsTotalKey = "glove.rows_total";
+constexpr std::string_view kSetKey = "glove.set";
 constexpr std::string_view kDerivationKey = "glove.derivation";  // the value is a derivation_text()
 
 constexpr std::string_view kVectors = "vectors";
