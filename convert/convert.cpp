@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "analysis/analysis.h"
 #include "base/float_environment.h"
 #include "loader/model_file.h"
 #include "loader/model_writer.h"
@@ -11,6 +12,7 @@
 #include "loader/save_model.h"
 #include "loader/word_list.h"
 #include "model/limits.h"
+#include "text/common_components.h"
 
 namespace glove {
 
@@ -24,6 +26,22 @@ int64_t expected_rows(const Input& input, const RowReader& reader, const Convert
       rows > (input.file_bytes() + 1) / reader.least_row_bytes())
     return -1;
   return options.top > 0 ? std::min(rows, options.top) : rows;
+}
+
+// Derives the common components of the rows that were written, and adds them to the file.
+Status add_components(ModelWriter& writer, const ConvertOptions& options) {
+  Buffer<float> vectors;
+  WrittenRows rows;
+  rows.words = writer.assembler().rows();
+  rows.dims = writer.assembler().dims();
+  rows.read = [&](int64_t first, int64_t count) -> Result<std::span<const float>> {
+    GLOVE_RETURN_IF_ERROR(writer.read_vectors(first, count, vectors));
+    return std::span<const float>(vectors);
+  };
+  GLOVE_ASSIGN_OR_RETURN(auto components,
+                         derive_stored_components(*options.analysis, rows, options.interrupted));
+  writer.set_components(std::move(components));
+  return {};
 }
 
 // Writes the rows of a complete writer as shards.
@@ -85,6 +103,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
     return Error{ErrorCode::kCorrupt,
                  input.path() + ": there is no row" +
                      (options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'")};
+  if (options.analysis != nullptr) GLOVE_RETURN_IF_ERROR(add_components(*writer, options));
   ConvertReport report;
   GLOVE_RETURN_IF_ERROR(write_output(*writer, output_path, options, report));
   report.format = format->name;

@@ -9,10 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/analysis.h"
 #include "base/timer.h"
 #include "base/utf8.h"
 #include "convert/convert.h"
 #include "convert/progress_display.h"
+#include "cpu/cpu_analysis.h"
 #include "glove_version.h"
 #include "loader/format.h"
 #include "loader/open.h"
@@ -177,6 +179,11 @@ void print_report(const glove::ConvertReport& report, double seconds) {
 
 int convert(Arguments& arguments) {
   const glove::Timer timer;
+  glove::CpuBackendOptions backend;
+  backend.threads = arguments.convert.threads;
+  const auto analysis = glove::make_cpu_analysis(backend);
+  if (!analysis.ok()) return fail(analysis.error());
+  arguments.convert.analysis = analysis.value().get();
   const auto result =
       with_progress(arguments, "reading " + file_name(arguments.input), [&](const auto& progress) {
         arguments.convert.progress = progress;

@@ -30,6 +30,11 @@ constexpr std::string_view kRowsTotalKey = "glove.rows_total";
 constexpr std::string_view kSetKey = "glove.set";
 constexpr std::string_view kDerivationKey = "glove.derivation";  // the value is a derivation_text()
 
+constexpr std::string_view kComponentsAKey = "glove.components.a";
+constexpr std::string_view kComponentsWeightsKey = "glove.components.weights";
+constexpr std::string_view kZipfWeights = "zipf";
+constexpr std::string_view kComponentsWordsKey = "glove.components.words";
+
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kNormsSquared = "norms_squared";
 constexpr std::string_view kCodes = "codes";
@@ -40,12 +45,14 @@ constexpr std::string_view kWordOffsets = "word_offsets";
 constexpr std::string_view kSortedIds = "sorted_ids";
 constexpr std::string_view kDerivationMean = "derivation_mean";
 constexpr std::string_view kDerivationMatrix = "derivation_matrix";
+constexpr std::string_view kCommonComponents = "common_components";
+constexpr std::string_view kWordCounts = "word_counts";
 constexpr std::string_view kPaddingPrefix = "padding.";
 
 // The tensors that a reader uses.
-inline constexpr std::array kTensorNames = {kVectors,        kNormsSquared,    kCodes,       kScales,
-                                            kResiduals,      kWordBytes,       kWordOffsets, kSortedIds,
-                                            kDerivationMean, kDerivationMatrix};
+inline constexpr std::array kTensorNames = {
+    kVectors,     kNormsSquared, kCodes,          kScales,           kResiduals,        kWordBytes,
+    kWordOffsets, kSortedIds,    kDerivationMean, kDerivationMatrix, kCommonComponents, kWordCounts};
 
 // Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
 std::string derivation_text(bool center, bool matrix, bool normalize);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <deque>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -46,6 +48,7 @@ class FileSink final : public ByteSink {
   }
   // Passes the remaining bytes to the writer.
   Status flush() {
+    if (buffer_.empty()) return {};
     const auto count = static_cast<int64_t>(buffer_.size());
     if (keep_ && end_ + count > announced_) {
       // If the final size is unknown, announces as many bytes as there are already.
@@ -176,6 +179,8 @@ struct ModelWriter::State {
   KeyType key_type = KeyType::kText;
   std::shared_ptr<const RowMap> derivation;
   std::optional<ShardPlace> shard;
+  std::shared_ptr<const StoredComponents> components;
+  std::shared_ptr<const std::vector<double>> counts;
 
   State(ReplacementFile replacement, File codes_file, int64_t expected_rows, int64_t dims)
       : output(std::move(replacement)),
@@ -220,6 +225,20 @@ struct ModelWriter::State {
       GLOVE_RETURN_IF_ERROR(add_tensor(kDerivationMatrix, "F32", {map.dims_out, map.dims_in},
                                        bytes_of(std::span<const float>(map.matrix))));
     return {};
+  }
+
+  Status add_components_and_counts(int64_t rows, int64_t dims) {
+    if (components != nullptr) {
+      char a[32] = {};
+      const auto end = std::to_chars(std::begin(a), std::end(a), components->a).ptr;
+      layout.add_metadata(kComponentsAKey, {a, static_cast<size_t>(end - a)});
+      layout.add_metadata(kComponentsWeightsKey, kZipfWeights);
+      layout.add_metadata(kComponentsWordsKey, std::to_string(components->words));
+      GLOVE_RETURN_IF_ERROR(add_tensor(kCommonComponents, "F32", {components->count, dims},
+                                       bytes_of(std::span<const float>(components->vectors))));
+    }
+    if (counts == nullptr) return {};
+    return add_tensor(kWordCounts, "F64", {rows}, bytes_of(std::span<const double>(*counts)));
   }
 
   // Moves the codes to their place, unless they were written there.
@@ -268,6 +287,26 @@ void ModelWriter::set_key_type(KeyType type) {
 void ModelWriter::set_derivation(std::shared_ptr<const RowMap> derivation) {
   state_->derivation = std::move(derivation);
 }
+void ModelWriter::set_components(std::shared_ptr<const StoredComponents> components) {
+  state_->components = std::move(components);
+}
+void ModelWriter::set_counts(std::shared_ptr<const std::vector<double>> counts) {
+  state_->counts = std::move(counts);
+}
+
+Status ModelWriter::read_vectors(int64_t first, int64_t count, Buffer<float>& vectors) {
+  State& state = *state_;
+  GLOVE_RETURN_IF_ERROR(state.vectors.flush());
+  GLOVE_RETURN_IF_ERROR(state.writer.drain());
+  const int64_t dims = state.assembler.dims();
+  vectors.resize(static_cast<size_t>(count * dims));
+  const std::span<char> bytes(reinterpret_cast<char*>(vectors.data()), vectors.size() * sizeof(float));
+  GLOVE_ASSIGN_OR_RETURN(const size_t got,
+                         state.file.read_at(kModelHeaderBytes + vectors_bytes(first, dims), bytes));
+  if (got < bytes.size())
+    return {ErrorCode::kIo, "the new file for '" + state.path + "' was truncated by another program"};
+  return {};
+}
 
 void ModelWriter::set_shard(ShardPlace place) {
   state_->shard = std::move(place);
@@ -300,6 +339,7 @@ Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& i
   GLOVE_RETURN_IF_ERROR(
       state.add_tensor(kSortedIds, "I32", {count}, bytes_of(std::span<const int32_t>(sorted))));
   GLOVE_RETURN_IF_ERROR(state.add_description());
+  GLOVE_RETURN_IF_ERROR(state.add_components_and_counts(count, rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
   // Removes space that was announced but not written.

@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/buffer.h"
 #include "base/cancel.h"
 #include "base/replacement_file.h"
 #include "base/status.h"
 #include "loader/shard.h"
 #include "model/model_assembler.h"
 #include "model/row_map.h"
+#include "model/stored_components.h"
 #include "model/vocabulary.h"
 
 namespace glove {
@@ -31,11 +34,18 @@ class ModelWriter {
   // Returns the destination of the rows.
   ModelAssembler& assembler();
 
-  // What the file says of the model beside its rows. The defaults are text and nullptr.
+  // What the file says of the model beside its rows. The defaults are text and nullptr. `counts` has one for
+  // each row.
   void set_key_type(KeyType type);
   void set_derivation(std::shared_ptr<const RowMap> derivation);
+  void set_components(std::shared_ptr<const StoredComponents> components);
+  void set_counts(std::shared_ptr<const std::vector<double>> counts);
   // Makes the file a shard. Without a call it is a whole model.
   void set_shard(ShardPlace place);
+
+  // Reads vectors back: those of rows [first, first + count), as [count, dims], into `vectors`, whose memory
+  // is used again. REQUIRES: the rows exist.
+  Status read_vectors(int64_t first, int64_t count, Buffer<float>& vectors);
 
   // Writes the remaining data and returns the file, complete and readable but neither flushed to the disk nor
   // renamed. Returns an error if there are no rows. The words are sorted on up to `threads` threads (0 = all

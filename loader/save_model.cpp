@@ -76,6 +76,7 @@ Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begi
   GLOVE_RETURN_IF_ERROR(model.health());  // of the rows that were read
   writer->set_key_type(model.vocabulary().key_type());
   writer->set_derivation(model.source().derivation);
+  if (begin == 0) writer->set_components(model.source().components);  // of the whole model
   return writer;
 }
 
@@ -158,6 +159,7 @@ Status save_model(const Model& model, const std::string& path, int threads,
   const ScopedFloatEnvironment environment;
   GLOVE_ASSIGN_OR_RETURN(const auto writer,
                          write_rows(model, 0, model.words(), path, {threads, interrupted}));
+  writer->set_counts(model.source().counts);
   return writer->commit(threads, interrupted);
 }
 

@@ -106,6 +106,7 @@ Result<ModelPtr> join(const std::string& path, std::shared_ptr<JoinedShards> joi
   Model::Source source = joined->shards.front()->source();
   source.path = path;
   source.format = "glove-shards";
+  source.counts = nullptr;  // of the first shard alone
   source.file_bytes = 0;
   source.maps.clear();
   for (const ModelPtr& shard : joined->shards) {

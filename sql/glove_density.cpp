@@ -10,6 +10,7 @@
 // extent  [x_min, y_min, x_max, y_max]        what the grid covers (default: all points)
 //
 // Rows with a NULL are skipped. Returns NULL if there is no point.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -32,22 +33,18 @@ constexpr std::string_view kFunction = "glove_density";
 constexpr int64_t kMostCells = 2048;
 constexpr double kMostSigma = 100;
 
-bool take_cells(const Json& value, int64_t& cells) {
+bool take_cells(const JsonValue& value, int64_t& cells) {
   return take_whole(value, 1, cells) && cells <= kMostCells;
 }
 
-bool take_sigma(const Json& value, DensityOptions& options) {
-  if (!value.is_number()) return false;
-  options.sigma = value.get<double>();
-  return options.sigma >= 0 && options.sigma <= kMostSigma;
+bool take_sigma(const JsonValue& value, DensityOptions& options) {
+  return take_number(value, 0, kMostSigma, options.sigma);
 }
 
-bool take_extent(const Json& value, DensityOptions& options) {
-  if (!value.is_array() || value.size() != 4) return false;
-  for (const Json& side : value)
-    if (!side.is_number()) return false;
-  options.extent = {value[0].get<double>(), value[1].get<double>(), value[2].get<double>(),
-                    value[3].get<double>()};
+bool take_extent(const JsonValue& value, DensityOptions& options) {
+  const std::vector<JsonValue>& sides = value.elements;
+  if (sides.size() != 4 || !std::ranges::all_of(sides, &JsonValue::is_number)) return false;
+  options.extent = {sides[0].number, sides[1].number, sides[2].number, sides[3].number};
   return options.extent->x_min < options.extent->x_max && options.extent->y_min < options.extent->y_max;
 }
 
@@ -55,10 +52,10 @@ using DensityOption = JsonOption<DensityOptions>;
 constexpr std::array kOptions = {
     DensityOption{
         "width", "an integer from 1 to 2048",
-        [](const Json& value, DensityOptions& options) { return take_cells(value, options.width); }},
+        [](const JsonValue& value, DensityOptions& options) { return take_cells(value, options.width); }},
     DensityOption{
         "height", "an integer from 1 to 2048",
-        [](const Json& value, DensityOptions& options) { return take_cells(value, options.height); }},
+        [](const JsonValue& value, DensityOptions& options) { return take_cells(value, options.height); }},
     DensityOption{"sigma", "a number from 0 to 100", take_sigma},
     DensityOption{"extent", "[x_min, y_min, x_max, y_max] with x_min < x_max and y_min < y_max", take_extent},
 };
@@ -110,6 +107,7 @@ Status finish(sqlite3_context* context) {
   if (slot == nullptr || *slot == nullptr) return {};
   const std::unique_ptr<DensityRows> rows(*slot);
   *slot = nullptr;
+  rows->x.resize(rows->y.size());  // the last step may have run out of memory between the two
   if (rows->x.empty()) return {};
   InterruptPoller poller(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const Grid grid, point_density(rows->x, rows->y, rows->options,

@@ -43,9 +43,12 @@ struct MapOptions {
 using MapOption = JsonOption<MapOptions>;
 constexpr std::array kMapOptions = {
     MapOption{"method", "\"pca\"",
-              [](const Json& value, MapOptions&) { return value.is_string() && value == "pca"; }},
-    MapOption{"unit_rows", "true or false",
-              [](const Json& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
+              [](const JsonValue& value, MapOptions&) {
+                return value.kind == JsonKind::kText && value.text == "pca";
+              }},
+    MapOption{
+        "unit_rows", "true or false",
+        [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
 };
 
 class GloveMap {

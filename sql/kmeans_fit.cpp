@@ -17,30 +17,28 @@ Error invalid(std::string_view table, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
 }
 
-bool take_metric(const Json& value, KMeansOptions& options) {
+bool take_metric(const JsonValue& value, KMeansOptions& options) {
   constexpr std::array<std::pair<const char*, Metric>, 2> kMetrics = {
       {{"cosine", Metric::kCosine}, {"euclidean", Metric::kEuclidean}}};
   return take_choice(value, kMetrics, options.metric);
 }
 
-bool take_init(const Json& value, KMeansOptions& options) {
+bool take_init(const JsonValue& value, KMeansOptions& options) {
   using Start = KMeansOptions::Start;
   constexpr std::array<std::pair<const char*, Start>, 3> kStarts = {
       {{"auto", Start::kAuto}, {"k-means++", Start::kSpread}, {"random", Start::kRandom}}};
   return take_choice(value, kStarts, options.start);
 }
 
-bool take_seed(const Json& value, KMeansOptions& options) {
+bool take_seed(const JsonValue& value, KMeansOptions& options) {
   int64_t seed = 0;
   if (!take_whole(value, 0, seed)) return false;
   options.seed = static_cast<uint64_t>(seed);
   return true;
 }
 
-bool take_tolerance(const Json& value, KMeansOptions& options) {
-  if (!value.is_number()) return false;
-  options.tolerance = value.get<double>();
-  return options.tolerance >= 0 && options.tolerance <= 1;
+bool take_tolerance(const JsonValue& value, KMeansOptions& options) {
+  return take_number(value, 0, 1, options.tolerance);
 }
 
 using KMeansOption = JsonOption<KMeansOptions>;
@@ -50,9 +48,9 @@ constexpr std::array kOptions = {
     KMeansOption{"seed", "a non-negative integer", take_seed},
     KMeansOption{
         "n_init", "a positive integer",
-        [](const Json& value, KMeansOptions& options) { return take_whole(value, 1, options.runs); }},
+        [](const JsonValue& value, KMeansOptions& options) { return take_whole(value, 1, options.runs); }},
     KMeansOption{"max_iter", "a positive integer",
-                 [](const Json& value, KMeansOptions& options) {
+                 [](const JsonValue& value, KMeansOptions& options) {
                    return take_whole(value, 1, options.max_iterations);
                  }},
     KMeansOption{"tol", "a number from 0 to 1", take_tolerance},

@@ -13,9 +13,10 @@ using PcaOption = JsonOption<PcaOptions>;
 
 constexpr std::array kOptions = {
     PcaOption{"center", "true or false",
-              [](const Json& value, PcaOptions& options) { return take_flag(value, options.center); }},
-    PcaOption{"unit_rows", "true or false",
-              [](const Json& value, PcaOptions& options) { return take_flag(value, options.unit_rows); }},
+              [](const JsonValue& value, PcaOptions& options) { return take_flag(value, options.center); }},
+    PcaOption{
+        "unit_rows", "true or false",
+        [](const JsonValue& value, PcaOptions& options) { return take_flag(value, options.unit_rows); }},
 };
 
 int64_t bytes_of(const PrincipalComponents& components) {

@@ -15,6 +15,7 @@
 #include "search/engine.h"
 #include "sql/boundary.h"
 #include "sql/connection.h"
+#include "sql/json_reader.h"
 
 namespace glove::sql {
 
@@ -59,9 +60,9 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
 // The subject that is all rows of the model, on the backend that NULL means.
 Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, CatalogEntry entry);
 
-// Chooses among the rows of the subject's model: the same integers and arrays as `words`, in JSON. Empty text
-// means all rows. Messages begin with `object` and call the value `name`.
-Status choose_rows(std::string_view object, std::string_view name, std::string_view json,
+// Chooses among the rows of the subject's model: a non-negative integer or an array of words, as `words` may
+// be. nullopt means all rows. Messages begin with `object` and call the value `name`.
+Status choose_rows(std::string_view object, std::string_view name, const std::optional<JsonValue>& rows,
                    ToolboxSubject& subject);
 
 // The integer that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.

@@ -67,7 +67,7 @@ TEST_F(DensityFunctions, ErrorsNameTheValue) {
   EXPECT_EQ(connection.error("SELECT glove_convolve('[[1e308]]', '[[10]]')"),
             "glove_convolve: a number of the result is too large");
   EXPECT_EQ(connection.error("SELECT glove_convolve('[1]', '[[10]]')"),
-            "glove_convolve: row 1 of the grid must be an array of numbers");
+            "glove_convolve: row 1 of the grid must be an array of numbers, but is 1");
   EXPECT_EQ(connection.error("SELECT glove_convolve('[[1]]', x'00')"),
             "glove_convolve: the kernel must be text, not a BLOB; use CAST(... AS TEXT)");
 }

@@ -11,6 +11,7 @@
 #include "loader/shard.h"
 #include "model/model_builder.h"
 #include "model/quantize.h"
+#include "model/stored_components.h"
 #include "tests/loader/random.h"
 #include "tests/loader/temporary_directory.h"
 #include "tests/model/parts.h"
@@ -88,6 +89,24 @@ TEST(Shards, OpenAsTheWholeModel) {
         expect_same_rows(*opened.value(), *whole);
         for (const ModelPart& part : opened.value()->parts()) EXPECT_EQ(part.first_row % kTileRows, 0);
       }
+}
+
+TEST(Shards, KeepTheCommonComponentsOfTheWhole) {
+  GLOVE_TRACE_SEED();
+  auto random = random_source();
+  const TemporaryDirectory directory;
+  const ModelPtr rows = random_model(random, 96, 5);
+  Model::Source source;
+  source.path = "random";
+  source.components =
+      std::make_shared<StoredComponents>(StoredComponents{0.0001, 96, 1, {0.5f, -1, 0.25f, 3, 4}});
+  const Model whole({rows->parts().front()}, rows->vocabulary(), source, rows);
+  ASSERT_TRUE(save_shards(whole, directory.path("m"), 3, 0, {}).ok());
+  const ModelPtr joined = open_verified(directory.path("m.safetensors.index.json")).value();
+  ASSERT_NE(joined->source().components, nullptr);
+  EXPECT_EQ(joined->source().components->vectors, source.components->vectors);
+  EXPECT_EQ(joined->source().components->words, 96);
+  EXPECT_EQ(open_model(directory.path("m-00002-of-00003.safetensors")).value()->source().components, nullptr);
 }
 
 TEST(Shards, EachIsAModelOfItsRows) {
