@@ -23,8 +23,9 @@ bool take_method(const JsonValue& value, MapOptions& options) {
 using MapOption = JsonOption<MapOptions>;
 constexpr std::array kMapOptions = {
     MapOption{"method", "\"auto\", \"neighbors\" or \"pca\"", take_method},
-    MapOption{"unit_rows", "true or false",
-              [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
+    MapOption{
+        "unit_rows", "true or false",
+        [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
 };
 
 int64_t bytes_of(const PlanePlaces& places) {
@@ -62,18 +63,24 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
   FitWatch watch(connection, std::string(table) + ": " + std::to_string(subject.count()) +
                                  " words of the model '" + subject.entry.name + "'");
   const PointSet set = subject.points();
-  PlanePlaces places;
+  std::shared_ptr<const PrincipalComponents> components;
   if (options.method == MapMethod::kPca) {
     PcaOptions pca;
     pca.unit_rows = options.unit_rows;
-    GLOVE_ASSIGN_OR_RETURN(const auto components,
-                           find_components(engine, table, subject, pca, watch.interrupted()));
-    GLOVE_ASSIGN_OR_RETURN(places, plane_of_components(*subject.analysis, set.points(), *components,
-                                                       options.unit_rows, watch.interrupted()));
-  } else {
-    GLOVE_ASSIGN_OR_RETURN(places, approximate_plane(*subject.analysis, set.points(), watch.interrupted()));
-    GLOVE_RETURN_IF_ERROR(lay_out_neighbors(engine, subject, set, backend, watch, places));
+    GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, table, subject, pca, watch.interrupted()));
   }
+  const auto find_plane = [&](Analysis& analysis) {
+    return components == nullptr ? approximate_plane(analysis, set.points(), watch.interrupted())
+                                 : plane_of_components(analysis, set.points(), *components, options.unit_rows,
+                                                       watch.interrupted());
+  };
+  std::string answered;
+  GLOVE_ASSIGN_OR_RETURN(
+      PlanePlaces places,
+      with_takeover(engine, subject.backends, "place the words of the model " + subject.entry.model->path(),
+                    answered, find_plane));
+  if (options.method == MapMethod::kNeighbors)
+    GLOVE_RETURN_IF_ERROR(lay_out_neighbors(engine, subject, set, backend, watch, places));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health(watch.interrupted()));
   return places;
 }
