@@ -108,7 +108,9 @@ void KernelRun::compare_blocks() {
             exclude_each_other({a.warp_path.get(), a.block_path.get(), lane_a},
                                {b.warp_path.get(), b.block_path.get(), lane_b}, table_))
           continue;
-        report_race(a, lane_a, b, lane_b,
+        // The write first: which cell comes first is accidental.
+        const bool swap = a.kind == AccessKind::kRead;
+        report_race(swap ? b : a, swap ? lane_b : lane_a, swap ? a : b, swap ? lane_a : lane_b,
                     "global memory at byte " + std::to_string(place.granule * granule_) + " of a buffer",
                     true, Overlap::kPossible, false);
       }
