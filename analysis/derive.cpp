@@ -71,6 +71,19 @@ Result<bool> add_row(ModelBuilder& builder, const Vocabulary& words, int64_t row
   return builder.add(word, vector);
 }
 
+// The frequencies of the chosen words, or nullptr if the model has none or they have none.
+std::shared_ptr<const std::vector<double>> counts_of(const PointSet& set) {
+  const std::vector<double>* const all = set.model()->source().counts.get();
+  if (all == nullptr) return nullptr;
+  auto counts = std::make_shared<std::vector<double>>();
+  double total = 0;
+  for (int64_t row = 0; row < set.rows(); ++row) {
+    counts->push_back((*all)[static_cast<size_t>(set.row_id(row))]);
+    total += counts->back();
+  }
+  return total > 0 ? counts : nullptr;
+}
+
 }  // namespace
 
 Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveOptions& options) {
@@ -104,6 +117,7 @@ Result<ModelPtr> derive_model(Analysis& analysis, const PointSet& set, RowMap ma
   Model::Source origin;
   origin.path = source;
   origin.derivation = std::make_shared<const RowMap>(std::move(map));
+  origin.counts = counts_of(set);
   return builder.finish(std::move(origin), /*threads=*/0, interrupted);
 }
 

@@ -25,7 +25,7 @@ struct DeriveOptions {
 Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveOptions& options);
 
 // A new model on the heap: the rows of the set, mapped, with the words and the type of the keys that they
-// have in their model. It keeps the map (Model::derivation). `source` names it in messages and becomes its
+// have in their model, and their frequencies. It keeps the map (Model::derivation). `source` names it in messages and becomes its
 // path. Errors: no row; a row that the map makes infinite; an interrupt. Opens its own float environment.
 Result<ModelPtr> derive_model(Analysis& analysis, const PointSet& set, RowMap map, const std::string& source,
                               const InterruptCheck& interrupted);

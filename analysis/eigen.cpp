@@ -1,5 +1,7 @@
 #include "analysis/eigen.h"
 
+// The solver's sums must not depend on the width of the instruction set, nor, below, on the sizes of caches.
+#define EIGEN_DONT_VECTORIZE
 #define EIGEN_NO_DEBUG
 #define EIGEN_MPL2_ONLY
 #include <Eigen/Eigenvalues>
@@ -9,6 +11,12 @@
 namespace glove {
 
 Result<EigenSystem> symmetric_eigen(std::span<const double> matrix, int64_t size) {
+  // Eigen cuts products into blocks by the sizes of the caches: those of any machine here.
+  static const bool same_blocks = [] {
+    Eigen::setCpuCacheSizes(32 << 10, 256 << 10, 2 << 20);
+    return true;
+  }();
+  static_cast<void>(same_blocks);
   const Eigen::Map<const Eigen::MatrixXd> input(matrix.data(), size, size);
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(input);
   if (solver.info() != Eigen::Success)

@@ -16,6 +16,7 @@ struct EigenSystem {
 };
 
 // matrix: [size, size], symmetric, finite. On one thread, and not interruptible: about a second for 1,024.
+// The same bits on every machine.
 Result<EigenSystem> symmetric_eigen(std::span<const double> matrix, int64_t size);
 
 }  // namespace glove

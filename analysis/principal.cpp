@@ -10,23 +10,43 @@
 #include "base/float_environment.h"
 
 namespace glove {
+namespace {
+
+Status check_size(int64_t rows, int64_t dims) {
+  if (dims > kMostPrincipalDims)
+    return {ErrorCode::kInvalidArgument, "the model has " + std::to_string(dims) +
+                                             " dimensions; principal components are computed for at most " +
+                                             std::to_string(kMostPrincipalDims)};
+  if (rows == 0) return {ErrorCode::kInvalidArgument, "there is no row to compute principal components of"};
+  return {};
+}
+
+// Fills in what follows from the second moment. `divisor`: of the sums of squares.
+Status add_components(std::span<const double> moment, int64_t divisor, PrincipalComponents& result) {
+  GLOVE_ASSIGN_OR_RETURN(EigenSystem system, symmetric_eigen(moment, result.dims));
+  for (const double value : system.values) {
+    const double sum = std::max(0.0, value);
+    result.singular_values.push_back(std::sqrt(sum));
+    result.variances.push_back(sum / static_cast<double>(divisor));
+    result.total_variance += sum / static_cast<double>(divisor);
+  }
+  result.vectors = std::move(system.vectors);
+  return {};
+}
+
+}  // namespace
 
 Result<PrincipalComponents> principal_components(Analysis& analysis, const Points& points,
                                                  const PrincipalOptions& options,
                                                  const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  if (points.dims > kMostPrincipalDims)
-    return {ErrorCode::kInvalidArgument, "the model has " + std::to_string(points.dims) +
-                                             " dimensions; principal components are computed for at most " +
-                                             std::to_string(kMostPrincipalDims)};
   std::vector<double> unit;
   if (options.unit_rows) unit = unit_weights(points);
   const std::span<const double> weights = options.unit_rows ? std::span<const double>(unit) : options.weights;
   PrincipalComponents result;
   result.rows = weighted_rows(points, weights);
   result.dims = points.dims;
-  if (result.rows == 0)
-    return {ErrorCode::kInvalidArgument, "there is no row to compute principal components of"};
+  GLOVE_RETURN_IF_ERROR(check_size(result.rows, result.dims));
   result.mean.resize(static_cast<size_t>(points.dims));
   MomentRows rows{weights, {}};
   if (options.center) {
@@ -38,16 +58,21 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
   }
   std::vector<double> moment(static_cast<size_t>(points.dims * points.dims));
   GLOVE_RETURN_IF_ERROR(analysis.second_moment(points, rows, moment, interrupted));
-  GLOVE_ASSIGN_OR_RETURN(EigenSystem system, symmetric_eigen(moment, points.dims));
+  GLOVE_RETURN_IF_ERROR(
+      add_components(moment, std::max<int64_t>(1, result.rows - (options.center ? 1 : 0)), result));
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-  const auto divisor = static_cast<double>(std::max<int64_t>(1, result.rows - (options.center ? 1 : 0)));
-  for (const double value : system.values) {
-    const double sum = std::max(0.0, value);
-    result.singular_values.push_back(std::sqrt(sum));
-    result.variances.push_back(sum / divisor);
-    result.total_variance += sum / divisor;
-  }
-  result.vectors = std::move(system.vectors);
+  return result;
+}
+
+Result<PrincipalComponents> principal_components_of_moment(std::span<const double> moment, int64_t rows,
+                                                           int64_t dims) {
+  const ScopedFloatEnvironment environment;
+  GLOVE_RETURN_IF_ERROR(check_size(rows, dims));
+  PrincipalComponents result;
+  result.rows = rows;
+  result.dims = dims;
+  result.mean.resize(static_cast<size_t>(dims));
+  GLOVE_RETURN_IF_ERROR(add_components(moment, rows, result));
   return result;
 }
 

@@ -39,4 +39,10 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
                                                  const PrincipalOptions& options,
                                                  const InterruptCheck& interrupted);
 
+// All components of rows whose second moment, not centred, is summed already (analysis/moments.h). `rows` is
+// how many have a weight. The same bits and errors as of the rows.
+//   moment  [dims, dims]
+Result<PrincipalComponents> principal_components_of_moment(std::span<const double> moment, int64_t rows,
+                                                           int64_t dims);
+
 }  // namespace glove

@@ -63,6 +63,8 @@ class ModelFileReader {
     GLOVE_ASSIGN_OR_RETURN(const KeyType key_type, read_key_type());
     Model::Source source;
     GLOVE_ASSIGN_OR_RETURN(source.derivation, read_derivation());
+    GLOVE_ASSIGN_OR_RETURN(source.components, read_components());
+    GLOVE_ASSIGN_OR_RETURN(source.counts, read_counts());
     source.path = path_;
     source.format = "glove-model";
     source.maps = {owner_->map};
@@ -162,6 +164,58 @@ class ModelFileReader {
     if (dims_in >= 1 && dims_in <= kMaxDims) return {};
     return corrupt("the tensor '" + std::string(kDerivationMatrix) + "' has " + std::to_string(dims_in) +
                    " columns; vectors have 1 to " + std::to_string(kMaxDims) + " dimensions");
+  }
+
+  // Returns a copy of the common components, or nullptr if the file has none for weights that this build
+  // knows.
+  Result<std::shared_ptr<const StoredComponents>> read_components() const {
+    const Tensor* const tensor = header_.find(kCommonComponents);
+    if (tensor == nullptr || header_.metadata_value(kComponentsWeightsKey) != kZipfWeights)
+      return std::shared_ptr<const StoredComponents>();
+    StoredComponents components;
+    components.count = tensor->shape.empty() ? 0 : tensor->shape.front();
+    if (components.count < 1 || components.count > part_.dims)
+      return corrupt("the tensor '" + std::string(kCommonComponents) + "' has " +
+                     std::to_string(components.count) + " rows; there are 1 to " +
+                     std::to_string(part_.dims) + " components of a model of " + std::to_string(part_.dims) +
+                     " dimensions");
+    GLOVE_RETURN_IF_ERROR(copy(kCommonComponents, {components.count, part_.dims}, components.vectors));
+    if (!std::ranges::all_of(components.vectors, [](float value) { return std::isfinite(value); }))
+      return corrupt("the tensor '" + std::string(kCommonComponents) +
+                     "' has a component that is NaN or infinite");
+    GLOVE_RETURN_IF_ERROR(read_number(kComponentsAKey, components.a));
+    GLOVE_RETURN_IF_ERROR(read_number(kComponentsWordsKey, components.words));
+    return std::shared_ptr<const StoredComponents>(std::make_shared<StoredComponents>(std::move(components)));
+  }
+
+  // Reads a value of the metadata that must be a finite number above 0.
+  template <class T>
+  Status read_number(std::string_view key, T& number) const {
+    const std::string_view text = header_.metadata_value(key);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number > 0 &&
+        std::isfinite(static_cast<double>(number)))
+      return {};
+    return corrupt("the metadata key '" + std::string(key) + "' is '" + escaped(text) +
+                   "', but must be a number above 0");
+  }
+
+  // Returns a copy of the words' counts, or nullptr if the file has none.
+  Result<std::shared_ptr<const std::vector<double>>> read_counts() const {
+    GLOVE_RETURN_IF_ERROR(check_type(kWordCounts, "F64", {part_.rows}));
+    std::span<const double> view;
+    if (!take(kWordCounts, view)) return std::shared_ptr<const std::vector<double>>();
+    double total = 0;
+    for (size_t i = 0; i < view.size(); ++i) {
+      if (!(view[i] >= 0))
+        return corrupt("the tensor '" + std::string(kWordCounts) + "' at row " + std::to_string(i + 1) +
+                       " is negative or NaN");
+      total += view[i];
+    }
+    if (!(total > 0) || !std::isfinite(total))
+      return corrupt("the tensor '" + std::string(kWordCounts) + "' must have a finite sum above 0");
+    return std::shared_ptr<const std::vector<double>>(
+        std::make_shared<std::vector<double>>(view.begin(), view.end()));
   }
 
   // Copies a tensor of F32 that must be in the file.

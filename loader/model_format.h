@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little, "model files are littl
 
 // Readers reject another major version. A minor version adds only what older readers may ignore.
 constexpr int kFormatMajor = 1;
-constexpr int kFormatMinor = 1;
+constexpr int kFormatMinor = 2;
 
 constexpr int64_t kModelHeaderBytes = 4096;  // as written; the reader accepts any length
 constexpr int64_t kTensorAlignment = 64;
@@ -25,7 +25,15 @@ constexpr std::string_view kTensorChecksumPrefix = "glove.crc32.";  // followed 
 
 constexpr std::string_view kKeysKey = "glove.keys";
 constexpr std::string_view kIntegerKeys = "integer";
+constexpr std::string_view kFirstRowKey = "glove.first_row";  // of a shard, like the next two
+constexpr std::string_view kRowsTotalKey = "glove.rows_total";
+constexpr std::string_view kSetKey = "glove.set";
 constexpr std::string_view kDerivationKey = "glove.derivation";  // the value is a derivation_text()
+
+constexpr std::string_view kComponentsAKey = "glove.components.a";
+constexpr std::string_view kComponentsWeightsKey = "glove.components.weights";
+constexpr std::string_view kZipfWeights = "zipf";
+constexpr std::string_view kComponentsWordsKey = "glove.components.words";
 
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kNormsSquared = "norms_squared";
@@ -37,12 +45,14 @@ constexpr std::string_view kWordOffsets = "word_offsets";
 constexpr std::string_view kSortedIds = "sorted_ids";
 constexpr std::string_view kDerivationMean = "derivation_mean";
 constexpr std::string_view kDerivationMatrix = "derivation_matrix";
+constexpr std::string_view kCommonComponents = "common_components";
+constexpr std::string_view kWordCounts = "word_counts";
 constexpr std::string_view kPaddingPrefix = "padding.";
 
 // The tensors that a reader uses.
-inline constexpr std::array kTensorNames = {kVectors,        kNormsSquared,    kCodes,       kScales,
-                                            kResiduals,      kWordBytes,       kWordOffsets, kSortedIds,
-                                            kDerivationMean, kDerivationMatrix};
+inline constexpr std::array kTensorNames = {
+    kVectors,     kNormsSquared, kCodes,          kScales,           kResiduals,        kWordBytes,
+    kWordOffsets, kSortedIds,    kDerivationMean, kDerivationMatrix, kCommonComponents, kWordCounts};
 
 // Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
 std::string derivation_text(bool center, bool matrix, bool normalize);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <deque>
 #include <initializer_list>
+#include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -45,6 +48,7 @@ class FileSink final : public ByteSink {
   }
   // Passes the remaining bytes to the writer.
   Status flush() {
+    if (buffer_.empty()) return {};
     const auto count = static_cast<int64_t>(buffer_.size());
     if (keep_ && end_ + count > announced_) {
       // If the final size is unknown, announces as many bytes as there are already.
@@ -162,7 +166,7 @@ struct ModelWriter::State {
   static constexpr int64_t kCopiedBytes = int64_t{8} << 20;  // per piece
 
   ReplacementFile output;
-  const std::string& path;
+  const std::string path;
   File& file;
   File spill;                  // open if codes are stored here because the final size of `vectors` is unknown
   std::deque<FileSink> sinks;  // one per tensor
@@ -171,9 +175,12 @@ struct ModelWriter::State {
   FileSink& codes;
   ModelAssembler assembler;
   Layout layout;
-  InterruptCheck interrupted;  // passed to commit()
+  InterruptCheck interrupted;  // passed to finish()
   KeyType key_type = KeyType::kText;
   std::shared_ptr<const RowMap> derivation;
+  std::optional<ShardPlace> shard;
+  std::shared_ptr<const StoredComponents> components;
+  std::shared_ptr<const std::vector<double>> counts;
 
   State(ReplacementFile replacement, File codes_file, int64_t expected_rows, int64_t dims)
       : output(std::move(replacement)),
@@ -200,8 +207,13 @@ struct ModelWriter::State {
     return {};
   }
 
-  Status add_keys_and_derivation() {
+  Status add_description() {
     if (key_type == KeyType::kInteger) layout.add_metadata(kKeysKey, kIntegerKeys);
+    if (shard) {
+      layout.add_metadata(kFirstRowKey, std::to_string(shard->first_row));
+      layout.add_metadata(kRowsTotalKey, std::to_string(shard->rows_total));
+      layout.add_metadata(kSetKey, shard->set);
+    }
     if (derivation == nullptr) return {};
     const RowMap& map = *derivation;
     layout.add_metadata(kDerivationKey,
@@ -213,6 +225,20 @@ struct ModelWriter::State {
       GLOVE_RETURN_IF_ERROR(add_tensor(kDerivationMatrix, "F32", {map.dims_out, map.dims_in},
                                        bytes_of(std::span<const float>(map.matrix))));
     return {};
+  }
+
+  Status add_components_and_counts(int64_t rows, int64_t dims) {
+    if (components != nullptr) {
+      char a[32] = {};
+      const auto end = std::to_chars(std::begin(a), std::end(a), components->a).ptr;
+      layout.add_metadata(kComponentsAKey, {a, static_cast<size_t>(end - a)});
+      layout.add_metadata(kComponentsWeightsKey, kZipfWeights);
+      layout.add_metadata(kComponentsWordsKey, std::to_string(components->words));
+      GLOVE_RETURN_IF_ERROR(add_tensor(kCommonComponents, "F32", {components->count, dims},
+                                       bytes_of(std::span<const float>(components->vectors))));
+    }
+    if (counts == nullptr) return {};
+    return add_tensor(kWordCounts, "F64", {rows}, bytes_of(std::span<const double>(*counts)));
   }
 
   // Moves the codes to their place, unless they were written there.
@@ -261,17 +287,41 @@ void ModelWriter::set_key_type(KeyType type) {
 void ModelWriter::set_derivation(std::shared_ptr<const RowMap> derivation) {
   state_->derivation = std::move(derivation);
 }
+void ModelWriter::set_components(std::shared_ptr<const StoredComponents> components) {
+  state_->components = std::move(components);
+}
+void ModelWriter::set_counts(std::shared_ptr<const std::vector<double>> counts) {
+  state_->counts = std::move(counts);
+}
+
+Status ModelWriter::read_vectors(int64_t first, int64_t count, Buffer<float>& vectors) {
+  State& state = *state_;
+  GLOVE_RETURN_IF_ERROR(state.vectors.flush());
+  GLOVE_RETURN_IF_ERROR(state.writer.drain());
+  const int64_t dims = state.assembler.dims();
+  vectors.resize(static_cast<size_t>(count * dims));
+  const std::span<char> bytes(reinterpret_cast<char*>(vectors.data()), vectors.size() * sizeof(float));
+  GLOVE_ASSIGN_OR_RETURN(const size_t got,
+                         state.file.read_at(kModelHeaderBytes + vectors_bytes(first, dims), bytes));
+  if (got < bytes.size())
+    return {ErrorCode::kIo, "the new file for '" + state.path + "' was truncated by another program"};
+  return {};
+}
+
+void ModelWriter::set_shard(ShardPlace place) {
+  state_->shard = std::move(place);
+}
 
 int64_t ModelWriter::bytes_written() const {
   return state_->layout.end();
 }
 
-Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
+Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& interrupted) {
   State& state = *state_;
   state.interrupted = interrupted;
   const ModelAssembler& rows = state.assembler;
   const int64_t count = rows.rows();
-  if (count == 0) return {ErrorCode::kCorrupt, "there is no row to write to '" + state.path + "'"};
+  if (count == 0) return Error{ErrorCode::kCorrupt, "there is no row to write to '" + state.path + "'"};
   GLOVE_RETURN_IF_ERROR(state.assembler.finish());
   GLOVE_RETURN_IF_ERROR(state.vectors.flush());
   GLOVE_RETURN_IF_ERROR(state.codes.flush());
@@ -288,15 +338,21 @@ Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kWordOffsets, "I64", {count + 1}, bytes_of(words.offsets())));
   GLOVE_RETURN_IF_ERROR(
       state.add_tensor(kSortedIds, "I32", {count}, bytes_of(std::span<const int32_t>(sorted))));
-  GLOVE_RETURN_IF_ERROR(state.add_keys_and_derivation());
+  GLOVE_RETURN_IF_ERROR(state.add_description());
+  GLOVE_RETURN_IF_ERROR(state.add_components_and_counts(count, rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
   // Removes space that was announced but not written.
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));
+  return std::move(state.output);
+}
+
+Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(ReplacementFile output, finish(threads, interrupted));
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-  GLOVE_RETURN_IF_ERROR(state.output.flush_to_disk());
+  GLOVE_RETURN_IF_ERROR(output.flush_to_disk());
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-  return state.output.commit();
+  return output.commit();
 }
 
 }  // namespace glove

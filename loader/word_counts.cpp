@@ -14,8 +14,9 @@ namespace {
 
 constexpr int64_t kLinesAtOnce = 4096;
 
-// Adds the count of a line to its word. False: the line is malformed.
-bool add_line(std::string_view line, const Vocabulary& vocabulary, std::vector<double>& counts) {
+// Stores the count of a line's word, unless an earlier line has done so. False: the line is malformed.
+bool add_line(std::string_view line, const Vocabulary& vocabulary, std::vector<double>& counts,
+              std::vector<bool>& counted) {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
   if (line.empty()) return true;
   const size_t separator = line.find_last_of(" \t");
@@ -25,8 +26,10 @@ bool add_line(std::string_view line, const Vocabulary& vocabulary, std::vector<d
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
   if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(count) || count < 0)
     return false;
-  if (const auto id = vocabulary.find_exact(line.substr(0, separator)))
-    counts[static_cast<size_t>(*id)] += count;
+  const auto id = vocabulary.find_exact(line.substr(0, separator));
+  if (!id || counted[static_cast<size_t>(*id)]) return true;
+  counts[static_cast<size_t>(*id)] = count;
+  counted[static_cast<size_t>(*id)] = true;
   return true;
 }
 
@@ -36,13 +39,14 @@ Result<std::vector<double>> read_word_counts(const std::string& path, const Voca
                                              const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<WordSource> lines, open_word_list(path, interrupted));
   std::vector<double> counts(static_cast<size_t>(vocabulary.size()));
+  std::vector<bool> counted(counts.size());
   int64_t line = 0;
   for (WordBlock block;; block.clear()) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     GLOVE_ASSIGN_OR_RETURN(const int64_t got, lines->next(kLinesAtOnce, block));
     if (got == 0) break;
     for (size_t i = 0; i < block.ends.size(); ++i, ++line)
-      if (!add_line(block.word(i), vocabulary, counts))
+      if (!add_line(block.word(i), vocabulary, counts, counted))
         return Error{ErrorCode::kCorrupt, path + ": line " + std::to_string(line + 1) + ": '" +
                                               escaped(block.word(i)) +
                                               "' must be a word, a space and a number of at least 0"};

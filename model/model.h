@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "model/model_part.h"
 #include "model/row_map.h"
+#include "model/stored_components.h"
 #include "model/vocabulary.h"
 
 namespace glove {
@@ -42,6 +43,8 @@ class Model {
         derivation;  // the map that made the vectors of those of another model, if any
     // How often each word occurs, [words], each at least 0, with a finite sum above 0. Null: unknown.
     std::shared_ptr<const std::vector<double>> counts;
+    // The common components that the model's file contains. Null: it contains none.
+    std::shared_ptr<const StoredComponents> components;
   };
 
   // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the

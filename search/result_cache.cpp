@@ -27,7 +27,7 @@ void ResultCache::add(std::string key, std::shared_ptr<const void> result, int64
   }
   entries_.push_front({std::move(key), std::move(result), bytes});
   bytes_ += bytes;
-  while (bytes_ > kMostBytes && entries_.size() > 1) {
+  while ((bytes_ > kMostBytes && entries_.size() > 1) || entries_.size() > kMostResults) {
     bytes_ -= entries_.back().bytes;
     dropped.splice(dropped.begin(), entries_, std::prev(entries_.end()));
   }

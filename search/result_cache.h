@@ -11,11 +11,12 @@
 
 namespace glove {
 
-// Keeps the most recently used results, up to kMostBytes in total (a larger one is kept alone). Results are
-// immutable and shared: every holder keeps its result alive. Thread-safe.
+// Keeps the most recently used results, up to kMostResults and kMostBytes in total (a larger one is kept
+// alone). Results are immutable and shared: every holder keeps its result alive. Thread-safe.
 class ResultCache {
  public:
   static constexpr int64_t kMostBytes = int64_t{256} << 20;
+  static constexpr size_t kMostResults = 256;  // a search compares the key of each
 
   // Returns nullptr if there is none. REQUIRES: a result with this key was added as a Result.
   template <class Result>

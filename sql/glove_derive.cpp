@@ -15,6 +15,7 @@
 // fit        an integer or a JSON array       the words that mean and components are of (default: all)
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,18 +36,14 @@ constexpr std::string_view kFunction = "glove_derive";
 
 struct DeriveRequest {
   DeriveOptions map;
-  std::string words, fit;  // JSON; empty means all words
+  std::optional<JsonValue> words, fit;  // as choose_rows() takes them
 };
 
-// Checks the form only: choose_rows() reads the array, and refuses what is nested. It is emptied here, because
-// dump() recurses.
-bool take_rows(const Json& value, std::string& rows) {
+// Checks the form only: choose_rows() reads the elements of an array.
+bool take_rows(const JsonValue& value, std::optional<JsonValue>& rows) {
   int64_t count = 0;
-  if (!value.is_array() && !take_whole(value, 0, count)) return false;
-  Json flat = value.is_array() ? Json(Json::array()) : value;
-  if (value.is_array())
-    for (const Json& word : value) flat.push_back(word.is_structured() ? Json(word.type()) : word);
-  rows = flat.dump();
+  if (value.kind != JsonKind::kArray && !take_whole(value, 0, count)) return false;
+  rows = value;
   return true;
 }
 
@@ -56,23 +53,28 @@ constexpr const char* kRows = "a non-negative integer n (the first n words) or a
 constexpr std::array kOptions = {
     DeriveOption{
         "center", kFlag,
-        [](const Json& value, DeriveRequest& request) { return take_flag(value, request.map.center); }},
-    DeriveOption{
-        "remove", "a non-negative integer",
-        [](const Json& value, DeriveRequest& request) { return take_whole(value, 0, request.map.remove); }},
-    DeriveOption{
-        "dims", "a positive integer",
-        [](const Json& value, DeriveRequest& request) { return take_whole(value, 1, request.map.dims); }},
+        [](const JsonValue& value, DeriveRequest& request) { return take_flag(value, request.map.center); }},
+    DeriveOption{"remove", "a non-negative integer",
+                 [](const JsonValue& value, DeriveRequest& request) {
+                   return take_whole(value, 0, request.map.remove);
+                 }},
+    DeriveOption{"dims", "a positive integer",
+                 [](const JsonValue& value, DeriveRequest& request) {
+                   return take_whole(value, 1, request.map.dims);
+                 }},
     DeriveOption{
         "whiten", kFlag,
-        [](const Json& value, DeriveRequest& request) { return take_flag(value, request.map.whiten); }},
+        [](const JsonValue& value, DeriveRequest& request) { return take_flag(value, request.map.whiten); }},
+    DeriveOption{"normalize", kFlag,
+                 [](const JsonValue& value, DeriveRequest& request) {
+                   return take_flag(value, request.map.normalize);
+                 }},
     DeriveOption{
-        "normalize", kFlag,
-        [](const Json& value, DeriveRequest& request) { return take_flag(value, request.map.normalize); }},
-    DeriveOption{"words", kRows,
-                 [](const Json& value, DeriveRequest& request) { return take_rows(value, request.words); }},
-    DeriveOption{"fit", kRows,
-                 [](const Json& value, DeriveRequest& request) { return take_rows(value, request.fit); }},
+        "words", kRows,
+        [](const JsonValue& value, DeriveRequest& request) { return take_rows(value, request.words); }},
+    DeriveOption{
+        "fit", kRows,
+        [](const JsonValue& value, DeriveRequest& request) { return take_rows(value, request.fit); }},
 };
 
 bool needs_components(const DeriveOptions& options) {

@@ -8,11 +8,10 @@
 // a BLOB of little-endian float32 or a JSON array of numbers. A third column, if there is one, is how often
 // the word occurs, for the option "weights":"model" of glove_text_vec. The SELECT runs once, in the
 // transaction of the caller; the model is a copy and does not reflect later changes. If a word occurs twice,
-// its first vector is used.
+// its first row is used.
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +24,7 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
+#include "sql/json_options.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
 
@@ -122,17 +122,33 @@ Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vect
   return Status();
 }
 
-Status floats_of_json(std::string_view text, std::vector<float>& vector) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_array()) return wrong_row("has a TEXT vector that is not a JSON array");
-  vector.clear();
-  for (const auto& component : json) {
-    if (!component.is_number())
-      return wrong_row("has a vector whose component " + std::to_string(vector.size() + 1) +
-                       " is not a number");
-    vector.push_back(static_cast<float>(component.get<double>()));
+class VectorHandler final : public JsonHandler {
+ public:
+  explicit VectorHandler(std::vector<float>& vector) : vector_(vector) {}
+
+  bool value(JsonValue& value) override {
+    if (!inside_) return inside_ = is_array = value.kind == JsonKind::kArray;
+    if (!value.is_number() && fault.empty())
+      fault = "has a vector whose component " + std::to_string(vector_.size() + 1) + " is " +
+              shown_json(value) + ", which is not a number";
+    vector_.push_back(static_cast<float>(value.number));
+    return false;
   }
-  return Status();
+
+  bool is_array = false;
+  std::string fault;  // the first one: the end of a message
+
+ private:
+  std::vector<float>& vector_;
+  bool inside_ = false;
+};
+
+Status floats_of_json(std::string_view text, std::vector<float>& vector) {
+  vector.clear();
+  VectorHandler handler(vector);
+  if (!read_json(text, handler) || !handler.is_array)
+    return wrong_row("has a TEXT vector that is not a JSON array");
+  return handler.fault.empty() ? Status() : wrong_row(handler.fault);
 }
 
 // Reads the vector of a row and checks the type of its word. An error has the end of a message (wrong_row).

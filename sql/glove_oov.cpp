@@ -5,7 +5,6 @@
 //   SELECT value FROM json_each(glove_oov('kingg'));      -- kingg
 //
 // Returns '[]' if the model has all of them, and NULL if expr is NULL.
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -14,6 +13,7 @@
 #include "search/expression.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/json_reader.h"
 #include "sql/register.h"
 
 namespace glove::sql {
@@ -27,13 +27,12 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
                          required_text(arguments, 0, "glove_oov", "expression"));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, "glove_oov"));
   GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
-  std::vector<std::string_view> missing;
+  std::string json = "[";
   std::unordered_set<std::string_view> seen;
   for (const Term& term : terms)
-    if (!model->vocabulary().find(term.word) && seen.insert(term.word).second) missing.push_back(term.word);
-  // Bytes that are not valid UTF-8 become U+FFFD, because JSON cannot represent them.
-  using Json = nlohmann::json;
-  return_text(context, Json(missing).dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (!model->vocabulary().find(term.word) && seen.insert(term.word).second)
+      json += (json.size() > 1 ? "," : "") + json_text(term.word);
+  return_text(context, json + "]");
   sqlite3_result_subtype(context, kJsonSubtype);
   return Status();
 }

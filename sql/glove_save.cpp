@@ -3,9 +3,9 @@
 //   SELECT glove_derive('clean', '{"whiten":true}');
 //   SELECT glove_save('clean', 'clean.safetensors');   -- clean.safetensors
 //
-// Integer keys stay integers, and a derivation goes with the file, so glove_project works after it is loaded
-// again. The frequencies of words are not saved. The file appears, or replaces another, in one step at the
-// end.
+// Integer keys stay integers, and the derivation, the frequencies of words and the common components of the
+// model's file go with it, so glove_project and glove_text_vec work as before after it is loaded again. The
+// file appears, or replaces another, in one step at the end.
 #include <string>
 #include <string_view>
 

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "sql/arguments.h"
+#include "sql/json_options.h"
 
 namespace glove::sql {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr unsigned kJsonSubtype = 'J';  // tells json_each and its kin that the text is JSON
 
@@ -19,37 +16,74 @@ Error invalid(std::string_view object, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, std::string(object) + ": " + rest};
 }
 
+class GridHandler final : public JsonHandler {
+ public:
+  explicit GridHandler(std::string_view name) : name_(name) {}
+
+  bool value(JsonValue& value) override {
+    if (depth_ == 0) {
+      is_array = value.kind == JsonKind::kArray;
+    } else if (depth_ == 1) {
+      ++grid.rows;
+      row_begin_ = grid.values.size();
+      if (value.kind != JsonKind::kArray) fail("must be an array of numbers, but is " + shown_json(value));
+    } else if (value.is_number()) {
+      grid.values.push_back(value.number);
+    } else {
+      fail("has " + shown_json(value) + " where a number must be");
+    }
+    if (depth_ == 2 || value.kind != JsonKind::kArray) return false;
+    ++depth_;
+    return true;
+  }
+
+  void end() override {
+    if (--depth_ == 0) return;
+    const auto columns = static_cast<int64_t>(grid.values.size() - row_begin_);
+    if (grid.rows == 1) grid.columns = columns;
+    if (columns != grid.columns)
+      fail("has " + std::to_string(columns) + " numbers, but row 1 has " + std::to_string(grid.columns));
+  }
+
+  bool is_array = false;
+  std::string fault;  // the first one: the end of a message
+  Grid grid;
+
+ private:
+  void fail(const std::string& what) {
+    if (fault.empty())
+      fault = "row " + std::to_string(grid.rows) + " of the " + std::string(name_) + " " + what;
+  }
+
+  std::string_view name_;
+  int depth_ = 0;  // 1: among the rows, 2: in a row
+  size_t row_begin_ = 0;
+};
+
 }  // namespace
 
 Result<Grid> parse_grid(std::string_view json, std::string_view object, std::string_view name) {
-  const Json rows = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (!rows.is_array())
+  GridHandler handler(name);
+  if (!read_json(json, handler) || !handler.is_array)
     return invalid(object,
                    "the " + std::string(name) + " must be a JSON array of rows, such as [[1,2],[3,4]]");
-  Grid grid;
-  for (const Json& row : rows) {
-    ++grid.rows;
-    const std::string place = "row " + std::to_string(grid.rows) + " of the " + std::string(name);
-    if (!row.is_array()) return invalid(object, place + " must be an array of numbers");
-    if (grid.rows == 1) grid.columns = static_cast<int64_t>(row.size());
-    if (static_cast<int64_t>(row.size()) != grid.columns)
-      return invalid(object, place + " has " + std::to_string(row.size()) + " numbers, but row 1 has " +
-                                 std::to_string(grid.columns));
-    for (const Json& value : row) {
-      if (!value.is_number()) return invalid(object, place + " has a value that is not a number");
-      grid.values.push_back(value.get<double>());
-    }
-  }
-  return grid;
+  if (!handler.fault.empty()) return invalid(object, handler.fault);
+  return std::move(handler.grid);
 }
 
 Status return_grid(sqlite3_context* context, const Grid& grid, std::string_view object) {
   if (!std::ranges::all_of(grid.values, [](double value) { return std::isfinite(value); }))
     return invalid(object, "a number of the result is too large");
-  Json rows = Json::array();
-  for (int64_t i = 0; i < grid.rows; ++i)
-    rows.push_back(std::vector<double>(grid.row(i), grid.row(i) + grid.columns));
-  return_text(context, rows.dump());
+  std::string json = "[";
+  for (int64_t i = 0; i < grid.rows; ++i) {
+    json += i == 0 ? "[" : ",[";
+    for (int64_t j = 0; j < grid.columns; ++j) {
+      if (j > 0) json += ',';
+      json += json_text(grid.row(i)[j]);
+    }
+    json += ']';
+  }
+  return_text(context, json += ']');
   sqlite3_result_subtype(context, kJsonSubtype);
   return {};
 }

@@ -7,7 +7,7 @@
 
 #include "base/timer.h"
 #include "sql/arguments.h"
-#include "sql/interrupt.h"
+#include "sql/fit_watch.h"
 #include "sql/json_options.h"
 
 namespace glove::sql {
@@ -17,30 +17,28 @@ Error invalid(std::string_view table, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
 }
 
-bool take_metric(const Json& value, KMeansOptions& options) {
+bool take_metric(const JsonValue& value, KMeansOptions& options) {
   constexpr std::array<std::pair<const char*, Metric>, 2> kMetrics = {
       {{"cosine", Metric::kCosine}, {"euclidean", Metric::kEuclidean}}};
   return take_choice(value, kMetrics, options.metric);
 }
 
-bool take_init(const Json& value, KMeansOptions& options) {
+bool take_init(const JsonValue& value, KMeansOptions& options) {
   using Start = KMeansOptions::Start;
   constexpr std::array<std::pair<const char*, Start>, 3> kStarts = {
       {{"auto", Start::kAuto}, {"k-means++", Start::kSpread}, {"random", Start::kRandom}}};
   return take_choice(value, kStarts, options.start);
 }
 
-bool take_seed(const Json& value, KMeansOptions& options) {
+bool take_seed(const JsonValue& value, KMeansOptions& options) {
   int64_t seed = 0;
   if (!take_whole(value, 0, seed)) return false;
   options.seed = static_cast<uint64_t>(seed);
   return true;
 }
 
-bool take_tolerance(const Json& value, KMeansOptions& options) {
-  if (!value.is_number()) return false;
-  options.tolerance = value.get<double>();
-  return options.tolerance >= 0 && options.tolerance <= 1;
+bool take_tolerance(const JsonValue& value, KMeansOptions& options) {
+  return take_number(value, 0, 1, options.tolerance);
 }
 
 using KMeansOption = JsonOption<KMeansOptions>;
@@ -50,9 +48,9 @@ constexpr std::array kOptions = {
     KMeansOption{"seed", "a non-negative integer", take_seed},
     KMeansOption{
         "n_init", "a positive integer",
-        [](const Json& value, KMeansOptions& options) { return take_whole(value, 1, options.runs); }},
+        [](const JsonValue& value, KMeansOptions& options) { return take_whole(value, 1, options.runs); }},
     KMeansOption{"max_iter", "a positive integer",
-                 [](const Json& value, KMeansOptions& options) {
+                 [](const JsonValue& value, KMeansOptions& options) {
                    return take_whole(value, 1, options.max_iterations);
                  }},
     KMeansOption{"tol", "a number from 0 to 1", take_tolerance},
@@ -80,14 +78,13 @@ Result<Clustering> cluster_on_backend(Engine& engine, const ToolboxSubject& subj
                                       int64_t k, const KMeansOptions& options,
                                       const InterruptCheck& interrupted, std::string& backend) {
   backend = subject.backend;
-  auto fit = cluster_rows(*subject.analysis, set.points(), k, options, interrupted);
-  if (fit.ok() || subject.fallback == nullptr ||
-      (fit.error().code != ErrorCode::kUnavailable && fit.error().code != ErrorCode::kOutOfMemory))
-    return fit;
-  engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
-                     subject.entry.model->path() + ": " + fit.error().message);
-  backend = subject.fallback_backend;
-  return cluster_rows(*subject.fallback, set.points(), k, options, interrupted);
+  const auto taken_over = [&](const Error& reason) {
+    engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
+                       subject.entry.model->path() + ": " + reason.message);
+    backend = subject.fallback_backend;
+  };
+  return cluster_rows_on_either(*subject.analysis, subject.fallback, set.points(), k, options, interrupted,
+                                taken_over);
 }
 
 Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
@@ -144,9 +141,10 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
   found.key = key_of(found.subject, *k, options);
   found.fit = engine.results().find<KMeansFit>(found.key);
   if (found.fit != nullptr) return found;
-  InterruptPoller poller(models.connection().db());
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
-  auto fit = compute(engine, found.subject, *k, options, interrupted);
+  FitWatch watch(models.connection(), std::string(table) + ": " + std::to_string(*k) + " clusters of " +
+                                          std::to_string(found.subject.count()) + " words of the model '" +
+                                          found.subject.entry.name + "'");
+  auto fit = compute(engine, found.subject, *k, options, watch.interrupted());
   if (!fit.ok()) {
     if (fit.error().code == ErrorCode::kInvalidArgument) return invalid(table, fit.error().message);
     return fit.error();

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/timer.h"
 #include "sql/interrupt.h"
 #include "sql/json_options.h"
 #include "sql/toolbox_inputs.h"
@@ -16,17 +17,15 @@ Error invalid(std::string_view function, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
 }
 
-bool take_a(const Json& value, TextOptions& options) {
-  if (!value.is_number()) return false;
-  options.a = value.get<double>();
-  return options.a > 0 && options.a <= 1e300;
+bool take_a(const JsonValue& value, TextOptions& options) {
+  return take_number(value, 0, 1e300, options.a) && options.a > 0;
 }
 
-bool take_components(const Json& value, TextOptions& options) {
+bool take_components(const JsonValue& value, TextOptions& options) {
   return take_whole(value, 0, options.components) && options.components <= kMostCommonComponents;
 }
 
-bool take_weights(const Json& value, TextOptions& options) {
+bool take_weights(const JsonValue& value, TextOptions& options) {
   constexpr std::array<std::pair<const char*, WeightSource>, 3> kSources = {
       {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
   return take_choice(value, kSources, options.weights);
@@ -37,8 +36,9 @@ constexpr std::array kTextOptions = {
     TextOption{"a", "a number above 0", take_a},
     TextOption{"components", "an integer from 0 to 10", take_components},
     TextOption{"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
-    TextOption{"lower_case", "true or false",
-               [](const Json& value, TextOptions& options) { return take_flag(value, options.lower_case); }},
+    TextOption{
+        "lower_case", "true or false",
+        [](const JsonValue& value, TextOptions& options) { return take_flag(value, options.lower_case); }},
 };
 
 std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
@@ -67,11 +67,14 @@ Result<WordWeights> weights_of(const Model& model, const TextOptions& options, s
                      "column, or use \"zipf\"");
 }
 
-// The common components of a model with these weights.
+// The common components of a model with these weights, `needed` of them or more unless the model has fewer
+// dimensions: those of its file, or derived.
 Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connection, const ModelPtr& model,
                                                               const WordWeights& weights,
                                                               const TextOptions& options,
                                                               std::string_view function) {
+  const int64_t needed = std::min(options.components, model->dims() - 1);
+  if (auto stored = stored_common_components(*model, weights, needed); stored != nullptr) return stored;
   Engine& engine = connection.engine();
   const std::string key = "common components " + std::to_string(model->id()) + " " +
                           std::to_string(static_cast<int>(options.weights)) + " " +
@@ -80,8 +83,12 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
   if (common != nullptr) return common;
   GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
   InterruptPoller poller(connection.db());
-  auto derived = derive_common_components(*backends.first->analysis(), model, weights,
-                                          [&poller] { return poller.interrupted(); });
+  std::string backend;
+  auto derived = with_takeover(
+      engine, backends, "compute the common components of the model " + model->path(), backend,
+      [&](Analysis& analysis) {
+        return derive_common_components(analysis, model, weights, [&poller] { return poller.interrupted(); });
+      });
   if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
     return invalid(function, derived.error().message + "; the option \"components\":0 needs none");
   GLOVE_RETURN_IF_ERROR(derived);
@@ -89,6 +96,41 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
   common = std::make_shared<const CommonComponents>(std::move(derived.value()));
   engine.results().add(key, common, static_cast<int64_t>(common->vectors.size() * sizeof(float)));
   return common;
+}
+
+// Adds a row to glove_stats.
+void record(Connection& connection, const Model& model, double microseconds) {
+  Engine& engine = connection.engine();
+  SearchReport report;
+  for (const CatalogEntry& entry : connection.models()->entries())
+    if (entry.model->id() == model.id()) report.model = entry.name;
+  report.backend = engine.backends().all().back()->name();  // the CPU
+  report.kind = "text";
+  report.queries = 1;
+  report.total_us = microseconds;
+  engine.statistics().record(std::move(report));
+}
+
+Result<std::shared_ptr<const SentenceEncoder>> make_encoder(Connection& connection, const ModelPtr& model,
+                                                            std::optional<std::string_view> options,
+                                                            std::string_view function, bool for_words_only) {
+  const Timer timer;
+  TextOptions parsed;
+  if (options) {
+    GLOVE_ASSIGN_OR_RETURN(parsed, parse_text_options(*options, function));
+  }
+  GLOVE_ASSIGN_OR_RETURN(WordWeights weights, weights_of(*model, parsed, function));
+  std::shared_ptr<const CommonComponents> common;
+  int64_t components = for_words_only ? 0 : parsed.components;
+  if (components > 0) {
+    GLOVE_ASSIGN_OR_RETURN(common, components_of(connection, model, weights, parsed, function));
+    components = std::min(components, common->count);
+  }
+  auto encoder = std::make_shared<const SentenceEncoder>(index_of(connection.engine(), *model),
+                                                         std::move(weights), std::move(common), components,
+                                                         TokenizerOptions{parsed.lower_case});
+  record(connection, *model, timer.microseconds());
+  return encoder;
 }
 
 }  // namespace
@@ -104,20 +146,15 @@ Result<const SentenceEncoder*> KeptEncoder::find(Connection& connection, const M
                                                  std::string_view function, bool for_words_only) {
   if (encoder_ != nullptr && model_id_ == model->id() && options_ == options) return encoder_.get();
   encoder_.reset();
-  TextOptions parsed;
-  if (options) {
-    GLOVE_ASSIGN_OR_RETURN(parsed, parse_text_options(*options, function));
+  std::string key = for_words_only ? "word encoder " : "encoder ";
+  key += std::to_string(model->id());
+  if (options) key.append(" ").append(*options);
+  encoder_ = connection.engine().results().find<SentenceEncoder>(key);
+  if (encoder_ == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(encoder_, make_encoder(connection, model, options, function, for_words_only));
+    const auto bytes = static_cast<int64_t>(sizeof(SentenceEncoder) + key.size());
+    connection.engine().results().add(std::move(key), encoder_, bytes);
   }
-  GLOVE_ASSIGN_OR_RETURN(WordWeights weights, weights_of(*model, parsed, function));
-  std::shared_ptr<const CommonComponents> common;
-  int64_t components = for_words_only ? 0 : parsed.components;
-  if (components > 0) {
-    GLOVE_ASSIGN_OR_RETURN(common, components_of(connection, model, weights, parsed, function));
-    components = std::min(components, common->count);
-  }
-  encoder_ = std::make_shared<const SentenceEncoder>(index_of(connection.engine(), *model),
-                                                     std::move(weights), std::move(common), components,
-                                                     TokenizerOptions{parsed.lower_case});
   model_id_ = model->id();
   options_.reset();
   if (options) options_.emplace(*options);

@@ -16,7 +16,7 @@ namespace glove::sql {
 
 // How a text becomes a vector.
 struct TextOptions {
-  double a = 1e-4;
+  double a = kDefaultSifParameter;
   int64_t components = 5;
   WeightSource weights = WeightSource::kZipf;
   bool lower_case = true;
@@ -33,13 +33,14 @@ struct TextOptions {
 Result<TextOptions> parse_text_options(std::string_view json, std::string_view function);
 
 // The encoder that a function or a cursor used last, so that the next call with the same arguments finds it
-// without a lock. One thread at a time.
+// without a lock. Others come from the engine's ResultCache, which keeps those of every model and options
+// that were used. One thread at a time.
 class KeptEncoder {
  public:
   // Returns the encoder for this model and these options, which lives until the next call. The first one in
-  // the process for a model and its options derives the common components, unless `for_words_only` says that
-  // only words and weights are asked for. An interrupt of the connection ends that,
-  // except while the eigenvectors are computed (analysis/eigen.h).
+  // the process for a model and its options derives the common components, unless the model's file contains
+  // them or `for_words_only` says that only words and weights are asked for. An interrupt of the connection
+  // ends that, except while the eigenvectors are computed (analysis/eigen.h).
   Result<const SentenceEncoder*> find(Connection& connection, const ModelPtr& model,
                                       std::optional<std::string_view> options, std::string_view function,
                                       bool for_words_only = false);

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sql/arguments.h"
+#include "sql/json_options.h"
 
 namespace glove::sql {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr size_t kMostShownBytes = 60;
 
@@ -29,26 +27,49 @@ std::string quoted(std::string_view text) {
   return "'" + std::string(text.substr(0, kMostShownBytes)) + (cut ? "...'" : "'");
 }
 
-// Adds the row of one element of the array. False: an element that can be no word.
-bool add_word(const Json& element, const Vocabulary& words, std::vector<int32_t>& ids) {
-  if (element.is_null()) return true;
-  std::string text;
-  if (element.is_string())
-    text = element.get<std::string>();
-  else if (element.is_number_integer())
-    text = element.dump();
-  else
-    return false;
-  if (const std::optional<int32_t> id = words.find(text)) ids.push_back(*id);
-  return true;
-}
+// Adds the rows of the elements of an array to the subject.
+class WordsHandler final : public JsonHandler {
+ public:
+  WordsHandler(std::string_view name, ToolboxSubject& subject)
+      : name_(name), words_(subject.entry.model->vocabulary()), ids_(subject.ids) {}
 
-Status read_array(std::string_view table, std::string_view name, const Json& array, ToolboxSubject& subject) {
+  bool value(JsonValue& value) override {
+    if (inside_) {
+      add(value);
+      return false;
+    }
+    inside_ = is_array = value.kind == JsonKind::kArray;
+    return is_array;
+  }
+
+  // An element: a string or an integer is a word, and null is none.
+  void add(const JsonValue& element) {
+    ++elements_;
+    if (element.kind == JsonKind::kText || element.kind == JsonKind::kInteger) {
+      const auto id = element.kind == JsonKind::kText ? words_.find(element.text)
+                                                      : words_.find(std::to_string(element.integer));
+      if (id) ids_.push_back(*id);
+    } else if (element.kind != JsonKind::kNull && fault.empty()) {
+      fault = "element " + std::to_string(elements_) + " of " + std::string(name_) +
+              " must be a word or NULL, but has the JSON type " + json_type_name(element.kind);
+    }
+  }
+
+  bool is_array = false;
+  std::string fault;  // the first one: the end of a message
+
+ private:
+  std::string_view name_;
+  const Vocabulary& words_;
+  std::vector<int32_t>& ids_;
+  bool inside_ = false;
+  int64_t elements_ = 0;
+};
+
+// Completes a choice of rows, or returns what is wrong with it.
+Status choose_words(std::string_view object, const WordsHandler& handler, ToolboxSubject& subject) {
+  if (!handler.fault.empty()) return invalid(object, handler.fault);
   subject.chosen = true;
-  for (size_t i = 0; i < array.size(); ++i)
-    if (!add_word(array[i], subject.entry.model->vocabulary(), subject.ids))
-      return invalid(table, "element " + std::to_string(i + 1) + " of " + std::string(name) +
-                                " must be a word or NULL, but has the JSON type " + array[i].type_name());
   std::sort(subject.ids.begin(), subject.ids.end());
   subject.ids.erase(std::unique(subject.ids.begin(), subject.ids.end()), subject.ids.end());
   return {};
@@ -64,12 +85,13 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
     return {};
   }
   const std::string_view text = text_of(words);
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_array()) return wrong_words(table, quoted(text));
-  return read_array(table, "words", json, subject);
+  WordsHandler handler("words", subject);
+  if (!read_json(text, handler) || !handler.is_array) return wrong_words(table, quoted(text));
+  return choose_words(table, handler, subject);
 }
 
 void set_backends(const AnalysisBackends& chosen, ToolboxSubject& subject) {
+  subject.backends = chosen;
   subject.analysis = chosen.first->analysis();
   subject.backend = chosen.first->name();
   if (chosen.fallback == nullptr) return;
@@ -138,15 +160,20 @@ Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, Catal
   return subject;
 }
 
-Status choose_rows(std::string_view object, std::string_view name, std::string_view json,
+Status choose_rows(std::string_view object, std::string_view name, const std::optional<JsonValue>& rows,
                    ToolboxSubject& subject) {
-  if (json.empty()) return {};
-  const Json rows = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (rows.is_array()) return read_array(object, name, rows, subject);
-  if (!rows.is_number_integer() || rows.get<int64_t>() < 0)
-    return invalid(object, std::string(name) + " must be a non-negative integer or an array of words");
-  subject.rows = std::min(subject.rows, rows.get<int64_t>());
-  return {};
+  if (!rows) return {};
+  int64_t count = 0;
+  if (take_whole(*rows, 0, count)) {
+    subject.rows = std::min(subject.rows, count);
+    return {};
+  }
+  if (rows->kind != JsonKind::kArray)
+    return invalid(object, std::string(name) + " is " + shown_json(*rows) +
+                               ", but must be a non-negative integer or an array of words");
+  WordsHandler handler(name, subject);
+  for (const JsonValue& element : rows->elements) handler.add(element);
+  return choose_words(object, handler, subject);
 }
 
 std::optional<int64_t> whole_number(sqlite3_value* value) {

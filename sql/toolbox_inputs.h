@@ -10,11 +10,13 @@
 
 #include "analysis/analysis.h"
 #include "analysis/points.h"
+#include "analysis/takeover.h"
 #include "base/status.h"
 #include "search/backend.h"
 #include "search/engine.h"
 #include "sql/boundary.h"
 #include "sql/connection.h"
+#include "sql/json_reader.h"
 
 namespace glove::sql {
 
@@ -29,17 +31,12 @@ struct ToolboxSubject {
   // Under 'auto': does the work if `analysis` fails for a reason of its own. May be null.
   Analysis* fallback = nullptr;
   std::string fallback_backend;
+  AnalysisBackends backends;  // the same backends, for with_takeover()
 
   int64_t count() const { return chosen ? static_cast<int64_t>(ids.size()) : rows; }
   PointSet points() const;
   // Spells the model and the rows, for keys of the ResultCache.
   std::string key() const;
-};
-
-// Who computes for the toolbox.
-struct AnalysisBackends {
-  Backend* first = nullptr;     // offers the toolbox
-  Backend* fallback = nullptr;  // under 'auto', if the first is not the CPU: takes over if the first fails
 };
 
 // The backends that compute for the toolbox if `value` names a backend. nullptr, NULL or "auto" means the
@@ -59,9 +56,9 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
 // The subject that is all rows of the model, on the backend that NULL means.
 Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, CatalogEntry entry);
 
-// Chooses among the rows of the subject's model: the same integers and arrays as `words`, in JSON. Empty text
-// means all rows. Messages begin with `object` and call the value `name`.
-Status choose_rows(std::string_view object, std::string_view name, std::string_view json,
+// Chooses among the rows of the subject's model: a non-negative integer or an array of words, as `words` may
+// be. nullopt means all rows. Messages begin with `object` and call the value `name`.
+Status choose_rows(std::string_view object, std::string_view name, const std::optional<JsonValue>& rows,
                    ToolboxSubject& subject);
 
 // The integer that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.

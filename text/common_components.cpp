@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
+#include "analysis/moments.h"
 #include "analysis/points.h"
 #include "analysis/principal.h"
 #include "base/float_environment.h"
@@ -24,6 +26,43 @@ double dot(const double* a, const float* b, int64_t dims) {
   return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
+// What rows [first, first + count) are multiplied by before their second moment is summed.
+std::vector<double> row_factors(const WordWeights& weights, int64_t first, int64_t count) {
+  std::vector<double> factors(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i)
+    factors[static_cast<size_t>(i)] = std::sqrt(weights.frequency(first + i)) * weights.weight(first + i);
+  return factors;
+}
+
+// The second moment of the first rows, with the bits of one pass over all of them: a pass adds the sums of
+// blocks in their order, too.
+Result<std::vector<double>> weighted_moment(Analysis& analysis, const WrittenRows& rows, int64_t used,
+                                            const WordWeights& weights, const InterruptCheck& interrupted) {
+  std::vector<double> total(static_cast<size_t>(rows.dims * rows.dims));
+  std::vector<double> part(total.size());
+  for (int64_t first = 0; first < used; first += kMomentBlock) {
+    Points points;
+    points.rows = std::min(kMomentBlock, used - first);
+    points.dims = rows.dims;
+    GLOVE_ASSIGN_OR_RETURN(const std::span<const float> vectors, rows.read(first, points.rows));
+    points.vectors = vectors.data();
+    const std::vector<double> factors = row_factors(weights, first, points.rows);
+    GLOVE_RETURN_IF_ERROR(analysis.second_moment(points, MomentRows{factors, {}}, part, interrupted));
+    for (size_t i = 0; i < total.size(); ++i) total[i] += part[i];
+  }
+  return total;
+}
+
+CommonComponents leading_components(const PrincipalComponents& principal) {
+  CommonComponents result;
+  result.dims = principal.dims;
+  result.count = std::min(kMostCommonComponents, principal.dims - 1);
+  for (int64_t c = 0; c < result.count; ++c)
+    for (int64_t j = 0; j < result.dims; ++j)
+      result.vectors.push_back(static_cast<float>(principal.vector(c)[j]));
+  return result;
+}
+
 }  // namespace
 
 void CommonComponents::remove(int64_t components, std::span<double> vector) const {
@@ -39,22 +78,41 @@ Result<CommonComponents> derive_common_components(Analysis& analysis, const Mode
                                                   const WordWeights& weights,
                                                   const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  CommonComponents result;
-  result.dims = model->dims();
-  result.count = std::min(kMostCommonComponents, model->dims() - 1);
   const PointSet set = PointSet::first_rows(model, std::min(model->words(), kCommonComponentWords));
-  std::vector<double> factors(static_cast<size_t>(set.rows()));
-  for (int64_t id = 0; id < set.rows(); ++id)
-    factors[static_cast<size_t>(id)] = std::sqrt(weights.frequency(id)) * weights.weight(id);
+  const std::vector<double> factors = row_factors(weights, 0, set.rows());
   PrincipalOptions options;
   options.center = false;
   options.weights = factors;
   GLOVE_ASSIGN_OR_RETURN(const PrincipalComponents principal,
                          principal_components(analysis, set.points(), options, interrupted));
-  for (int64_t c = 0; c < result.count; ++c)
-    for (int64_t j = 0; j < result.dims; ++j)
-      result.vectors.push_back(static_cast<float>(principal.vector(c)[j]));
-  return result;
+  return leading_components(principal);
+}
+
+Result<std::shared_ptr<const StoredComponents>> derive_stored_components(Analysis& analysis,
+                                                                         const WrittenRows& rows,
+                                                                         const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment environment;
+  if (rows.dims < 2 || rows.dims > kMostStoredDims) return std::shared_ptr<const StoredComponents>();
+  const WordWeights weights = WordWeights::of_rank(rows.words, kDefaultSifParameter);
+  const int64_t used = std::min(rows.words, kCommonComponentWords);
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<double> moment,
+                         weighted_moment(analysis, rows, used, weights, interrupted));
+  const auto principal = principal_components_of_moment(moment, used, rows.dims);
+  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  if (!principal.ok()) return std::shared_ptr<const StoredComponents>();
+  CommonComponents common = leading_components(principal.value());
+  return std::shared_ptr<const StoredComponents>(std::make_shared<StoredComponents>(StoredComponents{
+      .a = weights.a(), .words = used, .count = common.count, .vectors = std::move(common.vectors)}));
+}
+
+std::shared_ptr<const CommonComponents> stored_common_components(const Model& model,
+                                                                 const WordWeights& weights, int64_t needed) {
+  const StoredComponents* const stored = model.source().components.get();
+  if (stored == nullptr || weights.source() != WeightSource::kZipf || stored->a != weights.a() ||
+      stored->words != std::min(model.words(), kCommonComponentWords) || stored->count < needed)
+    return nullptr;
+  return std::make_shared<const CommonComponents>(
+      CommonComponents{model.dims(), stored->count, stored->vectors});
 }
 
 }  // namespace glove

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
+#include "model/stored_components.h"
 #include "text/word_weights.h"
 
 namespace glove {
@@ -34,5 +37,30 @@ struct CommonComponents {
 Result<CommonComponents> derive_common_components(Analysis& analysis, const ModelPtr& model,
                                                   const WordWeights& weights,
                                                   const InterruptCheck& interrupted);
+
+// The rows of a model that is being written. read(first, count) returns rows [first, first + count) as
+// [count, dims], valid until the next call.
+struct WrittenRows {
+  int64_t words = 0;
+  int64_t dims = 0;
+  std::function<Result<std::span<const float>>(int64_t first, int64_t count)> read;
+};
+
+// Of wider vectors a file keeps no components: deriving them would take longer than the rest of a conversion.
+constexpr int64_t kMostStoredDims = 1024;
+
+// What a model file keeps: all components, for weights by Zipf's law with kDefaultSifParameter, with the bits
+// that derive_common_components() returns of the model in the file. Reads few rows at a time. Returns nullptr
+// if the model has none, has more than kMostStoredDims dimensions, or the eigenvectors cannot be computed.
+// Errors: an interrupt; those of reading. Opens its own float environment.
+Result<std::shared_ptr<const StoredComponents>> derive_stored_components(Analysis& analysis,
+                                                                         const WrittenRows& rows,
+                                                                         const InterruptCheck& interrupted);
+
+// The components that the model's file contains, if they are those of these weights and there are `needed` of
+// them; otherwise nullptr. They have the bits that derive_common_components() returns if this project has
+// written the file.
+std::shared_ptr<const CommonComponents> stored_common_components(const Model& model,
+                                                                 const WordWeights& weights, int64_t needed);
 
 }  // namespace glove

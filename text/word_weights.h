@@ -15,6 +15,9 @@ enum class WeightSource {
   kModel,  // counts that were loaded with the model
 };
 
+// The parameter a of the weights where the caller chooses none, and for the components in model files.
+constexpr double kDefaultSifParameter = 1e-4;
+
 // The frequencies and weights of a model's words. Immutable; any thread may read it.
 class WordWeights {
  public:
@@ -23,6 +26,9 @@ class WordWeights {
   static WordWeights none(int64_t words);
   // For kModel. counts: [words], each finite and at least 0, with a finite sum above 0.
   static WordWeights of_counts(std::shared_ptr<const std::vector<double>> counts, double a);
+
+  WeightSource source() const { return source_; }
+  double a() const { return a_; }
 
   // The estimated probability of the word with this id. REQUIRES: 0 <= id < words; the float environment.
   double frequency(int64_t id) const {

@@ -40,6 +40,10 @@ CREATE TABLE cosines AS SELECT a.id AS a, b.id AS b, cos_sim(a.word, b.word) AS 
 CREATE TABLE vectors AS SELECT id, glove_vec('"' || word || '" + 2 * "' || word || '"') AS vector
   FROM queries WHERE instr(word, '"') = 0;
 CREATE TABLE words AS SELECT id, word, norm, vector FROM glove_words WHERE id < 3000;
+CREATE TABLE texts AS SELECT q.id, glove_text_vec('the ' || q.word || ' and a ' || p.word) AS vector,
+  glove_text_vec(q.word || ' ' || p.word, NULL, '{"a":0.01,"components":10}') AS derived
+  FROM queries q JOIN queries p ON p.id = q.id + 97;
+CREATE TABLE components AS SELECT component, vector FROM glove_pca(10);
 CREATE TABLE prefix AS SELECT id, word FROM glove_words WHERE word GLOB 'w1*';
 """
 

@@ -294,6 +294,21 @@ TEST_F(Derive, KeepsIntegerKeys) {
   EXPECT_EQ(model->vocabulary().word(3), "97");
 }
 
+TEST_F(Derive, KeepsTheFrequenciesOfItsWords) {
+  std::vector<double> counts(3000);
+  for (size_t id = 0; id < counts.size(); ++id) counts[id] = static_cast<double>(id % 5);
+  const ModelPtr counted = with_counts(model_, counts);
+  const RowMap map = make_row_map(components_, {.center = true}).value();
+  const auto counts_of = [&](std::vector<int32_t> ids) {
+    const PointSet set = PointSet::chosen_rows(counted, std::move(ids));
+    return derive_model(*analysis_, set, map, "derived", {}).value()->source().counts;
+  };
+  ASSERT_NE(counts_of({1, 17, 2998}), nullptr);
+  EXPECT_EQ(*counts_of({1, 17, 2998}), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(counts_of({0, 5}), nullptr) << "no word of these occurs";
+  EXPECT_EQ(derived({.center = true})->source().counts, nullptr);
+}
+
 TEST_F(Derive, MapsChosenRowsAndKeepsTheMap) {
   const ScopedFloatEnvironment environment;
   const RowMap map = make_row_map(components_, {.remove = 1, .dims = 4, .whiten = true}).value();

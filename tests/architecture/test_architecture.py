@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "base": {"base"},
     "model": {"model", "base"},
     "loader": {"loader", "model", "base"},
-    "convert": {"convert", "loader", "model", "base"},
+    "convert": {"convert", "cpu", "text", "analysis", "loader", "model", "base"},
     "search": {"search", "loader", "model", "base"},
     "analysis": {"analysis", "search", "model", "base"},
     "text": {"text", "analysis", "search", "model", "base"},

@@ -62,7 +62,7 @@ TEST_F(LoadTable, RowErrorsNameTheRow) {
   EXPECT_EQ(second("'w'", "x'0000803f00'"),
             row + "a vector of 5 bytes; a float32 vector has 4 bytes per component");
   EXPECT_EQ(second("'w'", "'1, 0'"), row + "a TEXT vector that is not a JSON array");
-  EXPECT_EQ(second("'w'", "'[1, null]'"), row + "a vector whose component 2 is not a number");
+  EXPECT_EQ(second("'w'", "'[1, null]'"), row + "a vector whose component 2 is null, which is not a number");
   EXPECT_EQ(second("'w'", "'[1]'"), row + "a vector of 1 components, but the rows before have 2");
   EXPECT_EQ(second("'w'", "x'0000803f'"), row + "a vector of 1 components, but the rows before have 2");
   EXPECT_EQ(second("''", "'[1, 0]'"), row + "an empty word");

@@ -67,6 +67,35 @@ TEST_F(Text, SeesAnotherModelOfTheSameName) {
   EXPECT_EQ(connection.value("SELECT length(glove_text_vec('king', 'tiny'))"), "8");
 }
 
+// Encoders are made once per process for each model and options, not per row.
+TEST_F(Text, MakesEachEncoderOnce) {
+  connection.rows(
+      "SELECT glove_load_table('whole', 'SELECT word, vector FROM glove_words(''tiny'')');"
+      "SELECT glove_load_table('shorter', 'SELECT word, substr(vector, 5) FROM glove_words(''tiny'')');"
+      "CREATE TABLE doc AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
+      " SELECT i, 'the king and the queen ' || i AS body FROM n");
+  const auto made = [&](const std::string& model) {
+    return connection.value("SELECT count(*) FROM glove_stats WHERE kind = 'text' AND model = '" + model +
+                            "'");
+  };
+  ASSERT_EQ(made("whole"), "0");
+  const std::string sql =
+      "SELECT count(DISTINCT glove_text_vec(body, 'whole')), count(DISTINCT glove_text_vec(body, "
+      "'shorter')), "
+      "count(DISTINCT glove_text_vec(body, 'whole', '{\"components\":0}')), "
+      "count(DISTINCT glove_text_vec(body, iif(i % 2, 'shorter', 'whole'), '{\"a\":0.5}')) FROM doc";
+  for (int time = 1; time <= 2; ++time) {
+    EXPECT_EQ(connection.rows(sql), (Rows{{"1", "1", "1", "2"}}));
+    EXPECT_EQ(made("whole"), "3") << time;
+    EXPECT_EQ(made("shorter"), "2") << time;
+  }
+  Connection second;
+  EXPECT_EQ(second.rows(sql.substr(0, sql.find("FROM doc")) +
+                        "FROM (SELECT 1 AS i, 'the king' AS body UNION ALL SELECT 2, 'the king')"),
+            (Rows{{"1", "1", "1", "2"}}));
+  EXPECT_EQ(made("whole"), "3") << "connections share them";
+}
+
 TEST_F(Text, LongTexts) {
   EXPECT_EQ(connection.value("SELECT " + plain("replace(hex(zeroblob(50000)), '00', 'king ')") + " = " +
                              plain("'king'")),
@@ -175,12 +204,29 @@ TEST_F(Text, FrequenciesFromATable) {
             std::string::npos);
 }
 
+TEST_F(Text, FrequenciesAreSavedAndDerived) {
+  const std::string file = sql_text(folder.path("counted.safetensors"));
+  connection.rows(
+      "SELECT glove_load_table('counted', 'SELECT word, vector, id + 0.5 FROM glove_words(''tiny'')');"
+      "SELECT glove_save('counted', " +
+      file + "), glove_load(" + file +
+      ", 'saved');"
+      "SELECT glove_derive('derived', '{\"words\":[\"queen\",\"paris\"]}', 'saved')");
+  const auto weights = [&](const std::string& text, const std::string& model) {
+    return connection.value("SELECT group_concat(weight) FROM glove_tokens('" + text + "', '" + model +
+                            "', '{\"weights\":\"model\",\"a\":0.5}')");
+  };
+  EXPECT_EQ(weights("the queen and the king", "saved"), weights("the queen and the king", "counted"));
+  // Of 2.5 + 7.5 = 10.
+  EXPECT_EQ(weights("queen paris", "derived").substr(0, 8), "0.666666");
+}
+
 TEST_F(Text, FrequenciesFromAFile) {
   const auto load = [&](const std::string& content) {
     return "SELECT glove_load(" + sql_text(folder.path("tiny.txt")) +
            ", 'counted', json_object('frequencies', " + sql_text(folder.write("counts.txt", content)) + "))";
   };
-  connection.rows(load("nosuchword 7\nking 5\r\nman\t2 \n\nking 1e0"));
+  connection.rows(load("nosuchword 7\nking 6\r\nman\t2 \n\nking 1e0"));
   EXPECT_EQ(connection.value(kCounted), "king 0.4,queen 1.0,man 0.6667");
   EXPECT_EQ(connection.value("SELECT neighbor FROM glove_nn('king', NULL, 1, 'counted')"), "queen");
   for (const auto& [content, line] :

@@ -143,6 +143,76 @@ TEST(SaveModel, FilesWithAnImpossibleDerivationAreRefused) {
             "dimensions needs");
 }
 
+// A model of 4 words and 5 dimensions with common components and frequencies.
+ModelPtr model_for_texts(StoredComponents components, std::vector<double> counts) {
+  const ModelPtr rows = with_counts(random_model(4, 5, KeyType::kText, nullptr), std::move(counts));
+  Model::Source source = rows->source();
+  source.components = std::make_shared<const StoredComponents>(std::move(components));
+  return std::make_shared<const Model>(std::vector(rows->parts().begin(), rows->parts().end()),
+                                       rows->vocabulary(), std::move(source), rows);
+}
+
+TEST(SaveModel, KeepsComponentsAndFrequencies) {
+  GLOVE_TRACE_SEED();
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("saved.safetensors");
+  const std::vector<float> vectors = {1, 2, 3, 4, 5, -6, -7, -8, -9, 1e-40f};
+  ASSERT_TRUE(save_model(*model_for_texts({0.1, 3, 2, vectors}, {0, 1e-300, 7.25, 3}), path, 0, {}).ok());
+  const auto opened = open_verified(path);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  const Model::Source& source = opened.value()->source();
+  ASSERT_NE(source.components, nullptr);
+  EXPECT_EQ(source.components->a, 0.1);
+  EXPECT_EQ(source.components->words, 3);
+  EXPECT_EQ(source.components->count, 2);
+  EXPECT_EQ(source.components->vectors, vectors);
+  ASSERT_NE(source.counts, nullptr);
+  EXPECT_EQ(*source.counts, (std::vector<double>{0, 1e-300, 7.25, 3}));
+  const std::string good = TemporaryDirectory::read(path);
+  const auto error_of = [&](const std::string& from, const std::string& to) {
+    directory.write("saved.safetensors", edited(good, from, to));
+    const auto changed = open_model(path);
+    if (changed.ok()) return std::string(changed.value()->source().components == nullptr ? "none" : "ok");
+    return changed.error().message.substr(path.size() + 2);
+  };
+  EXPECT_EQ(error_of("\"common_components\"", "\"commonXcomponents\""), "none");
+  EXPECT_EQ(error_of("\"zipf\"", "\"none\""), "none") << "weights that this build does not know";
+  EXPECT_EQ(error_of("\"shape\":[2,5]", "\"shape\":[5,2]"),
+            "the tensor 'common_components' has another type or shape than a model of 4 words and 5 "
+            "dimensions needs");
+  EXPECT_EQ(error_of("\"shape\":[2,5]", "\"shape\":[10] "),
+            "the tensor 'common_components' has 10 rows; there are 1 to 5 components of a model of 5 "
+            "dimensions");
+  EXPECT_EQ(error_of("glove.components.a\":\"0.1\"", "glove.components.a\":\"1e9\""), "ok");
+  for (const char* wrong : {"0.0", "-.1", "nan", "0x1", "1e "})
+    EXPECT_EQ(error_of("glove.components.a\":\"0.1\"", "glove.components.a\":\"" + std::string(wrong) + "\""),
+              "the metadata key 'glove.components.a' is '" + std::string(wrong) +
+                  "', but must be a number above 0");
+  EXPECT_EQ(error_of("glove.components.words\":\"3\"", "glove.components.words\":\"0\""),
+            "the metadata key 'glove.components.words' is '0', but must be a number above 0");
+}
+
+TEST(SaveModel, FilesWithImpossibleComponentsOrFrequenciesAreRefused) {
+  GLOVE_TRACE_SEED();
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("saved.safetensors");
+  const auto error_of = [&](float component, std::vector<double> counts) {
+    EXPECT_TRUE(
+        save_model(*model_for_texts({1, 4, 1, {1, 0, component, 0, 0}}, std::move(counts)), path, 0, {})
+            .ok());
+    const auto opened = open_model(path);
+    return opened.ok() ? "ok" : opened.error().message.substr(path.size() + 2);
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(error_of(2, {1, 1, 1, 0}), "ok");
+  EXPECT_EQ(error_of(static_cast<float>(-kInfinity), {1, 1, 1, 1}),
+            "the tensor 'common_components' has a component that is NaN or infinite");
+  EXPECT_EQ(error_of(0, {1, 1, -1, 1}), "the tensor 'word_counts' at row 3 is negative or NaN");
+  EXPECT_EQ(error_of(0, {std::nan(""), 1, 1, 1}), "the tensor 'word_counts' at row 1 is negative or NaN");
+  for (const std::vector<double>& counts : {std::vector<double>{0, 0, 0, 0}, {1, kInfinity, 0, 0}})
+    EXPECT_EQ(error_of(0, counts), "the tensor 'word_counts' must have a finite sum above 0");
+}
+
 TEST(SaveModel, VerifyReadsTheDerivation) {
   GLOVE_TRACE_SEED();
   const TemporaryDirectory directory;

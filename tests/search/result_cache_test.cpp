@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace glove {
 namespace {
 
@@ -32,6 +34,17 @@ TEST(ResultCache, DropsWhatWasUsedLeastRecently) {
   EXPECT_EQ(cache.find<int>("c"), nullptr);
   EXPECT_EQ(*cache.find<int>("large"), 7);
   EXPECT_EQ(*held, 0);
+}
+
+TEST(ResultCache, DropsSmallResultsToo) {
+  ResultCache cache;
+  for (size_t i = 0; i < ResultCache::kMostResults; ++i)
+    cache.add(std::to_string(i), std::make_shared<size_t>(i), 1);
+  EXPECT_NE(cache.find<size_t>("0"), nullptr);
+  cache.add("one more", std::make_shared<size_t>(0), 1);
+  EXPECT_NE(cache.find<size_t>("0"), nullptr);
+  EXPECT_EQ(cache.find<size_t>("1"), nullptr);
+  EXPECT_EQ(cache.bytes(), static_cast<int64_t>(ResultCache::kMostResults));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Every allocation that SQLite makes for a statement fails once, in turn. The statement must then end in
-// SQLITE_NOMEM or return the right rows, leak nothing, and leave a connection that works.
+// Every allocation that SQLite makes for a statement fails once, in turn; for statements with JSON every one
+// that the thread of the test makes, C++'s too. The statement must then end in SQLITE_NOMEM or return the
+// right rows, leak nothing, and leave a connection that works.
 //
 // A separate program, because SQLite's allocator can only be replaced before its first use.
 #include <gtest/gtest.h>
@@ -9,8 +10,13 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace glove::testing {
+
+bool malloc_fails();
+
 namespace {
 
 // SQLite's allocator, with a count of live allocations and one allocation that fails.
@@ -22,6 +28,9 @@ struct FailingAllocator {
 };
 FailingAllocator allocator;
 
+// True while every allocation of this thread counts, and not only those of SQLite.
+thread_local bool every_allocation = false;
+
 bool fails() {
   if (allocator.until_failure < 0) return false;
   if (allocator.until_failure-- > 0) return false;
@@ -30,14 +39,14 @@ bool fails() {
 }
 
 void* failing_malloc(int size) {
-  if (fails()) return nullptr;
+  if (!every_allocation && fails()) return nullptr;
   void* memory = allocator.real.xMalloc(size);
   if (memory != nullptr) ++allocator.outstanding;
   return memory;
 }
 
 void* failing_realloc(void* memory, int size) {
-  return fails() ? nullptr : allocator.real.xRealloc(memory, size);
+  return !every_allocation && fails() ? nullptr : allocator.real.xRealloc(memory, size);
 }
 
 void counting_free(void* memory) {
@@ -71,8 +80,10 @@ class Memory : public ::testing::Test {
   static std::string run(sqlite3* db, const std::string& sql, int* code) {
     std::string rows;
     const auto append = [](void* data, int columns, char** values, char**) {
+      const bool of_every_kind = std::exchange(every_allocation, false);  // not those of the test
       for (int i = 0; i < columns; ++i)
         *static_cast<std::string*>(data) += std::string(values[i] == nullptr ? "NULL" : values[i]) + ' ';
+      every_allocation = of_every_kind;
       return 0;
     };
     *code = sqlite3_exec(db, sql.c_str(), append, &rows, nullptr);
@@ -88,7 +99,8 @@ class Memory : public ::testing::Test {
   }
 
   // Runs the statement with its first, second, ... allocation failing, until none fails.
-  void fail_each_allocation(const std::string& before, const std::string& sql, const std::string& expected) {
+  void fail_each_allocation(const std::string& before, const std::string& sql, const std::string& expected,
+                            bool of_every_kind = false) {
     for (long n = 0;; ++n) {
       ASSERT_LT(n, 100000) << "no end of allocations in " << sql;
       const long outstanding = allocator.outstanding;
@@ -97,9 +109,11 @@ class Memory : public ::testing::Test {
       run(db, before, &code);
       ASSERT_EQ(code, SQLITE_OK) << sqlite3_errmsg(db) << " in " << before;
       allocator.failed = false;
+      every_allocation = of_every_kind;
       allocator.until_failure = n;
       const std::string rows = run(db, sql, &code);
       allocator.until_failure = -1;
+      every_allocation = false;
       if (code == SQLITE_OK)
         EXPECT_EQ(rows, expected) << "allocation " << n << " of " << sql;
       else
@@ -186,5 +200,72 @@ TEST_F(Memory, 07_Errors) {
   }
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCountsEveryAllocation = false;  // the sanitizers have a malloc() of their own
+#else
+constexpr bool kCountsEveryAllocation = true;
+#endif
+
+// Freeing what was read of a JSON text must not need memory.
+TEST_F(Memory, 08_Json) {
+  const auto check = [&](const std::string& sql, const std::string& expected) {
+    fail_each_allocation(load(), sql, expected, kCountsEveryAllocation);
+  };
+  check(R"(SELECT length(glove_text_vec('king', 'm', '{"a":0.5,"weights":"none","components":1}')))", "12 ");
+  check(R"(SELECT token FROM glove_tokens('a king', 'm', '{"lower_case":false}'))", "a king ");
+  check(R"(SELECT DISTINCT k FROM glove_kmeans(2, '["king","queen",null,"man",5]', 'm', 'cpu',
+        '{"seed":1,"metric":"euclidean","n_init":1}'))",
+        "2 ");
+  check(R"(SELECT component FROM glove_pca(1, '["king","man","queen"]', 'm', 'cpu', '{"center":true}'))",
+        "0 1 ");
+  check(R"(SELECT glove_derive('d', '{"words":["king","man"],"fit":3,"normalize":true}', 'm'))", "d ");
+  check(R"(SELECT glove_load_table('t', 'SELECT ''a'', ''[1, -2.5e0, 3]''', '{"threads":1}'))", "t ");
+  check("SELECT glove_convolve('[[1,2],[3,4]]', '[[1,0.5,0]]')", "[[2.5,1.0],[5.5,2.0]] ");
+  check(R"(SELECT glove_density(1, 2, '{"width":1,"height":2,"sigma":0,"extent":[0,0,2,3]}'))",
+        "[[0.0],[1.0]] ");
+  check(R"(SELECT glove_oov('king + "a ""b" - nosuchword', 'm'))", R"(["a \"b","nosuchword"] )");
+}
+
+// Errors name a value, which takes memory as well.
+TEST_F(Memory, 09_JsonErrors) {
+  const std::vector<std::string> statements = {
+      R"(SELECT glove_text_vec('king', 'm', '{"a":[1,[2,{"x":[]}]]}'))",
+      R"(SELECT glove_text_vec('king', 'm', '{"a":1,"an option that there is none":"2"}'))",
+      R"(SELECT glove_text_vec('king', 'm', '{"a":[1,[2,{"x":[}'))",
+      R"(SELECT word FROM glove_kmeans(2, '["king",["a"]]', 'm'))",
+      R"(SELECT glove_derive('d', '{"fit":[[]],"center":true}', 'm'))",
+      R"(SELECT glove_load_table('t', 'SELECT 1, ''[1, [2]]'''))",
+      R"(SELECT glove_convolve('[[1,2],[3,{}]]', '[[1]]'))"};
+  for (const std::string& sql : statements)
+    for (long n = 0;; ++n) {
+      ASSERT_LT(n, 100000) << "no end of allocations in " << sql;
+      sqlite3* db = open();
+      int code = SQLITE_OK;
+      run(db, load(), &code);
+      allocator.failed = false;
+      every_allocation = kCountsEveryAllocation;
+      allocator.until_failure = n;
+      run(db, sql, &code);
+      allocator.until_failure = -1;
+      every_allocation = false;
+      EXPECT_TRUE(code == SQLITE_ERROR || code == SQLITE_NOMEM) << code << " of " << sql;
+      sqlite3_close(db);
+      if (!allocator.failed) break;
+    }
+}
+
 }  // namespace
+
+bool malloc_fails() {
+  return every_allocation && fails();
+}
+
 }  // namespace glove::testing
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Takes the place of the C library's for SQLite, for the extension and for C++'s operator new in either.
+extern "C" void* __libc_malloc(size_t size);  // NOLINT(bugprone-reserved-identifier): glibc's name
+extern "C" void* malloc(size_t size) noexcept {
+  return glove::testing::malloc_fails() ? nullptr : __libc_malloc(size);
+}
+#endif
