@@ -144,12 +144,12 @@ void KernelRun::compare_blocks_at(SymbolId object) {
       compare(ranges[i], ranges[j].record, ranges[j].lanes, records_[ranges[j].record].bytes,
               [&](int lane) { return ranges[j].address[static_cast<size_t>(lane)]; });
     }
-    for (const auto& [place, entries] : grid_cells_)
-      if (grid_forms_[object].count(place.form) > 0)
-        for (const AccessEntry& entry : entries)
-          compare(ranges[i], entry.record, entry.lanes, granule_, [&](int) {
-            return Value{place.granule * granule_, place.form};
-          });
+    for (const auto& [place, entries] : grid_cells_) {
+      if (grid_forms_[object].count(place.form) == 0) continue;
+      const Value address = {place.granule * granule_, place.form};
+      for (const AccessEntry& entry : entries)
+        compare(ranges[i], entry.record, entry.lanes, granule_, [&](int) { return address; });
+    }
   }
 }
 
