@@ -100,6 +100,114 @@ void find_candidates(std::span<const CentroidBound> centroids, const TileFactors
   }
 }
 
+// The scores of kRows rows with kVectors vectors of centroids, [row][vector]. All indices are constants, so
+// that the compiler keeps the sums in registers.
+template <int kRows, int kVectors>
+struct ScoreBlock {
+  static constexpr int kSums = kRows * kVectors;
+  using Indices = std::make_index_sequence<kSums>;
+  using VectorIndices = std::make_index_sequence<kVectors>;
+
+  template <size_t... I>
+  static HWY_INLINE void load(FloatVector (&columns)[kVectors], const float* from,
+                              std::index_sequence<I...>) {
+    ((columns[I] = hn::LoadU(kFloats, from + I * kFloatLanes)), ...);
+  }
+
+  template <size_t... I>
+  static HWY_INLINE void add(FloatVector (&sums)[kSums], const FloatVector (&columns)[kVectors],
+                             const float* const (&rows)[kRows], int64_t j, std::index_sequence<I...>) {
+    ((sums[I] = hn::MulAdd(hn::Set(kFloats, rows[I / kVectors][j]), columns[I % kVectors], sums[I])), ...);
+  }
+};
+
+// The two highest scores of a row so far.
+struct BestScores {
+  float best[FloatRows::kRows];
+  float second[FloatRows::kRows];
+};
+
+// Raises a row's best scores by those of two vectors of centroids, the first of which is number `first`.
+HWY_INLINE void raise_best(FloatVector front, FloatVector back, int first, int row, BestScores& scores_so_far,
+                           FloatRows& rows) {
+  const FloatVector higher = hn::Max(front, back);
+  const FloatVector highest = hn::MaxOfLanes(kFloats, higher);
+  const float best = hn::GetLane(highest);
+  float second = best;
+  const auto wins = hn::Eq(higher, highest);
+  if (hn::CountTrue(kFloats, wins) == 1)
+    second = hn::GetLane(hn::MaxOfLanes(kFloats, hn::IfThenElse(wins, hn::Min(front, back), higher)));
+  float& row_best = scores_so_far.best[row];
+  float& row_second = scores_so_far.second[row];
+  row_second = std::max(std::max(row_second, second), std::min(row_best, best));
+  if (best > row_best) {
+    row_best = best;
+    const auto lane = static_cast<int32_t>(hn::FindFirstTrue(kFloats, wins));
+    const bool in_front = hn::FindFirstTrue(kFloats, hn::Eq(front, highest)) == lane;
+    rows.winners[row] = first + lane + (in_front ? 0 : kFloatLanes);
+  }
+}
+
+template <int kRows, int kVectors>
+HWY_NOINLINE void score_block(const FloatCentroids& centroids, int64_t dims, int first_row, int first_column,
+                              BestScores& best, FloatRows& rows) {
+  using Block = ScoreBlock<kRows, kVectors>;
+  const float* vectors[kRows];
+  for (int i = 0; i < kRows; ++i) vectors[i] = rows.vectors[first_row + i];
+  FloatVector sums[Block::kSums];
+  for (FloatVector& sum : sums) sum = hn::Zero(kFloats);
+  const float* from = centroids.columns + first_column;
+  for (int64_t j = 0; j < dims; ++j, from += centroids.padded) {
+    FloatVector columns[kVectors];
+    Block::load(columns, from, typename Block::VectorIndices());
+    Block::add(sums, columns, vectors, j, typename Block::Indices());
+  }
+  for (int i = 0; i < kRows; ++i) {
+    const FloatVector factor = hn::Set(kFloats, rows.factors[first_row + i]);
+    const float* const half_squares = centroids.half_squares + first_column;
+    const FloatVector front = hn::MulSub(sums[i * kVectors], factor, hn::LoadU(kFloats, half_squares));
+    const FloatVector back =
+        kVectors == 1 ? hn::Set(kFloats, -std::numeric_limits<float>::infinity())
+                      : hn::MulSub(sums[i * kVectors + kVectors - 1], factor,
+                                   hn::LoadU(kFloats, half_squares + (kVectors - 1) * kFloatLanes));
+    raise_best(front, back, first_column, first_row + i, best, rows);
+  }
+}
+
+// distance_gap() of cpu/cluster_kernels_scalar.cpp.
+void set_gaps(const BestScores& scores, FloatRows& rows) {
+  const hn::CappedTag<float, FloatRows::kRows> floats;
+  const auto two = hn::Set(floats, 2.0f);
+  const auto zero = hn::Zero(floats);
+  for (int row = 0; row < FloatRows::kRows; row += static_cast<int>(hn::Lanes(floats))) {
+    const auto best = hn::LoadU(floats, scores.best + row);
+    const auto second = hn::LoadU(floats, scores.second + row);
+    const auto error = hn::Mul(two, hn::LoadU(floats, rows.errors + row));
+    const auto square = hn::Add(hn::LoadU(floats, rows.squares + row), error);
+    const auto numerator = hn::MulSub(hn::Sub(best, second), hn::Set(floats, 1 - kGapSlack), error);
+    const auto nearest = hn::Max(zero, hn::NegMulAdd(two, best, square));
+    const auto next = hn::Max(zero, hn::NegMulAdd(two, second, square));
+    const auto sum = hn::Mul(hn::Add(hn::Sqrt(nearest), hn::Sqrt(next)), hn::Set(floats, 1 + kGapSlack));
+    hn::StoreU(hn::Div(hn::Mul(two, numerator), sum), floats, rows.gaps + row);
+  }
+}
+
+void nearest_by_floats(const FloatCentroids& centroids, int64_t dims, FloatRows& rows) {
+  constexpr int kBlockRows = kFloatLanes >= 16 ? 8 : 4;  // as many as the registers hold
+  BestScores best;
+  std::fill_n(best.best, FloatRows::kRows, -std::numeric_limits<float>::infinity());
+  std::fill_n(best.second, FloatRows::kRows, -std::numeric_limits<float>::infinity());
+  const auto columns = static_cast<int>(centroids.padded);
+  for (int row = 0; row < FloatRows::kRows; row += kBlockRows) {
+    int column = 0;
+    for (; column + 2 * kFloatLanes <= columns; column += 2 * kFloatLanes)
+      score_block<kBlockRows, 2>(centroids, dims, row, column, best, rows);
+    for (; column < columns; column += kFloatLanes)
+      score_block<kBlockRows, 1>(centroids, dims, row, column, best, rows);
+  }
+  set_gaps(best, rows);
+}
+
 void widen(const float* x, int64_t dims, double* wide) {
   const hn::ScalableTag<double> doubles;
   const hn::Rebind<float, decltype(doubles)> floats;
@@ -133,5 +241,5 @@ void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
   }
 }
 
-extern const ClusterKernels kCluster = {Dot::kMaxQueryCode, pack,  tile_sums, raise_bounds,
-                                        find_candidates,    widen, to_fixed};
+extern const ClusterKernels kCluster = {Dot::kMaxQueryCode, pack,  tile_sums, raise_bounds, find_candidates,
+                                        nearest_by_floats,  widen, to_fixed};

@@ -40,6 +40,27 @@ struct TileBounds {
   int32_t winner[kTileRows];  // the centroid with the highest lower bound, initially -1
 };
 
+// Centroids as nearest_by_floats() reads them: scaled as BoundedPass says, a column per centroid.
+struct FloatCentroids {
+  int64_t padded;             // columns, a multiple of kFloatColumns
+  const float* columns;       // [dims, padded], zero in columns without a centroid
+  const float* half_squares;  // [padded], half the squared lengths; +infinity without a centroid
+};
+constexpr int64_t kFloatColumns = 16;
+
+// A few rows, and what has been found out about them.
+struct FloatRows {
+  static constexpr int kRows = 8;
+  const float* vectors[kRows];
+  float factors[kRows];  // what brings a row to the scale of the centroids
+  float squares[kRows];  // its squared length in that scale
+  float errors[kRows];   // how far a score may be from the true one
+  int32_t winners[kRows];
+  float gaps[kRows];
+};
+// Pays for the roundings of a gap.
+constexpr float kGapSlack = 0x1p-20f;
+
 // The k-means loops of one instruction set. The functions keep no state and may run on any thread.
 struct ClusterKernels {
   // The largest magnitude that the code of a centroid may have.
@@ -64,6 +85,12 @@ struct ClusterKernels {
   void (*find_candidates)(std::span<const CentroidBound> centroids, const TileFactors& rows,
                           const int32_t* scores, const float* thresholds, const int32_t* winners,
                           uint32_t* masks);
+
+  // Scores each row against each centroid: factor * (the dot product in float) - half_square. Sets winners[i]
+  // to the centroid with the highest score and gaps[i] to a lower bound of the distance from the second
+  // nearest centroid minus the distance from the nearest. Unless gaps[i] > 0, the winner means nothing.
+  // REQUIRES: no dot product overflows.
+  void (*nearest_by_floats)(const FloatCentroids& centroids, int64_t dims, FloatRows& rows);
 
   // wide[j] = x[j].
   void (*widen)(const float* x, int64_t dims, double* wide);

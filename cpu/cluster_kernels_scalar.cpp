@@ -1,6 +1,7 @@
 // The portable k-means kernels. They run on any machine and return the same results as all others.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "cpu/cluster_kernels.h"
@@ -68,6 +69,32 @@ void find_candidates(std::span<const CentroidBound> centroids, const TileFactors
   }
 }
 
+// With the squared distances square - 2 * score, the difference of the distances is the difference of the
+// squares divided by their sum.
+float distance_gap(float best, float second, float square, float error) {
+  const float numerator = (best - second) * (1 - kGapSlack) - 2 * error;
+  const float nearest = std::max(0.0f, square - 2 * best + 2 * error);
+  const float next = std::max(0.0f, square - 2 * second + 2 * error);
+  return 2 * numerator / ((std::sqrt(nearest) + std::sqrt(next)) * (1 + kGapSlack));
+}
+
+void nearest_by_floats(const FloatCentroids& centroids, int64_t dims, FloatRows& rows) {
+  for (int row = 0; row < FloatRows::kRows; ++row) {
+    float best = -std::numeric_limits<float>::infinity();
+    float second = best;
+    for (int64_t c = 0; c < centroids.padded; ++c) {
+      float dot = 0;
+      for (int64_t j = 0; j < dims; ++j)
+        dot += rows.vectors[row][j] * centroids.columns[j * centroids.padded + c];
+      const float score = rows.factors[row] * dot - centroids.half_squares[c];
+      if (score > best) rows.winners[row] = static_cast<int32_t>(c);
+      second = std::max(second, std::min(best, score));
+      best = std::max(best, score);
+    }
+    rows.gaps[row] = distance_gap(best, second, rows.squares[row], rows.errors[row]);
+  }
+}
+
 void widen(const float* x, int64_t dims, double* wide) {
   for (int64_t j = 0; j < dims; ++j) wide[j] = x[j];
 }
@@ -80,7 +107,7 @@ void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
 
 }  // namespace
 
-const ClusterKernels kScalarClusterKernels = {32767,           pack,  tile_sums, raise_bounds,
-                                              find_candidates, widen, to_fixed};
+const ClusterKernels kScalarClusterKernels = {
+    32767, pack, tile_sums, raise_bounds, find_candidates, nearest_by_floats, widen, to_fixed};
 
 }  // namespace glove::cpu

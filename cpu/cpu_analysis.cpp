@@ -9,8 +9,10 @@
 #include "base/cores.h"
 #include "base/thread_pool.h"
 #include "cpu/assign.h"
+#include "cpu/bounded_pass.h"
 #include "cpu/kernels.h"
 #include "cpu/moments.h"
+#include "cpu/partial_sums.h"
 #include "search/settings.h"
 
 namespace glove {
@@ -20,7 +22,6 @@ namespace {
 constexpr int64_t kChunkValues = 256 << 10;
 constexpr int64_t kExactBlock = 64;
 constexpr size_t kRowsAhead = 8;  // changed rows that are prefetched
-constexpr int64_t kLineFloats = 16;
 // Each thread that assigns rows has its own sums. Together they use at most this many bytes.
 constexpr int64_t kMostSumBytes = int64_t{256} << 20;
 
@@ -31,31 +32,6 @@ Status interrupted_error() {
 int64_t rows_per_chunk(int64_t dims) {
   return std::max(kExactBlock, kChunkValues / dims);
 }
-
-// Always inline, because GCC drops calls of functions that only prefetch.
-[[gnu::always_inline]] inline void prefetch_row(const Points& points, int64_t row) {
-  const float* const x = points.vector(row);
-  for (int64_t j = 0; j < points.dims; j += kLineFloats) __builtin_prefetch(x + j);
-}
-
-// The sums that one thread accumulates.
-struct PartialSums {
-  std::vector<int64_t> sums;
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> fixed;    // one row
-  std::vector<int64_t> changed;  // the rows of one chunk that are moved
-
-  explicit PartialSums(const FixedSums& total)
-      : sums(total.sums.size()), sizes(total.sizes.size()), fixed(static_cast<size_t>(total.dims)) {}
-
-  void add(int64_t cluster, int64_t sign) {
-    if (cluster < 0) return;
-    const auto dims = static_cast<int64_t>(fixed.size());
-    int64_t* const sum = sums.data() + cluster * dims;
-    for (int64_t j = 0; j < dims; ++j) sum[j] += sign * fixed[static_cast<size_t>(j)];
-    sizes[static_cast<size_t>(cluster)] += sign;
-  }
-};
 
 // RowMap::apply with the kernels.
 class RowMapper {
@@ -95,6 +71,13 @@ class CpuAnalysis final : public Analysis {
   CpuAnalysis(const cpu::Kernels& kernels, const CpuBackendOptions& options)
       : kernels_(kernels), threads_(options.threads), settings_(options.settings) {}
 
+  Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
+                                                  const InterruptCheck& interrupted) override {
+    if (count > cpu::kMostBoundedClusters) return Analysis::kmeans_pass(points, metric, count, interrupted);
+    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    return cpu::make_bounded_pass(*this, kernels_, threads, points, metric, count);
+  }
+
   Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
                 const InterruptCheck& interrupted) override {
     const cpu::CentroidScan scan(kernels_, points, centroids);
@@ -116,31 +99,21 @@ class CpuAnalysis final : public Analysis {
     GLOVE_ASSIGN_OR_RETURN(const int most_threads, thread_count());
     const int threads =
         static_cast<int>(std::clamp<int64_t>(kMostSumBytes / (sum_bytes + 1), 1, most_threads));
-    std::vector<PartialSums> partial;
-    partial.reserve(static_cast<size_t>(threads));
-    for (int slot = 0; slot < threads; ++slot) partial.emplace_back(sums);
+    std::vector<cpu::PartialSums> partial(static_cast<size_t>(threads), cpu::PartialSums(sums));
     const auto work = [&](int slot, int64_t chunk) {
-      PartialSums& mine = partial[static_cast<size_t>(slot)];
-      mine.changed.clear();
+      std::vector<int64_t> changed;
       for (int64_t row = chunk * step; row < std::min(points.rows, (chunk + 1) * step); ++row)
-        if (from[static_cast<size_t>(row)] != to[static_cast<size_t>(row)]) mine.changed.push_back(row);
-      for (size_t i = 0; i < mine.changed.size(); ++i) {
-        if (i + kRowsAhead < mine.changed.size()) prefetch_row(points, mine.changed[i + kRowsAhead]);
-        const int64_t row = mine.changed[i];
-        kernels_.many_clusters->to_fixed(points.vector(row), sums.factor(points.norms_squared[row]),
-                                         points.dims, mine.fixed.data());
-        mine.add(from[static_cast<size_t>(row)], -1);
-        mine.add(to[static_cast<size_t>(row)], 1);
+        if (from[static_cast<size_t>(row)] != to[static_cast<size_t>(row)]) changed.push_back(row);
+      for (size_t i = 0; i < changed.size(); ++i) {
+        if (i + kRowsAhead < changed.size()) cpu::prefetch_row(points, changed[i + kRowsAhead]);
+        const auto row = static_cast<size_t>(changed[i]);
+        partial[static_cast<size_t>(slot)].move(*kernels_.many_clusters, sums, points, changed[i], from[row],
+                                                to[row]);
       }
     };
     if (!ThreadPool::instance().run(threads, (points.rows + step - 1) / step, work, interrupted))
       return interrupted_error();
-    for (const PartialSums& thread_sums : partial) {
-      std::transform(sums.sums.begin(), sums.sums.end(), thread_sums.sums.begin(), sums.sums.begin(),
-                     std::plus<>());
-      std::transform(sums.sizes.begin(), sums.sizes.end(), thread_sums.sizes.begin(), sums.sizes.begin(),
-                     std::plus<>());
-    }
+    for (const cpu::PartialSums& thread_sums : partial) thread_sums.add_to(sums);
     return {};
   }
 

@@ -9,10 +9,16 @@
 #include "cpu/processor_name.h"
 #include "cpu/row_access.h"
 #include "cpu/scan.h"
+#include "model/quantize.h"
+#include "search/combining_searcher.h"
 #include "search/settings.h"
 
 namespace glove {
 namespace {
+
+// Models with fewer bytes of codes stay in the cores' caches, where as many searches as there are cores do
+// not slow each other down.
+constexpr int64_t kWorthCombining = int64_t{16} << 20;
 
 using cpu::Kernels;
 
@@ -84,7 +90,10 @@ class CpuBackend final : public Backend {
 
   Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck&) override {
     GLOVE_RETURN_IF_ERROR(cpu_->kernels);
-    return std::shared_ptr<Searcher>(std::make_shared<CpuSearcher>(cpu_, model));
+    std::shared_ptr<Searcher> searcher = std::make_shared<CpuSearcher>(cpu_, model);
+    if (code_bytes(model->words(), model->dims()) >= kWorthCombining)
+      searcher = std::make_shared<CombiningSearcher>(std::move(searcher));
+    return searcher;
   }
 
   Analysis* analysis() override { return analysis_.ok() ? analysis_.value().get() : nullptr; }

@@ -19,38 +19,51 @@ namespace glove::gpu {
 namespace {
 
 constexpr int64_t kStagingBytes = int64_t{8} << 20;
-constexpr int64_t kProductsAtOnce = int64_t{4} << 40;  // code products per launch: at most about 10 ms
+constexpr int64_t kProductsAtOnce = int64_t{2} << 40;  // products per launch: at most about 10 ms
 constexpr double kUsOfSpinning = 20000;
 
 // Centroids with their memory.
 struct CentroidMemory {
-  DeviceMemory vectors, norms_squared, fragments, bounds, lower_halves;
+  DeviceMemory vectors, norms_squared, scaled, fragments, half_squares, extents, bound;
   DeviceCentroids view = {};
 
   // `count` centroids of `dims` dimensions, with zero fragments.
   Status reserve(int64_t count, int64_t dims, cudaStream_t stream) {
-    const int64_t padded = (count + 31) / 32 * 32;
+    const int64_t padded = (count + kChunkCentroids - 1) / kChunkCentroids * kChunkCentroids;
+    const int64_t fragment_bytes = padded / kChunkCentroids * half_steps(dims) * kChunkStepWords * 16;
     GLOVE_RETURN_IF_ERROR(vectors.reserve(count * dims * 4));
     GLOVE_RETURN_IF_ERROR(norms_squared.reserve(count * 8));
-    GLOVE_RETURN_IF_ERROR(fragments.reserve(fragment_bytes(padded, dims)));
-    GLOVE_RETURN_IF_ERROR(bounds.reserve(padded * static_cast<int64_t>(sizeof(ClusterBound))));
-    GLOVE_RETURN_IF_ERROR(lower_halves.reserve(padded * 4));
+    GLOVE_RETURN_IF_ERROR(scaled.reserve(count * dims * 8));
+    GLOVE_RETURN_IF_ERROR(fragments.reserve(fragment_bytes));
+    GLOVE_RETURN_IF_ERROR(half_squares.reserve(padded * 4));
+    GLOVE_RETURN_IF_ERROR(extents.reserve(count * static_cast<int64_t>(sizeof(CentroidExtent))));
+    GLOVE_RETURN_IF_ERROR(bound.reserve(sizeof(ScoreBound)));
     view = {static_cast<int32_t>(count), static_cast<int32_t>(padded), vectors.as<float>(),
-            norms_squared.as<double>(),  fragments.as<int8_t>(),       bounds.as<ClusterBound>(),
-            lower_halves.as<float>()};
-    return cuda_status(
-        cudaMemsetAsync(fragments.data(), 0, static_cast<size_t>(fragment_bytes(padded, dims)), stream),
-        "clearing centroids");
+            norms_squared.as<double>(),  scaled.as<double>(),          fragments.as<uint4>(),
+            half_squares.as<float>(),    extents.as<CentroidExtent>(), bound.as<ScoreBound>()};
+    const auto clear = [&](const DeviceMemory& memory, int64_t bytes) {
+      return cuda_status(cudaMemsetAsync(memory.data(), 0, static_cast<size_t>(bytes), stream),
+                         "clearing centroids");
+    };
+    GLOVE_RETURN_IF_ERROR(clear(scaled, count * dims * 8));
+    return clear(fragments, fragment_bytes);
   }
 };
+
+void use_centroids(const DeviceCentroids& centroids, KMeansParams& params) {
+  params.centroids = centroids;
+  params.id_bits = id_bits_of(centroids.padded);
+}
+
+Status launched(cudaError_t error) {
+  return cuda_status(error, "launching a clustering");
+}
 
 class CudaPass final : public KMeansPass {
  public:
   CudaPass(const DevicePart& part, const BatchShape& shape) : shape_(shape) {
     params_.part = part;
-    params_.tiles = static_cast<int32_t>(tile_count(part.rows));
-    params_.groups = static_cast<int32_t>(component_groups(part.dims));
-    params_.steps = static_cast<int32_t>(matrix_steps(part.dims));
+    params_.steps = static_cast<int32_t>(half_steps(part.dims));
   }
   ~CudaPass() override {
     const ScopedDevice current(0);
@@ -73,6 +86,8 @@ class CudaPass final : public KMeansPass {
 
  private:
   Status assign(const KMeansParams& params, const InterruptCheck& interrupted);
+  Status clear_counters();
+  Status move_rows(bool always);
   Status set_centroids(const Centroids& centroids, const KMeansParams& params);
   Status wait();
   Status upload(const void* from, std::byte* to, int64_t bytes);
@@ -82,7 +97,8 @@ class CudaPass final : public KMeansPass {
   KMeansParams params_ = {};
   Stream stream_;
   CentroidMemory centroids_, other_centroids_;
-  DeviceMemory sums_, sizes_, labels_, next_labels_, undecided_, candidates_, changes_, change_count_,
+  DeviceMemory words_, lengths_, residuals_;  // HalfRows
+  DeviceMemory counters_, undecided_, open_, visits_, limits_, travelled_, sums_, sizes_, labels_, changes_,
       nearest_;
   DeviceMemory query_, dots_;
   PinnedMemory report_, staging_;
@@ -90,34 +106,42 @@ class CudaPass final : public KMeansPass {
 
 Status CudaPass::create(const FixedSums& format, int64_t count) {
   const int64_t rows = params_.part.rows;
-  const int64_t tiles = params_.tiles;
   params_.metric = format.metric;
   params_.scale = 1 / format.unit;
   params_.fixed_one = std::ldexp(1.0, format.bits);
+  params_.wanted = 1;
   GLOVE_RETURN_IF_ERROR(stream_.create());
   GLOVE_RETURN_IF_ERROR(centroids_.reserve(count, format.dims, stream_.get()));
+  GLOVE_RETURN_IF_ERROR(words_.reserve(rows * half_row_words(format.dims) * 16));
+  GLOVE_RETURN_IF_ERROR(lengths_.reserve(rows * 4));
+  GLOVE_RETURN_IF_ERROR(residuals_.reserve(rows * 4));
+  GLOVE_RETURN_IF_ERROR(counters_.reserve(sizeof(KMeansCounters)));
+  GLOVE_RETURN_IF_ERROR(undecided_.reserve(rows * static_cast<int64_t>(sizeof(UndecidedRow))));
+  GLOVE_RETURN_IF_ERROR(open_.reserve(rows * 4));
+  GLOVE_RETURN_IF_ERROR(visits_.reserve(rows * 4));
+  GLOVE_RETURN_IF_ERROR(limits_.reserve(rows * 4));
+  GLOVE_RETURN_IF_ERROR(travelled_.reserve((count + 1) * 8));
   GLOVE_RETURN_IF_ERROR(sums_.reserve(count * format.dims * 8));
   GLOVE_RETURN_IF_ERROR(sizes_.reserve(count * 8));
   GLOVE_RETURN_IF_ERROR(labels_.reserve(rows * 4));
-  GLOVE_RETURN_IF_ERROR(next_labels_.reserve(rows * 4));
-  GLOVE_RETURN_IF_ERROR(undecided_.reserve(tiles * 4));
-  GLOVE_RETURN_IF_ERROR(candidates_.reserve(tiles * kTileRows * kCandidatePlaces * 2));
   GLOVE_RETURN_IF_ERROR(changes_.reserve(rows * static_cast<int64_t>(sizeof(ClusterChange))));
-  GLOVE_RETURN_IF_ERROR(change_count_.reserve(4));
   GLOVE_RETURN_IF_ERROR(report_.reserve(sizeof(KMeansReport)));
   GLOVE_RETURN_IF_ERROR(staging_.reserve(kStagingBytes));
-  params_.wanted = 1;
-  params_.centroids = centroids_.view;
+  use_centroids(centroids_.view, params_);
+  params_.halves = {static_cast<int32_t>(half_row_words(format.dims)), words_.as<uint4>(),
+                    lengths_.as<float>(), residuals_.as<float>()};
+  params_.counters = counters_.as<KMeansCounters>();
+  params_.undecided = undecided_.as<UndecidedRow>();
+  params_.open = open_.as<int32_t>();
+  params_.visits = visits_.as<int32_t>();
+  params_.limits = limits_.as<float>();
+  params_.travelled = travelled_.as<double>();
   params_.sums = sums_.as<int64_t>();
   params_.sizes = sizes_.as<int64_t>();
   params_.labels = labels_.as<int32_t>();
   params_.changes = changes_.as<ClusterChange>();
-  params_.change_count = change_count_.as<uint32_t>();
   params_.report = report_.as<KMeansReport>();
-  params_.next_labels = next_labels_.as<int32_t>();
-  params_.undecided = undecided_.as<uint32_t>();
-  params_.candidates = candidates_.as<uint16_t>();
-  return {};
+  return launched(launch_kmeans_rows(params_, stream_.get()));
 }
 
 // Sleeps between polls of long work.
@@ -163,7 +187,8 @@ Status CudaPass::set_centroids(const Centroids& centroids, const KMeansParams& p
   GLOVE_RETURN_IF_ERROR(upload(centroids.norms_squared.data(),
                                reinterpret_cast<std::byte*>(params.centroids.norms_squared),
                                centroids.count * 8));
-  return cuda_status(launch_kmeans_prepare(params, stream_.get()), "preparing centroids");
+  GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_prepare(params, stream_.get())));
+  return launched(launch_kmeans_bound(params, CentroidMoves::kNone, stream_.get()));
 }
 
 Status CudaPass::start(const Centroids& centroids) {
@@ -174,38 +199,50 @@ Status CudaPass::start(const Centroids& centroids) {
   };
   GLOVE_RETURN_IF_ERROR(fill(sums_, 0, centroids.count * centroids.dims * 8));
   GLOVE_RETURN_IF_ERROR(fill(sizes_, 0, centroids.count * 8));
-  GLOVE_RETURN_IF_ERROR(fill(change_count_, 0, 4));
+  GLOVE_RETURN_IF_ERROR(fill(travelled_, 0, (centroids.count + 1) * 8));
   GLOVE_RETURN_IF_ERROR(fill(labels_, 0xff, params_.part.rows * 4));  // -1
+  GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_forget(params_, stream_.get())));
+  GLOVE_RETURN_IF_ERROR(clear_counters());
   return set_centroids(centroids, params_);
 }
 
 // Enqueues the scan and what decides its undecided rows. Waits only between launches of a long one.
 Status CudaPass::assign(const KMeansParams& params, const InterruptCheck& interrupted) {
-  const int64_t tile_products = kTileRows * params.groups * kTileComponents * params.centroids.padded;
-  const auto step =
-      static_cast<int32_t>(std::clamp<int64_t>(kProductsAtOnce / tile_products, 1, int64_t{params.tiles}));
-  for (int32_t first = 0; first < params.tiles; first += step) {
-    const int32_t last = std::min(params.tiles, first + step);
-    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    GLOVE_RETURN_IF_ERROR(cuda_status(launch_kmeans_scan(params, first, last, shape_, stream_.get()),
-                                      "launching a clustering"));
-    GLOVE_RETURN_IF_ERROR(
-        cuda_status(launch_kmeans_resolve(params, first, last, stream_.get()), "launching a clustering"));
-    if (last < params.tiles) GLOVE_RETURN_IF_ERROR(wait());
+  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  if (params.wanted == 1) GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_select(params, stream_.get())));
+  const int64_t row_products = int64_t{params.steps} * kHalfStep * params.centroids.padded;
+  const int64_t rows = params.part.rows;
+  const int64_t step = std::clamp<int64_t>(kProductsAtOnce / row_products, 1024, rows + 1024);
+  for (int64_t first = 0; first < rows; first += step) {
+    const int64_t last = std::min(rows, first + step);
+    GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_scan(params, static_cast<int32_t>(first),
+                                                      static_cast<int32_t>(last), shape_, stream_.get())));
+    if (last < rows) GLOVE_RETURN_IF_ERROR(wait());
+    if (last < rows) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }
-  return {};
+  return launched(launch_kmeans_resolve(params, shape_, stream_.get()));
 }
 
 Result<KMeansPass::Step> CudaPass::iterate(const InterruptCheck& interrupted) {
   const ScopedDevice current(0);
   GLOVE_RETURN_IF_ERROR(assign(params_, interrupted));
-  GLOVE_RETURN_IF_ERROR(
-      cuda_status(launch_kmeans_sums(params_, shape_, stream_.get()), "launching a clustering"));
-  GLOVE_RETURN_IF_ERROR(
-      cuda_status(launch_kmeans_update(params_, false, stream_.get()), "launching a clustering"));
-  GLOVE_RETURN_IF_ERROR(wait());
+  GLOVE_RETURN_IF_ERROR(move_rows(false));
   const KMeansReport report = *report_.as<KMeansReport>();
   return Step{int64_t{report.changes}, int64_t{report.empty_clusters}};
+}
+
+// Moves the listed rows from sum to sum, and then the centroids, and waits.
+Status CudaPass::move_rows(bool always) {
+  GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_sums(params_, shape_, stream_.get())));
+  GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_update(params_, always, stream_.get())));
+  GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_bound(
+      params_, always ? CentroidMoves::kAll : CentroidMoves::kUnlessEmpty, stream_.get())));
+  return wait();
+}
+
+Status CudaPass::clear_counters() {
+  return cuda_status(cudaMemsetAsync(counters_.data(), 0, sizeof(KMeansCounters), stream_.get()),
+                     "clearing counters");
 }
 
 Result<std::vector<int32_t>> CudaPass::empty_clusters() {
@@ -228,14 +265,9 @@ Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> 
   GLOVE_RETURN_IF_ERROR(upload(rows.data(), moves.data(), count * 4));
   GLOVE_RETURN_IF_ERROR(upload(clusters.data(), moves.data() + count * 4, count * 4));
   GLOVE_RETURN_IF_ERROR(
-      cuda_status(launch_kmeans_refill(params_, moves.as<int32_t>(), moves.as<int32_t>(count * 4),
-                                       static_cast<int32_t>(count), stream_.get()),
-                  "launching a clustering"));
-  GLOVE_RETURN_IF_ERROR(
-      cuda_status(launch_kmeans_sums(params_, shape_, stream_.get()), "launching a clustering"));
-  GLOVE_RETURN_IF_ERROR(
-      cuda_status(launch_kmeans_update(params_, true, stream_.get()), "launching a clustering"));
-  return wait();
+      launched(launch_kmeans_refill(params_, moves.as<int32_t>(), moves.as<int32_t>(count * 4),
+                                    static_cast<int32_t>(count), stream_.get())));
+  return move_rows(true);
 }
 
 Status CudaPass::read_centroids(Centroids& centroids) {
@@ -253,10 +285,12 @@ Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> n
   GLOVE_RETURN_IF_ERROR(other_centroids_.reserve(centroids.count, centroids.dims, stream_.get()));
   const auto bytes = static_cast<int64_t>(nearest.size() * sizeof(NearestTwo));
   GLOVE_RETURN_IF_ERROR(nearest_.reserve(bytes));
-  params.centroids = other_centroids_.view;
+  use_centroids(other_centroids_.view, params);
   params.nearest = nearest_.as<NearestTwo>();
   GLOVE_RETURN_IF_ERROR(set_centroids(centroids, params));
+  GLOVE_RETURN_IF_ERROR(clear_counters());
   GLOVE_RETURN_IF_ERROR(assign(params, interrupted));
+  GLOVE_RETURN_IF_ERROR(clear_counters());
   return download(nearest_.data(), nearest.data(), bytes);
 }
 

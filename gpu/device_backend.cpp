@@ -4,6 +4,7 @@
 #include "gpu/device_searcher.h"
 #include "gpu/resident_searchers.h"
 #include "gpu/shared_device.h"
+#include "search/combining_searcher.h"
 
 namespace glove::gpu {
 namespace {
@@ -20,7 +21,7 @@ class DeviceBackend final : public Backend {
   Status available() override { return device_->available(); }
   Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck& interrupted) override {
     GLOVE_ASSIGN_OR_RETURN(auto searcher, searchers_.open(model, interrupted));
-    return std::shared_ptr<Searcher>(std::move(searcher));
+    return std::shared_ptr<Searcher>(std::make_shared<CombiningSearcher>(std::move(searcher)));
   }
   Analysis* analysis() override { return analysis_.get(); }
   SearcherInfo info() const override { return device_->info(nullptr); }

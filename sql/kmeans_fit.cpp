@@ -7,7 +7,7 @@
 
 #include "base/timer.h"
 #include "sql/arguments.h"
-#include "sql/interrupt.h"
+#include "sql/fit_watch.h"
 #include "sql/json_options.h"
 
 namespace glove::sql {
@@ -78,14 +78,13 @@ Result<Clustering> cluster_on_backend(Engine& engine, const ToolboxSubject& subj
                                       int64_t k, const KMeansOptions& options,
                                       const InterruptCheck& interrupted, std::string& backend) {
   backend = subject.backend;
-  auto fit = cluster_rows(*subject.analysis, set.points(), k, options, interrupted);
-  if (fit.ok() || subject.fallback == nullptr ||
-      (fit.error().code != ErrorCode::kUnavailable && fit.error().code != ErrorCode::kOutOfMemory))
-    return fit;
-  engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
-                     subject.entry.model->path() + ": " + fit.error().message);
-  backend = subject.fallback_backend;
-  return cluster_rows(*subject.fallback, set.points(), k, options, interrupted);
+  const auto taken_over = [&](const Error& reason) {
+    engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
+                       subject.entry.model->path() + ": " + reason.message);
+    backend = subject.fallback_backend;
+  };
+  return cluster_rows_on_either(*subject.analysis, subject.fallback, set.points(), k, options, interrupted,
+                                taken_over);
 }
 
 Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
@@ -142,9 +141,10 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
   found.key = key_of(found.subject, *k, options);
   found.fit = engine.results().find<KMeansFit>(found.key);
   if (found.fit != nullptr) return found;
-  InterruptPoller poller(models.connection().db());
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
-  auto fit = compute(engine, found.subject, *k, options, interrupted);
+  FitWatch watch(models.connection(), std::string(table) + ": " + std::to_string(*k) + " clusters of " +
+                                          std::to_string(found.subject.count()) + " words of the model '" +
+                                          found.subject.entry.name + "'");
+  auto fit = compute(engine, found.subject, *k, options, watch.interrupted());
   if (!fit.ok()) {
     if (fit.error().code == ErrorCode::kInvalidArgument) return invalid(table, fit.error().message);
     return fit.error();

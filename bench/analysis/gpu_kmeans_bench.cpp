@@ -1,8 +1,8 @@
 // Timings of k-means on a GPU: gpu_kmeans_bench ROWS DIMS K[,K...] ITERATIONS [euclidean]
 //
-// Prints a JSON object for each K. Rows are random, with a few strong directions, as embeddings have. Times
-// are of KMeansPass::iterate: the first, which adds every row to a sum, the median and the mean of the
-// others, and the last.
+// Prints a JSON object for each K. ROWS is a number of random rows, with a few strong directions, as
+// embeddings have, or a file of float32 rows without a header. Times are of KMeansPass::iterate: the first,
+// which adds every row to a sum, the median and the mean of the others, and the last.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -51,6 +51,18 @@ ModelPtr random_rows_model(int64_t rows, int64_t dims) {
   return std::move(builder.finish().value());
 }
 
+// The rows of a float32 array in C order without a header.
+ModelPtr file_model(const char* path, int64_t dims) {
+  std::FILE* const file = std::fopen(path, "rb");
+  if (file == nullptr) fail(std::string("cannot open ") + path);
+  ModelBuilder builder(path);
+  std::vector<float> row(static_cast<size_t>(dims));
+  for (int64_t i = 0; std::fread(row.data(), sizeof(float), row.size(), file) == row.size(); ++i)
+    if (!builder.add(std::to_string(i), row).ok()) fail("bad row");
+  std::fclose(file);
+  return std::move(builder.finish().value());
+}
+
 void run(Analysis& analysis, const Points& points, int64_t k, int iterations, Metric metric) {
   std::vector<int32_t> candidates(static_cast<size_t>(points.rows));
   std::iota(candidates.begin(), candidates.end(), 0);
@@ -96,7 +108,10 @@ int main(int argc, char** argv) {
   auto cpu = make_cpu_backend();
   auto cuda = make_cuda_backend(engine.settings(), cpu->analysis());
   if (const Status status = cuda->available(); !status.ok()) fail(status.error().message);
-  const ModelPtr model = random_rows_model(std::atoll(argv[1]), std::atoll(argv[2]));
+  char* end_of_rows = nullptr;
+  const int64_t rows = std::strtoll(argv[1], &end_of_rows, 10);
+  const ModelPtr model = *end_of_rows == '\0' ? random_rows_model(rows, std::atoll(argv[2]))
+                                              : file_model(argv[1], std::atoll(argv[2]));
   const auto searcher = cuda->open(model, {});
   if (!searcher.ok()) fail(searcher.error().message);
   const PointSet set = PointSet::first_rows(model, model->words());

@@ -148,7 +148,7 @@ WITH near AS (
            WHERE word IN (SELECT id FROM package WHERE vector IS NOT NULL) AND k = 8 AND model = 'packages' ORDER BY word, rank)
    GROUP BY word
 ), map AS MATERIALIZED (
-  SELECT CAST(word AS INTEGER) AS id, x, y FROM glove_map WHERE model = 'packages' AND options = '{"method":"pca"}'
+  SELECT CAST(word AS INTEGER) AS id, x, y FROM glove_map WHERE model = 'packages'
 )
 SELECT json_group_array(json_array(p.id, p.name, p.synopsis, round(m.x, 4), round(m.y, 4), json(near.neighbors)))
   FROM package p JOIN near ON near.id = p.id JOIN map m ON m.id = p.id

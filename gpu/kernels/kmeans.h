@@ -1,6 +1,11 @@
-// K-means on rows in device memory: the launches of an iteration, in this order on one stream, are
-// launch_kmeans_scan, launch_kmeans_resolve, launch_kmeans_sums and launch_kmeans_update. Host code may
-// include this header.
+// K-means on rows in device memory. The launches of an iteration, in this order on one stream, are
+// launch_kmeans_select, launch_kmeans_scan, launch_kmeans_resolve, launch_kmeans_sums, launch_kmeans_update
+// and launch_kmeans_bound. Host code may include this header.
+//
+// Distances are bounded in one scale for rows and centroids: unit vectors for kCosine; for kEuclidean
+// everything is multiplied by the power of two that brings every row's length to at most 1. The score of a
+// row x and a centroid c is <x, c> - |c|^2 / 2, so their squared distance is |x|^2 minus twice the score. The
+// tensor cores compute scores from operands of 16 bits; docs/exactness.md bounds their error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,25 +18,56 @@
 
 namespace glove::gpu {
 
-// How the integer sums of a row's codes and a centroid's codes bound their score: see CentroidBound in
-// cpu/cluster_kernels.h, whose two terms with half_square are combined here, each rounded up.
-struct ClusterBound {
-  float estimate;    // at the end of the padding: 0
-  float slope;       // the same
-  float offset;      // the same: -infinity, so that padding never wins
-  float upper_half;  // half_slack - half_square
+// Rows and centroids are multiplied by this before they are rounded to 16 bits.
+constexpr float kHalfScale = 128.0f;
+// Components that the tensor cores multiply in one step.
+constexpr int kHalfStep = 16;
+constexpr int64_t half_steps(int64_t dims) {
+  return (dims + kHalfStep - 1) / kHalfStep;
+}
+// Words of 16 bytes, eight components each, per row: whole pairs of steps.
+constexpr int64_t half_row_words(int64_t dims) {
+  return (dims + 2 * kHalfStep - 1) / (2 * kHalfStep) * 4;
+}
+// Centroids are multiplied with rows in chunks of this many.
+constexpr int kChunkCentroids = 32;
+// Words of 16 bytes per chunk and step.
+constexpr int kChunkStepWords = kChunkCentroids * kHalfStep / 8;
+
+// Rows in 16 bits.
+struct HalfRows {
+  int32_t row_words;  // half_row_words(dims)
+  uint4* words;       // [rows, row_words]
+  float* lengths;     // [rows], at least |x|
+  float* residuals;   // [rows], at least the distance between the row and its 16-bit form
+};
+
+// What is known of a centroid's position.
+struct CentroidExtent {
+  float length;    // at least |c|
+  float residual;  // at least the distance between the centroid and its 16-bit form
+  double moved;    // at least how far it has moved since it was prepared the time before
+};
+
+// What bounds the error of all scores.
+struct ScoreBound {
+  float longest;   // the largest CentroidExtent::length
+  float residual;  // the largest CentroidExtent::residual
 };
 
 // Centroids in device memory.
 struct DeviceCentroids {
   int32_t count;
-  int32_t padded;         // `count` rounded up to a multiple of 32
-  float* vectors;         // [count, dims]
-  double* norms_squared;  // [count]
-  int8_t* fragments;      // pack_fragments of `padded` queries, zero where no code has been written
-  ClusterBound* bounds;   // [padded]
-  float* lower_halves;    // [padded], half_slack + half_square
+  int32_t padded;           // `count` rounded up to a multiple of kChunkCentroids
+  float* vectors;           // [count, dims]
+  double* norms_squared;    // [count]
+  double* scaled;           // [count, dims], in the scale of the bounds
+  uint4* fragments;         // [padded / kChunkCentroids, steps, kChunkStepWords]; zero for padding
+  float* half_squares;      // [padded], |c|^2 / 2; kPaddingHalfSquare for padding
+  CentroidExtent* extents;  // [count]
+  ScoreBound* bound;
 };
+constexpr float kPaddingHalfSquare = 1e30f;
 
 // A row that left one cluster for another. A negative number is no cluster.
 struct ClusterChange {
@@ -40,53 +76,79 @@ struct ClusterChange {
   int32_t to;
 };
 
+// A row that belongs to one of two clusters. The second one may be padding.
+struct UndecidedRow {
+  int32_t row;
+  int32_t first;
+  int32_t second;
+};
+
+// Lengths of the lists.
+struct KMeansCounters {
+  uint32_t visits;
+  uint32_t changes;
+  uint32_t undecided;
+  uint32_t open;
+};
+
 // What an iteration reports to the host.
 struct KMeansReport {
   uint32_t changes;
   uint32_t empty_clusters;
 };
 
-// The places for candidates of a row. The first holds their number: 0 if there are too many, which means that
-// every cluster is one.
-constexpr int kCandidatePlaces = 16;
-
 // The arguments of all launches. Pointers are not owned and, unless noted, point to device memory.
 struct KMeansParams {
   DevicePart part;  // with vectors; rows past part.rows may be other rows of the model
-  int32_t tiles;    // tile_count(part.rows)
-  int32_t groups;   // component_groups(part.dims)
-  int32_t steps;    // matrix_steps(part.dims)
+  HalfRows halves;
+  int32_t steps;    // half_steps(part.dims)
   int32_t wanted;   // 1: labels; 2: `nearest`
+  int32_t id_bits;  // low bits of a score that hold its place; id_bits_of(centroids.padded)
   Metric metric;
   double scale;      // kEuclidean: the power of two that brings every norm to at most 1
   double fixed_one;  // 1.0 in fixed point, of a component times `scale` for kEuclidean
   DeviceCentroids centroids;
+  KMeansCounters* counters;  // zero before an iteration
+  UndecidedRow* undecided;   // [rows]
+  int32_t* open;             // [rows]: rows that may belong to any cluster
   // The fit's state; none of it is used if `wanted` is 2.
+  int32_t* visits;         // [rows]: the rows whose clusters may have changed
+  float* limits;           // [rows]: a row keeps its cluster until travelled[cluster + 1] reaches this
+  double* travelled;       // [count + 1]: by how much the gap of a member may have shrunk since the start
   int64_t* sums;           // [count, dims]
   int64_t* sizes;          // [count]
   int32_t* labels;         // [rows]
   ClusterChange* changes;  // [rows]
-  uint32_t* change_count;  // zero before an iteration
   KMeansReport* report;    // mapped host memory
-  // Scratch.
-  int32_t* next_labels;  // [rows]; of undecided rows only after launch_kmeans_resolve
-  uint32_t* undecided;   // [tiles], a bit per row
-  uint16_t* candidates;  // [tiles * kTileRows, kCandidatePlaces], of undecided rows
-  NearestTwo* nearest;   // [rows], if `wanted` is 2
+  NearestTwo* nearest;     // [rows], if `wanted` is 2
 };
 
-// Writes fragments and bounds from vectors and norms. REQUIRES: every padding row's codes are zero.
+// The place of a centroid among those that a lane sees: eight per chunk.
+constexpr int32_t id_bits_of(int32_t padded_centroids) {
+  int32_t bits = 3;
+  while ((int64_t{kChunkCentroids} << (bits - 3)) < padded_centroids) ++bits;
+  return bits;
+}
+
+// Writes the 16-bit form of the rows.
+cudaError_t launch_kmeans_rows(const KMeansParams& params, cudaStream_t stream);
+
+// Sets the limits of rows without a cluster: every row with a direction must be read.
+cudaError_t launch_kmeans_forget(const KMeansParams& params, cudaStream_t stream);
+
+// Writes what the scan needs of the centroids from their vectors and norms. launch_kmeans_bound must follow.
 cudaError_t launch_kmeans_prepare(const KMeansParams& params, cudaStream_t stream);
 
-// Bounds the scores of tiles [first_tile, last_tile) and writes the labels of the rows that the bounds
-// decide, and the candidates of the others. cudaErrorInvalidConfiguration: the dimensions do not fit in
-// shared memory.
-cudaError_t launch_kmeans_scan(const KMeansParams& params, int32_t first_tile, int32_t last_tile,
+// Lists the rows whose clusters may have changed.
+cudaError_t launch_kmeans_select(const KMeansParams& params, cudaStream_t stream);
+
+// Scores elements [first, last) of the list, or rows if `wanted` is 2, as far as they exist. Finds their
+// clusters or lists them as undecided.
+cudaError_t launch_kmeans_scan(const KMeansParams& params, int32_t first, int32_t last,
                                const BatchShape& shape, cudaStream_t stream);
 
-// Decides the others by exact scores. For labels, lists the changes and replaces `labels`.
-cudaError_t launch_kmeans_resolve(const KMeansParams& params, int32_t first_tile, int32_t last_tile,
-                                  cudaStream_t stream);
+// Decides the undecided rows by exact scores. For labels, lists the changes and replaces `labels`.
+cudaError_t launch_kmeans_resolve(const KMeansParams& params, const BatchShape& shape, cudaStream_t stream);
 
 // Lists the moves of `count` rows to other clusters as changes.
 cudaError_t launch_kmeans_refill(const KMeansParams& params, const int32_t* rows, const int32_t* clusters,
@@ -95,8 +157,14 @@ cudaError_t launch_kmeans_refill(const KMeansParams& params, const int32_t* rows
 // Moves the listed rows from sum to sum.
 cudaError_t launch_kmeans_sums(const KMeansParams& params, const BatchShape& shape, cudaStream_t stream);
 
-// Writes the report and clears change_count. If every cluster has a member, or with `always`, replaces the
-// centroids by the means of their members and prepares them for the next scan.
+// If every cluster has a member, or with `always`, replaces the centroids by the means of their members and
+// prepares them for the next scan. launch_kmeans_bound must follow.
 cudaError_t launch_kmeans_update(const KMeansParams& params, bool always, cudaStream_t stream);
+
+// Writes the bound of all scores. Unless `moves` is kNone, adds how far the centroids have moved since the
+// launch of update or prepare before the last to `travelled` (kUnlessEmpty: if every cluster has a member),
+// writes the report and clears the counters.
+enum class CentroidMoves { kNone, kUnlessEmpty, kAll };
+cudaError_t launch_kmeans_bound(const KMeansParams& params, CentroidMoves moves, cudaStream_t stream);
 
 }  // namespace glove::gpu

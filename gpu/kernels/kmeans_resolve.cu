@@ -1,4 +1,5 @@
 #include "gpu/kernels/kmeans.h"
+#include "gpu/kernels/kmeans_changes.cuh"
 
 #include "gpu/tile.h"
 #include "gpu/warp/exact_dot.cuh"
@@ -8,7 +9,9 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpLanes;
-constexpr int kTeams = kWarpLanes / 8;
+constexpr int kTeams = kWarpLanes / 8;  // per warp
+constexpr int kBlockTeams = kThreads / 8;
+constexpr int kBlocksPerMultiprocessor = 4;
 
 // cluster_score() of analysis/clusters.h, with the same IEEE operations.
 __device__ double device_cluster_score(Metric metric, double dot, double row_norm, double centroid_norm) {
@@ -30,74 +33,81 @@ __device__ void offer(NearestTwo& nearest, int32_t cluster, double score) {
   }
 }
 
-// Decides the undecided rows of a tile, one per team of eight lanes at a time. Called by a whole warp.
-__device__ void decide_rows(const KMeansParams& params, int tile, int lane) {
-  const int team = lane >> 3;
+// The exact score of a row for a cluster. Called by a whole warp; a team of eight lanes without a row passes
+// row = -1.
+__device__ double exact_score(const KMeansParams& params, int32_t row, int32_t cluster, int lane) {
   const int dims = params.part.dims;
-  uint32_t undecided = params.undecided[tile];
-  while (undecided != 0) {
-    uint32_t left = undecided;
-    for (int i = 0; i < team; ++i) left &= left - 1;
-    const int64_t row =
-        static_cast<int64_t>(tile) * kRowsPerTile + (left != 0 ? __ffs(static_cast<int>(left)) - 1 : 0);
-    const uint16_t* const places = params.candidates + row * kCandidatePlaces;
-    const int listed = left != 0 ? places[0] : 0;
-    const int count = left == 0 ? 0 : listed == 0 ? params.centroids.count : listed;
-    const float* const vector = params.part.vectors + row * dims;
-    const double row_norm = left != 0 ? params.part.norms_squared[row] : 1.0;
-    NearestTwo nearest = {-1, -1, -INFINITY, -INFINITY};
-    int most = max(count, __shfl_xor_sync(kFullWarp, count, 8));
-    most = max(most, __shfl_xor_sync(kFullWarp, most, 16));
-    for (int i = 0; i < most; ++i) {
-      const bool valid = i < count;
-      const int cluster = !valid ? 0 : listed == 0 ? i : places[1 + i];
-      const double dot = team_exact_dot<40>(params.centroids.vectors + static_cast<int64_t>(cluster) * dims,
-                                            valid ? vector : nullptr, dims, lane);
-      if (valid)
-        offer(nearest, cluster,
-              device_cluster_score(params.metric, dot, row_norm, params.centroids.norms_squared[cluster]));
-    }
-    if (left != 0 && (lane & 7) == 0) {
-      if (params.wanted == 1)
-        params.next_labels[row] = nearest.first;
-      else
-        params.nearest[row] = nearest;
-    }
-    for (int i = 0; i < kTeams; ++i) undecided &= undecided - 1;
-  }
-  __syncwarp();
+  const int32_t existing = row < 0 ? 0 : row;
+  const double dot =
+      team_exact_dot(params.centroids.vectors + static_cast<int64_t>(cluster) * dims,
+                     row < 0 ? nullptr : params.part.vectors + static_cast<int64_t>(row) * dims, dims, lane);
+  return device_cluster_score(params.metric, dot, params.part.norms_squared[existing],
+                              params.centroids.norms_squared[cluster]);
 }
 
-// A warp per tile.
-__global__ void __launch_bounds__(kThreads)
-    kmeans_resolve_kernel(const __grid_constant__ KMeansParams params, int first_tile, int last_tile) {
-  __shared__ uint32_t changed_rows[kWarps];
-  __shared__ uint32_t block_first;
-  const int warp = static_cast<int>(threadIdx.x) >> 5;
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int tile = first_tile + static_cast<int>(blockIdx.x) * kWarps + warp;
-  if (tile < last_tile) decide_rows(params, tile, lane);
-  if (params.wanted != 1) return;
-  const int64_t row = static_cast<int64_t>(tile) * kRowsPerTile + lane;
-  const bool exists = tile < last_tile && row < params.part.rows;
-  const int32_t from = exists ? params.labels[row] : 0;
-  const int32_t to = exists ? params.next_labels[row] : 0;
-  const uint32_t changed = __ballot_sync(kFullWarp, from != to);
-  if (lane == 0) changed_rows[warp] = static_cast<uint32_t>(__popc(changed));
-  __syncthreads();
-  uint32_t before = 0;
-  uint32_t all = 0;
-  for (int i = 0; i < kWarps; ++i) {
-    if (i < warp) before += changed_rows[i];
-    all += changed_rows[i];
+// Records what the lanes with `writes` have found for their rows. Called by a whole warp.
+__device__ void record(const KMeansParams& params, int32_t row, const NearestTwo& nearest, bool writes) {
+  if (params.wanted == 1) {
+    const int32_t from = writes ? params.labels[row] : -1;
+    list_change(params, row, from, nearest.first, writes && from != nearest.first);
+  } else if (writes) {
+    params.nearest[row] = nearest;
   }
-  if (threadIdx.x == 0 && all > 0) block_first = atomicAdd(params.change_count, all);
-  __syncthreads();
-  if (from == to) return;
-  const uint32_t lower_lanes = (1u << lane) - 1;
-  params.changes[block_first + before + static_cast<uint32_t>(__popc(changed & lower_lanes))] = {
-      static_cast<int32_t>(row), from, to};
-  params.labels[row] = to;
+}
+
+// Decides the rows that belong to one of two clusters, one per team of eight lanes at a time.
+__device__ void decide_undecided(const KMeansParams& params, int warp, int warps, int lane) {
+  const auto count = static_cast<int64_t>(params.counters->undecided);
+  for (int64_t base = int64_t{warp} * kTeams; base < count; base += int64_t{warps} * kTeams) {
+    const int64_t place = base + (lane >> 3);
+    UndecidedRow undecided = {-1, 0, 0};
+    if (place < count) undecided = params.undecided[place];
+    NearestTwo nearest = {-1, -1, -INFINITY, -INFINITY};
+    const bool has_second = undecided.second < params.centroids.count;
+    const double first = exact_score(params, undecided.row, undecided.first, lane);
+    const double second =
+        exact_score(params, has_second ? undecided.row : -1, has_second ? undecided.second : 0, lane);
+    offer(nearest, undecided.first, first);
+    if (has_second) offer(nearest, undecided.second, second);
+    record(params, undecided.row, nearest, place < count && (lane & 7) == 0);
+  }
+}
+
+// Decides the rows that may belong to any cluster, one per block at a time. found: [kBlockTeams], shared.
+__device__ void decide_open(const KMeansParams& params, NearestTwo* found) {
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const int team = static_cast<int>(threadIdx.x) >> 3;
+  const uint32_t count = params.counters->open;
+  for (uint32_t place = blockIdx.x; place < count; place += gridDim.x) {
+    const int32_t row = params.open[place];
+    NearestTwo nearest = {-1, -1, -INFINITY, -INFINITY};
+    for (int first = team / kTeams * kTeams; first < params.centroids.count; first += kBlockTeams) {
+      const int cluster = first + team % kTeams;
+      const bool exists = cluster < params.centroids.count;
+      const double score = exact_score(params, exists ? row : -1, exists ? cluster : 0, lane);
+      if (exists) offer(nearest, cluster, score);
+    }
+    if ((lane & 7) == 0) found[team] = nearest;
+    __syncthreads();
+    if (threadIdx.x < kWarpLanes) {
+      for (int i = 0; i < kBlockTeams; ++i) {
+        if (i == 0) nearest = {-1, -1, -INFINITY, -INFINITY};
+        if (found[i].first >= 0) offer(nearest, found[i].first, found[i].first_score);
+        if (found[i].second >= 0) offer(nearest, found[i].second, found[i].second_score);
+      }
+      record(params, row, nearest, threadIdx.x == 0);
+    }
+    __syncthreads();
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    kmeans_resolve_kernel(const __grid_constant__ KMeansParams params) {
+  __shared__ NearestTwo found[kBlockTeams];
+  const int warp = static_cast<int>(threadIdx.x) >> 5;
+  decide_undecided(params, static_cast<int>(blockIdx.x) * kWarps + warp, static_cast<int>(gridDim.x) * kWarps,
+                   static_cast<int>(threadIdx.x) & 31);
+  decide_open(params, found);
 }
 
 __global__ void kmeans_refill_kernel(const __grid_constant__ KMeansParams params, const int32_t* rows,
@@ -106,16 +116,16 @@ __global__ void kmeans_refill_kernel(const __grid_constant__ KMeansParams params
   if (i < count) {
     params.changes[i] = {rows[i], params.labels[rows[i]], clusters[i]};
     params.labels[rows[i]] = clusters[i];
+    params.limits[rows[i]] = -INFINITY;
   }
-  if (i == 0) *params.change_count = static_cast<uint32_t>(count);
+  if (i == 0) params.counters->changes = static_cast<uint32_t>(count);
 }
 
 }  // namespace
 
-cudaError_t launch_kmeans_resolve(const KMeansParams& params, int32_t first_tile, int32_t last_tile,
-                                  cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>((last_tile - first_tile + kWarps - 1) / kWarps);
-  kmeans_resolve_kernel<<<blocks, kThreads, 0, stream>>>(params, first_tile, last_tile);
+cudaError_t launch_kmeans_resolve(const KMeansParams& params, const BatchShape& shape, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(shape.multiprocessors * kBlocksPerMultiprocessor);
+  kmeans_resolve_kernel<<<blocks, kThreads, 0, stream>>>(params);
   return cudaGetLastError();
 }
 

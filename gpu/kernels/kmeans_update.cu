@@ -1,133 +1,13 @@
 #include "gpu/kernels/kmeans.h"
-
-#include "gpu/query_codes.h"
+#include "gpu/kernels/kmeans_halves.cuh"
 #include "gpu/tile.h"
-#include "gpu/warp/exact_dot.cuh"
+#include "gpu/warp/reduce.cuh"
 
 namespace glove::gpu {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarpLanes;
-
-// --- Sums -------------------------------------------------------------------------------------------------
-
-constexpr int kBlockChanges = kThreads / 2;  // each is an addition and a subtraction
-constexpr int kWarpEntries = kThreads / kWarps;
-constexpr int kLaneColumns = 4;
-constexpr int kEntriesAtOnce = 4;
-constexpr uint32_t kNoEntry = 0xffffffffu;
-constexpr double kRoundingMagic = 0x1.8p52;
-
-// One row to add to a cluster or to take out of it.
-struct SumEntry {
-  int32_t row;
-  int32_t cluster;  // -1: none
-  int32_t sign;
-};
-
-// What FixedSums::factor returns.
-__device__ double fixed_factor(const KMeansParams& params, int32_t row) {
-  if (params.metric == Metric::kEuclidean) return params.fixed_one * params.scale;
-  return __dmul_rn(__ddiv_rn(1.0, __dsqrt_rn(params.part.norms_squared[row])), params.fixed_one);
-}
-
-__device__ int64_t to_fixed(float x, double factor) {
-  return __double_as_longlong(__dadd_rn(__dmul_rn(static_cast<double>(x), factor), kRoundingMagic)) -
-         __double_as_longlong(kRoundingMagic);
-}
-
-__device__ void add_to(int64_t* sum, int64_t value) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(value));
-}
-
-// Sorts the block's entries by cluster, those without one last. Called by all threads of the block, each with
-// its entry.
-__device__ void sort_entries(SumEntry own, uint32_t* keys, SumEntry* sorted) {
-  const uint32_t cluster = own.cluster < 0 ? 0xffffffu : static_cast<uint32_t>(own.cluster);
-  const uint32_t key = cluster << 8 | threadIdx.x;
-  keys[threadIdx.x] = key;
-  __syncthreads();
-  uint32_t place = 0;
-#pragma unroll 8
-  for (int i = 0; i < kThreads; ++i) place += keys[i] < key;
-  sorted[place] = own;
-  __syncthreads();
-}
-
-// Adds a warp's sorted entries, one column group after the other, and writes a sum where the cluster changes.
-__device__ void add_entries(const KMeansParams& params, SumEntry own, int lane) {
-  const int dims = params.part.dims;
-  const double own_factor = own.cluster < 0 ? 0.0 : fixed_factor(params, own.row);
-  const uint32_t used = __ballot_sync(kFullWarp, own.cluster >= 0);
-  const int count = __popc(used);  // the entries without a cluster are the last
-  for (int base = 0; base < dims; base += kWarpLanes * kLaneColumns) {
-    int64_t sums[kLaneColumns] = {};
-    int64_t size = 0;
-    int32_t cluster = __shfl_sync(kFullWarp, own.cluster, 0);
-    const auto flush = [&] {
-#pragma unroll
-      for (int c = 0; c < kLaneColumns; ++c) {
-        const int column = base + c * kWarpLanes + lane;
-        if (column < dims && sums[c] != 0)
-          add_to(params.sums + static_cast<int64_t>(cluster) * dims + column, sums[c]);
-        sums[c] = 0;
-      }
-      if (base == 0 && lane == 0 && size != 0) add_to(params.sizes + cluster, size);
-      size = 0;
-    };
-    for (int first = 0; first < count; first += kEntriesAtOnce) {
-      float x[kEntriesAtOnce][kLaneColumns];
-#pragma unroll
-      for (int i = 0; i < kEntriesAtOnce; ++i) {
-        const int entry = min(first + i, count - 1);
-        const float* const row =
-            params.part.vectors + static_cast<int64_t>(__shfl_sync(kFullWarp, own.row, entry)) * dims;
-#pragma unroll
-        for (int c = 0; c < kLaneColumns; ++c) {
-          const int column = base + c * kWarpLanes + lane;
-          x[i][c] = column < dims ? __ldg(row + column) : 0.0f;
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kEntriesAtOnce; ++i) {
-        const int entry = min(first + i, count - 1);
-        const int32_t next = __shfl_sync(kFullWarp, own.cluster, entry);
-        const double factor = __shfl_sync(kFullWarp, own_factor, entry);
-        const int sign = first + i < count ? __shfl_sync(kFullWarp, own.sign, entry) : 0;
-        if (next != cluster) flush();
-        cluster = next;
-        size += sign;
-#pragma unroll
-        for (int c = 0; c < kLaneColumns; ++c) sums[c] += sign * to_fixed(x[i][c], factor);
-      }
-    }
-    if (count > 0) flush();
-  }
-}
-
-__global__ void __launch_bounds__(kThreads) kmeans_sums_kernel(const __grid_constant__ KMeansParams params) {
-  __shared__ uint32_t keys[kThreads];
-  __shared__ SumEntry sorted[kThreads];
-  const uint32_t changes = *params.change_count;
-  for (uint32_t base = blockIdx.x * kBlockChanges; base < changes; base += gridDim.x * kBlockChanges) {
-    const uint32_t i = base + threadIdx.x / 2;
-    SumEntry own = {0, -1, 0};
-    if (i < changes) {
-      const ClusterChange change = params.changes[i];
-      const bool addition = (threadIdx.x & 1) == 0;
-      own = {change.row, addition ? change.to : change.from, addition ? 1 : -1};
-    }
-    sort_entries(own, keys, sorted);
-    add_entries(params, sorted[threadIdx.x], static_cast<int>(threadIdx.x) & 31);
-    __syncthreads();
-  }
-}
-
-// --- Centroids --------------------------------------------------------------------------------------------
-
-constexpr double kRelativeSlack = 0x1p-18;  // as in cpu/assign.cpp
-constexpr double kUnderflow = 0x1p-126;
+constexpr double kSlack = 0x1p-20;  // for the roundings of lengths
 
 // Reductions over the block. Every thread gets the result; the order is fixed.
 template <class Combine>
@@ -146,64 +26,38 @@ __device__ double block_sum(double value, double* scratch) {
   return block_reduce(value, scratch, [](double a, double b) { return a + b; });
 }
 
-// The bound of a centroid whose codes have this scale and residual, as CentroidScan::bound_of.
-__device__ void write_bound(const KMeansParams& params, int cluster, double inverse_scale, double residual,
-                            double norm_squared) {
-  const double slack = 0x1p-20;
-  ClusterBound bound;
-  bound.estimate = __double2float_rn(inverse_scale);
-  bound.slope = __double2float_ru((1 + residual) * (1 + slack));
-  bound.offset = __double2float_ru(residual + slack);
-  bound.upper_half = 0.0f;
-  float lower_half = 0.0f;
-  if (params.metric == Metric::kEuclidean) {
-    const double length = sqrt(norm_squared) * params.scale;
-    const double half_square = length * length / 2;
-    const double half_slack = half_square * kRelativeSlack + kUnderflow;
-    bound.estimate = __double2float_rn(bound.estimate * length);
-    bound.slope = __double2float_ru(bound.slope * length * (1 + kRelativeSlack));
-    bound.offset = __double2float_ru(bound.offset * length * (1 + kRelativeSlack));
-    bound.upper_half = __double2float_ru(half_slack - half_square);
-    lower_half = __double2float_ru(half_slack + half_square);
-  }
-  params.centroids.bounds[cluster] = bound;
-  params.centroids.lower_halves[cluster] = lower_half;
+__device__ double block_max(double value, double* scratch) {
+  return block_reduce(value, scratch, [](double a, double b) { return fmax(a, b); });
 }
 
-// Computes a centroid's codes and bound. Called by all threads of the block. scratch: [kThreads].
+// Computes a centroid's fragments, length and residual, and how far it has moved. Called by all threads of
+// the block. scratch: [kThreads].
 __device__ void prepare_centroid(const KMeansParams& params, int cluster, double* scratch) {
   const int dims = params.part.dims;
   const auto thread = static_cast<int>(threadIdx.x);
   const float* const vector = params.centroids.vectors + static_cast<int64_t>(cluster) * dims;
-  const double norm_squared = params.centroids.norms_squared[cluster];
-  const double inverse_norm = norm_squared > 0 ? 1 / sqrt(norm_squared) : 0.0;
-  double largest = 0;
-  double total = 0;
+  double* const scaled = params.centroids.scaled + static_cast<int64_t>(cluster) * dims;
+  auto* const halves = reinterpret_cast<__half*>(params.centroids.fragments);
+  const double norm = sqrt(params.centroids.norms_squared[cluster]);
+  const double factor = params.metric == Metric::kEuclidean ? params.scale : norm > 0 ? 1 / norm : 0.0;
+  double residual = 0;
+  double moved = 0;
   for (int j = thread; j < dims; j += kThreads) {
-    const double v = fabs(static_cast<double>(vector[j]) * inverse_norm);
-    largest = fmax(largest, v);
-    total += v;
+    const double value = static_cast<double>(vector[j]) * factor;
+    const HalfComponent half = half_component(value);
+    halves[centroid_place(cluster, j, params.steps)] = half.value;
+    residual += half.rest * half.rest;
+    moved += (value - scaled[j]) * (value - scaled[j]);
+    scaled[j] = value;
   }
-  largest = block_reduce(largest, scratch, [](double a, double b) { return fmax(a, b); });
-  total = block_sum(total, scratch);
-  // Keeps the sum of all codes' magnitudes below kBatchSumLimit / 128.
-  const double scale =
-      norm_squared > 0 ? fmax(1.0, fmin(kOnePlaneCode / largest, (32700 - 0.5 * dims) / total)) : 1.0;
-  const double inverse_scale = 1 / scale;
-  const int padded_dims = params.groups * kComponentsPerGroup;
-  double square = 0;
-  for (int j = thread; j < padded_dims; j += kThreads) {
-    const double v = j < dims ? static_cast<double>(vector[j]) * inverse_norm : 0.0;
-    const double code = fmax(-127.0, fmin(127.0, rint(scale * v)));
-    const double rest = v - code * inverse_scale;
-    square += rest * rest;
-    params.centroids.fragments[fragment_index(cluster, j, params.steps)] =
-        static_cast<int8_t>(static_cast<int>(code));
-  }
-  square = block_sum(square, scratch);
-  const double tiny = 0x1p-40;
-  if (thread == 0)
-    write_bound(params, cluster, inverse_scale, sqrt(square) * (1 + tiny) + tiny, norm_squared);
+  residual = block_sum(residual, scratch);
+  moved = block_sum(moved, scratch);
+  if (thread != 0) return;
+  const double length = norm * factor;
+  params.centroids.half_squares[cluster] = __double2float_rn(length * length / 2);
+  params.centroids.extents[cluster] = {__double2float_ru(length),
+                                       __double2float_ru(sqrt(residual) * (1 + kSlack)),
+                                       sqrt(moved) * (1 + kSlack) + 0x1p-40};
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -213,9 +67,16 @@ __global__ void __launch_bounds__(kThreads)
   if (cluster < params.centroids.count) {
     prepare_centroid(params, cluster, scratch);
   } else if (threadIdx.x == 0) {
-    params.centroids.bounds[cluster] = {0.0f, 0.0f, -INFINITY, 0.0f};
-    params.centroids.lower_halves[cluster] = 0.0f;
+    params.centroids.half_squares[cluster] = kPaddingHalfSquare;
   }
+}
+
+// Returns the number of clusters without members. Called by all threads of the block.
+__device__ double empty_clusters(const KMeansParams& params, double* scratch) {
+  double mine = 0;
+  for (int c = static_cast<int>(threadIdx.x); c < params.centroids.count; c += kThreads)
+    mine += params.sizes[c] == 0 ? 1 : 0;
+  return block_sum(mine, scratch);
 }
 
 // FixedSums::update for one cluster. Returns false if the centroid stays as it is. Called by all threads of
@@ -268,21 +129,56 @@ __global__ void __launch_bounds__(kThreads)
     kmeans_update_kernel(const __grid_constant__ KMeansParams params, bool always) {
   extern __shared__ double products[];
   __shared__ double scratch[kThreads];
-  __shared__ uint32_t empty;
-  if (threadIdx.x == 0) empty = 0;
-  __syncthreads();
-  uint32_t mine = 0;
-  for (int c = static_cast<int>(threadIdx.x); c < params.centroids.count; c += kThreads)
-    mine += params.sizes[c] == 0;
-  if (mine != 0) atomicAdd(&empty, mine);
-  __syncthreads();
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    *params.report = {*params.change_count, empty};
-    *params.change_count = 0;
-  }
-  if (empty != 0 && !always) return;
+  if (!always && empty_clusters(params, scratch) > 0) return;
   if (move_centroid(params, static_cast<int>(blockIdx.x), products, scratch))
     prepare_centroid(params, static_cast<int>(blockIdx.x), scratch);
+  else if (threadIdx.x == 0)
+    params.centroids.extents[blockIdx.x].moved = 0;
+}
+
+// One block.
+__global__ void __launch_bounds__(kThreads)
+    kmeans_bound_kernel(const __grid_constant__ KMeansParams params, CentroidMoves moves) {
+  __shared__ double scratch[kThreads];
+  const auto thread = static_cast<int>(threadIdx.x);
+  const int count = params.centroids.count;
+  double longest = 0;
+  double residual = 0;
+  double largest = 0;
+  for (int c = thread; c < count; c += kThreads) {
+    const CentroidExtent extent = params.centroids.extents[c];
+    longest = fmax(longest, static_cast<double>(extent.length));
+    residual = fmax(residual, static_cast<double>(extent.residual));
+    largest = fmax(largest, extent.moved);
+  }
+  longest = block_max(longest, scratch);
+  residual = block_max(residual, scratch);
+  largest = block_max(largest, scratch);
+  if (thread == 0) *params.centroids.bound = {__double2float_ru(longest), __double2float_ru(residual)};
+  if (moves == CentroidMoves::kNone) return;
+  const double empty = empty_clusters(params, scratch);
+  if (moves == CentroidMoves::kAll || empty == 0) {
+    // The largest move of another centroid is that of the fastest one or, for the fastest itself, the next.
+    double fastest = 0;
+    double next = 0;
+    for (int c = thread; c < count; c += kThreads) {
+      const double moved = params.centroids.extents[c].moved;
+      if (moved == largest)
+        fastest += 1;
+      else
+        next = fmax(next, moved);
+    }
+    fastest = block_sum(fastest, scratch);
+    next = block_max(next, scratch);
+    for (int c = thread; c < count; c += kThreads) {
+      const double moved = params.centroids.extents[c].moved;
+      params.travelled[c + 1] += moved + (moved == largest && fastest == 1 ? next : largest);
+    }
+  }
+  if (thread == 0) {
+    *params.report = {params.counters->changes, static_cast<uint32_t>(empty)};
+    *params.counters = {};
+  }
 }
 
 }  // namespace
@@ -292,18 +188,15 @@ cudaError_t launch_kmeans_prepare(const KMeansParams& params, cudaStream_t strea
   return cudaGetLastError();
 }
 
-cudaError_t launch_kmeans_sums(const KMeansParams& params, const BatchShape& shape, cudaStream_t stream) {
-  const int64_t useful = (int64_t{params.part.rows} + kBlockChanges - 1) / kBlockChanges;
-  const int64_t fitting = int64_t{8} * shape.multiprocessors;
-  const auto blocks = static_cast<unsigned>(useful < fitting ? useful : fitting);
-  kmeans_sums_kernel<<<blocks, kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
-}
-
 cudaError_t launch_kmeans_update(const KMeansParams& params, bool always, cudaStream_t stream) {
   const auto bytes = static_cast<size_t>(params.part.dims) * sizeof(double);
   kmeans_update_kernel<<<static_cast<unsigned>(params.centroids.count), kThreads, bytes, stream>>>(params,
                                                                                                    always);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_kmeans_bound(const KMeansParams& params, CentroidMoves moves, cudaStream_t stream) {
+  kmeans_bound_kernel<<<1, kThreads, 0, stream>>>(params, moves);
   return cudaGetLastError();
 }
 

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <set>
 
@@ -124,6 +126,68 @@ TEST(Assign, LongRowsTieAsTheReferenceTies) {
   const float vectors[3][2] = {{1e-6f, 0}, {2e-6f, 0}, {0, 3e-6f}};
   for (int c = 0; c < 3; ++c) centroids.set(c, vectors[c]);
   expect_labels_of_reference(matrix, centroids, all_analyses({1}));
+}
+
+// Returns a random row with a direction for each of these clusters.
+std::vector<int32_t> rows_to_move(const Points& points, size_t count, std::mt19937_64& random) {
+  std::vector<int32_t> rows;
+  while (rows.size() < count) {
+    const auto row = static_cast<int32_t>(random() % static_cast<uint64_t>(points.rows));
+    if (points.norms_squared[row] > 0) rows.push_back(row);
+  }
+  return rows;
+}
+
+// Runs the pass of an analysis beside one that compares every row with every centroid in every iteration.
+void expect_steps_of_host_pass(const NamedAnalysis& variant, const Points& points, const Centroids& start,
+                               uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto made = variant.analysis->kmeans_pass(points, start.metric, start.count, {});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  KMeansPass& pass = *made.value();
+  const auto host = make_host_pass(*variant.analysis, points, start.metric, start.count);
+  ASSERT_TRUE(pass.start(start).ok());
+  ASSERT_TRUE(host->start(start).ok());
+  Centroids got = start, expected = start;
+  for (int iteration = 0; iteration < 9; ++iteration) {
+    const auto step = pass.iterate({});
+    const auto expected_step = host->iterate({});
+    ASSERT_TRUE(step.ok() && expected_step.ok());
+    ASSERT_EQ(step.value().changes, expected_step.value().changes) << variant.name << ", " << iteration;
+    ASSERT_EQ(pass.empty_clusters().value(), host->empty_clusters().value()) << variant.name;
+    if (step.value().empty_clusters > 0 && iteration % 3 == 0) {
+      const std::vector<int32_t> empty = pass.empty_clusters().value();
+      const std::vector<int32_t> rows = rows_to_move(points, empty.size(), random);
+      ASSERT_TRUE(pass.refill(rows, empty, {}).ok());
+      ASSERT_TRUE(host->refill(rows, empty, {}).ok());
+    }
+    ASSERT_TRUE(pass.read_centroids(got).ok());
+    ASSERT_TRUE(host->read_centroids(expected).ok());
+    ASSERT_EQ(std::memcmp(got.vectors.data(), expected.vectors.data(), got.vectors.size() * sizeof(float)), 0)
+        << variant.name << ", " << iteration;
+  }
+}
+
+TEST(KMeansPass, RowsThatAreNotReadKeepTheirClusters) {
+  SCOPED_TRACE(seed_text());
+  const ScopedFloatEnvironment environment;
+  const std::vector<NamedAnalysis> analyses = all_analyses({1, 2});
+  for (uint64_t round = 0; round < 240 / kShare; ++round) {
+    std::mt19937_64 random = make_random(9000 + round);
+    const Matrix matrix = round % 3 == 0 ? clustered(1 + static_cast<int64_t>(random() % 900),
+                                                     1 + static_cast<int64_t>(random() % 60), random)
+                                         : strange_matrix(random);
+    const Centroids start =
+        some_centroids(matrix, kMetrics[round / 3 % 2], 1 + static_cast<int64_t>(random() % 64), random);
+    const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
+    if (start.count == 0 || std::none_of(set.points().norms_squared, set.points().norms_squared + matrix.rows,
+                                         [](double square) { return square > 0; }))
+      continue;
+    SCOPED_TRACE("round " + std::to_string(round));
+    for (const NamedAnalysis& variant : analyses)
+      expect_steps_of_host_pass(variant, set.points(), start, 77 + round);
+    if (HasFatalFailure()) return;
+  }
 }
 
 TEST(FixedSums, AnyOrderGivesTheReferencesSums) {

@@ -79,6 +79,45 @@ TEST_F(DeviceAnalysisTest, ADeviceThatIsLostDuringAFitStaysLost) {
   EXPECT_EQ(fit(PointSet::first_rows(m, 1000), 7).error().message, "fake: lost");
 }
 
+// What the backend 'auto' does.
+TEST_F(DeviceAnalysisTest, TheHostTakesOverFromADeviceThatFailsInAFit) {
+  make();
+  const ModelPtr m = model(1000, 30, Rows::kGaussian);
+  const PointSet set = PointSet::first_rows(m, 1000);
+  auto wanted = cluster_rows(*host_analysis_, set.points(), 7, {}, {});
+  ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+  std::vector<std::string> reasons;
+  const auto fit_on_either = [&](int64_t k, const InterruptCheck& interrupted) {
+    return cluster_rows_on_either(*backend().analysis(), host_analysis_.get(), set.points(), k, {},
+                                  interrupted,
+                                  [&](const Error& reason) { reasons.push_back(reason.message); });
+  };
+  const auto expect_wanted = [&](const Result<Clustering>& got) {
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(difference(got.value(), wanted.value()), "");
+  };
+  expect_wanted(fit_on_either(7, {}));
+  EXPECT_TRUE(reasons.empty());  // the device works
+
+  EXPECT_EQ(fit_on_either(0, {}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(fit_on_either(7, [] { return true; }).error().code, ErrorCode::kInterrupted);
+  EXPECT_TRUE(reasons.empty());  // neither is the device's fault
+
+  limit_ = 1000;
+  expect_wanted(fit_on_either(7, {}));
+  EXPECT_EQ(reasons.size(), 1u);  // it has no room
+  limit_ = 0;
+
+  const int64_t passes = knobs_.passes;
+  int asked = 0;
+  expect_wanted(fit_on_either(7, [&] {
+    if (knobs_.passes > passes && ++asked == 5) knobs_.lost = true;
+    return false;
+  }));
+  ASSERT_EQ(reasons.size(), 2u);  // it is lost in the middle of a fit
+  EXPECT_EQ(reasons.back(), "fake: lost");
+}
+
 TEST_F(DeviceAnalysisTest, AnInterruptStopsAFitWhereverItIs) {
   make();
   const ModelPtr m = model(1000, 30, Rows::kGaussian);

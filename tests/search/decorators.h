@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -104,104 +102,6 @@ class SplittingBackend final : public Backend {
 
   const std::unique_ptr<Backend> inner_;
   const int64_t parts_;
-};
-
-// Combines requests that arrive while a search runs into one batch, which one of the callers then searches.
-class CombiningSearcher final : public Searcher {
- public:
-  explicit CombiningSearcher(std::shared_ptr<Searcher> inner) : inner_(std::move(inner)) {}
-
-  Status search(std::span<SearchRequest> requests) override {
-    Call call{requests, false, {}};
-    std::unique_lock lock(mutex_);
-    waiting_.push_back(&call);
-    ++calls_;
-    arrived_.notify_all();
-    while (!call.done) {
-      if (!searching_) {
-        search_for_all(lock);
-      } else {
-        finished_.wait(lock);
-      }
-    }
-    return call.status;
-  }
-
-  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
-                   ScanCost& cost) override {
-    return inner_->score_all(query, dots, interrupted, cost);
-  }
-
-  SearcherInfo info() const override { return inner_->info(); }
-
-  // Holds the next batch back until this many calls have come.
-  void wait_for_calls(int calls) {
-    const std::lock_guard lock(mutex_);
-    awaited_ = calls;
-  }
-  int batches() const {
-    const std::lock_guard lock(mutex_);
-    return batches_;
-  }
-
- private:
-  struct Call {
-    std::span<SearchRequest> requests;
-    bool done;
-    Status status;
-  };
-
-  void search_for_all(std::unique_lock<std::mutex>& lock) {
-    searching_ = true;
-    arrived_.wait(lock, [this] { return calls_ >= awaited_; });
-    const std::vector<Call*> calls = std::exchange(waiting_, {});
-    lock.unlock();
-    std::vector<SearchRequest> batch;
-    for (const Call* const call : calls)
-      batch.insert(batch.end(), call->requests.begin(), call->requests.end());
-    const Status status = inner_->search(batch);
-    auto answered = batch.begin();
-    for (Call* const call : calls)
-      for (SearchRequest& request : call->requests) request = std::move(*answered++);
-    lock.lock();
-    for (Call* const call : calls) {
-      call->status = status;
-      call->done = true;
-    }
-    ++batches_;
-    searching_ = false;
-    finished_.notify_all();
-  }
-
-  const std::shared_ptr<Searcher> inner_;
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable arrived_;
-  std::condition_variable finished_;
-  std::vector<Call*> waiting_;
-  bool searching_ = false;
-  int calls_ = 0;
-  int awaited_ = 0;
-  int batches_ = 0;
-};
-
-// A backend whose searchers combine callers.
-class CombiningBackend final : public Backend {
- public:
-  explicit CombiningBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
-
-  std::string_view name() const override { return "combined"; }
-  Status available() override { return inner_->available(); }
-  SearcherInfo info() const override { return inner_->info(); }
-  Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(auto searcher, inner_->open(model, interrupted));
-    last_ = std::make_shared<CombiningSearcher>(std::move(searcher));
-    return std::shared_ptr<Searcher>(last_);
-  }
-  CombiningSearcher& last() { return *last_; }
-
- private:
-  const std::unique_ptr<Backend> inner_;
-  std::shared_ptr<CombiningSearcher> last_;
 };
 
 }  // namespace glove::testing

@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <thread>
-
 #include "base/float_environment.h"
 #include "search/merge.h"
 #include "search/nearest.h"
@@ -115,34 +112,6 @@ TEST(Decorators, PartsOfAModelAnswerAsTheWhole) {
       }
     }
   }
-}
-
-TEST(Decorators, CallersCombineIntoOneBatch) {
-  GLOVE_TRACE_SEED();
-  std::mt19937_64 random = random_source();
-  const ModelPtr model = random_model(random, 2000, 12, Rows::kGaussian);
-  Engine engine;
-  auto combining = std::make_unique<CombiningBackend>(make_cpu_backend());
-  CombiningBackend& backend = *combining;
-  engine.backends().add(std::move(combining));
-  ModelSearchers searchers(engine, model);
-  ASSERT_TRUE(searchers.open(0, {}).ok());
-  constexpr int kCallers = 6;
-  backend.last().wait_for_calls(kCallers);
-  std::vector<Query> queries;
-  for (int i = 0; i < kCallers; ++i) queries.push_back(random_query(random, *model));
-  std::atomic<int> right = 0;
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < kCallers; ++i)
-    threads.emplace_back([&, i] {
-      SearchReport report;
-      const auto answers = nearest(searchers, {&queries[i], 1}, 10, {"combined", {}}, report);
-      const auto relation = reference_relation(*model, queries[i]);
-      right += answers.ok() && difference(answers.value()[0], std::span(relation).first(10)).empty();
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(right, kCallers);
-  EXPECT_EQ(backend.last().batches(), 1);
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+// Searches for single queries that arrive while others run are answered together.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/fork_safe_mutex.h"
+#include "search/searcher.h"
+
+namespace glove {
+
+struct CombiningOptions {
+  int lanes = 2;              // searches that run at the same time: one uses the host while another scans
+  size_t most_together = 64;  // queries that one of them answers
+  int64_t most_rows = 128;    // a query that needs more rows (k and excluded ones) is searched by itself
+};
+
+// Answers each call with one query at once while a lane is free. Otherwise the query waits until a lane
+// becomes free; one of the waiting threads then searches for all that wait, as one batch of the inner
+// searcher. There are no timers and no further threads: this is group commit (DeWitt et al., SIGMOD 1984) as
+// a combining lock (Hendler, Incze, Shavit and Tzafrir, Flat Combining, SPAA 2010). Calls with several
+// queries are passed on, and run beside the lanes.
+//
+// Every caller keeps its own k, interrupt, status and cost. A caller that is interrupted while it waits, or
+// while another thread searches for it, returns at once. If a batch fails, each of its callers searches by
+// itself, so that no error of a batch or of another caller reaches it. In a forked child no query waits.
+class CombiningSearcher final : public Searcher {
+ public:
+  explicit CombiningSearcher(std::shared_ptr<Searcher> inner, const CombiningOptions& options = {});
+  ~CombiningSearcher() override;
+  CombiningSearcher(const CombiningSearcher&) = delete;
+  CombiningSearcher& operator=(const CombiningSearcher&) = delete;
+
+  Status search(std::span<SearchRequest> requests) override;
+  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
+                   ScanCost& cost) override {
+    return inner_->score_all(query, dots, interrupted, cost);
+  }
+  SearcherInfo info() const override { return inner_->info(); }
+
+  // Returns the number of callers in the line.
+  size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return line_.size();
+  }
+
+ private:
+  class Waiter;
+  class Batch;
+  class Lane;
+  class Place;
+  using WaiterPtr = std::shared_ptr<Waiter>;
+
+  bool take_free_lane();
+  WaiterPtr wait_in_line(const SearchRequest& request);
+  Status search_when_called(const WaiterPtr& waiter, SearchRequest& request);
+  Status search_in_lane(SearchRequest& request);
+  std::vector<WaiterPtr> take_waiting();
+  void pass_lane_on();
+  bool step_out_of_line(const WaiterPtr& waiter);
+  void forget_parent();  // REQUIRES: mutex_ is held
+
+  const std::shared_ptr<Searcher> inner_;
+  const CombiningOptions options_;
+  mutable ForkSafeMutex mutex_;
+  // Guarded by mutex_.
+  int taken_lanes_ = 0;
+  std::deque<WaiterPtr> line_;  // longest wait first
+  pid_t process_;
+};
+
+}  // namespace glove
