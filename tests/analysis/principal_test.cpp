@@ -98,11 +98,36 @@ TEST(Moments, WideRowsAreTheReferences) {
   }
 }
 
+// Denormals, 1e30 and signed zeros, in one row and in one dimension; the outputs hold NaN before.
+TEST(Moments, OfExtremeValuesAreTheReferences) {
+  SCOPED_TRACE(seed_text());
+  const ScopedFloatEnvironment environment;
+  std::mt19937_64 random = make_random(47);
+  constexpr float kValues[] = {0.0F, -0.0F, 1e-45F, -1e-40F, 1e30F, -1e30F, 1.5F, -0.3F};
+  for (const auto& [rows, dims] : {std::pair{1, 1}, {1, 40}, {1025, 1}, {1030, 9}}) {
+    Matrix matrix = gaussian(rows, dims, random);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < dims; ++j) matrix.row(i)[j] = kValues[random() % 8];
+    matrix.row(0)[0] = 1e30F;
+    const PointSet set = PointSet::first_rows(make_model(matrix), rows);
+    const std::vector<double> weights(static_cast<size_t>(rows), -1e-30);
+    const std::vector<float> center(static_cast<size_t>(dims), 1e-42F);
+    for (const MomentRows& chosen : {MomentRows{}, MomentRows{{}, center}, MomentRows{weights, center}}) {
+      const std::vector<double> expected = reference_moment(matrix, chosen);
+      for (const NamedAnalysis& variant : all_analyses({2})) {
+        std::vector<double> moment(expected.size(), std::nan(""));
+        ASSERT_TRUE(variant.analysis->second_moment(set.points(), chosen, moment, {}).ok());
+        ASSERT_EQ(moment, expected) << variant.name << ", " << rows << " x " << dims;
+      }
+    }
+  }
+}
+
 TEST(GramProduct, IsItsDefinitionOnEveryVariant) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
   std::mt19937_64 random = make_random(46);
-  for (const auto& [rows, dims] : {std::pair{1, 1}, {33, 3}, {4097, 8}, {9000, 25}, {50, 700}}) {
+  for (const auto& [rows, dims] : {std::pair{1, 1}, {33, 3}, {4097, 8}, {9000, 25}, {50, 700}, {3, 4096}}) {
     Matrix matrix = gaussian(rows, dims, random);
     for (int64_t j = 0; j < dims; ++j) matrix.row(rows / 2)[j] = 0;
     const Matrix vector = gaussian(1, dims, random);
