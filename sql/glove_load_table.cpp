@@ -27,6 +27,7 @@
 #include "sql/json_options.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
+#include "sql/toolbox_inputs.h"
 
 namespace glove::sql {
 namespace {
@@ -167,11 +168,12 @@ Status read_row(sqlite3_stmt* row, std::vector<float>& vector) {
 
 // Reads the frequency of a word.
 Result<double> read_count(sqlite3_stmt* row) {
-  const int type = sqlite3_column_type(row, 2);
-  const double count = sqlite3_column_double(row, 2);
+  sqlite3_value* const value = sqlite3_column_value(row, 2);
+  const int type = sqlite3_value_type(value);
+  const double count = sqlite3_value_double(value);
   if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !std::isfinite(count) || count < 0)
-    return wrong_row(std::string("has a frequency of type ") + type_name(type) +
-                     ", or out of range; a frequency must be a finite number of at least 0");
+    return wrong_row("has the frequency " + shown_value(value) +
+                     ", but a frequency must be a finite number of at least 0");
   return count;
 }
 

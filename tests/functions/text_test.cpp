@@ -191,12 +191,12 @@ TEST_F(Text, FrequenciesFromATable) {
   EXPECT_EQ(connection.value(kCounted), "king 0.4,queen 1.0,man 0.6667");
   EXPECT_EQ(connection.value("SELECT length(glove_text_vec('king', 'counted', '{\"weights\":\"model\"}'))"),
             "8");
-  const std::string row = "glove_load_table('bad'): row 1 has a frequency of type ";
-  for (const auto& [count, type] :
-       {std::pair("NULL", "NULL"), {"''6''", "TEXT"}, {"-1", "INTEGER"}, {"9e999", "REAL"}})
+  for (const auto& [count, shown] :
+       {std::pair("NULL", "NULL"), {"''6''", "'6'"}, {"-1", "-1"}, {"9e999", "Inf"}, {"x''00''", "a BLOB"}})
     EXPECT_EQ(connection.error("SELECT glove_load_table('bad', 'SELECT ''a'', ''[1]'', " +
                                std::string(count) + "')"),
-              row + type + ", or out of range; a frequency must be a finite number of at least 0");
+              "glove_load_table('bad'): row 1 has the frequency " + std::string(shown) +
+                  ", but a frequency must be a finite number of at least 0");
   EXPECT_EQ(connection.error("SELECT glove_load_table('bad', 'SELECT ''a'', ''[1]'', 0')"),
             "glove_load_table('bad'): the frequencies must have a finite sum above 0");
   EXPECT_NE(connection.error("SELECT glove_text_vec('king', 'tiny', '{\"weights\":\"model\"}')")
