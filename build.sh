@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs missing packages, configures and builds.
 #
-#   ./build.sh                       build/release/glove.so and build/release/glove-convert
+#   ./build.sh                       build/release/glove.so, glove-convert and glove-verify
 #   ./build.sh --tests               also the tests
 #   ./build.sh --preset asan --tests another preset of CMakePresets.json
 #   ./build.sh --packages-only tests only install the packages for one purpose (see packages.txt)

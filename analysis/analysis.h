@@ -30,6 +30,13 @@ class Analysis {
     return make_host_pass(*this, points, metric, count);
   }
 
+  // Brings the rows of a model to where the sums below are computed fastest, and keeps them there as long as
+  // the result lives. Null if that is host memory. The sums do not need it.
+  virtual Result<std::shared_ptr<const void>> hold_rows(const Points& /*points*/,
+                                                        const InterruptCheck& /*interrupted*/) {
+    return std::shared_ptr<const void>();
+  }
+
   // labels[i] = the cluster of row i: the one with the best cluster_score(), the lowest of equal ones; -1 for
   // a zero row under kCosine.
   virtual Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,

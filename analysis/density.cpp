@@ -33,10 +33,13 @@ Grid gaussian_row(double sigma) {
   return kernel;
 }
 
-// The cell that contains a value; -1 if it is outside. Halves, because a difference may be infinite.
+// The cell that contains a value; -1 if it is outside.
 int64_t cell_of(double value, double least, double most, int64_t cells) {
-  const double place = (value / 2 - least / 2) / (most / 2 - least / 2) * static_cast<double>(cells);
-  if (!(place >= 0 && value <= most)) return -1;
+  if (!(value >= least && value <= most)) return -1;
+  const double range = most - least;
+  const double share =
+      std::isfinite(range) ? (value - least) / range : (value / 2 - least / 2) / (most / 2 - least / 2);
+  const double place = share * static_cast<double>(cells);
   return place >= static_cast<double>(cells) ? cells - 1 : static_cast<int64_t>(place);
 }
 

@@ -15,7 +15,7 @@ struct Points;
 
 // Rows are summed one after the other within blocks of this many, and the blocks' sums are added in their
 // order.
-constexpr int64_t kMomentBlock = 4096;
+constexpr int64_t kMomentBlock = 1024;
 
 // What is summed of row x with weight w: y_j = w * x_j for column sums, in double, and for second moments
 // y_j = (float)(w * x_j - center_j), so that products of two are exact in double.

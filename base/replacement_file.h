@@ -24,8 +24,12 @@ class ReplacementFile {
   ReplacementFile& operator=(ReplacementFile&&) = delete;
 
   File& file() { return file_; }
+  const File& file() const { return file_; }
   // Returns the file that will be replaced. Messages about file() also use this name.
   const std::string& path() const { return path_; }
+
+  // Returns whether there was a file at path(), as of create() or of a later flush_to_disk().
+  bool replaces() const { return replaced_.has_value(); }
 
   // Flushes the file to the disk. First copies the mode and the access control list of the file to be
   // replaced, and as much of its owner and group as this process may set. If the group cannot be kept, the

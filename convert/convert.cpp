@@ -6,8 +6,10 @@
 
 #include "analysis/analysis.h"
 #include "base/float_environment.h"
+#include "loader/model_file.h"
 #include "loader/model_writer.h"
 #include "loader/row_pipeline.h"
+#include "loader/save_model.h"
 #include "loader/word_list.h"
 #include "model/limits.h"
 #include "text/common_components.h"
@@ -39,6 +41,31 @@ Status add_components(ModelWriter& writer, const ConvertOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(auto components,
                          derive_stored_components(*options.analysis, rows, options.interrupted));
   writer.set_components(std::move(components));
+  return {};
+}
+
+// Writes the rows of a complete writer as shards.
+Result<ShardFiles> write_shards(ModelWriter& writer, const std::string& path, const ConvertOptions& options) {
+  GLOVE_ASSIGN_OR_RETURN(ReplacementFile output, writer.finish(options.threads, options.interrupted));
+  const auto whole = std::make_shared<const ReplacementFile>(std::move(output));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model,
+                         open_model_file(path, std::shared_ptr<const File>(whole, &whole->file()),
+                                         options.threads, options.interrupted));
+  return save_shards(*model, path, options.shards, options.threads, options.interrupted);
+}
+
+// Writes the output of a conversion, and sets its path and size in the report.
+Status write_output(ModelWriter& writer, const std::string& path, const ConvertOptions& options,
+                    ConvertReport& report) {
+  if (options.shards > 0) {
+    GLOVE_ASSIGN_OR_RETURN(const ShardFiles files, write_shards(writer, path, options));
+    report.path = files.index_path;
+    report.bytes = files.bytes;
+    return {};
+  }
+  GLOVE_RETURN_IF_ERROR(writer.commit(options.threads, options.interrupted));
+  report.path = path;
+  report.bytes = writer.bytes_written();
   return {};
 }
 
@@ -77,13 +104,11 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
                  input.path() + ": there is no row" +
                      (options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'")};
   if (options.analysis != nullptr) GLOVE_RETURN_IF_ERROR(add_components(*writer, options));
-  GLOVE_RETURN_IF_ERROR(writer->commit(options.threads, options.interrupted));
-
   ConvertReport report;
+  GLOVE_RETURN_IF_ERROR(write_output(*writer, output_path, options, report));
   report.format = format->name;
   report.rows = assembler.rows();
   report.dims = assembler.dims();
-  report.bytes = writer->bytes_written();
   report.counts = assembler.counts();
   if (!options.subset_path.empty() && options.top == 0) report.subset_missing = subset.size() - report.rows;
   return report;

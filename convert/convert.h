@@ -22,6 +22,7 @@ struct ConvertOptions {
   std::string subset_path;
   bool lower = false;      // converts A-Z in words to a-z; of words that become equal the first one wins
   bool normalize = false;  // divides each vector by its length
+  int64_t shards = 0;      // writes this many shards and their index instead of one file; 0 = one file
   // Derives the common components that the file keeps for texts. Null: the file keeps none.
   Analysis* analysis = nullptr;
   ProgressCallback progress;  // progress of reading; may be empty
@@ -33,16 +34,18 @@ struct ConvertOptions {
 // What a conversion has done.
 struct ConvertReport {
   std::string format;  // of the input: a Format::name
+  std::string path;    // of the model file or, if there are shards, of their index
   int64_t rows = 0;
   int64_t dims = 0;
-  int64_t bytes = 0;           // size of the model file
+  int64_t bytes = 0;           // size of the model file, or of all shards
   int64_t subset_missing = 0;  // words of the subset list that are not in the input
   RowCounts counts;
 };
 
 // Reads `input_path` once, in a bounded window of memory (in addition to the words and about 100 bytes per
 // row), and writes `output_path`, which appears or changes only after everything has been written and flushed
-// to disk.
+// to disk. With shards, the whole model is first written to an unnamed file beside them, so the disk must
+// have room for it twice; then all of them appear, as save_shards() says.
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options);
 

@@ -18,6 +18,7 @@
 #include "glove_version.h"
 #include "loader/format.h"
 #include "loader/open.h"
+#include "loader/shard.h"
 
 namespace {
 
@@ -58,6 +59,7 @@ Examples:
   glove-convert glove.6B.100d.txt glove.safetensors
   glove-convert glove.6B.zip/glove.6B.300d.txt glove-300.safetensors --top 100000
   glove-convert vectors.npy vectors.safetensors --vocabulary words.txt
+  glove-convert glove.6B.100d.txt glove.safetensors --shards 3
   glove-convert --verify glove.safetensors
   glove-convert --info glove.safetensors
 
@@ -86,10 +88,18 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
                "Change A-Z in words to a-z; of words that become equal, keep the first")
       ->needs(output);
   app.add_flag("--normalize", convert.normalize, "Divide each vector by its length")->needs(output);
+  app.add_option("--shards", convert.shards,
+                 "Write N files OUT-00001-of-0000N.safetensors with a part of the words each, and the index "
+                 "OUT.safetensors.index.json, which opens as one model")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, glove::kMaxShards))
+      ->needs(output);
   app.add_option("--threads", convert.threads, "Number of threads; 0: all cores that the process may use")
       ->check(CLI::Range(0, 1024));
-  app.add_flag("--verify", arguments.verify,
-               "Check the checksums and contents of IN, a model file. With OUT: check OUT after writing it");
+  app.add_flag(
+      "--verify", arguments.verify,
+      "Check the checksums and contents of IN, a model file or an index of shards. With OUT: check OUT after "
+      "writing it");
   app.add_flag("--info", arguments.info, "Print information about IN")->excludes(output);
   app.add_flag("-q,--quiet", arguments.quiet, "Print only errors");
   app.set_version_flag("--version", fmt::format("glove-convert {} ({})", GLOVE_VERSION, GLOVE_GIT_DESCRIBE));
@@ -155,8 +165,8 @@ int info(const Arguments& arguments) {
   return kSuccess;
 }
 
-void print_report(const Arguments& arguments, const glove::ConvertReport& report, double seconds) {
-  fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n", printable(arguments.output),
+void print_report(const glove::ConvertReport& report, double seconds) {
+  fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n", printable(report.path),
              report.rows, report.dims, glove::format_bytes(report.bytes), seconds, report.format);
   const auto note = [](int64_t count, const char* text) {
     if (count > 0) fmt::print(stderr, "  {} {}\n", count, text);
@@ -182,8 +192,8 @@ int convert(Arguments& arguments) {
       });
   if (!result.ok()) return fail(result.error());
   const double seconds = timer.microseconds() * 1e-6;
-  if (!arguments.quiet) print_report(arguments, result.value(), seconds);
-  return arguments.verify ? verify(arguments, arguments.output, {}) : kSuccess;
+  if (!arguments.quiet) print_report(result.value(), seconds);
+  return arguments.verify ? verify(arguments, result.value().path, {}) : kSuccess;
 }
 
 int run(int argc, char** argv) {

@@ -31,10 +31,10 @@ constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_glove_load_table, glove::sql::register_glove_derive,
     glove::sql::register_glove_project,    glove::sql::register_glove_save,
     glove::sql::register_glove_atax,       glove::sql::register_glove_convolve,
-    glove::sql::register_glove_density,    glove::sql::register_glove_config,
-    glove::sql::register_glove_version,    glove::sql::register_glove_text_vec,
-    glove::sql::register_glove_tokens,     glove::sql::register_glove_mean,
-    glove::sql::register_glove_expand,
+    glove::sql::register_glove_density,    glove::sql::register_glove_svg,
+    glove::sql::register_glove_config,     glove::sql::register_glove_version,
+    glove::sql::register_glove_text_vec,   glove::sql::register_glove_tokens,
+    glove::sql::register_glove_mean,       glove::sql::register_glove_expand,
 };
 
 // Forwards engine warnings to SQLite's error log (SQLITE_CONFIG_LOG; the shell's .log).

@@ -12,6 +12,7 @@
 #include "gpu/cuda_error.h"
 #include "gpu/cuda_kmeans.h"
 #include "gpu/cuda_memory.h"
+#include "gpu/cuda_moments.h"
 #include "gpu/kernels/score_all.h"
 #include "gpu/plan.h"
 #include "gpu/pool.h"
@@ -93,6 +94,24 @@ class CudaDevice : public Device {
                  const InterruptCheck& interrupted) override;
   Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
+  Status column_sums(const DevicePart& part, std::span<const double> weights, std::span<double> sums,
+                     const InterruptCheck& interrupted) override {
+    const ScopedDevice current(0);
+    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
+    return moments->column_sums(part, weights, sums, interrupted);
+  }
+  Status gram_product(const DevicePart& part, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) override {
+    const ScopedDevice current(0);
+    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
+    return moments->gram_product(part, vector, product, interrupted);
+  }
+  Status second_moment(const DevicePart& part, const MomentRows& rows, std::span<double> moment,
+                       const InterruptCheck& interrupted) override {
+    const ScopedDevice current(0);
+    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
+    return moments->second_moment(part, rows, moment, interrupted);
+  }
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
                                                   int64_t count) override {
     return make_cuda_pass(part, format, count, batch_shape_);
@@ -117,6 +136,7 @@ class CudaDevice : public Device {
   Pool<SingleSearch> single_searches_;
   Pool<BatchSearch> batch_searches_;
   Pool<ScoreSearch> score_searches_;
+  Pool<CudaMoments> moments_;
 };
 
 Result<int64_t> CudaDevice::free_bytes() {

@@ -12,6 +12,7 @@
 
 #include "analysis/clusters.h"
 #include "analysis/kmeans_pass.h"
+#include "analysis/moments.h"
 #include "base/status.h"
 #include "gpu/device_part.h"
 #include "gpu/query_codes.h"
@@ -102,6 +103,15 @@ class Device {
   // Searcher::score_all for one part. REQUIRES: part.vectors.
   virtual Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                            const InterruptCheck& interrupted, ScanCost& cost) = 0;
+
+  // Analysis::column_sums, Analysis::gram_product and Analysis::second_moment, over the rows of a part, which
+  // may be the first rows of a larger one. REQUIRES: part.vectors; part.dims <= kMaxBatchDims; part.rows > 0.
+  virtual Status column_sums(const DevicePart& part, std::span<const double> weights, std::span<double> sums,
+                             const InterruptCheck& interrupted) = 0;
+  virtual Status gram_product(const DevicePart& part, std::span<const float> vector,
+                              std::span<double> product, const InterruptCheck& interrupted) = 0;
+  virtual Status second_moment(const DevicePart& part, const MomentRows& rows, std::span<double> moment,
+                               const InterruptCheck& interrupted) = 0;
 
   // Prepares a k-means fit of `count` clusters on the rows of a part, which may be the first rows of a larger
   // one. The part must stay on the device as long as the pass lives.

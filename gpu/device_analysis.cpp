@@ -118,17 +118,38 @@ class DeviceAnalysis final : public Analysis {
               const InterruptCheck& interrupted) override {
     return host_.dots(points, vector, dots, interrupted);
   }
+  Result<std::shared_ptr<const void>> hold_rows(const Points& points,
+                                                const InterruptCheck& interrupted) override {
+    if (!sums_fit(points)) return std::shared_ptr<const void>();
+    GLOVE_RETURN_IF_ERROR(device_->available());
+    auto rows = searchers_.find(*points.model);
+    if (rows == nullptr) {
+      if (points.rows <= points.model->words() / 2) return std::shared_ptr<const void>();
+      GLOVE_ASSIGN_OR_RETURN(rows, searchers_.open(points.model, interrupted));
+    }
+    GLOVE_RETURN_IF_ERROR(wait_for_vectors(rows->resident(), interrupted));
+    return std::shared_ptr<const void>(std::move(rows));
+  }
   Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
                      const InterruptCheck& interrupted) override {
-    return host_.column_sums(points, weights, sums, interrupted);
+    const auto run = [&](auto& where, const auto& rows) {
+      return where.column_sums(rows, weights, sums, interrupted);
+    };
+    return sum_where_resident(points, interrupted, run);
   }
   Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
                       const InterruptCheck& interrupted) override {
-    return host_.gram_product(points, vector, product, interrupted);
+    const auto run = [&](auto& where, const auto& rows) {
+      return where.gram_product(rows, vector, product, interrupted);
+    };
+    return sum_where_resident(points, interrupted, run);
   }
   Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
                        const InterruptCheck& interrupted) override {
-    return host_.second_moment(points, rows, moment, interrupted);
+    const auto run = [&](auto& where, const auto& points_there) {
+      return where.second_moment(points_there, rows, moment, interrupted);
+    };
+    return sum_where_resident(points, interrupted, run);
   }
   Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
                   const InterruptCheck& interrupted) override {
@@ -136,6 +157,28 @@ class DeviceAnalysis final : public Analysis {
   }
 
  private:
+  // Whether the device may compute sums over these rows: a model's first rows.
+  static bool sums_fit(const Points& points) {
+    return points.model != nullptr && points.rows > 0 && points.dims <= kMaxBatchDims;
+  }
+
+  // Calls run(device, part) if the rows are resident with their vectors, or soon will be, and otherwise
+  // run(host, points).
+  template <class Run>
+  Status sum_where_resident(const Points& points, const InterruptCheck& interrupted, const Run& run) {
+    const auto rows = sums_fit(points) ? searchers_.find(*points.model) : nullptr;
+    if (rows == nullptr) return run(host_, points);
+    GLOVE_RETURN_IF_ERROR(device_->available());
+    const Status ready = wait_for_vectors(rows->resident(), interrupted);
+    if (!ready.ok() && ready.error().code == ErrorCode::kOutOfMemory) return run(host_, points);
+    GLOVE_RETURN_IF_ERROR(ready);
+    DevicePart part = rows->resident().parts().front();
+    part.rows = points.rows;
+    Status status = run(device_->device(), part);
+    if (!status.ok()) device_->note_error(status.error());
+    return status;
+  }
+
   // The model if it is resident, or if most of it is needed; otherwise the points alone.
   Result<std::shared_ptr<DeviceSearcher>> rows_on_device(const Points& points,
                                                          const InterruptCheck& interrupted) {
@@ -150,7 +193,7 @@ class DeviceAnalysis final : public Analysis {
     while (resident.parts().front().vectors == nullptr) {
       if (!resident.expects_vectors())
         return {ErrorCode::kOutOfMemory, resident.model()->path() + " does not fit on the device with its " +
-                                             "vectors, which clustering needs there"};
+                                             "vectors, which the toolbox needs there"};
       GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }

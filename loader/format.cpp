@@ -11,6 +11,8 @@ namespace {
 // The order matters: stricter formats come before more permissive ones.
 constexpr Format kFormats[] = {
     {"glove-model", "a model file of glove-convert", false, false, sniff_glove_model, open_glove_model},
+    {"glove-shards", "an index of shards that glove-convert has written", false, false, sniff_glove_shards,
+     open_glove_shards},
     {"safetensors", "a matrix in a safetensors file, and a word list", true, true, sniff_safetensors,
      open_safetensors},
     {"numpy", "a matrix in a .npy file, and a word list", true, false, sniff_numpy, open_numpy},

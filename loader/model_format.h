@@ -25,6 +25,9 @@ constexpr std::string_view kTensorChecksumPrefix = "glove.crc32.";  // followed 
 
 constexpr std::string_view kKeysKey = "glove.keys";
 constexpr std::string_view kIntegerKeys = "integer";
+constexpr std::string_view kFirstRowKey = "glove.first_row";  // of a shard, like the next two
+constexpr std::string_view kRowsTotalKey = "glove.rows_total";
+constexpr std::string_view kSetKey = "glove.set";
 constexpr std::string_view kDerivationKey = "glove.derivation";  // the value is a derivation_text()
 
 constexpr std::string_view kComponentsAKey = "glove.components.a";

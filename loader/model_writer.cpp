@@ -7,6 +7,7 @@
 #include <deque>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -165,7 +166,7 @@ struct ModelWriter::State {
   static constexpr int64_t kCopiedBytes = int64_t{8} << 20;  // per piece
 
   ReplacementFile output;
-  const std::string& path;
+  const std::string path;
   File& file;
   File spill;                  // open if codes are stored here because the final size of `vectors` is unknown
   std::deque<FileSink> sinks;  // one per tensor
@@ -174,9 +175,10 @@ struct ModelWriter::State {
   FileSink& codes;
   ModelAssembler assembler;
   Layout layout;
-  InterruptCheck interrupted;  // passed to commit()
+  InterruptCheck interrupted;  // passed to finish()
   KeyType key_type = KeyType::kText;
   std::shared_ptr<const RowMap> derivation;
+  std::optional<ShardPlace> shard;
   std::shared_ptr<const StoredComponents> components;
   std::shared_ptr<const std::vector<double>> counts;
 
@@ -205,8 +207,13 @@ struct ModelWriter::State {
     return {};
   }
 
-  Status add_keys_and_derivation() {
+  Status add_description() {
     if (key_type == KeyType::kInteger) layout.add_metadata(kKeysKey, kIntegerKeys);
+    if (shard) {
+      layout.add_metadata(kFirstRowKey, std::to_string(shard->first_row));
+      layout.add_metadata(kRowsTotalKey, std::to_string(shard->rows_total));
+      layout.add_metadata(kSetKey, shard->set);
+    }
     if (derivation == nullptr) return {};
     const RowMap& map = *derivation;
     layout.add_metadata(kDerivationKey,
@@ -301,16 +308,20 @@ Status ModelWriter::read_vectors(int64_t first, int64_t count, Buffer<float>& ve
   return {};
 }
 
+void ModelWriter::set_shard(ShardPlace place) {
+  state_->shard = std::move(place);
+}
+
 int64_t ModelWriter::bytes_written() const {
   return state_->layout.end();
 }
 
-Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
+Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& interrupted) {
   State& state = *state_;
   state.interrupted = interrupted;
   const ModelAssembler& rows = state.assembler;
   const int64_t count = rows.rows();
-  if (count == 0) return {ErrorCode::kCorrupt, "there is no row to write to '" + state.path + "'"};
+  if (count == 0) return Error{ErrorCode::kCorrupt, "there is no row to write to '" + state.path + "'"};
   GLOVE_RETURN_IF_ERROR(state.assembler.finish());
   GLOVE_RETURN_IF_ERROR(state.vectors.flush());
   GLOVE_RETURN_IF_ERROR(state.codes.flush());
@@ -327,16 +338,21 @@ Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(state.add_tensor(kWordOffsets, "I64", {count + 1}, bytes_of(words.offsets())));
   GLOVE_RETURN_IF_ERROR(
       state.add_tensor(kSortedIds, "I32", {count}, bytes_of(std::span<const int32_t>(sorted))));
-  GLOVE_RETURN_IF_ERROR(state.add_keys_and_derivation());
+  GLOVE_RETURN_IF_ERROR(state.add_description());
   GLOVE_RETURN_IF_ERROR(state.add_components_and_counts(count, rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
   // Removes space that was announced but not written.
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));
+  return std::move(state.output);
+}
+
+Status ModelWriter::commit(int threads, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(ReplacementFile output, finish(threads, interrupted));
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-  GLOVE_RETURN_IF_ERROR(state.output.flush_to_disk());
+  GLOVE_RETURN_IF_ERROR(output.flush_to_disk());
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-  return state.output.commit();
+  return output.commit();
 }
 
 }  // namespace glove

@@ -8,7 +8,9 @@
 
 #include "base/buffer.h"
 #include "base/cancel.h"
+#include "base/replacement_file.h"
 #include "base/status.h"
+#include "loader/shard.h"
 #include "model/model_assembler.h"
 #include "model/row_map.h"
 #include "model/stored_components.h"
@@ -38,15 +40,22 @@ class ModelWriter {
   void set_derivation(std::shared_ptr<const RowMap> derivation);
   void set_components(std::shared_ptr<const StoredComponents> components);
   void set_counts(std::shared_ptr<const std::vector<double>> counts);
+  // Makes the file a shard. Without a call it is a whole model.
+  void set_shard(ShardPlace place);
 
   // Reads vectors back: those of rows [first, first + count), as [count, dims], into `vectors`, whose memory
   // is used again. REQUIRES: the rows exist.
   Status read_vectors(int64_t first, int64_t count, Buffer<float>& vectors);
 
-  // Writes the remaining data and renames the file. Returns an error if there are no rows; `path` is then
-  // unchanged. The words are sorted on up to `threads` threads (0 = all usable cores). `interrupted` is
-  // called between the steps, while the words are sorted, and finally before the renaming; if it stops the
-  // work, `path` is unchanged. The flush to the disk cannot be interrupted.
+  // Writes the remaining data and returns the file, complete and readable but neither flushed to the disk nor
+  // renamed. Returns an error if there are no rows. The words are sorted on up to `threads` threads (0 = all
+  // usable cores). `interrupted` is called between the steps and while the words are sorted. REQUIRES:
+  // nothing but bytes_written() and assembler() is called afterwards.
+  Result<ReplacementFile> finish(int threads = 0, const InterruptCheck& interrupted = {});
+
+  // finish(), and moves the file to `path`. After an error `path` is unchanged, and so it is if `interrupted`
+  // stops the work, which is called for the last time before the renaming. The flush to the disk cannot be
+  // interrupted.
   Status commit(int threads = 0, const InterruptCheck& interrupted = {});
 
   int64_t bytes_written() const;

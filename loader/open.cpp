@@ -9,6 +9,7 @@
 #include "loader/model_file.h"
 #include "loader/row_pipeline.h"
 #include "loader/safetensors.h"
+#include "loader/shards.h"
 #include "loader/word_counts.h"
 #include "model/model_builder.h"
 
@@ -67,6 +68,7 @@ Result<ModelPtr> open_without_counts(const std::string& path, const OpenOptions&
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, options.verify
                                                          ? find_format_to_verify(input, options.read)
                                                          : find_format(input, options.read));
+  if (format->name == "glove-shards") return open_shards(input, options);
   if (format->name != "glove-model" || !input.is_plain()) return read_to_heap(input, *format, options);
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model,
                          open_model_file(path, input.file(), options.threads, options.interrupted));

@@ -14,7 +14,7 @@ namespace glove {
 struct OpenOptions {
   int threads = 0;             // for parsing; 0 = the cores that this process may use
   bool verify = false;         // checks every tensor's checksum and invariants (reads all data once);
-                               // an error unless the file is an uncompressed model file
+                               // an error unless the file is an uncompressed model file or an index of shards
   ProgressCallback progress;   // may be empty
   InterruptCheck interrupted;  // may be empty
   std::string counts_path;     // of a file for read_word_counts(); empty: no counts
@@ -22,8 +22,9 @@ struct OpenOptions {
 };
 
 // Opens a model according to its content, not its name. A safetensors model file (docs/format.md) is mapped,
-// and only its header is read. Text is parsed in parallel and quantised, and the result is stored on the
-// heap. On error nothing is kept, and the message names the file and the line or offset.
+// and only its header is read. An index of shards opens as one model of several parts. Text is parsed in
+// parallel and quantised, and the result is stored on the heap. On error nothing is kept, and the message
+// names the file and the line or offset.
 Result<ModelPtr> open_model(const std::string& path, const OpenOptions& options = {});
 
 }  // namespace glove

@@ -1,16 +1,34 @@
 #include "loader/save_model.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
+#include "base/crc32.h"
 #include "base/float_environment.h"
+#include "base/replacement_file.h"
+#include "base/utf8.h"
+#include "loader/model_format.h"
 #include "loader/model_writer.h"
+#include "loader/shard.h"
+#include "model/quantize.h"
 
 namespace glove {
 namespace {
 
+constexpr std::string_view kModelExtension = ".safetensors";
 constexpr int64_t kBlockBytes = int64_t{16} << 20;  // of vectors between two checks for an interrupt
+constexpr int64_t kWordsBetweenChecks = 4096;
+
+// How to save.
+struct Work {
+  int threads;
+  const InterruptCheck& interrupted;
+};
 
 Status append_rows(const Model& model, const ModelPart& part, int64_t first, int64_t last,
                    ModelAssembler& rows) {
@@ -27,31 +45,152 @@ Status append_rows(const Model& model, const ModelPart& part, int64_t first, int
   return {};
 }
 
+// Appends rows [begin, end) of a part.
+Status append_part(const Model& model, const ModelPart& part, int64_t begin, int64_t end,
+                   ModelAssembler& rows, const Work& work) {
+  const int64_t dims = part.dims;
+  const int64_t step = std::max<int64_t>(1, kBlockBytes / (dims * static_cast<int64_t>(sizeof(float))));
+  for (int64_t first = begin; first < end; first += step) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(work.interrupted));
+    const int64_t last = std::min(end, first + step);
+    GLOVE_RETURN_IF_ERROR(append_rows(model, part, first, last, rows));
+    const auto vectors =
+        part.vectors.subspan(static_cast<size_t>(first * dims), static_cast<size_t>((last - first) * dims));
+    GLOVE_RETURN_IF_ERROR(rows.derive(model.path(), vectors, work.threads, work.interrupted));
+  }
+  return {};
+}
+
+// Creates a file for rows [begin, end) of a model and appends them.
+Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begin, int64_t end,
+                                                const std::string& path, const Work& work) {
+  GLOVE_ASSIGN_OR_RETURN(std::unique_ptr<ModelWriter> writer,
+                         ModelWriter::create(path, end - begin, model.dims()));
+  for (const ModelPart& part : model.parts()) {
+    const int64_t first = std::max(begin, part.first_row);
+    const int64_t last = std::min(end, part.first_row + part.rows);
+    if (first < last)
+      GLOVE_RETURN_IF_ERROR(
+          append_part(model, part, first - part.first_row, last - part.first_row, writer->assembler(), work));
+  }
+  GLOVE_RETURN_IF_ERROR(model.health());  // of the rows that were read
+  writer->set_key_type(model.vocabulary().key_type());
+  writer->set_derivation(model.source().derivation);
+  if (begin == 0) writer->set_components(model.source().components);  // of the whole model
+  return writer;
+}
+
+// Returns the checksum of all vectors.
+Result<uint32_t> checksum_of_vectors(const Model& model, const InterruptCheck& interrupted) {
+  uint32_t crc = 0;
+  for (const ModelPart& part : model.parts()) {
+    const auto bytes = bytes_of(part.vectors);
+    for (size_t done = 0; done < bytes.size(); done += kBlockBytes) {
+      GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+      crc = crc32_continue(crc, bytes.subspan(done, std::min<size_t>(kBlockBytes, bytes.size() - done)));
+    }
+  }
+  return crc;
+}
+
+// Returns the name of a set of shards: it depends on the words, the vectors and the number of shards.
+Result<std::string> set_name(const Model& model, int64_t shards, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const uint32_t vectors, checksum_of_vectors(model, interrupted));
+  uint32_t words = 0;
+  for (int64_t id = 0; id < model.words(); ++id) {
+    if (id % kWordsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    const std::string word = std::string(model.vocabulary().word(id)) + '\n';
+    words = crc32_continue(words, word);
+  }
+  GLOVE_RETURN_IF_ERROR(model.health());
+  return checksum_text(vectors) + checksum_text(words) + "-" + std::to_string(shards);
+}
+
+// Moves complete files to their places. If one cannot be moved, removes those that are new.
+Status commit_all(std::vector<ReplacementFile>& files, const InterruptCheck& interrupted) {
+  for (ReplacementFile& file : files) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    GLOVE_RETURN_IF_ERROR(file.flush_to_disk());
+  }
+  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  std::vector<std::string> added;
+  for (ReplacementFile& file : files) {
+    const Status status = file.commit();
+    if (!status.ok()) {
+      for (const std::string& path : added) ::unlink(path.c_str());
+      return status;
+    }
+    if (!file.replaces()) added.push_back(file.path());
+  }
+  return {};
+}
+
+// Returns where a shard begins: the tiles are divided evenly.
+int64_t first_row_of(int64_t number, int64_t shards, int64_t rows) {
+  return std::min(rows, tile_count(rows) * number / shards * kTileRows);
+}
+
+// Returns STEM-00002-of-00003.safetensors.
+std::string shard_file(const std::string& stem, int64_t number, int64_t shards) {
+  const auto five_digits = [](int64_t value) {
+    const std::string digits = std::to_string(value);
+    return std::string(5 - std::min<size_t>(5, digits.size()), '0') + digits;
+  };
+  return stem + "-" + five_digits(number) + "-of-" + five_digits(shards) + std::string(kModelExtension);
+}
+
+Status check_shards(const Model& model, const std::string& stem, int64_t shards) {
+  const int64_t most = std::min(kMaxShards, tile_count(model.words()));
+  if (shards < 1 || shards > most)
+    return {ErrorCode::kInvalidArgument,
+            "'" + stem + "': " + std::to_string(model.words()) + " words make 1 to " + std::to_string(most) +
+                " shards, because each has " + std::to_string(kTileRows) + " words or more, but " +
+                std::to_string(shards) + " were asked for"};
+  if (!is_valid_utf8(stem.substr(stem.rfind('/') + 1)))
+    return {ErrorCode::kInvalidArgument,
+            "'" + stem + "': the names of shards must be valid UTF-8, because the index names them"};
+  return {};
+}
+
 }  // namespace
 
 Status save_model(const Model& model, const std::string& path, int threads,
                   const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  const int64_t dims = model.dims();
-  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelWriter> writer,
-                         ModelWriter::create(path, model.words(), dims));
-  ModelAssembler& rows = writer->assembler();
-  const int64_t step = std::max<int64_t>(1, kBlockBytes / (dims * static_cast<int64_t>(sizeof(float))));
-  for (const ModelPart& part : model.parts())
-    for (int64_t first = 0; first < part.rows; first += step) {
-      GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-      const int64_t last = std::min(part.rows, first + step);
-      GLOVE_RETURN_IF_ERROR(append_rows(model, part, first, last, rows));
-      const auto vectors =
-          part.vectors.subspan(static_cast<size_t>(first * dims), static_cast<size_t>((last - first) * dims));
-      GLOVE_RETURN_IF_ERROR(rows.derive(model.path(), vectors, threads, interrupted));
-    }
-  GLOVE_RETURN_IF_ERROR(model.health());  // of the rows that were read
-  writer->set_key_type(model.vocabulary().key_type());
-  writer->set_derivation(model.source().derivation);
-  writer->set_components(model.source().components);
+  GLOVE_ASSIGN_OR_RETURN(const auto writer,
+                         write_rows(model, 0, model.words(), path, {threads, interrupted}));
   writer->set_counts(model.source().counts);
   return writer->commit(threads, interrupted);
+}
+
+Result<ShardFiles> save_shards(const Model& model, const std::string& path, int64_t shards, int threads,
+                               const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment environment;
+  const std::string stem =
+      path.ends_with(kModelExtension) ? path.substr(0, path.size() - kModelExtension.size()) : path;
+  GLOVE_RETURN_IF_ERROR(check_shards(model, stem, shards));
+  ShardIndex index;
+  GLOVE_ASSIGN_OR_RETURN(index.set, set_name(model, shards, interrupted));
+  index.rows_total = model.words();
+  std::vector<ReplacementFile> files;
+  for (int64_t number = 0; number < shards; ++number) {
+    const int64_t begin = first_row_of(number, shards, model.words());
+    const std::string shard_path = shard_file(stem, number + 1, shards);
+    GLOVE_ASSIGN_OR_RETURN(const auto writer,
+                           write_rows(model, begin, first_row_of(number + 1, shards, model.words()),
+                                      shard_path, {threads, interrupted}));
+    writer->set_shard({begin, model.words(), index.set});
+    GLOVE_ASSIGN_OR_RETURN(ReplacementFile file, writer->finish(threads, interrupted));
+    files.push_back(std::move(file));
+    index.files.push_back(shard_path.substr(shard_path.rfind('/') + 1));
+    index.total_bytes += writer->bytes_written();
+  }
+  const std::string index_path = stem + std::string(kShardIndexExtension);
+  GLOVE_ASSIGN_OR_RETURN(ReplacementFile file, ReplacementFile::create(index_path));
+  GLOVE_RETURN_IF_ERROR(file.file().write_at(0, shard_index_text(index)));
+  files.push_back(std::move(file));  // the last one to appear
+  GLOVE_RETURN_IF_ERROR(commit_all(files, interrupted));
+  return ShardFiles{index_path, index.total_bytes};
 }
 
 }  // namespace glove

@@ -1,4 +1,4 @@
-// Writes a loaded model as a model file.
+// Writes a loaded model as a model file, or as several that each have a part of its rows.
 #pragma once
 
 #include <string>
@@ -16,5 +16,20 @@ namespace glove {
 // float environment.
 Status save_model(const Model& model, const std::string& path, int threads,
                   const InterruptCheck& interrupted);
+
+// The files of save_shards().
+struct ShardFiles {
+  std::string index_path;
+  int64_t bytes = 0;  // of all shards
+};
+
+// Writes PATH-0000i-of-0000N.safetensors for i = 1 ... N = `shards`, with consecutive rows each, and the
+// index PATH.safetensors.index.json (docs/format.md). An extension .safetensors of `path` is left out. Each
+// shard begins at a multiple of kTileRows and has the words, vectors and codes that a file of the whole model
+// has. The files appear together at the end, the index last; if that fails or is interrupted before the first
+// one appears, nothing has changed. Returns an error if the model has too few rows. Otherwise as
+// save_model().
+Result<ShardFiles> save_shards(const Model& model, const std::string& path, int64_t shards, int threads,
+                               const InterruptCheck& interrupted);
 
 }  // namespace glove

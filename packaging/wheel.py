@@ -30,6 +30,9 @@ Requires-Python: >=3.8
 Provides-Extra: frames
 Requires-Dist: numpy; extra == "frames"
 Requires-Dist: pandas; extra == "frames"
+Provides-Extra: cluster
+Requires-Dist: dask[dataframe]>=2022.12; extra == "cluster"
+Requires-Dist: distributed>=2022.12; extra == "cluster"
 Description-Content-Type: text/markdown
 
 """

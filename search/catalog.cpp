@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "loader/shard.h"
 #include "search/engine.h"
 
 namespace glove {
@@ -17,11 +18,14 @@ bool is_letters(std::string_view text) {
   return !text.empty();
 }
 
-// "data/glove.6B.100d.txt.gz" -> "glove.6B.100d": without directories, .gz and an alphabetic extension.
+// "data/glove.6B.100d.txt.gz" -> "glove.6B.100d": without directories, .gz and an alphabetic extension, or
+// without the extension of an index of shards.
 std::string name_of_path(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 == 0
   if (name.size() > 3 && name.ends_with(".gz")) name.remove_suffix(3);
+  if (name.size() > kShardIndexExtension.size() && name.ends_with(kShardIndexExtension))
+    return std::string(name.substr(0, name.size() - kShardIndexExtension.size()));
   const size_t dot = name.rfind('.');
   if (dot != std::string_view::npos && dot > 0 && is_letters(name.substr(dot + 1)))
     name = name.substr(0, dot);

@@ -40,8 +40,12 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
   InterruptPoller poller(sqlite3_context_db_handle(context));
   const PointSet set = subject.points();
   std::vector<double> product(x.size());
-  GLOVE_RETURN_IF_ERROR(
-      subject.analysis->gram_product(set.points(), x, product, [&poller] { return poller.interrupted(); }));
+  const auto work = [&](Analysis& analysis) {
+    return analysis.gram_product(set.points(), x, product, [&poller] { return poller.interrupted(); });
+  };
+  std::string backend;
+  GLOVE_RETURN_IF_ERROR(with_takeover(engine_of(context), subject.backends,
+                                      "multiply the rows of the model " + model.path(), backend, work));
   GLOVE_RETURN_IF_ERROR(model.health());
   return return_vector(context, std::span<const double>(product), kFunction);
 }

@@ -24,6 +24,7 @@
 #include "sql/interrupt.h"
 #include "sql/json_grid.h"
 #include "sql/json_options.h"
+#include "sql/plane_arguments.h"
 #include "sql/register.h"
 
 namespace glove::sql {
@@ -60,53 +61,32 @@ constexpr std::array kOptions = {
     DensityOption{"extent", "[x_min, y_min, x_max, y_max] with x_min < x_max and y_min < y_max", take_extent},
 };
 
-// What one group of rows has collected. SQLite calls the last step even if a statement is aborted.
+// What one group of rows has collected.
 struct DensityRows {
   bool has_options = false;
   DensityOptions options;  // of the first row
   std::vector<double> x, y;
 };
 
-// SQLite keeps a pointer for each group, nullptr at first. Returns nullptr if it is out of memory.
-DensityRows** rows_of(sqlite3_context* context, bool create) {
-  return static_cast<DensityRows**>(
-      sqlite3_aggregate_context(context, create ? static_cast<int>(sizeof(DensityRows*)) : 0));
-}
-
-// Returns false if the value is NULL.
-Result<bool> read_coordinate(sqlite3_value* value, const char* name, double& coordinate) {
-  const int type = sqlite3_value_numeric_type(value);
-  if (type == SQLITE_NULL) return false;
-  coordinate = sqlite3_value_double(value);
-  if ((type == SQLITE_INTEGER || type == SQLITE_FLOAT) && std::isfinite(coordinate)) return true;
-  return Error{ErrorCode::kInvalidArgument,
-               std::string(kFunction) + ": " + name + " must be a finite number"};
-}
-
 Status step(sqlite3_context* context, Arguments arguments) {
-  DensityRows** const slot = rows_of(context, true);
-  if (slot == nullptr) return {ErrorCode::kOutOfMemory, "out of memory"};
-  if (*slot == nullptr) *slot = new DensityRows;
-  DensityRows& rows = **slot;
-  if (!rows.has_options && arguments.size() > 2) {
+  GLOVE_ASSIGN_OR_RETURN(DensityRows* const rows, AggregateRows<DensityRows>::of(context));
+  if (!rows->has_options && arguments.size() > 2) {
     GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(arguments[2], kFunction));
-    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":100}", kOptions, rows.options));
+    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":100}", kOptions, rows->options));
   }
-  rows.has_options = true;
+  rows->has_options = true;
   double x = 0, y = 0;
-  GLOVE_ASSIGN_OR_RETURN(const bool has_x, read_coordinate(arguments[0], "x", x));
-  GLOVE_ASSIGN_OR_RETURN(const bool has_y, read_coordinate(arguments[1], "y", y));
+  GLOVE_ASSIGN_OR_RETURN(const bool has_x, read_coordinate(arguments[0], kFunction, "x", x));
+  GLOVE_ASSIGN_OR_RETURN(const bool has_y, read_coordinate(arguments[1], kFunction, "y", y));
   if (!has_x || !has_y) return {};
-  rows.x.push_back(x);
-  rows.y.push_back(y);
+  rows->x.push_back(x);
+  rows->y.push_back(y);
   return {};
 }
 
 Status finish(sqlite3_context* context) {
-  DensityRows** const slot = rows_of(context, false);
-  if (slot == nullptr || *slot == nullptr) return {};
-  const std::unique_ptr<DensityRows> rows(*slot);
-  *slot = nullptr;
+  const std::unique_ptr<DensityRows> rows = AggregateRows<DensityRows>::take(context);
+  if (rows == nullptr) return {};
   rows->x.resize(rows->y.size());  // the last step may have run out of memory between the two
   if (rows->x.empty()) return {};
   InterruptPoller poller(sqlite3_context_db_handle(context));

@@ -1,27 +1,24 @@
-// glove_map(words, model, backend, options): a place in the plane for each word, by its first two principal
-// components.
+// glove_map(words, model, backend, options): a place in the plane for each word, where words with similar
+// vectors are close together.
 //
-//   SELECT word, x, y FROM glove_map(1000);
+//   SELECT word, x, y FROM glove_map(5000);
 //   SELECT m.word, m.x, m.y FROM (SELECT json_group_array(tag) AS w FROM item) t JOIN glove_map(t.w) m;
 //
-// option     value          meaning
-// method     "pca"          how the places are found; the only method so far
-// unit_rows  true, false    maps directions: divides each row by its length first, and leaves zero rows out
-//                           (default true)
+// option     value                        meaning
+// method     "auto", "neighbors", "pca"   how the places are found: so that the nearest words stay together,
+//                                         or by the first two principal components; "auto" (default) means
+//                                         neighbors for up to 50,000 words, and pca for more
+// unit_rows  true, false                  for pca: maps directions (default true), as neighbors always does
 //
-// The components are those of glove_pca for the same words, and are kept like them.
-#include <array>
+// Words without a direction are left out. Places are computed once for each set of rows and kept for the
+// process.
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "analysis/plane.h"
-#include "sql/interrupt.h"
+#include "sql/arguments.h"
 #include "sql/json_options.h"
-#include "sql/pca_fit.h"
+#include "sql/map_fit.h"
 #include "sql/register.h"
 #include "sql/vtab/input_numbers.h"
 #include "sql/vtab/inputs.h"
@@ -37,20 +34,6 @@ const vtab::InputColumns kInputs = {"glove_map", kWords, kInputNames, "words = 1
 constexpr double kCost = 10000;
 constexpr double kRows = 10000;
 
-struct MapOptions {
-  bool unit_rows = true;
-};
-using MapOption = JsonOption<MapOptions>;
-constexpr std::array kMapOptions = {
-    MapOption{"method", "\"pca\"",
-              [](const JsonValue& value, MapOptions&) {
-                return value.kind == JsonKind::kText && value.text == "pca";
-              }},
-    MapOption{
-        "unit_rows", "true or false",
-        [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
-};
-
 class GloveMap {
  public:
   static constexpr const char* kName = "glove_map";
@@ -63,25 +46,23 @@ class GloveMap {
 
   class Cursor {
    public:
-    Cursor(GloveMap& table, Connection::Pin& models) : table_(table), models_(models), inputs_(kInputs) {
-      table_.numbers_.open();
-    }
-    ~Cursor() { table_.numbers_.close(); }
-    Cursor(const Cursor&) = delete;
-    Cursor& operator=(const Cursor&) = delete;
+    Cursor(GloveMap& table, Connection::Pin& models)
+        : models_(models), inputs_(kInputs), rowids_(table.numbers_, kName) {}
 
     Status start(int plan, const char* plan_text, Arguments values) {
-      places_ = {};
+      places_ = nullptr;
       next_ = 0;
-      number_ = -1;
       GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
-      GLOVE_ASSIGN_OR_RETURN(
-          subject_, read_subject(models_, kName, inputs_[kWords], inputs_[kModel], inputs_[kBackend]));
+      sqlite3_value* const backend = inputs_[kBackend];
+      GLOVE_ASSIGN_OR_RETURN(subject_,
+                             read_subject(models_, kName, inputs_[kWords], inputs_[kModel], backend));
       GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs_[kOptions], kName));
-      MapOptions options;
-      GLOVE_RETURN_IF_ERROR(parse_options(json, kName, "{\"method\":\"pca\"}", kMapOptions, options));
-      key_ = std::string(options.unit_rows ? "unit " : "raw ") + subject_.key();
-      return subject_.count() == 0 ? Status() : find_places(options);
+      GLOVE_ASSIGN_OR_RETURN(const MapOptions options, parse_map_options(json, kName, subject_.count()));
+      if (subject_.count() == 0) return {};
+      rowids_.start(map_key(subject_, options));
+      GLOVE_ASSIGN_OR_RETURN(places_, find_map(models_.connection(), kName, subject_, options,
+                                               std::string(backend == nullptr ? "auto" : text_of(backend))));
+      return {};
     }
 
     Status next() {
@@ -89,7 +70,7 @@ class GloveMap {
       return at_end() ? subject_.entry.model->health() : Status();  // of the words that were read
     }
 
-    bool at_end() const noexcept { return next_ >= places_.rows.size(); }
+    bool at_end() const noexcept { return places_ == nullptr || next_ >= places_->rows.size(); }
 
     Status column(sqlite3_context* context, int column) {
       switch (column) {
@@ -97,10 +78,10 @@ class GloveMap {
           return_word(context, subject_.entry.model->vocabulary(), id());
           break;
         case kX:
-          sqlite3_result_double(context, places_.x[next_]);
+          sqlite3_result_double(context, places_->x[next_]);
           break;
         case kY:
-          sqlite3_result_double(context, places_.y[next_]);
+          sqlite3_result_double(context, places_->y[next_]);
           break;
         default:
           return inputs_.return_input(context, column);
@@ -108,45 +89,20 @@ class GloveMap {
       return {};
     }
 
-    Result<int64_t> rowid() {
-      if (number_ < 0) number_ = table_.numbers_.number_of(key_);
-      if (number_ < 0)
-        return Error{ErrorCode::kInvalidArgument,
-                     "glove_map: the running statements tell the rows of " +
-                         std::to_string(table_.numbers_.size()) +
-                         " different inputs apart by their rowids, and there is no room for more; finish "
-                         "other statements that read the table, or split this one"};
-      return number_ << 31 | id();
-    }
+    Result<int64_t> rowid() { return rowids_.rowid(id()); }
 
    private:
     int64_t id() const {
-      const int64_t row = places_.rows[next_];
+      const int64_t row = places_->rows[next_];
       return subject_.chosen ? subject_.ids[static_cast<size_t>(row)] : row;
     }
 
-    Status find_places(const MapOptions& options) {
-      Engine& engine = models_.connection().engine();
-      InterruptPoller poller(models_.connection().db());
-      const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
-      PcaOptions pca;
-      pca.unit_rows = options.unit_rows;
-      GLOVE_ASSIGN_OR_RETURN(const auto components,
-                             find_components(engine, kName, subject_, pca, interrupted));
-      const PointSet set = subject_.points();
-      GLOVE_ASSIGN_OR_RETURN(places_, plane_of_components(*subject_.analysis, set.points(), *components,
-                                                          options.unit_rows, interrupted));
-      return subject_.entry.model->health();
-    }
-
-    GloveMap& table_;
     Connection::Pin& models_;
     vtab::InputValues inputs_;
+    vtab::ScanRowids rowids_;
     ToolboxSubject subject_;
-    PlanePlaces places_;
+    std::shared_ptr<const PlanePlaces> places_;  // null: no words
     size_t next_ = 0;
-    std::string key_;      // spells the inputs
-    int64_t number_ = -1;  // of the inputs; -1: not asked for yet
   };
 
  private:

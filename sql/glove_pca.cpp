@@ -72,16 +72,11 @@ class GlovePca {
 
   class Cursor {
    public:
-    Cursor(GlovePca& table, Connection::Pin& models) : table_(table), models_(models), inputs_(kInputs) {
-      table_.numbers_.open();
-    }
-    ~Cursor() { table_.numbers_.close(); }
-    Cursor(const Cursor&) = delete;
-    Cursor& operator=(const Cursor&) = delete;
+    Cursor(GlovePca& table, Connection::Pin& models)
+        : models_(models), inputs_(kInputs), rowids_(table.numbers_, kName) {}
 
     Status start(int plan, const char* plan_text, Arguments values) {
       component_ = end_ = 0;
-      number_ = -1;
       GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
       GLOVE_ASSIGN_OR_RETURN(const ToolboxSubject subject, read_subject(models_, kName, inputs_[kWords],
                                                                         inputs_[kModel], inputs_[kBackend]));
@@ -94,7 +89,7 @@ class GlovePca {
       InterruptPoller poller(models_.connection().db());
       GLOVE_ASSIGN_OR_RETURN(
           fit_, find_components(engine, kName, subject, options, [&poller] { return poller.interrupted(); }));
-      key_ = std::to_string(count) + " " + pca_key(subject, options);
+      rowids_.start(std::to_string(count) + " " + pca_key(subject, options));
       end_ = count + 1;
       return {};
     }
@@ -132,14 +127,7 @@ class GlovePca {
       return {};
     }
 
-    Result<int64_t> rowid() {
-      if (number_ < 0) number_ = table_.numbers_.number_of(key_);
-      if (number_ < 0)
-        return invalid("the running statements tell the rows of " + std::to_string(table_.numbers_.size()) +
-                       " different inputs apart by their rowids, and there is no room for more; finish other "
-                       "statements that read the table, or split this one");
-      return number_ << 31 | component_;
-    }
+    Result<int64_t> rowid() { return rowids_.rowid(component_); }
 
    private:
     void return_vector(sqlite3_context* context, int64_t index) {
@@ -148,12 +136,10 @@ class GlovePca {
       sqlite3_result_blob64(context, vector.data(), vector.size() * sizeof(float), SQLITE_TRANSIENT);
     }
 
-    GlovePca& table_;
     Connection::Pin& models_;
     vtab::InputValues inputs_;
+    vtab::ScanRowids rowids_;
     std::shared_ptr<const PrincipalComponents> fit_;
-    std::string key_;      // spells the inputs
-    int64_t number_ = -1;  // of the inputs; -1: not asked for yet
     int64_t component_ = 0;
     int64_t end_ = 0;
   };

@@ -7,7 +7,7 @@
 
 #include "base/timer.h"
 #include "sql/arguments.h"
-#include "sql/interrupt.h"
+#include "sql/fit_watch.h"
 #include "sql/json_options.h"
 
 namespace glove::sql {
@@ -141,9 +141,10 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
   found.key = key_of(found.subject, *k, options);
   found.fit = engine.results().find<KMeansFit>(found.key);
   if (found.fit != nullptr) return found;
-  InterruptPoller poller(models.connection().db());
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
-  auto fit = compute(engine, found.subject, *k, options, interrupted);
+  FitWatch watch(models.connection(), std::string(table) + ": " + std::to_string(*k) + " clusters of " +
+                                          std::to_string(found.subject.count()) + " words of the model '" +
+                                          found.subject.entry.name + "'");
+  auto fit = compute(engine, found.subject, *k, options, watch.interrupted());
   if (!fit.ok()) {
     if (fit.error().code == ErrorCode::kInvalidArgument) return invalid(table, fit.error().message);
     return fit.error();

@@ -61,16 +61,12 @@ Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns) {
 }
 
 KMeansScan::KMeansScan(KMeansTable& table, Connection::Pin& models, const KMeansColumns& columns)
-    : table_(table), models_(models), columns_(columns), inputs_(columns.inputs) {
-  table_.numbers.open();
-}
-
-KMeansScan::~KMeansScan() {
-  table_.numbers.close();
-}
+    : models_(models),
+      columns_(columns),
+      inputs_(columns.inputs),
+      rowids_(table.numbers, columns.inputs.table) {}
 
 Status KMeansScan::start(int plan, const char* plan_text, Arguments values) {
-  number_ = -1;
   row_.reset();
   cluster_.reset();
   GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
@@ -78,6 +74,7 @@ Status KMeansScan::start(int plan, const char* plan_text, Arguments values) {
   sqlite3_value* const inputs[5] = {inputs_[first], inputs_[first + 1], inputs_[first + 2],
                                     inputs_[first + 3], inputs_[first + 4]};
   GLOVE_ASSIGN_OR_RETURN(found_, find_kmeans_fit(models_, columns_.inputs.table, inputs));
+  rowids_.start(found_.key);
   if ((plan & kKMeansByWord) != 0) look_up_word(values.back());
   if ((plan & kKMeansByCluster) != 0 && sqlite3_value_numeric_type(values.back()) == SQLITE_INTEGER)
     cluster_ = sqlite3_value_int64(values.back()) - 1;
@@ -91,17 +88,6 @@ void KMeansScan::look_up_word(sqlite3_value* value) {
   if (!equals_by_bytes(models_.connection().db(), word)) return;
   const std::optional<int32_t> id = model().vocabulary().find_exact(word);
   row_ = id ? fit().row_of(*id) : -1;
-}
-
-Result<int64_t> KMeansScan::rowid(int64_t row) {
-  if (number_ < 0) number_ = table_.numbers.number_of(found_.key);
-  if (number_ < 0)
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string(columns_.inputs.table) + ": the running statements tell the rows of " +
-                     std::to_string(table_.numbers.size()) +
-                     " different fits apart by their rowids, and there is no room for more; finish other "
-                     "statements that read the table, or split this one"};
-  return number_ << 31 | row;
 }
 
 }  // namespace glove::sql

@@ -38,9 +38,6 @@ struct KMeansTable {
 class KMeansScan {
  public:
   KMeansScan(KMeansTable& table, Connection::Pin& models, const KMeansColumns& columns);
-  ~KMeansScan();
-  KMeansScan(const KMeansScan&) = delete;
-  KMeansScan& operator=(const KMeansScan&) = delete;
 
   // The arguments of xFilter: finds the fit, and reads the value of the column, if the plan has one.
   Status start(int plan, const char* plan_text, Arguments values);
@@ -57,19 +54,18 @@ class KMeansScan {
     return inputs_.return_input(context, column);
   }
   // For xRowid: tells the rows of different inputs apart. `row`: below 2^31.
-  Result<int64_t> rowid(int64_t row);
+  Result<int64_t> rowid(int64_t row) { return rowids_.rowid(row); }
 
  private:
   void look_up_word(sqlite3_value* value);
 
-  KMeansTable& table_;
   Connection::Pin& models_;
   const KMeansColumns& columns_;
   vtab::InputValues inputs_;
+  vtab::ScanRowids rowids_;
   FoundFit found_;
   std::optional<int64_t> row_;
   std::optional<int64_t> cluster_;
-  int64_t number_ = -1;  // of the inputs; -1: not asked for yet
 };
 
 }  // namespace glove::sql

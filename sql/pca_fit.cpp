@@ -35,12 +35,21 @@ Result<std::shared_ptr<const PrincipalComponents>> compute(Engine& engine, const
   PrincipalOptions principal;
   principal.center = options.center;
   principal.unit_rows = options.unit_rows;
-  GLOVE_ASSIGN_OR_RETURN(PrincipalComponents components,
-                         principal_components(*subject.analysis, set.points(), principal, interrupted));
-  GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
+  bool held = false;
+  const auto work = [&](Analysis& analysis) -> Result<PrincipalComponents> {
+    GLOVE_ASSIGN_OR_RETURN(const auto rows, analysis.hold_rows(set.points(), interrupted));
+    held = rows != nullptr;
+    return principal_components(analysis, set.points(), principal, interrupted);
+  };
   SearchReport report;
+  GLOVE_ASSIGN_OR_RETURN(
+      PrincipalComponents components,
+      with_takeover(engine, subject.backends,
+                    "compute the principal components of the model " + subject.entry.model->path(),
+                    report.backend, work));
+  GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   report.model = subject.entry.name;
-  report.backend = engine.backends().all().back()->name();  // the CPU, to which every other leaves moments
+  if (!held) report.backend = engine.backends().all().back()->name();  // the CPU, to which others leave it
   report.kind = "pca";
   report.queries = 1;
   report.k = components.dims;

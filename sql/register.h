@@ -30,6 +30,7 @@ int register_glove_load_table(sqlite3* db, Engine& engine);  // glove_load_table
 int register_glove_atax(sqlite3* db, Engine& engine);        // glove_atax.cpp
 int register_glove_convolve(sqlite3* db, Engine& engine);    // glove_convolve.cpp
 int register_glove_density(sqlite3* db, Engine& engine);     // glove_density.cpp: an aggregate
+int register_glove_svg(sqlite3* db, Engine& engine);         // glove_svg.cpp: an aggregate
 int register_glove_derive(sqlite3* db, Engine& engine);      // glove_derive.cpp: a model made of another
 int register_glove_project(sqlite3* db, Engine& engine);     // glove_project.cpp
 int register_glove_save(sqlite3* db, Engine& engine);        // glove_save.cpp: writes a model file

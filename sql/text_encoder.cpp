@@ -83,8 +83,12 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
   if (common != nullptr) return common;
   GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
   InterruptPoller poller(connection.db());
-  auto derived = derive_common_components(*backends.first->analysis(), model, weights,
-                                          [&poller] { return poller.interrupted(); });
+  std::string backend;
+  auto derived = with_takeover(
+      engine, backends, "compute the common components of the model " + model->path(), backend,
+      [&](Analysis& analysis) {
+        return derive_common_components(analysis, model, weights, [&poller] { return poller.interrupted(); });
+      });
   if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
     return invalid(function, derived.error().message + "; the option \"components\":0 needs none");
   GLOVE_RETURN_IF_ERROR(derived);

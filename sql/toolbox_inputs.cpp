@@ -91,6 +91,7 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
 }
 
 void set_backends(const AnalysisBackends& chosen, ToolboxSubject& subject) {
+  subject.backends = chosen;
   subject.analysis = chosen.first->analysis();
   subject.backend = chosen.first->name();
   if (chosen.fallback == nullptr) return;

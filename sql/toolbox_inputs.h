@@ -10,6 +10,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/points.h"
+#include "analysis/takeover.h"
 #include "base/status.h"
 #include "search/backend.h"
 #include "search/engine.h"
@@ -30,17 +31,12 @@ struct ToolboxSubject {
   // Under 'auto': does the work if `analysis` fails for a reason of its own. May be null.
   Analysis* fallback = nullptr;
   std::string fallback_backend;
+  AnalysisBackends backends;  // the same backends, for with_takeover()
 
   int64_t count() const { return chosen ? static_cast<int64_t>(ids.size()) : rows; }
   PointSet points() const;
   // Spells the model and the rows, for keys of the ResultCache.
   std::string key() const;
-};
-
-// Who computes for the toolbox.
-struct AnalysisBackends {
-  Backend* first = nullptr;     // offers the toolbox
-  Backend* fallback = nullptr;  // under 'auto', if the first is not the CPU: takes over if the first fails
 };
 
 // The backends that compute for the toolbox if `value` names a backend. nullptr, NULL or "auto" means the

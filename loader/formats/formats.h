@@ -1,5 +1,5 @@
 // The functions in the table of format.cpp. Each pair is defined in the file of its name (safetensors in
-// safetensors_matrix.cpp).
+// safetensors_matrix.cpp, glove-shards in glove_model.cpp).
 #pragma once
 
 #include <memory>
@@ -11,6 +11,8 @@ namespace glove {
 // Each pair is one row of the table: Format::sniff and Format::open.
 Result<bool> sniff_glove_model(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions& options);
+Result<bool> sniff_glove_shards(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_glove_shards(const Input& input, const ReadOptions& options);
 Result<bool> sniff_numpy(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options);
 Result<bool> sniff_safetensors(const Input& input, const ReadOptions& options);

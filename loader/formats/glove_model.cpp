@@ -1,11 +1,15 @@
-// Reads our own model file (docs/format.md) row by row, to make another model file from it. open_model() maps
-// an uncompressed one instead.
+// Reads our own model files and shards (docs/format.md) row by row, to make another model file from them.
+// open_model() maps uncompressed ones instead.
 #include <utility>
+#include <vector>
 
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/model_file.h"
 #include "loader/safetensors.h"
+#include "loader/shard.h"
+#include "loader/shards.h"
+#include "model/mapped_file.h"
 
 namespace glove {
 namespace {
@@ -31,6 +35,50 @@ class ModelWords final : public WordSource {
   int64_t next_ = 0;
 };
 
+// The vectors of all parts of a mapped model, one after another.
+class ModelVectors final : public ByteStream {
+ public:
+  explicit ModelVectors(const ModelPtr& model) {
+    for (size_t i = 0; i < model->parts().size(); ++i) {
+      const std::shared_ptr<const MappedFile> map = model->source().maps[i];
+      const auto bytes = std::as_bytes(model->parts()[i].vectors);
+      const int64_t begin = *map->offset_of(bytes);
+      files_.push_back(plain_stream(std::shared_ptr<const File>(map, &map->file()), begin,
+                                    begin + static_cast<int64_t>(bytes.size())));
+      file_ends_.push_back((i > 0 ? file_ends_.back() : 0) + static_cast<int64_t>(map->bytes().size()));
+    }
+  }
+
+  Result<size_t> read(std::span<char> into) override {
+    size_t done = 0;
+    while (done < into.size() && current_ < files_.size()) {
+      GLOVE_ASSIGN_OR_RETURN(const size_t got, files_[current_]->read(into.subspan(done)));
+      done += got;
+      if (done < into.size()) ++current_;
+    }
+    return done;
+  }
+  // Counts the files before the current one as a whole.
+  int64_t file_position() const override {
+    if (current_ == files_.size()) return file_ends_.back();
+    return (current_ > 0 ? file_ends_[current_ - 1] : 0) + files_[current_]->file_position();
+  }
+
+ private:
+  std::vector<std::unique_ptr<ByteStream>> files_;
+  std::vector<int64_t> file_ends_;
+  size_t current_ = 0;
+};
+
+// REQUIRES: each part is mapped from the file of the same number.
+std::unique_ptr<RowReader> rows_of(const std::string& source, ModelPtr model) {
+  MatrixLayout layout;
+  layout.rows = model->words();
+  layout.columns = model->dims();
+  auto vectors = std::make_unique<ModelVectors>(model);
+  return read_row_major(source, layout, std::move(vectors), std::make_unique<ModelWords>(std::move(model)));
+}
+
 }  // namespace
 
 Result<bool> sniff_glove_model(const Input& input, const ReadOptions&) {
@@ -43,15 +91,17 @@ Result<bool> sniff_glove_model(const Input& input, const ReadOptions&) {
 
 Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions&) {
   GLOVE_ASSIGN_OR_RETURN(const auto file, safetensors_file(input));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_model_file(input.path(), file, 0));
-  MatrixLayout layout;
-  layout.rows = model->words();
-  layout.columns = model->dims();
-  const auto vectors = std::as_bytes(model->parts().front().vectors);
-  const int64_t begin = model->place_in_file(vectors)->offset;
-  return read_row_major(input.path(), layout,
-                        plain_stream(file, begin, begin + static_cast<int64_t>(vectors.size())),
-                        std::make_unique<ModelWords>(model));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(input.path(), file, 0));
+  return rows_of(input.path(), std::move(model));
+}
+
+Result<bool> sniff_glove_shards(const Input& input, const ReadOptions&) {
+  return looks_like_shard_index({input.sample().data(), input.sample().size()});
+}
+
+Result<std::unique_ptr<RowReader>> open_glove_shards(const Input& input, const ReadOptions&) {
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_shards(input, {}));
+  return rows_of(input.path(), std::move(model));
 }
 
 }  // namespace glove

@@ -21,4 +21,15 @@ int64_t InputNumbers::number_of(std::string_view key) {
   return number;
 }
 
+Result<int64_t> ScanRowids::rowid(int64_t row) {
+  if (number_ < 0) number_ = numbers_.number_of(key_);
+  if (number_ < 0)
+    return Error{ErrorCode::kInvalidArgument,
+                 std::string(table_) + ": the running statements tell the rows of " +
+                     std::to_string(numbers_.size()) +
+                     " different inputs apart by their rowids, and there is no room for more; finish other "
+                     "statements that read the table, or split this one"};
+  return number_ << 31 | row;
+}
+
 }  // namespace glove::sql::vtab

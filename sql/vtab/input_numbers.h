@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+
+#include "base/status.h"
 
 namespace glove::sql::vtab {
 
@@ -42,6 +45,34 @@ class InputNumbers {
   size_t cursors_ = 0;
   size_t bytes_ = 0;
   std::unordered_map<std::string, int64_t> numbers_;
+};
+
+// The rowids of one cursor: the number of its inputs, and the row. The table, whose numbers these are,
+// outlives it.
+class ScanRowids {
+ public:
+  // `table` begins the message of an error.
+  ScanRowids(InputNumbers& numbers, std::string_view table) : numbers_(numbers), table_(table) {
+    numbers_.open();
+  }
+  ~ScanRowids() { numbers_.close(); }
+  ScanRowids(const ScanRowids&) = delete;
+  ScanRowids& operator=(const ScanRowids&) = delete;
+
+  // A scan begins. `key` spells everything that its rows depend on.
+  void start(std::string key) {
+    key_ = std::move(key);
+    number_ = -1;
+  }
+
+  // It is an error if there is no room for the inputs. REQUIRES: 0 <= row < 2^31.
+  Result<int64_t> rowid(int64_t row);
+
+ private:
+  InputNumbers& numbers_;
+  const std::string_view table_;
+  std::string key_;
+  int64_t number_ = -1;  // of the key; -1: not asked for yet
 };
 
 }  // namespace glove::sql::vtab

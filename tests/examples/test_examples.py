@@ -8,8 +8,12 @@ similarity_sample  similarity.sql on the sample = Spearman's correlation compute
 clusters           clusters.sql names every cluster by its most typical word, and they hold all words
 sts                sts.sh prints the correlations of sentence vectors that NumPy computes here from the definition in docs/text.md
 apt_search         apt_search.py finds packages of its sample by their meaning, and judges the rankings
+map_drawing        map.sql draws a well-formed SVG with every word; no two labels overlap by the text boxes of Chromium, which is
+                   not measured where there is no browser
 clean_sample       clean.sql on the sample = the same derivations in NumPy float64
 components_sample  glove_pca on the sample = NumPy float64
+map_sample         glove_map keeps the nearest neighbours together, and has the same rows on every instruction set and
+                   with any number of threads
 full_model         these on build/glove-6b-100d.safetensors (made by examples/full-model.sh; skipped where it is not)
                    = the figures recorded below
 """
@@ -78,10 +82,10 @@ class Run:
             sys.exit(f"{script} failed with {result.returncode}: {result.stderr}\n{result.stdout}")
         return result.stdout
 
-    def query(self, model, sql):
+    def query(self, model, sql, environment={}):
         """The rows of one statement."""
         result = subprocess.run(["sqlite3", "-batch", "-bail", "-list", ":memory:", ".load " + self.options.extension, sql],
-                                capture_output=True, text=True, env={**os.environ, "GLOVE_MODEL": model}, check=True)
+                                capture_output=True, text=True, env={**os.environ, "GLOVE_MODEL": model, **environment}, check=True)
         return [line.split("|") for line in result.stdout.splitlines()]
 
     def rows(self, script, model):
@@ -113,6 +117,12 @@ def read_vectors(project):
     with gzip.open(os.path.join(project, "examples/data/glove-6b-100d-20k.txt.gz"), "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split(" ")[1:] for line in file]
     return numpy.array(rows, dtype=numpy.float32).astype(numpy.float64)
+
+
+def first_vectors(run, model, words):
+    import numpy
+    rows = run.query(model, f"SELECT hex(vector) FROM glove_words LIMIT {words}")
+    return numpy.array([numpy.frombuffer(bytes.fromhex(row), dtype=numpy.float32) for row, in rows], dtype=numpy.float64)
 
 
 def close(what, found, expected, relative=1e-6):
@@ -342,6 +352,111 @@ def components_sample(run):
                 sys.exit(f"component {c + 1} with {options} has the cosine {vector @ vectors[c]} with NumPy's")
 
 
+def kept_neighbors(run, model, words, vectors):
+    """The share of the ten nearest words by cosine that are among the ten nearest of glove_map(words)."""
+    import numpy
+    places = numpy.array(run.query(model, f"SELECT x, y FROM glove_map({words})"), dtype=numpy.float64)
+    check_equal("places", places.shape, (words, 2))
+    unit = vectors[:words] / numpy.linalg.norm(vectors[:words], axis=1, keepdims=True)
+    similarity = unit @ unit.T
+    squares = (places ** 2).sum(axis=1)
+    distance = squares[:, None] + squares[None, :] - 2 * places @ places.T
+    numpy.fill_diagonal(similarity, -2)
+    numpy.fill_diagonal(distance, numpy.inf)
+    near = numpy.argpartition(-similarity, 10, axis=1)[:, :10]
+    near_in_plane = numpy.argpartition(distance, 10, axis=1)[:, :10]
+    return numpy.mean([len(set(a) & set(b)) / 10 for a, b in zip(near, near_in_plane)])
+
+
+def check_kept_neighbors(run, model, vectors):
+    for words, least in ((2000, 0.37), (5000, 0.33)):
+        found = kept_neighbors(run, model, words, vectors)
+        if not found >= least:
+            sys.exit(f"glove_map({words}) keeps {found} of the nearest neighbours, which must be {least} at least")
+
+
+def map_sample(run):
+    model = run.convert_sample()
+    check_kept_neighbors(run, model, read_vectors(run.options.project)[:5000])
+    statement = "SELECT word, printf('%.17g %.17g', x, y) FROM glove_map(1500)"
+    expected = run.query(model, statement)
+    unknown = subprocess.run(["sqlite3", "-batch", ":memory:", ".load " + run.options.extension, "SELECT count(*) FROM glove_map(9)"],
+                             capture_output=True, text=True, env={**os.environ, "GLOVE_MODEL": model, "GLOVE_CPU_TARGET": "?"})
+    targets = re.search(r"this machine runs: (.*)$", unknown.stderr.strip(), re.MULTILINE)
+    if not targets:
+        sys.exit("an unknown instruction set does not list the known ones: " + unknown.stderr)
+    for name in targets.group(1).split(", "):
+        for threads in ("1", "2", "7"):
+            found = run.query(model, statement, {"GLOVE_CPU_TARGET": name, "GLOVE_THREADS": threads})
+            check_equal(f"same rows with {name} on {threads} threads", found == expected, True)
+
+
+MEASURE = """
+const boxes = [...document.querySelectorAll('.labels text')].map(t => t.getBBox());
+let overlaps = 0;
+boxes.forEach((a, i) => boxes.slice(0, i).forEach(b => {
+  if (a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height) overlaps++;
+}));
+const view = document.documentElement.viewBox.baseVal;
+const outside = boxes.filter(a => a.x < 0 || a.y < 0 || a.x + a.width > view.width || a.y + a.height > view.height).length;
+document.documentElement.setAttribute('data-measured', [boxes.length, overlaps, outside].join(' '));
+"""
+
+
+def check_in_browser(run, document, labels):
+    """Whether Chromium opens the drawing, and what it measures."""
+    chromium = shutil.which("chromium")
+    if not chromium:
+        print("not measured in a browser: there is no chromium here")
+        return
+    path = os.path.join(run.folder, "measured.svg")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(document.replace("</svg>", f"<script><![CDATA[{MEASURE}]]></script></svg>"))
+    result = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom",
+                             f"--user-data-dir={run.folder}/chromium", "file://" + path],
+                            capture_output=True, text=True, timeout=100, env={**os.environ, "HOME": run.folder})
+    measured = re.search(r'data-measured="(.*?)"', result.stdout)
+    if not measured:
+        sys.exit(f"chromium did not run the drawing's script: {result.stdout[:500]} {result.stderr[-500:]}")
+    check_equal("labels, those that overlap, those outside", measured.group(1), f"{labels} 0 0")
+
+
+# Labels that are hard to measure or to write; each is wanted where there is room.
+ODD_LABELS = ["WWWMMM@@@%%%", "iiiillll", "\u0429\u0429\u0416\u0416\u042e", "\u5317\u4eac\u5927\u5b66", "\U0001f600\U0001f680", "e\u0301te\u0301",
+              "\ufdfd", "\u0e01\u0e33\u0e19", "\u05e9\u05dc\u05d5\u05dd", "<&>\"'", "two words", "\u202etxet"]
+
+
+def check_odd_labels(run, model):
+    import xml.etree.ElementTree as tree
+    rows = ",".join("(%d,%d,'%s')" % (i % 37, i * 7 % 41, ODD_LABELS[i % len(ODD_LABELS)].replace("'", "''")) for i in range(300))
+    lines = run.query(model, f"SELECT glove_svg(column1, column2, column3, column3, '{{\"font_size\":14}}') FROM (VALUES {rows})")
+    document = "\n".join("|".join(line) for line in lines)
+    texts = tree.fromstring(document).findall(".//*[@class='labels']/{*}text")
+    check_equal("different labels", {text.text for text in texts} >= set(ODD_LABELS[:6]), True)
+    check_in_browser(run, document, len(texts))
+
+
+def map_drawing(run):
+    import xml.etree.ElementTree as tree
+    model = run.convert_sample()
+    folder = run.options.project
+    run.options.project = run.folder
+    os.makedirs(os.path.join(run.folder, "examples"))
+    shutil.copy(os.path.join(folder, "examples/map.sql"), os.path.join(run.folder, "examples"))
+    output = run.shell("map.sql", model)
+    with open(os.path.join(run.folder, "map.svg"), encoding="utf-8") as file:
+        document = file.read()
+    check_equal("output", output, f"{len(document.encode())} bytes in map.svg\n")
+    root = tree.fromstring(document)
+    check_equal("words", sum(path.get("d").count("M") for path in root.findall(".//*[@class='points']/{*}path")), 2000)
+    check_equal("names in the legend", len(root.findall(".//*[@class='legend']/{*}text")), 12)
+    labels = len(root.findall(".//*[@class='labels']/{*}text"))
+    if not 100 <= labels <= 200:
+        sys.exit(f"{labels} labels of 2,000 words")
+    check_in_browser(run, document, labels)
+    check_odd_labels(run, model)
+
+
 def check_full_components(run, model):
     for options, (singular, ratios) in FULL_COMPONENTS.items():
         found = run.query(model, "SELECT singular_value, ratio FROM glove_pca(10, NULL, NULL, NULL, "
@@ -381,12 +496,13 @@ def full_model(run):
             sys.exit(f"{name}: found {rows[name][0]}, expected {expected}")
     check_full_components(run, model)
     check_full_derivations(run, model)
+    check_kept_neighbors(run, model, first_vectors(run, model, 5000))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clean_sample",
-                                         "components_sample", "sts", "apt_search", "full_model"])
+                                         "components_sample", "map_sample", "map_drawing", "sts", "apt_search", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()

@@ -20,6 +20,8 @@ TEST_F(Load, GivesTheNameAndTakesItFromTheFile) {
   EXPECT_EQ(connection.value("SELECT glove_load(" + other() + ")"), "other.v1");
   EXPECT_EQ(connection.value("SELECT glove_load(" + other() + ", NULL)"), "other.v1");
   EXPECT_EQ(connection.value("SELECT glove_load(" + other() + ", 'x', NULL)"), "x");
+  const std::string index = sql_text(folder.write("other.v2.safetensors.index.json", "a 1\nb 2\n"));
+  EXPECT_EQ(connection.value("SELECT glove_load(" + index + ")"), "other.v2");
 }
 
 TEST_F(Load, ModelsAreListedInTheOrderOfLoading) {

@@ -45,6 +45,8 @@ def main():
         pathlib.Path(text).write_bytes(embedding_writers.glove_text(WORDS, ROWS)["m.txt"])
         subprocess.run([sys.argv[1], "-q", text, model], check=True)
         seed("glove-model", "full", pathlib.Path(model).read_bytes())
+        subprocess.run([sys.argv[1], "-q", text, model, "--shards", "1"], check=True)
+        seed("glove-shards", "index", pathlib.Path(model + ".index.json").read_bytes())
         model_file_reader.write_minimal_model(model, WORDS, ROWS)
         seed("glove-model", "minimal", pathlib.Path(model).read_bytes())
     for i, number in enumerate(["0.38473", "-1.25e-3", "1e400", "nan", "inf", "0.1000000014901161193847656250001"]):

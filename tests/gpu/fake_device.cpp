@@ -160,14 +160,22 @@ Status FakeDevice::score_all(const gpu::DevicePart& part, const Query& query, st
 
 namespace {
 
+// The rows that were uploaded, as the CPU's analyses take them.
+Points points_of(const gpu::DevicePart& part) {
+  return {part.rows,        part.dims,         part.vectors,         part.norms_squared,
+          part.level.codes, part.level.scales, part.level.residuals, nullptr};
+}
+
+std::unique_ptr<Analysis> host_analysis() {
+  return std::move(make_cpu_analysis({"", 2}).value());
+}
+
 // Reads what was uploaded, with the CPU's analyses.
 class FakePass : public KMeansPass {
  public:
   FakePass(FakeDevice::Knobs& knobs, const gpu::DevicePart& part, Metric metric, int64_t count)
-      : knobs_(knobs), analysis_(std::move(make_cpu_analysis({"", 2}).value())) {
-    const Points points = {part.rows,        part.dims,         part.vectors,         part.norms_squared,
-                           part.level.codes, part.level.scales, part.level.residuals, nullptr};
-    pass_ = make_host_pass(*analysis_, points, metric, count);
+      : knobs_(knobs), analysis_(host_analysis()) {
+    pass_ = make_host_pass(*analysis_, points_of(part), metric, count);
   }
 
   Status start(const Centroids& centroids) override { return pass_->start(centroids); }
@@ -197,6 +205,27 @@ class FakePass : public KMeansPass {
 };
 
 }  // namespace
+
+Status FakeDevice::column_sums(const gpu::DevicePart& part, std::span<const double> weights,
+                               std::span<double> sums, const InterruptCheck& interrupted) {
+  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
+  ++knobs_.sums;
+  return host_analysis()->column_sums(points_of(part), weights, sums, interrupted);
+}
+
+Status FakeDevice::gram_product(const gpu::DevicePart& part, std::span<const float> vector,
+                                std::span<double> product, const InterruptCheck& interrupted) {
+  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
+  ++knobs_.sums;
+  return host_analysis()->gram_product(points_of(part), vector, product, interrupted);
+}
+
+Status FakeDevice::second_moment(const gpu::DevicePart& part, const MomentRows& rows,
+                                 std::span<double> moment, const InterruptCheck& interrupted) {
+  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
+  ++knobs_.sums;
+  return host_analysis()->second_moment(points_of(part), rows, moment, interrupted);
+}
 
 Result<std::unique_ptr<KMeansPass>> FakeDevice::kmeans_pass(const gpu::DevicePart& part,
                                                             const FixedSums& format, int64_t count) {

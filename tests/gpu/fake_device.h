@@ -24,6 +24,7 @@ class FakeDevice : public gpu::Device {
     std::atomic<bool> lost{false};
     std::atomic<int64_t> searches{0};
     std::atomic<int64_t> passes{0};  // of k-means
+    std::atomic<int64_t> sums{0};    // over rows
     std::atomic<bool> ring_missing{false};
     std::atomic<bool> hold_deallocations{false};  // those that begin wait until it is false
     std::atomic<int> deallocations{0};            // that have begun
@@ -41,6 +42,12 @@ class FakeDevice : public gpu::Device {
                  const InterruptCheck& interrupted) override;
   Status score_all(const gpu::DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
+  Status column_sums(const gpu::DevicePart& part, std::span<const double> weights, std::span<double> sums,
+                     const InterruptCheck& interrupted) override;
+  Status gram_product(const gpu::DevicePart& part, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) override;
+  Status second_moment(const gpu::DevicePart& part, const MomentRows& rows, std::span<double> moment,
+                       const InterruptCheck& interrupted) override;
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const gpu::DevicePart& part, const FixedSums& format,
                                                   int64_t count) override;
 

@@ -19,10 +19,10 @@ using testing::gzipped;
 
 TEST_F(BadInput, Text) {
   expect_error("", "the file is empty");
-  expect_error(
-      "\n\n",
-      "offset 0: the content is of no known format (glove-model, safetensors, numpy, word2vec-binary, "
-      "word2vec-text, norm-text, glove-text, norm-binary)");
+  expect_error("\n\n",
+               "offset 0: the content is of no known format (glove-model, glove-shards, safetensors, numpy, "
+               "word2vec-binary, "
+               "word2vec-text, norm-text, glove-text, norm-binary)");
   expect_error("a 1 2 3\nb 1 2\nc 1 2 3\n",
                "line 2: a word and 3 numbers were expected, but it has 2 after its first field");
   expect_error("a 1 2 3\nb 1 nan 3\nc 1 2 3\n", "line 2: component 2 is NaN");
@@ -169,10 +169,10 @@ TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
   EXPECT_EQ(with_norms.value()->dims(), 65536);
   expect_error(line("a", 65537, "1") + line("b", 65537, "2"),
                "its lines have 65537 components; a model has at most 65536");
-  expect_error(
-      std::string(size_t{40} << 20, 'x'),
-      "offset 0: the content is of no known format (glove-model, safetensors, numpy, word2vec-binary, "
-      "word2vec-text, norm-text, glove-text, norm-binary)");
+  expect_error(std::string(size_t{40} << 20, 'x'),
+               "offset 0: the content is of no known format (glove-model, glove-shards, safetensors, numpy, "
+               "word2vec-binary, "
+               "word2vec-text, norm-text, glove-text, norm-binary)");
 }
 
 // The disk space that is reserved depends on the size of the input, whatever its header promises.

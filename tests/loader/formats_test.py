@@ -77,6 +77,39 @@ class Formats(unittest.TestCase):
         model.check()
         return model, result.stderr.decode(errors="replace")
 
+    def test_shards(self):
+        """Each shard is a model file, and together they have the rows of the whole once, in order."""
+        for shards, rows in ((1, 1), (2, 33), (3, 500), (7, 7 * 32), (7, 1001)):
+            words = random_words(self.generator, rows, False)
+            values = random_rows(self.generator, rows, 5)
+            twice = self.generator.integers(0, rows, 20)  # rows that come again, with other vectors
+            content = embedding_writers.word2vec_binary(words + [words[i] for i in twice],
+                                                        numpy.concatenate([values, values[twice] + 1]))
+            text = self.write("in", next(iter(content.values())))
+            result = convert(text, self.path("m.safetensors"), "--shards", str(shards))
+            self.assertEqual(result.returncode, 0, result.stderr.decode(errors="replace"))
+            self.assertIn("20 rows left out", result.stderr.decode())
+            with open(self.path("m.safetensors.index.json"), encoding="utf-8") as file:
+                index = json.load(file)
+            names = [f"m-{number:05}-of-{shards:05}.safetensors" for number in range(1, shards + 1)]
+            self.assertEqual(index["weight_map"], {f"vectors.{i:05}": name for i, name in enumerate(names, 1)})
+            self.assertEqual(index["metadata"]["total_size"], sum(os.path.getsize(self.path(name)) for name in names))
+            first_row = 0
+            for name in names:
+                shard = model_file_reader.ModelFile(self.path(name))
+                shard.check()
+                self.assertEqual(first_row % 32, 0)
+                self.assertEqual({key: value for key, value in shard.metadata.items() if key in (
+                    "glove.first_row", "glove.rows_total", "glove.set")}, {
+                        "glove.first_row": str(first_row), "glove.rows_total": str(rows),
+                        "glove.set": index["metadata"]["glove.set"]})
+                end = first_row + len(shard.words)
+                self.assertEqual(shard.words, words[first_row:end])
+                self.assertTrue((shard.tensors["vectors"].view("<u4") == values[first_row:end].view("<u4")).all())
+                first_row = end
+            self.assertEqual(first_row, rows)
+            self.assertEqual(index["metadata"]["glove.rows_total"], str(rows))
+
     def assert_same(self, model, words, rows):
         self.assertEqual(model.words, words)
         self.assertEqual(model.tensors["vectors"].tobytes(), rows.astype("<f4").tobytes())
@@ -102,7 +135,7 @@ class Formats(unittest.TestCase):
 
     def test_a_minimal_model_file_from_the_specification(self):
         for rows, dims in ((1, 1), (100, 7), (65, 8)):
-            words = random_words(self.generator, rows, True)
+            words = random_words(self.generator, rows, False)
             vectors = random_rows(self.generator, rows, dims) + numpy.float32(1)
             path = self.path("minimal.safetensors")
             model_file_reader.write_minimal_model(path, words, vectors)

@@ -153,6 +153,25 @@ class Resources(unittest.TestCase):
                     self.assertEqual(sorted(os.listdir(self.path(""))), ["in", "out"])
                     os.remove(self.path("out"))
 
+    def test_an_interrupt_leaves_no_shard_or_all_of_them(self):
+        """An fsync for each file before any is renamed, and one of the folder for each renaming."""
+        write_word2vec(self.path("in"), 1000, 10)
+        names = [f"out-{number:05}-of-00003.safetensors" for number in (1, 2, 3)] + ["out.safetensors.index.json"]
+        for fsync in range(1, 9):
+            result = subprocess.run(
+                [CONVERT, "-q", self.path("in"), self.path("out"), "--shards", "3"], capture_output=True, check=False,
+                env={**os.environ, "LD_PRELOAD": SIGNAL_AT_FSYNC, "GLOVE_TEST_SIGNAL": str(int(signal.SIGTERM)),
+                     "GLOVE_TEST_FSYNC": str(fsync)})
+            left = sorted(set(os.listdir(self.path(""))) - {"in"})
+            if fsync <= 4:
+                self.assertEqual((result.returncode, result.stderr.decode(), left),
+                                 (1, "glove-convert: interrupted\n", []))
+            else:
+                self.assertEqual((result.returncode, result.stderr, left), (0, b"", names))
+                subprocess.run([CONVERT, "-q", "--verify", self.path(names[3])], check=True)
+                for name in names:
+                    os.remove(self.path(name))
+
 
 if __name__ == "__main__":
     unittest.main()

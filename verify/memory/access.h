@@ -51,15 +51,38 @@ struct TicketShape {
 bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigned bytes_b,
            SymbolTable& table);
 
+// The part of a buffer that one ticket owns: `factor` bytes for each unit that its addition has added.
+struct OwnedRange {
+  uint32_t location = 0;  // of the counter; 0: the access is not certain to stay inside such a part
+  int64_t factor = 0;
+  SymbolId ticket = 0;
+  bool operator==(const OwnedRange&) const = default;
+};
+
+// The part that an access of so many bytes stays inside, if it does. `object`: what the address is counted
+// from.
+OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Position position,
+                       SymbolTable& table);
+
+// Where the lanes of an access with unknown addresses may be.
+struct Extent {
+  SymbolId object = 0;  // 0: shared memory
+  TicketShape shape;
+  Interval bytes;      // that the lanes may touch, from the beginning of the object
+  FormId form = 0;     // of all addresses; 0: they differ in more than a constant
+  Interval constants;  // of those addresses, up to the last byte
+  OwnedRange owned;
+};
+
+// Whether two extents are certain never to meet, as far as this can be said without comparing lanes.
+bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table);
+
 // Lanes whose addresses hold unknowns.
-struct RangeAccess {
+struct RangeAccess : Extent {
   uint32_t record;
   Lanes lanes;
-  SymbolId object;  // 0: shared memory
   std::array<uint32_t, 32> epoch;
   std::array<Value, 32> address;
-  TicketShape shape;
-  Interval bytes;  // that the lanes may touch, from the beginning of the object
 };
 
 // Whether two accesses to the same bytes race if nothing orders them.

@@ -52,9 +52,31 @@ bool Contents::write_maybe(uint64_t address, unsigned bytes) {
   return changed;
 }
 
-void Contents::settle() {
-  for (Slot& slot : slots_)
+bool Contents::count(uint64_t address, uint64_t amount, const SymbolTable& table) {
+  constexpr uint64_t kMost = 0x7fffffff;
+  Slot& slot = at(address);
+  uint64_t least = slot.value.constant & 0xffffffffu, most = slot.value.constant >> 32;
+  if (slot.known == Known::kValue && slot.bytes == 4) {
+    const Interval range = table.base_range(slot.value, 32, false);
+    if (range.hi > static_cast<Wide>(kMost)) return false;
+    least = static_cast<uint64_t>(range.lo), most = static_cast<uint64_t>(range.hi);
+  } else if (slot.known != Known::kCounted) {
+    return false;
+  }
+  if (address % 4 != 0 || amount > kMost - most) return false;
+  slot.value = {least | (most + amount) << 32, 0};
+  slot.known = Known::kCounted;
+  return true;
+}
+
+void Contents::settle(SymbolTable& table) {
+  for (Slot& slot : slots_) {
     if (slot.known == Known::kVaries) slot.known = Known::kUnknown;
+    if (slot.known != Known::kCounted) continue;
+    const auto least = static_cast<Wide>(slot.value.constant & 0xffffffffu);
+    slot.value = table.fresh_in(32, Scope::kBlock, {least, static_cast<Wide>(slot.value.constant >> 32)});
+    slot.known = Known::kValue;
+  }
 }
 
 }  // namespace glove::verify

@@ -16,11 +16,12 @@ enum class Known : uint8_t {
   kUnknown,  // something: the first who reads names it
   kVaries,   // written under a condition or in a loop: each read may find something else
   kTail,     // the second half of the value before
+  kCounted,  // a number that only atomic additions have changed since it was known; `value` holds its bounds
 };
 
 // Four bytes of memory.
 struct Slot {
-  Value value;
+  Value value;  // of kCounted: the least number, and 2^32 times the greatest
   uint8_t bytes = 0;
   Known known = Known::kNothingWritten;
 };
@@ -41,8 +42,12 @@ class Contents {
   bool blur(uint64_t from, uint64_t to);
   // After a write that may not have happened. Returns false if nothing changed by it.
   bool write_maybe(uint64_t address, unsigned bytes);
-  // What varied stays as it is until it is written again.
-  void settle();
+  // After an atomic addition to a number of four bytes, which may not have happened. Returns false, and
+  // changes nothing, if the slot's number is not bounded.
+  bool count(uint64_t address, uint64_t amount, const SymbolTable& table);
+  // What varied stays as it is until it is written again, and what was counted has a value. Called when no
+  // thread can still change what it has changed so far.
+  void settle(SymbolTable& table);
 
  private:
   std::vector<Slot> slots_;

@@ -13,6 +13,21 @@ bool contains(const std::vector<LinearTerm>& terms, SymbolId symbol) {
   return false;
 }
 
+// Whether `place` .. `place` + bytes - 1 is inside the factor * n bytes that an addition of n owns.
+bool inside(const Reasoner& reasoner, Value place, unsigned bytes, int64_t factor, const Symbol& ticket,
+            SymbolTable& table) {
+  if (reasoner.exact_range(place).lo < 0) return false;
+  const Value amount =
+      ticket.bits == 64 ? ticket.arguments[0] : table.zero_extended(ticket.arguments[0], ticket.bits);
+  const Value room = table.subtract(table.scale(amount, factor, 64), place, 64);
+  if (reasoner.exact_range(room).lo >= Wide{bytes}) return true;
+  // place = factor * i: i < n leaves room for one element.
+  if (place.form != 0 || bytes > static_cast<uint64_t>(factor)) return false;
+  const Value index = {place.constant / static_cast<uint64_t>(factor), 0};
+  return place.constant % static_cast<uint64_t>(factor) + bytes <= static_cast<uint64_t>(factor) &&
+         reasoner.range(ticket.arguments[0], ticket.bits, false).lo > static_cast<Wide>(index.constant);
+}
+
 class Comparison {
  public:
   Comparison(const Side& a, const Side& b, SymbolTable& table)
@@ -110,23 +125,8 @@ class Comparison {
       const Value own = table_.subtract(side.address, common, 64);
       return table_.subtract(own, table_.scale(table_.of(ticket.symbol), ticket.factor, 64), 64);
     };
-    return inside(know_a_, place(a_, left), a_.bytes, left.factor, first) &&
-           inside(know_b_, place(b_, right), b_.bytes, right.factor, second);
-  }
-
-  bool inside(const Reasoner& reasoner, Value place, unsigned bytes, int64_t factor, const Symbol& ticket) {
-    if (reasoner.exact_range(place).lo < 0) return false;
-    const Value amount =
-        ticket.bits == 64 ? ticket.arguments[0] : table_.zero_extended(ticket.arguments[0], ticket.bits);
-    const Value room = table_.subtract(table_.scale(amount, factor, 64), place, 64);
-    if (reasoner.exact_range(room).lo >= Wide{bytes}) return true;
-    // place = factor * i: i < n leaves room for one element.
-    if (place.form == 0 && bytes <= static_cast<uint64_t>(factor)) {
-      const Value index = {place.constant / static_cast<uint64_t>(factor), 0};
-      return place.constant % static_cast<uint64_t>(factor) + bytes <= static_cast<uint64_t>(factor) &&
-             reasoner.range(ticket.arguments[0], ticket.bits, false).lo > static_cast<Wide>(index.constant);
-    }
-    return false;
+    return inside(know_a_, place(a_, left), a_.bytes, left.factor, first, table_) &&
+           inside(know_b_, place(b_, right), b_.bytes, right.factor, second, table_);
   }
 
   // What is known about the whole of either address.
@@ -186,6 +186,27 @@ bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigne
   if (!difference.known() || least <= 0) return false;
   const Wide offset = static_cast<int64_t>(difference.constant), gap = least * a.factor;
   return offset + gap >= Wide{bytes_b} && offset - gap <= -Wide{bytes_a};
+}
+
+bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table) {
+  if (a.form != 0 && a.form == b.form && a.constants.meet(b.constants).empty()) return true;
+  if (a.owned.location != 0 && a.owned.location == b.owned.location && a.owned.factor == b.owned.factor &&
+      a.owned.ticket != b.owned.ticket)
+    return true;
+  return apart(a.shape, bytes_a, b.shape, bytes_b, table);
+}
+
+OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Position position,
+                       SymbolTable& table) {
+  const Value offset = object == 0 ? address : table.subtract(address, table.of(object), 64);
+  for (const LinearTerm& term : table.terms(offset.form)) {
+    const Symbol ticket = table.symbol(term.symbol);
+    if (ticket.kind != SymbolKind::kTicket || term.factor <= 0) continue;
+    const Value place = table.subtract(offset, table.scale(table.of(term.symbol), term.factor, 64), 64);
+    if (inside(Reasoner(table, position), place, bytes, term.factor, ticket, table))
+      return {ticket.detail, term.factor, term.symbol};
+  }
+  return {};
 }
 
 Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table) {

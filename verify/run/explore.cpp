@@ -54,7 +54,9 @@ void KernelRun::at_full_barrier(BlockState& state) {
   if (check_global_) keep_for_grid(state);
   state.arrived_before = state.arrived;
   state.shadow.new_phase();
-  state.shared.settle();
+  state.shared.settle(table_);
+  for (const Slot& slot : state.shared.slots())
+    if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, 0);
   recent_records_.clear();
   if (blocks_ < 2 && forks_.empty()) records_.clear();  // states that wait refer to theirs
   drop_thread_facts(state);

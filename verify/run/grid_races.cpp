@@ -16,7 +16,6 @@ void KernelRun::keep_for_grid(BlockState& state) {
     return (*mark.clock)[thread] >= epoch;
   };
   const uint32_t recent = state.arrived & ~state.arrived_before;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> adjusted;  // record and mask -> record
   const auto settle = [&](uint32_t record, Lanes lanes, uint32_t epoch) {
     uint32_t mask = 0;
     for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
@@ -28,7 +27,8 @@ void KernelRun::keep_for_grid(BlockState& state) {
       if (!all) mask |= 1u << counter;
     }
     if (mask == 0) return record;
-    const auto [found, added] = adjusted.try_emplace({record, mask}, static_cast<uint32_t>(records_.size()));
+    const auto [found, added] =
+        grid_adjusted_.try_emplace({record, mask}, static_cast<uint32_t>(records_.size()));
     if (added) {
       records_.push_back(records_[record]);
       records_.back().uncovered |= mask;
@@ -51,8 +51,31 @@ void KernelRun::keep_for_grid(BlockState& state) {
     if (range.object == 0) continue;
     range.record =
         settle(range.record, range.lanes, *std::max_element(range.epoch.begin(), range.epoch.end()));
-    grid_ranges_[range.object].push_back(range);
+    keep_range_for_grid(range);
   }
+}
+
+// Paths that part from each other have their beginnings in common.
+void KernelRun::keep_range_for_grid(const RangeAccess& range) {
+  uint64_t hash = range.record * 0x9e3779b97f4a7c15u ^ range.lanes;
+  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdu, hash ^= hash >> 32; };
+  each_lane(range.lanes, [&](int lane) {
+    mix(range.address[static_cast<size_t>(lane)].constant);
+    mix(range.address[static_cast<size_t>(lane)].form);
+  });
+  auto& kept = grid_ranges_[range.object];
+  const auto [first, last] = grid_known_.equal_range(hash);
+  for (auto at = first; at != last; ++at) {
+    if (at->second.first != range.object) continue;
+    const RangeAccess& other = kept[at->second.second];
+    bool same = other.record == range.record && other.lanes == range.lanes;
+    each_lane(same ? range.lanes : 0, [&](int lane) {
+      same &= other.address[static_cast<size_t>(lane)] == range.address[static_cast<size_t>(lane)];
+    });
+    if (same) return;
+  }
+  grid_known_.emplace(hash, std::pair(range.object, kept.size()));
+  kept.push_back(range);
 }
 
 bool KernelRun::blocks_ordered(const AccessRecord& a, const AccessRecord& b) {
@@ -112,9 +135,9 @@ void KernelRun::compare_blocks_at(SymbolId object) {
   };
   for (size_t i = 0; i < ranges.size(); ++i) {
     for (size_t j = i + 1; j < ranges.size(); ++j) {
-      if (ranges[i].bytes.meet(ranges[j].bytes).empty() ||
-          apart(ranges[i].shape, records_[ranges[i].record].bytes, ranges[j].shape,
-                records_[ranges[j].record].bytes, table_))
+      const AccessRecord &a = records_[ranges[i].record], &b = records_[ranges[j].record];
+      if (a.block == b.block || ranges[i].bytes.meet(ranges[j].bytes).empty() ||
+          apart(ranges[i], a.bytes, ranges[j], b.bytes, table_))
         continue;
       compare(ranges[i], ranges[j].record, ranges[j].lanes, records_[ranges[j].record].bytes,
               [&](int lane) { return ranges[j].address[static_cast<size_t>(lane)]; });

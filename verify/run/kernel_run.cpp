@@ -63,6 +63,8 @@ Verdict KernelRun::run() {
       grid_cells_.clear();
       grid_forms_.clear();
       grid_ranges_.clear();
+      grid_known_.clear();
+      grid_adjusted_.clear();
       read_objects_.clear();
       locations_.clear();
       ticketed_.clear();

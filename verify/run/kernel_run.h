@@ -139,6 +139,15 @@ class KernelRun {
   bool draws_tickets(const Place& place, unsigned bytes);
   void counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         Value amount, bool certain);
+  // Whether the instruction may run more often than it is stepped.
+  bool in_loop() const {
+    for (const Context* at = context_; at != nullptr; at = at->outer) {
+      if (at->loops) return true;
+      for (const auto& [pc, loop] : at->loop_states)
+        if (loop.visits > 1) return true;
+    }
+    return false;
+  }
   void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
   void step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   uint64_t shared_end() const;
@@ -164,7 +173,7 @@ class KernelRun {
     return state.block * threads_ + warp.thread(lane) + 1;
   }
   void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, Value address,
-                           const RangeAccess& mine);
+                           const Extent& mine);
   Interval touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object, Value address,
                          unsigned bytes);
   void compare_with_cells(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
@@ -177,6 +186,7 @@ class KernelRun {
   void report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
                    const std::string& place, bool exact, Overlap overlap, bool same_value);
   void keep_for_grid(BlockState& state);
+  void keep_range_for_grid(const RangeAccess& range);
   void compare_blocks();
   void compare_blocks_at(SymbolId object);
   bool blocks_ordered(const AccessRecord& a, const AccessRecord& b);
@@ -289,6 +299,9 @@ class KernelRun {
   std::unordered_map<GlobalPlace, std::vector<AccessEntry>, GlobalPlaceHash> grid_cells_;
   std::unordered_map<SymbolId, std::set<FormId>> grid_forms_;
   std::unordered_map<SymbolId, std::vector<RangeAccess>> grid_ranges_;
+  std::unordered_multimap<uint64_t, std::pair<SymbolId, size_t>> grid_known_;  // hashes of grid_ranges_
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t>
+      grid_adjusted_;  // record and counters that do not cover it
   std::set<std::string> assumptions_;
 };
 

@@ -55,7 +55,9 @@ Value KernelRun::load_constant(const Instruction& in, const Place& place, unsign
 
 Value KernelRun::load_shared(BlockState& state, Warp&, const Instruction& in, const Place& place, int) {
   const unsigned bits = std::max(16u, bits_of(in.type));
-  if (place.kind != Place::kNumber) return table_.fresh(bits, Scope::kThread);
+  // A strong load may see what another thread's strong access has not written yet in this schedule.
+  const bool strong = in.strong || in.acquire || (in.is_volatile && options_.volatile_shared_strong);
+  if (place.kind != Place::kNumber || strong) return table_.fresh(bits, Scope::kThread);
   const unsigned bytes = bits_of(in.type) / 8;
   Slot& slot = state.shared.at(place.address.constant);
   const bool whole = place.address.constant % 4 == 0;
@@ -70,8 +72,9 @@ Value KernelRun::load_shared(BlockState& state, Warp&, const Instruction& in, co
       return table_.operation(Op::kLoad, in.type, 3, bits, {value, {}, {}});
     return value;
   }
-  const bool stable = whole && (slot.known == Known::kUnknown || slot.known == Known::kNothingWritten ||
-                                (slot.known == Known::kVaries && context_ == nullptr));
+  const bool stable =
+      whole && (slot.known == Known::kUnknown || slot.known == Known::kNothingWritten ||
+                ((slot.known == Known::kVaries || slot.known == Known::kCounted) && context_ == nullptr));
   if (!stable || (bytes == 8 && slot.bytes == 8 && slot.known == Known::kTail))
     return table_.fresh(bits, Scope::kThread);
   const bool undefined = slot.known == Known::kNothingWritten;

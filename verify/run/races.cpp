@@ -103,7 +103,7 @@ void KernelRun::exact_access(BlockState& state, Warp& warp, uint32_t record, int
     }
   }
   if (state.shadow.ranges.empty()) return;
-  RangeAccess mine{};
+  Extent mine;
   mine.object = place.space == Space::kShared ? 0 : place.object;
   const Wide at = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
   if (table_.terms(place.address.form).size() < 2) mine.bytes = {at, at + records_[record].bytes - 1};
@@ -203,6 +203,9 @@ std::vector<RangeAccess> KernelRun::grouped(const BlockState& state, const Warp&
     if (place.space == Space::kGlobal && object == 0) return;  // reported or nobody writes
     const TicketShape shape = ticket_shape(state, warp, lane, place.address);
     const Interval touched = touched_bytes(state, warp, lane, object, place.address, records_[record].bytes);
+    const auto owned = [&] {
+      return owned_range(place.address, object, records_[record].bytes, position(state, warp, lane), table_);
+    };
     auto group = std::find_if(groups.begin(), groups.end(), [&](const RangeAccess& other) {
       return other.object == object && other.shape == shape;
     });
@@ -214,7 +217,15 @@ std::vector<RangeAccess> KernelRun::grouped(const BlockState& state, const Warp&
       group->object = object;
       group->shape = shape;
       group->bytes = touched;
+      group->form = place.address.form;
+      group->owned = owned();
+      group->constants = {kWideLimit, -kWideLimit};
+    } else if (group->owned.location != 0 && !(group->owned == owned())) {
+      group->owned = {};
     }
+    if (group->form != place.address.form) group->form = 0;
+    const auto constant = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
+    group->constants = group->constants.hull({constant, constant + records_[record].bytes - 1});
     group->lanes |= 1u << lane;
     group->bytes = group->bytes.hull(touched);
     group->epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
@@ -230,7 +241,11 @@ void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lan
     each_lane(range.lanes, [&](int lane) {
       const Value address = range.address[static_cast<size_t>(lane)];
       compare_with_cells(state, warp, record, lane, range.object, address);
-      compare_with_ranges(state, warp, record, lane, address, range);
+      Extent mine = range;
+      const auto constant = static_cast<Wide>(static_cast<int64_t>(address.constant));
+      mine.form = address.form;
+      mine.constants = {constant, constant + records_[record].bytes - 1};
+      compare_with_ranges(state, warp, record, lane, address, mine);
     });
   for (size_t i = 0; i < groups.size(); ++i) {
     for (size_t j = i; j < groups.size(); ++j) compare_lanes(groups[i], groups[j]);
@@ -267,13 +282,12 @@ void KernelRun::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
 
 // `mine`: what the access's lanes have in common; of an exact access the object and the bytes alone.
 void KernelRun::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, Value address,
-                                    const RangeAccess& mine) {
+                                    const Extent& mine) {
   for (const RangeAccess& range : state.shadow.ranges) {
     if (range.object != mine.object || range.bytes.meet(mine.bytes).empty()) continue;
     if (range.record == id && records_[id].kind != AccessKind::kWrite) continue;
     const AccessRecord& other = records_[range.record];
-    if (!conflict(other, records_[id]) ||
-        apart(mine.shape, records_[id].bytes, range.shape, other.bytes, table_))
+    if (!conflict(other, records_[id]) || apart(mine, records_[id].bytes, range, other.bytes, table_))
       continue;
     tick(1);
     each_lane(range.lanes, [&](int other_lane) {

@@ -25,7 +25,34 @@ Value SymbolTable::compare(CompareKind kind, bool is_float, bool is_signed, unsi
   predicate.b = b;
   predicate.scope = std::max(scope_of(a), scope_of(b));
   predicate.data = is_data(subtract(a, b, 64)) || is_data(a) || is_data(b);
+  imply_selection(predicate);
   return {0, intern(predicate)};
+}
+
+// (condition ? x : -1) >= 0 says that the condition holds.
+void SymbolTable::imply_selection(Predicate& predicate) const {
+  if (predicate.is_float || predicate.a.known() == predicate.b.known()) return;
+  const bool left = !predicate.a.known();
+  const Value side = left ? predicate.a : predicate.b, other = left ? predicate.b : predicate.a;
+  const auto& sum = terms(side.form);
+  if (sum.size() != 1 || sum[0].factor != 1) return;
+  const Symbol& symbol = symbols_[sum[0].symbol];
+  if (symbol.kind != SymbolKind::kOperation || symbol.op != Op::kSelect || symbol.bits != predicate.bits)
+    return;
+  const auto number = [&](uint64_t value) {
+    return predicate.is_signed ? Wide{sign_extend(value, predicate.bits)}
+                               : static_cast<Wide>(mask_bits(value, predicate.bits));
+  };
+  for (const unsigned i : {0u, 1u}) {
+    if (!symbol.arguments[i].known()) continue;
+    const Wide mine = number(symbol.arguments[i].constant + side.constant), limit = number(other.constant);
+    const Wide a = left ? mine : limit, b = left ? limit : mine;
+    const bool holds = predicate.compare == CompareKind::kEq   ? a == b
+                       : predicate.compare == CompareKind::kLt ? a < b
+                                                               : a <= b;
+    // If the comparison comes out otherwise, the other argument was selected.
+    predicate.implied[holds ? 0 : 1] = symbol.condition ^ (i == 0 ? 1u : 0u);
+  }
 }
 
 Value SymbolTable::logical_and(Value a, Value b) {

@@ -278,17 +278,29 @@ Interval Reasoner::operation_range(const Symbol& symbol, int depth) const {
   }
 }
 
+// What a symbol is known to be; nullopt: nothing simpler.
+std::optional<Value> Reasoner::simplified(const Symbol& symbol, unsigned bits) const {
+  if (symbol.kind != SymbolKind::kOperation) return std::nullopt;
+  if (symbol.op == Op::kConvert && symbol.type == Type::kU64 && symbol.detail < 64) {
+    const Value inner = simplify(symbol.arguments[0], symbol.detail);
+    if (inner == symbol.arguments[0]) return std::nullopt;
+    return table_.zero_extended(inner, symbol.detail);
+  }
+  if (symbol.op != Op::kSelect) return std::nullopt;
+  const auto condition = truth(symbol.condition, 0);
+  if (!condition) return std::nullopt;
+  Value chosen = symbol.arguments[*condition ? 0 : 1];
+  if (bits > symbol.bits) chosen.constant = static_cast<uint64_t>(sign_extend(chosen.constant, symbol.bits));
+  return chosen;
+}
+
 Value Reasoner::simplify(Value value, unsigned bits) const {
   for (int round = 0; round < 4 && value.form != 0; ++round) {
     bool changed = false;
-    for (const LinearTerm& term : table_.terms(value.form)) {
-      const Symbol symbol = table_.symbol(term.symbol);
-      if (symbol.kind != SymbolKind::kOperation || symbol.op != Op::kSelect) continue;
-      const auto condition = truth(symbol.condition, 0);
-      if (!condition) continue;
-      Value chosen = symbol.arguments[*condition ? 0 : 1];
-      if (bits > symbol.bits)
-        chosen.constant = static_cast<uint64_t>(sign_extend(chosen.constant, symbol.bits));
+    for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(value.form))) {
+      const auto known = simplified(Symbol(table_.symbol(term.symbol)), bits);
+      if (!known) continue;
+      const Value chosen = *known;
       const Value rest =
           table_.subtract(value, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
       value = table_.add(rest, table_.scale(chosen, term.factor, bits), bits);

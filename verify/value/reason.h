@@ -69,12 +69,16 @@ class Reasoner {
   bool visit_parts(PredicateId id, Visit& visit) const {
     if (visit(id)) return true;
     const Predicate& predicate = table_.predicate(id);
+    if (const PredicateId implied = predicate.implied[(id & 1) == 0 ? 1 : 0];
+        implied != 0 && visit_parts(implied, visit))
+      return true;
     if (predicate.kind != PredicateKind::kAnd || (id & 1) != 0) return false;
     return visit_parts(predicate.p, visit) || visit_parts(predicate.q, visit);
   }
   Interval range(Value value, unsigned bits, bool as_signed, int depth) const;
   // The same, where a condition holds in addition. REQUIRES: this outlives it.
   Reasoner under(PredicateId condition) const;
+  std::optional<Value> simplified(const Symbol& symbol, unsigned bits) const;
   Interval symbol_range(SymbolId id, int depth) const;
   Interval operation_range(const Symbol& symbol, int depth) const;
   // What a condition says about `form` as a number: its sides are compared with it.

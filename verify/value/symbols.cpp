@@ -165,6 +165,19 @@ Value SymbolTable::zero_extended(Value a, unsigned from) {
   return sum;
 }
 
+// What the counter's lower half counts: a ticket of its own, as long as that half does not wrap either.
+Value SymbolTable::lower_half(SymbolId ticket) {
+  const Value half = operation(Op::kConvert, Type::kB32, 32, 32, {of(ticket), {}, {}});
+  const Value amount = truncated(symbols_[ticket].arguments[0], 64, 32);
+  Symbol& symbol = symbols_[terms(half.form)[0].symbol];
+  symbol.kind = SymbolKind::kTicket;
+  symbol.detail = symbols_[ticket].detail | kLowerHalf;
+  symbol.owner = symbols_[ticket].owner;
+  symbol.arguments[0] = amount;
+  symbol.range = symbol.unsigned_range = {0, (Wide{1} << 31) - 1};
+  return half;
+}
+
 Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
   if (a.form == 0) return {mask_bits(a.constant, to), 0};
   Value sum = {mask_bits(a.constant, to), 0};
@@ -174,6 +187,8 @@ Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
     if (symbol.kind == SymbolKind::kOperation && symbol.op == Op::kConvert && symbol.type == Type::kU64 &&
         symbol.detail == to) {
       narrow = symbol.arguments[0];
+    } else if (symbol.kind == SymbolKind::kTicket && symbol.bits == 64 && to == 32) {
+      narrow = lower_half(term.symbol);
     } else if (symbol.bits > to && !fits(symbol.range, to) && symbol.kind != SymbolKind::kIteration) {
       narrow = operation(Op::kConvert, Type::kB32, to, to, {narrow, {}, {}});
     }
@@ -181,6 +196,23 @@ Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
   }
   (void)from;
   return sum;
+}
+
+void SymbolTable::share(Value value, int depth) {
+  for (const LinearTerm& term : terms(value.form)) {
+    Symbol& symbol = symbols_[term.symbol];
+    const bool operation = symbol.kind == SymbolKind::kOperation && symbol.condition == 0;
+    const bool alone = symbol.kind == SymbolKind::kFresh || symbol.kind == SymbolKind::kObserved ||
+                       symbol.kind == SymbolKind::kTicket || symbol.kind == SymbolKind::kInput;
+    if (symbol.scope != Scope::kThread || depth > 3 || !(alone || operation)) continue;
+    Scope scope = Scope::kBlock;
+    for (const Value& argument : symbol.arguments) {
+      if (!operation) break;
+      share(argument, depth + 1);
+      scope = std::max(scope, scope_of(argument));
+    }
+    symbol.scope = scope;
+  }
 }
 
 Scope SymbolTable::scope_of(Value value) const {

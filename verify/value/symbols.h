@@ -52,6 +52,8 @@ enum class SymbolKind : uint8_t {
   kObserved,   // what a strong load saw; `detail` names the location
 };
 
+constexpr uint32_t kLowerHalf = 1u << 30;  // in a ticket's location: of a counter of 64 bits
+
 // A closed interval of floats.
 struct FloatRange {
   double lo;
@@ -91,6 +93,9 @@ struct Predicate {
   bool data = false;
   Value a, b;
   PredicateId p = 0, q = 0;
+  // What follows if it does not hold, and if it does: of a comparison with a selection, which side was
+  // selected.
+  PredicateId implied[2] = {0, 0};
 };
 
 // What an operation, a predicate or an input is, to find the same one again.
@@ -166,6 +171,9 @@ class SymbolTable {
     return value.constant == 0 && sum.size() == 1 && sum[0].factor == 1 ? sum[0].symbol : 0;
   }
 
+  // All threads of a block may have read the value, which is one number: it is the same for them.
+  void share(Value value, int depth);
+
   Scope scope_of(Value value) const;
   Scope scope_of_predicate(PredicateId id) const { return predicate(id).scope; }
   // Any value can occur, whatever other threads have: the data decide.
@@ -180,8 +188,10 @@ class SymbolTable {
 
  private:
   Value combine(Value a, Value b, int64_t sign, unsigned bits);
+  Value lower_half(SymbolId ticket);
   void set_operation_range(Symbol& symbol) const;
   PredicateId intern(Predicate predicate);
+  void imply_selection(Predicate& predicate) const;
 
   // References to what they hold stay valid when they grow.
   std::deque<Symbol> symbols_;

@@ -1,0 +1,52 @@
+// Tells the log now and then how far long work is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "base/timer.h"
+
+namespace glove {
+
+// Writes nothing unless the work lasts longer than the interval. One thread at a time may use it.
+class ProgressLog {
+ public:
+  static constexpr double kSecondsBetweenMessages = 5;
+
+  // `work` begins each message, such as "glove_map: 5000 words of the model 'glove'". The log must outlive
+  // this object.
+  ProgressLog(Log& log, std::string work, double seconds_between = kSecondsBetweenMessages)
+      : log_(log), work_(std::move(work)), seconds_between_(seconds_between) {}
+
+  // Says how far the work is: `done` of `total` of what `stage` names. `stage` has static storage.
+  void set(const char* stage, int64_t done, int64_t total) {
+    stage_ = stage;
+    done_ = done;
+    total_ = total;
+  }
+
+  // Call this often. Costs about 25 ns unless a message is due.
+  void tick() {
+    if (since_message_.microseconds() < 1e6 * seconds_between_) return;
+    since_message_.lap();
+    const auto seconds = static_cast<int64_t>(since_start_.microseconds() / 1e6);
+    std::string message = work_ + ": still running after " + std::to_string(seconds) + " s";
+    if (stage_ != nullptr)
+      message += std::string(", ") + stage_ + " " + std::to_string(done_) + " of " + std::to_string(total_);
+    log_.write(message);
+  }
+
+ private:
+  Log& log_;
+  const std::string work_;
+  const double seconds_between_;
+  const Timer since_start_;
+  Timer since_message_;
+  const char* stage_ = nullptr;
+  int64_t done_ = 0;
+  int64_t total_ = 0;
+};
+
+}  // namespace glove

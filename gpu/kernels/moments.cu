@@ -1,0 +1,284 @@
+#include "gpu/kernels/moments.h"
+
+#include "analysis/moments.h"
+#include "gpu/warp/exact_dot.cuh"
+
+namespace glove::gpu {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kStepRows = kThreads / 8;  // a team of eight lanes per row
+constexpr int kRowsInFlight = 8;
+constexpr int kColumnThreads = 128;
+constexpr int kColumnRows = 16;  // in flight
+constexpr int kBlocksInFlight = 16;
+
+// sum + factor * x, or sum if the factor is 0. Without a branch, so that the products of other rows need not
+// wait.
+__device__ double add_product(double sum, double factor, float x) {
+  const double next = __dadd_rn(sum, __dmul_rn(factor, static_cast<double>(x)));
+  return factor != 0.0 ? next : sum;
+}
+
+// Adds `count` rows with these factors to the columns' sums. A factor of 0 leaves its row out.
+//   rows  [count, dims];  factors  [kStepRows], zeros past count;  sums  [dims]
+__device__ void add_rows(const float* rows, int count, int dims, const double* factors, double* sums) {
+  for (int j = static_cast<int>(threadIdx.x); j < dims; j += kThreads) {
+    double sum = sums[j];
+    for (int first = 0; first < count; first += kRowsInFlight) {
+      float x[kRowsInFlight];
+#pragma unroll
+      for (int i = 0; i < kRowsInFlight; ++i)
+        x[i] = first + i < count ? __ldg(rows + static_cast<int64_t>(first + i) * dims + j) : 0.0f;
+#pragma unroll
+      for (int i = 0; i < kRowsInFlight; ++i) sum = add_product(sum, factors[first + i], x[i]);
+    }
+    sums[j] = sum;
+  }
+}
+
+// blockIdx.x: the columns, one per thread; blockIdx.y: the block of rows.
+template <bool kWeighted>
+__global__ void __launch_bounds__(kColumnThreads)
+    column_sums_kernel(const __grid_constant__ MomentParams params) {
+  const int j = static_cast<int>(blockIdx.x * kColumnThreads + threadIdx.x);
+  if (j >= params.dims) return;
+  const int64_t begin = (int64_t{params.first_block} + blockIdx.y) * kMomentBlock;
+  const auto count = static_cast<int>(min(params.rows - begin, int64_t{kMomentBlock}));
+  const float* const rows = params.vectors + begin * params.dims + j;
+  double sum = 0.0;
+  for (int first = 0; first < count; first += kColumnRows) {
+    float x[kColumnRows];
+#pragma unroll
+    for (int i = 0; i < kColumnRows; ++i)
+      x[i] = first + i < count ? __ldg(rows + static_cast<int64_t>(first + i) * params.dims) : 0.0f;
+#pragma unroll
+    for (int i = 0; i < kColumnRows; ++i) {
+      const bool present = first + i < count;
+      double weight = present ? 1.0 : 0.0;
+      if (kWeighted) weight = present ? __ldg(params.weights + begin + first + i) : 0.0;
+      sum = add_product(sum, weight, x[i]);
+    }
+  }
+  params.sums[int64_t{blockIdx.y} * params.dims + j] = sum;
+}
+
+// A block of threads per block of rows.
+__global__ void __launch_bounds__(kThreads)
+    gram_product_kernel(const __grid_constant__ MomentParams params, const float* vector) {
+  extern __shared__ double column_sums[];  // [dims]
+  __shared__ double factors[kStepRows];
+  const auto thread = static_cast<int>(threadIdx.x);
+  const int dims = params.dims;
+  const int64_t begin = (int64_t{params.first_block} + blockIdx.x) * kMomentBlock;
+  const int64_t end = min(params.rows, begin + kMomentBlock);
+  for (int j = thread; j < dims; j += kThreads) column_sums[j] = 0.0;
+  for (int64_t first = begin; first < end; first += kStepRows) {
+    const auto count = static_cast<int>(min(int64_t{kStepRows}, end - first));
+    const float* const rows = params.vectors + first * dims;
+    const int team = thread / 8;
+    const double dot = team_exact_dot(
+        vector, team < count ? rows + static_cast<int64_t>(team) * dims : nullptr, dims, thread & 31);
+    __syncthreads();
+    if ((thread & 7) == 0) factors[team] = dot;  // 0 without a row
+    __syncthreads();
+    add_rows(rows, count, dims, factors, column_sums);
+  }
+  double* const out = params.sums + static_cast<int64_t>(blockIdx.x) * dims;
+  for (int j = thread; j < dims; j += kThreads) out[j] = column_sums[j];
+}
+
+// --- Second moments ---------------------------------------------------------------------------------------
+
+// Brings rows to the buffer: a thread's value number i goes to place threadIdx.x + i * blockDim.x. What comes
+// from components past the last, or goes to places past the rows, is in sums that nobody uses.
+template <bool kWeighted>
+class GramLoader {
+ public:
+  //   center  [dims]
+  __device__ GramLoader(const MomentParams& params, const GramShape& shape, const float* center)
+      : params_(params), width_(shape.width) {
+    const GramGroup group = shape.group_of[blockIdx.x];
+#pragma unroll
+    for (int i = 0; i < kMostGramLoads; ++i) {
+      const int row = place(i) / width_;
+      const int column = place(i) - row * width_;
+      int component = column < shape.panel ? group.left + column : group.right + column - shape.panel;
+      component = min(component, params.dims - 1);
+      offsets_[i] = min(row, kGramRows - 1) * params.dims + component;
+      centers_[i] = __ldg(center + component);
+    }
+  }
+
+  // Reads kGramRows rows from `first` on; those from `end` on count as zeros, and so do rows of weight 0.
+  __device__ void read(int64_t first, int64_t end) {
+    const float* const rows = params_.vectors + first * params_.dims;
+    if (!kWeighted && first + kGramRows <= end) {
+#pragma unroll
+      for (int i = 0; i < kMostGramLoads; ++i) values_[i] = __ldg(rows + offsets_[i]);
+      return;
+    }
+    const auto count = static_cast<int>(min(int64_t{kGramRows}, end - first));
+#pragma unroll
+    for (int i = 0; i < kMostGramLoads; ++i) {
+      const int row = offsets_[i] / params_.dims;
+      values_[i] = row < count ? __ldg(rows + offsets_[i]) : centers_[i];
+      if (kWeighted) weights_[i] = row < count ? __ldg(params_.weights + first + row) : 0.0;
+    }
+  }
+
+  // Writes what was read as y to the buffer: [kGramRows, width].
+  __device__ void write(double* buffer) const {
+#pragma unroll
+    for (int i = 0; i < kMostGramLoads; ++i) {
+      float y = 0.0f;
+      if (!kWeighted) {
+        y = __fsub_rn(values_[i], centers_[i]);  // rounds as the same in double and then to float does
+      } else if (weights_[i] != 0.0) {
+        const double product = __dmul_rn(weights_[i], static_cast<double>(values_[i]));
+        y = __double2float_rn(__dsub_rn(product, static_cast<double>(centers_[i])));
+      }
+      buffer[place(i)] = static_cast<double>(y);
+    }
+  }
+
+ private:
+  __device__ int place(int i) const {
+    return static_cast<int>(threadIdx.x + i * blockDim.x);
+  }
+
+  const MomentParams& params_;
+  const int width_;
+  int offsets_[kMostGramLoads];
+  float centers_[kMostGramLoads];
+  float values_[kMostGramLoads];
+  double weights_[kWeighted ? kMostGramLoads : 1];
+};
+
+// The components of a tile in one row: gram_offset() of an even k is k * step.
+struct GramOperands {
+  double left[kGramTile], right[kGramTile];
+
+  __device__ void read(const double* from_left, const double* from_right, int step) {
+#pragma unroll
+    for (int k = 0; k < kGramTile; k += 2) {
+      const double2 pair = *reinterpret_cast<const double2*>(from_left + k * step);
+      left[k] = pair.x;
+      left[k + 1] = pair.y;
+    }
+#pragma unroll
+    for (int k = 0; k < kGramTile; k += 2) {
+      const double2 pair = *reinterpret_cast<const double2*>(from_right + k * step);
+      right[k] = pair.x;
+      right[k + 1] = pair.y;
+    }
+  }
+};
+
+__device__ void add_products(const GramOperands& y, double (&sums)[kGramTile][kGramTile]) {
+#pragma unroll
+  for (int i = 0; i < kGramTile; ++i)
+#pragma unroll
+    for (int j = 0; j < kGramTile; ++j) sums[i][j] = __fma_rn(y.left[i], y.right[j], sums[i][j]);
+}
+
+// Adds the rows of a buffer.
+__device__ void add_rows_of(const double* buffer, GramTile tile, int step, int width,
+                            double (&sums)[kGramTile][kGramTile]) {
+#pragma unroll 2
+  for (int row = 0; row < kGramRows; ++row) {
+    GramOperands y;
+    y.read(buffer + row * width + tile.left, buffer + row * width + tile.right, step);
+    add_products(y, sums);
+  }
+}
+
+// blockIdx.x: the group of tiles; blockIdx.y: the block of rows. The next rows are read while the sums of the
+// last ones are computed.
+template <bool kWeighted>
+__global__ void __launch_bounds__(kMostGramThreads)
+    second_moment_kernel(const __grid_constant__ MomentParams params, const __grid_constant__ GramShape shape,
+                         const float* center) {
+  __shared__ __align__(16) double buffers[2][kGramRows * kMostGramWidth];
+  GramTile tile = shape.tiles[blockIdx.x * shape.threads + threadIdx.x];
+  if (tile.left < 0) tile = {0, 0};  // its sums are not used
+  const int step = shape.panel / kGramTile;
+  const int64_t begin = (int64_t{params.first_block} + blockIdx.y) * kMomentBlock;
+  const int64_t end = min(params.rows, begin + kMomentBlock);
+  GramLoader<kWeighted> loader(params, shape, center);
+  double sums[kGramTile][kGramTile] = {};
+  int current = 0;
+  loader.read(begin, end);
+  loader.write(buffers[current]);
+  __syncthreads();
+  for (int64_t first = begin; first < end; first += kGramRows) {
+    const bool more = first + kGramRows < end;
+    if (more) loader.read(first + kGramRows, end);
+    add_rows_of(buffers[current], tile, step, shape.width, sums);
+    current ^= 1;
+    if (more) loader.write(buffers[current]);
+    __syncthreads();
+  }
+  double* const out =
+      params.sums + (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kTileProducts * shape.threads;
+#pragma unroll
+  for (int i = 0; i < kGramTile; ++i)
+#pragma unroll
+    for (int j = 0; j < kGramTile; ++j) out[(i * kGramTile + j) * shape.threads + threadIdx.x] = sums[i][j];
+}
+
+__global__ void __launch_bounds__(kThreads)
+    add_blocks_kernel(const double* sums, int32_t blocks, int64_t size, double* total) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= size) return;
+  double sum = total[i];
+  for (int32_t first = 0; first < blocks; first += kBlocksInFlight) {
+    double values[kBlocksInFlight];
+#pragma unroll
+    for (int b = 0; b < kBlocksInFlight; ++b)
+      values[b] = first + b < blocks ? __ldg(sums + (first + b) * size + i) : 0.0;
+#pragma unroll
+    for (int b = 0; b < kBlocksInFlight; ++b)
+      if (first + b < blocks) sum = __dadd_rn(sum, values[b]);
+  }
+  total[i] = sum;
+}
+
+}  // namespace
+
+cudaError_t launch_column_sums(const MomentParams& params, int32_t blocks, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((params.dims + kColumnThreads - 1) / kColumnThreads),
+                  static_cast<unsigned>(blocks));
+  if (params.weights != nullptr)
+    column_sums_kernel<true><<<grid, kColumnThreads, 0, stream>>>(params);
+  else
+    column_sums_kernel<false><<<grid, kColumnThreads, 0, stream>>>(params);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_gram_product(const MomentParams& params, const float* vector, int32_t blocks,
+                                cudaStream_t stream) {
+  const auto bytes = static_cast<size_t>(params.dims) * sizeof(double);
+  gram_product_kernel<<<static_cast<unsigned>(blocks), kThreads, bytes, stream>>>(params, vector);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,
+                                 int32_t blocks, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(shape.groups), static_cast<unsigned>(blocks));
+  const auto threads = static_cast<unsigned>(shape.threads);
+  if (params.weights != nullptr)
+    second_moment_kernel<true><<<grid, threads, 0, stream>>>(params, shape, center);
+  else
+    second_moment_kernel<false><<<grid, threads, 0, stream>>>(params, shape, center);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_add_blocks(const double* sums, int32_t blocks, int64_t size, double* total,
+                              cudaStream_t stream) {
+  const auto grid = static_cast<unsigned>((size + kThreads - 1) / kThreads);
+  add_blocks_kernel<<<grid, kThreads, 0, stream>>>(sums, blocks, size, total);
+  return cudaGetLastError();
+}
+
+}  // namespace glove::gpu

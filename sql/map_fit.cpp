@@ -1,0 +1,117 @@
+#include "sql/map_fit.h"
+
+#include <array>
+#include <utility>
+
+#include "analysis/layout.h"
+#include "analysis/neighbor_graph.h"
+#include "base/cores.h"
+#include "base/timer.h"
+#include "sql/fit_watch.h"
+#include "sql/json_options.h"
+#include "sql/pca_fit.h"
+
+namespace glove::sql {
+namespace {
+
+bool take_method(const JsonValue& value, MapOptions& options) {
+  constexpr std::array<std::pair<const char*, MapMethod>, 3> kMethods = {
+      {{"auto", MapMethod::kAuto}, {"neighbors", MapMethod::kNeighbors}, {"pca", MapMethod::kPca}}};
+  return take_choice(value, kMethods, options.method);
+}
+
+using MapOption = JsonOption<MapOptions>;
+constexpr std::array kMapOptions = {
+    MapOption{"method", "\"auto\", \"neighbors\" or \"pca\"", take_method},
+    MapOption{"unit_rows", "true or false",
+              [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
+};
+
+int64_t bytes_of(const PlanePlaces& places) {
+  return static_cast<int64_t>(places.rows.capacity() * sizeof(int64_t) +
+                              (places.x.capacity() + places.y.capacity()) * sizeof(double) +
+                              sizeof(PlanePlaces));
+}
+
+// Moves the places, which are those of the principal components, by the neighbours of each row.
+Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
+                         const std::string& backend, FitWatch& watch, PlanePlaces& places) {
+  const Timer timer;
+  GLOVE_ASSIGN_OR_RETURN(const int threads, engine.settings().threads());
+  SearchReport report;
+  GLOVE_ASSIGN_OR_RETURN(const NeighborGraph graph,
+                         nearest_rows_graph(engine, set, places.rows, kLayoutNeighbors, backend,
+                                            watch.interrupted(), watch.progress(), report));
+  GLOVE_ASSIGN_OR_RETURN(PlaneLayout layout,
+                         lay_out(graph, {std::move(places.x), std::move(places.y)}, thread_count(threads),
+                                 watch.interrupted(), watch.progress()));
+  places.x = std::move(layout.x);
+  places.y = std::move(layout.y);
+  report.model = subject.entry.name;
+  report.kind = "map";
+  report.queries = 1;
+  report.k = kLayoutNeighbors;
+  report.total_us = timer.microseconds();
+  engine.statistics().record(std::move(report));
+  return {};
+}
+
+Result<PlanePlaces> compute(Connection& connection, std::string_view table, const ToolboxSubject& subject,
+                            const MapOptions& options, const std::string& backend) {
+  Engine& engine = connection.engine();
+  FitWatch watch(connection, std::string(table) + ": " + std::to_string(subject.count()) +
+                                 " words of the model '" + subject.entry.name + "'");
+  PcaOptions pca;
+  pca.unit_rows = options.unit_rows;
+  const PointSet set = subject.points();
+  if (options.method == MapMethod::kNeighbors && !has_direction(set.points())) return PlanePlaces();
+  GLOVE_ASSIGN_OR_RETURN(const auto components,
+                         find_components(engine, table, subject, pca, watch.interrupted()));
+  GLOVE_ASSIGN_OR_RETURN(PlanePlaces places, plane_of_components(*subject.analysis, set.points(), *components,
+                                                                 options.unit_rows, watch.interrupted()));
+  if (options.method == MapMethod::kNeighbors)
+    GLOVE_RETURN_IF_ERROR(lay_out_neighbors(engine, subject, set, backend, watch, places));
+  GLOVE_RETURN_IF_ERROR(subject.entry.model->health(watch.interrupted()));
+  return places;
+}
+
+}  // namespace
+
+Result<MapOptions> parse_map_options(std::string_view json, std::string_view table, int64_t words) {
+  const auto invalid = [&](const std::string& rest) {
+    return Error{ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
+  };
+  MapOptions options;
+  GLOVE_RETURN_IF_ERROR(parse_options(json, table, "{\"method\":\"pca\"}", kMapOptions, options));
+  if (options.method == MapMethod::kNeighbors && words > kMostNeighborWords)
+    return invalid("the method \"neighbors\" places at most " + std::to_string(kMostNeighborWords) +
+                   " words, but there are " + std::to_string(words) +
+                   "; name fewer words, or use the method \"pca\"");
+  if (options.method == MapMethod::kAuto)
+    options.method = words > kMostNeighborWords ? MapMethod::kPca : MapMethod::kNeighbors;
+  if (!options.unit_rows && options.method != MapMethod::kPca)
+    return invalid(
+        "the option \"unit_rows\" is false, which the method \"pca\" alone can do; the method "
+        "\"neighbors\" compares directions");
+  return options;
+}
+
+std::string map_key(const ToolboxSubject& subject, const MapOptions& options) {
+  return std::string(options.method == MapMethod::kPca ? "map pca " : "map neighbors ") +
+         (options.unit_rows ? "unit " : "raw ") + subject.key();
+}
+
+Result<std::shared_ptr<const PlanePlaces>> find_map(Connection& connection, std::string_view table,
+                                                    const ToolboxSubject& subject, const MapOptions& options,
+                                                    const std::string& backend) {
+  ResultCache& results = connection.engine().results();
+  const std::string key = map_key(subject, options);
+  if (auto found = results.find<PlanePlaces>(key); found != nullptr) return found;
+  auto places = compute(connection, table, subject, options, backend);
+  if (!places.ok()) return places.error();
+  auto kept = std::make_shared<const PlanePlaces>(std::move(places.value()));
+  results.add(key, kept, bytes_of(*kept));
+  return std::shared_ptr<const PlanePlaces>(std::move(kept));
+}
+
+}  // namespace glove::sql
