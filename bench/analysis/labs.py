@@ -160,7 +160,7 @@ def covariance(rows, columns):
         product /= rows - 1
         return product
 
-    steps = [(name, ours(i), out) for i, name in enumerate(COVARIANCE_STEPS) if i > 1 or columns <= 2048]
+    steps = [(name, ours(i), out) for i, name in enumerate(COVARIANCE_STEPS) if i > 1 or columns <= 1200]
     steps += [("NumPy: centred.T @ centred", centred_product, None), ("NumPy: cov", lambda: numpy.cov(a, rowvar=False), None)]
     run("covariance", f"{rows} x {columns}", steps, centred_product())
 
