@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {
@@ -15,8 +16,10 @@ struct EigenSystem {
                                 // the largest magnitude, the first of equal ones, is positive
 };
 
-// matrix: [size, size], symmetric, finite. On one thread, and not interruptible: about a second for 1,024.
-// The same bits on every machine.
-Result<EigenSystem> symmetric_eigen(std::span<const double> matrix, int64_t size);
+// matrix: [size, size], symmetric, finite. By Householder's reduction and implicit QR steps, on one thread,
+// with the same bits on every machine. About 0.3 s for 768, 1 for 1,024 and 7 for 2,048. Errors: an
+// interrupt; an iteration that does not converge.
+Result<EigenSystem> symmetric_eigen(std::span<const double> matrix, int64_t size,
+                                    const InterruptCheck& interrupted = {});
 
 }  // namespace glove

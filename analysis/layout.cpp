@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "analysis/random.h"
@@ -23,16 +22,20 @@ struct Place {
   double y = 0;
 };
 
-// The places around their mean, scaled. Points at one place, or so close that their squares vanish, are not.
+// The places around their mean, scaled. Places that are all equal are exactly 0, and those so close that
+// their squares vanish are not scaled.
 std::vector<Place> starting_places(const PlaneLayout& start) {
   const auto rows = static_cast<double>(start.x.size());
-  const double mean_x = std::accumulate(start.x.begin(), start.x.end(), 0.0) / rows;
-  const double mean_y = std::accumulate(start.y.begin(), start.y.end(), 0.0) / rows;
   std::vector<Place> places(start.x.size());
-  double squares = 0;
+  Place sum;
   for (size_t i = 0; i < places.size(); ++i) {
-    places[i] = {start.x[i] - mean_x, start.y[i] - mean_y};
-    squares += places[i].x * places[i].x + places[i].y * places[i].y;
+    places[i] = {start.x[i] - start.x[0], start.y[i] - start.y[0]};
+    sum = {sum.x + places[i].x, sum.y + places[i].y};
+  }
+  double squares = 0;
+  for (Place& place : places) {
+    place = {place.x - sum.x / rows, place.y - sum.y / rows};
+    squares += place.x * place.x + place.y * place.y;
   }
   const double length = std::sqrt(squares / rows);
   if (!(length > 0) || !std::isfinite(length)) return places;
@@ -108,7 +111,7 @@ class LayoutSteps {
 }  // namespace
 
 Result<PlaneLayout> lay_out(const NeighborGraph& graph, PlaneLayout start, int threads,
-                            const InterruptCheck& interrupted, const FitProgress& progress) {
+                            const InterruptCheck& interrupted, const ProgressReport& progress) {
   if (graph.rows() == 0) return start;
   LayoutSteps layout(graph, starting_places(start));
   for (int64_t step = 0; step < kLayoutSteps; ++step) {

@@ -30,6 +30,6 @@ constexpr int64_t kLayoutSteps = 300;
 // have no difference to draw on stay there: if all do, the layout is one point. Errors: an interrupt.
 // REQUIRES: the float environment; `start` has a finite place for each row; there are at most 2^31 rows.
 Result<PlaneLayout> lay_out(const NeighborGraph& graph, PlaneLayout start, int threads,
-                            const InterruptCheck& interrupted, const FitProgress& progress);
+                            const InterruptCheck& interrupted, const ProgressReport& progress);
 
 }  // namespace glove

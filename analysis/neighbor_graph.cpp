@@ -78,7 +78,7 @@ NeighborGraph graph_of(const Answers& neighbors) {
 Result<NeighborGraph> nearest_rows_graph(Engine& engine, const PointSet& set,
                                          const std::vector<int64_t>& rows, int64_t count,
                                          const std::string& backend, const InterruptCheck& interrupted,
-                                         const FitProgress& progress, SearchReport& report) {
+                                         const ProgressReport& progress, SearchReport& report) {
   Answers neighbors(rows.size());
   if (rows.size() > 1) {
     GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(set, rows, interrupted));

@@ -2,21 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "analysis/points.h"
 #include "base/cancel.h"
+#include "base/progress_log.h"
 #include "base/status.h"
 #include "search/engine.h"
 #include "search/statistics.h"
 
 namespace glove {
-
-// How far a computation is: `done` of `total` of what `stage` names. Called on the caller's thread. May be
-// empty.
-using FitProgress = std::function<void(const char* stage, int64_t done, int64_t total)>;
 
 // The edges of each row, in a fixed order.
 struct NeighborGraph {
@@ -40,6 +36,6 @@ struct NeighborGraph {
 Result<NeighborGraph> nearest_rows_graph(Engine& engine, const PointSet& set,
                                          const std::vector<int64_t>& rows, int64_t count,
                                          const std::string& backend, const InterruptCheck& interrupted,
-                                         const FitProgress& progress, SearchReport& report);
+                                         const ProgressReport& progress, SearchReport& report);
 
 }  // namespace glove

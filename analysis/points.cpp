@@ -19,11 +19,6 @@ void copy_codes(const int8_t* from, int64_t from_row, int8_t* to, int64_t to_row
 
 }  // namespace
 
-bool has_direction(const Points& points) {
-  return std::any_of(points.norms_squared, points.norms_squared + points.rows,
-                     [](double norm_squared) { return norm_squared > 0; });
-}
-
 PointSet PointSet::first_rows(ModelPtr model, int64_t rows) {
   if (rows > model->parts().front().rows) {
     std::vector<int32_t> ids(static_cast<size_t>(rows));

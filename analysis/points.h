@@ -25,9 +25,6 @@ struct Points {
   const float* vector(int64_t row) const { return vectors + row * dims; }
 };
 
-// Whether any row has a direction, which all but zero rows have.
-bool has_direction(const Points& points);
-
 // Owns a selection of a model's rows and keeps the model alive. Immutable; any thread may read it.
 class PointSet {
  public:

@@ -22,8 +22,9 @@ Status check_size(int64_t rows, int64_t dims) {
 }
 
 // Fills in what follows from the second moment. `divisor`: of the sums of squares.
-Status add_components(std::span<const double> moment, int64_t divisor, PrincipalComponents& result) {
-  GLOVE_ASSIGN_OR_RETURN(EigenSystem system, symmetric_eigen(moment, result.dims));
+Status add_components(std::span<const double> moment, int64_t divisor, const InterruptCheck& interrupted,
+                      PrincipalComponents& result) {
+  GLOVE_ASSIGN_OR_RETURN(EigenSystem system, symmetric_eigen(moment, result.dims, interrupted));
   for (const double value : system.values) {
     const double sum = std::max(0.0, value);
     result.singular_values.push_back(std::sqrt(sum));
@@ -58,9 +59,8 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
   }
   std::vector<double> moment(static_cast<size_t>(points.dims * points.dims));
   GLOVE_RETURN_IF_ERROR(analysis.second_moment(points, rows, moment, interrupted));
-  GLOVE_RETURN_IF_ERROR(
-      add_components(moment, std::max<int64_t>(1, result.rows - (options.center ? 1 : 0)), result));
-  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  GLOVE_RETURN_IF_ERROR(add_components(moment, std::max<int64_t>(1, result.rows - (options.center ? 1 : 0)),
+                                       interrupted, result));
   return result;
 }
 
@@ -72,7 +72,7 @@ Result<PrincipalComponents> principal_components_of_moment(std::span<const doubl
   result.rows = rows;
   result.dims = dims;
   result.mean.resize(static_cast<size_t>(dims));
-  GLOVE_RETURN_IF_ERROR(add_components(moment, rows, result));
+  GLOVE_RETURN_IF_ERROR(add_components(moment, rows, {}, result));
   return result;
 }
 

@@ -9,7 +9,7 @@
 
 namespace glove {
 
-// Wider rows would keep the eigenvalue solver, which nothing can interrupt, busy for too long.
+// Wider rows would keep the eigenvalue solver, which works on one thread, busy for too long.
 constexpr int64_t kMostPrincipalDims = 2048;
 
 struct PrincipalOptions {

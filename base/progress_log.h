@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,10 @@
 #include "base/timer.h"
 
 namespace glove {
+
+// Learns how far a computation is: `done` of `total` of what `stage`, which has static storage, names. Called
+// on the thread of the caller. May be empty.
+using ProgressReport = std::function<void(const char* stage, int64_t done, int64_t total)>;
 
 // Writes nothing unless the work lasts longer than the interval. One thread at a time may use it.
 class ProgressLog {
@@ -20,7 +25,7 @@ class ProgressLog {
   ProgressLog(Log& log, std::string work, double seconds_between = kSecondsBetweenMessages)
       : log_(log), work_(std::move(work)), seconds_between_(seconds_between) {}
 
-  // Says how far the work is: `done` of `total` of what `stage` names. `stage` has static storage.
+  // What a ProgressReport learns, for the next message.
   void set(const char* stage, int64_t done, int64_t total) {
     stage_ = stage;
     done_ = done;

@@ -176,7 +176,7 @@ class BoundedPass final : public KMeansPass {
   }
 
   // Sets the row's factor, square and error in its group.
-  void describe(size_t row, int place, FloatRows& group) const {
+  void describe(size_t row, size_t place, FloatRows& group) const {
     const double length = static_cast<double>(lengths_[row]);
     const double square = cosine() ? 1 : length * length;
     group.factors[place] = cosine() ? lengths_[row] : factor_;
@@ -193,22 +193,21 @@ class BoundedPass final : public KMeansPass {
       const auto i = static_cast<size_t>(row);
       count += !(limits_[i] > travelled_[static_cast<size_t>(labels_[i] + 1)]);
     }
-    for (size_t i = 0; i < count; i += kGroup) {
-      for (size_t next = i + kGroup; next < std::min(count, i + 2 * kGroup); ++next)
-        prefetch_row(points_, rows[next]);
-      assign({rows.data() + i, std::min<size_t>(kGroup, count - i)}, slot);
-    }
+    rows.resize(count);
+    for (size_t i = 0; i < count; i += kGroup) assign(std::span(rows).subspan(i), slot);
   }
 
+  // Assigns the first rows, as many as a group has.
   void assign(std::span<const int32_t> rows, size_t slot) {
     FloatRows group;
-    for (int i = 0; i < kGroup; ++i) {
-      const int32_t row = rows[std::min(static_cast<size_t>(i), rows.size() - 1)];
+    for (size_t i = 0; i < kGroup; ++i) {
+      const int32_t row = rows[std::min(i, rows.size() - 1)];
       group.vectors[i] = points_.vector(row);
+      group.next[i] = points_.vector(rows[std::min(i + kGroup, rows.size() - 1)]);
       describe(static_cast<size_t>(row), i, group);
     }
     kernels_.many_clusters->nearest_by_floats(scaled_.view(), points_.dims, group);
-    for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t i = 0; i < std::min<size_t>(kGroup, rows.size()); ++i) {
       const auto row = static_cast<size_t>(rows[i]);
       const bool decided = group.gaps[i] > 0;
       const int32_t label = decided ? group.winners[i] : nearest_by_scores(rows[i]);

@@ -152,8 +152,10 @@ template <int kRows, int kVectors>
 HWY_NOINLINE void score_block(const FloatCentroids& centroids, int64_t dims, int first_row, int first_column,
                               BestScores& best, FloatRows& rows) {
   using Block = ScoreBlock<kRows, kVectors>;
+  constexpr int64_t kLineFloats = 16;
   const float* vectors[kRows];
   for (int i = 0; i < kRows; ++i) vectors[i] = rows.vectors[first_row + i];
+  const int64_t to_fetch = first_column == 0 ? dims : 0;
   FloatVector sums[Block::kSums];
   for (FloatVector& sum : sums) sum = hn::Zero(kFloats);
   const float* from = centroids.columns + first_column;
@@ -161,6 +163,8 @@ HWY_NOINLINE void score_block(const FloatCentroids& centroids, int64_t dims, int
     FloatVector columns[kVectors];
     Block::load(columns, from, typename Block::VectorIndices());
     Block::add(sums, columns, vectors, j, typename Block::Indices());
+    const int64_t component = j / kRows * kLineFloats;
+    if (component < to_fetch) __builtin_prefetch(rows.next[first_row + j % kRows] + component);
   }
   for (int i = 0; i < kRows; ++i) {
     const FloatVector factor = hn::Set(kFloats, rows.factors[first_row + i]);

@@ -52,9 +52,10 @@ constexpr int64_t kFloatColumns = 16;
 struct FloatRows {
   static constexpr int kRows = 8;
   const float* vectors[kRows];
-  float factors[kRows];  // what brings a row to the scale of the centroids
-  float squares[kRows];  // its squared length in that scale
-  float errors[kRows];   // how far a score may be from the true one
+  const float* next[kRows];  // rows that will be scored next; they are fetched into the cache meanwhile
+  float factors[kRows];      // what brings a row to the scale of the centroids
+  float squares[kRows];      // its squared length in that scale
+  float errors[kRows];       // how far a score may be from the true one
   int32_t winners[kRows];
   float gaps[kRows];
 };

@@ -27,7 +27,7 @@ struct CpuBackendOptions {
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options = {});
 
 // Returns the instruction sets that this build has kernels for and this machine can run, slowest first:
-// "scalar" and some of "sse4", "avx2", "avx512" and "avx512vnni", or of "neon" and "neondotprod".
+// "scalar" and some of "sse4", "avx2", "avx512", "avx512vnni" and "amx", or of "neon" and "neondotprod".
 std::vector<std::string_view> cpu_targets();
 
 // Returns the target that `backend` runs; empty if it has none because of a bad name. REQUIRES: `backend`

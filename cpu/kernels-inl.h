@@ -7,6 +7,7 @@
 //   GLOVE_KERNELS_DOT         the file dot_*-inl.h with its multiply-add
 //   GLOVE_KERNELS_ONE         the ScanKernel for one query
 //   GLOVE_KERNELS_FEW         the ClusterKernels for few clusters
+//   GLOVE_KERNELS_AMX         the file with a scan for batches with AMX; not defined if there is none
 //
 // A dot_*-inl.h defines `struct Dot`: how row codes and query codes are laid out in vectors, and how products
 // are summed.
@@ -181,26 +182,34 @@ void scan_queries(const Tile& tile, int64_t groups, std::span<const QuantizedQue
   }
 }
 
+// Where the scales and residuals of a part's last tile go if it is not full.
+struct EdgeRows {
+  float scales[kTileRows];
+  float residuals[kTileRows];
+};
+
+// Returns tile number `tile` of the part. If rows are missing in it, `edge` gets the values of zero rows for
+// them, which are dropped like those, and must live as long as the tile.
+Tile tile_of(const ModelPart& part, const CodeLevel& level, int64_t tile, EdgeRows& edge) {
+  const int64_t first_row = tile * kTileRows;
+  const auto first_id = static_cast<int32_t>(part.first_row + first_row);
+  const int8_t* codes = level.codes.data() + tile * component_groups(part.dims) * kTileStride;
+  const float* scales = level.scales.data() + first_row;
+  const float* residuals = level.residuals.data() + first_row;
+  if (first_row + kTileRows <= part.rows) return {codes, scales, residuals, first_id};
+  std::fill_n(edge.scales, kTileRows, 0.0f);
+  std::fill_n(edge.residuals, kTileRows, std::numeric_limits<float>::infinity());
+  std::copy_n(scales, part.rows - first_row, edge.scales);
+  std::copy_n(residuals, part.rows - first_row, edge.residuals);
+  return {codes, edge.scales, edge.residuals, first_id};
+}
+
 void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
           std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors) {
   const int64_t groups = component_groups(part.dims);
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
-    const int64_t first_row = tile * kTileRows;
-    const auto first_id = static_cast<int32_t>(part.first_row + first_row);
-    const int8_t* codes = level.codes.data() + tile * groups * kTileStride;
-    const float* from_scales = level.scales.data() + first_row;
-    const float* from_residuals = level.residuals.data() + first_row;
-    if (first_row + kTileRows <= part.rows) {
-      scan_queries({codes, from_scales, from_residuals, first_id}, groups, queries, packed, collectors);
-      continue;
-    }
-    // The last tile: rows past the end get the values of zero rows and are dropped like those.
-    float scales[kTileRows] = {};
-    float residuals[kTileRows];
-    std::fill_n(residuals, kTileRows, std::numeric_limits<float>::infinity());
-    std::copy_n(from_scales, part.rows - first_row, scales);
-    std::copy_n(from_residuals, part.rows - first_row, residuals);
-    scan_queries({codes, scales, residuals, first_id}, groups, queries, packed, collectors);
+    EdgeRows edge;
+    scan_queries(tile_of(part, level, tile, edge), groups, queries, packed, collectors);
   }
 }
 
@@ -249,6 +258,12 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 
 #include "cpu/cluster_kernels-inl.h"
 #include "cpu/moment_kernels-inl.h"
+
+#if defined(GLOVE_KERNELS_AMX)
+#include GLOVE_KERNELS_AMX
+extern const Kernels kAmxKernels = {
+    "amx", &GLOVE_KERNELS_ONE, &kAmxScan, exact_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
+#endif
 
 extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,  exact_dots,
                                  &GLOVE_KERNELS_FEW, &kCluster,          &kMoment};

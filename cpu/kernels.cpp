@@ -5,6 +5,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -40,6 +42,26 @@ bool has_avx512() {
 bool has_avx512vnni() {
   return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
+
+// Asks the system for the tile registers, which it saves for a process only on request. It refuses where it
+// does not know them, or where a thread's signal stack is too small for them. Source: Linux,
+// Documentation/arch/x86/xstate.rst.
+bool allowed_amx() {
+#if defined(__linux__)
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr unsigned long kTileData = 18;     // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+bool has_amx() {
+  constexpr unsigned kTilesAndInt8 = 1u << 24 | 1u << 25;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return has_avx512vnni() && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
+         (edx & kTilesAndInt8) == kTilesAndInt8 && allowed_amx();
+}
 #elif defined(GLOVE_HAS_NEONDOTPROD)
 // Checks for the dot product instructions and for all other Armv8.2 features that a compiler may use with
 // them.
@@ -59,6 +81,7 @@ std::vector<const Kernels*> find_usable() {
   if (has_avx2()) usable.push_back(&avx2::kKernels);
   if (has_avx512()) usable.push_back(&avx512::kKernels);
   if (has_avx512vnni()) usable.push_back(&avx512vnni::kKernels);
+  if (has_amx()) usable.push_back(&avx512vnni::kAmxKernels);
 #elif defined(__aarch64__)
   usable.push_back(&neon::kKernels);
 #if defined(GLOVE_HAS_NEONDOTPROD)

@@ -71,6 +71,7 @@ extern const Kernels kKernels;
 }
 namespace avx512vnni {
 extern const Kernels kKernels;
+extern const Kernels kAmxKernels;
 }
 #elif defined(__aarch64__)
 namespace neon {

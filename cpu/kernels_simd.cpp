@@ -47,7 +47,8 @@
 
 // Highway 1.0's own VNNI target requires an instruction set that some processors with VNNI lack.
 #if HWY_TARGET == HWY_AVX3
-#define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR ",avx512vnni"
+#define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR ",avx512vnni,amx-tile,amx-int8"
+#define GLOVE_KERNELS_AMX "cpu/amx_scan-inl.h"
 #define GLOVE_KERNELS_DOT "cpu/dot_vnni-inl.h"
 #define GLOVE_KERNELS_ONE avx512::kScan
 #define GLOVE_KERNELS_FEW avx512::kCluster

@@ -1,5 +1,6 @@
 // Ends one inclusion of kernels-inl.h. No include guard.
 #undef GLOVE_KERNELS_ATTRIBUTES
+#undef GLOVE_KERNELS_AMX
 #undef GLOVE_KERNELS_DOT
 #undef GLOVE_KERNELS_ONE
 #undef GLOVE_KERNELS_FEW

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -87,6 +88,7 @@ class CudaPass final : public KMeansPass {
  private:
   Status assign(const KMeansParams& params, const InterruptCheck& interrupted);
   Status clear_counters();
+  Status clear_undecided();
   Status move_rows(bool always);
   Status set_centroids(const Centroids& centroids, const KMeansParams& params);
   Status wait();
@@ -208,19 +210,21 @@ Status CudaPass::start(const Centroids& centroids) {
 
 // Enqueues the scan and what decides its undecided rows. Waits only between launches of a long one.
 Status CudaPass::assign(const KMeansParams& params, const InterruptCheck& interrupted) {
-  GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   if (params.wanted == 1) GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_select(params, stream_.get())));
   const int64_t row_products = int64_t{params.steps} * kHalfStep * params.centroids.padded;
   const int64_t rows = params.part.rows;
   const int64_t step = std::clamp<int64_t>(kProductsAtOnce / row_products, 1024, rows + 1024);
   for (int64_t first = 0; first < rows; first += step) {
     const int64_t last = std::min(rows, first + step);
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_scan(params, static_cast<int32_t>(first),
                                                       static_cast<int32_t>(last), shape_, stream_.get())));
-    if (last < rows) GLOVE_RETURN_IF_ERROR(wait());
-    if (last < rows) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_resolve(params, shape_, stream_.get())));
+    if (last == rows) break;
+    GLOVE_RETURN_IF_ERROR(wait());
+    GLOVE_RETURN_IF_ERROR(clear_undecided());
   }
-  return launched(launch_kmeans_resolve(params, shape_, stream_.get()));
+  return {};
 }
 
 Result<KMeansPass::Step> CudaPass::iterate(const InterruptCheck& interrupted) {
@@ -238,6 +242,14 @@ Status CudaPass::move_rows(bool always) {
   GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_bound(
       params_, always ? CentroidMoves::kAll : CentroidMoves::kUnlessEmpty, stream_.get())));
   return wait();
+}
+
+// Empties the lists of undecided and open rows, which have been decided.
+Status CudaPass::clear_undecided() {
+  static_assert(offsetof(KMeansCounters, open) == offsetof(KMeansCounters, undecided) + sizeof(uint32_t));
+  return cuda_status(cudaMemsetAsync(counters_.data() + offsetof(KMeansCounters, undecided), 0,
+                                     2 * sizeof(uint32_t), stream_.get()),
+                     "clearing counters");
 }
 
 Status CudaPass::clear_counters() {

@@ -1,6 +1,8 @@
 #include "loader/shard.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
@@ -41,15 +43,67 @@ bool is_plain_name(std::string_view name) {
          name.find('\0') == std::string_view::npos;
 }
 
-const json* member(const json& object, std::string_view key) {
-  const auto place = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && place != object.end() ? &*place : nullptr;
-}
+// Receives the events of the JSON parser: { "metadata": { key: text or "total_size": number }, "weight_map":
+// { key: text } }. Ignores everything else. A document as a value would need memory to be freed.
+class IndexHandler {
+ public:
+  std::map<std::string, std::string, std::less<>> metadata;
+  std::map<std::string, std::string, std::less<>> weights;  // without a text: empty
+  int64_t total_bytes = 0;
+  bool is_object = false;
 
-std::string_view text_of(const json& object, std::string_view key) {
-  const json* const value = member(object, key);
-  return value != nullptr && value->is_string() ? std::string_view(value->get_ref<const std::string&>())
-                                                : std::string_view();
+  // NOLINTBEGIN(readability-convert-member-functions-to-static): the parser's interface
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(json::number_integer_t) { return true; }
+  bool number_float(json::number_float_t, const std::string&) { return true; }
+  bool binary(json::binary_t&) { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) { return false; }
+  // NOLINTEND(readability-convert-member-functions-to-static)
+
+  bool number_unsigned(json::number_unsigned_t value) {
+    if (depth_ == 2 && section_ == kMetadata && key_ == kTotalSize && value <= uint64_t{INT64_MAX})
+      total_bytes = static_cast<int64_t>(value);
+    return true;
+  }
+  bool string(json::string_t& value) {
+    if (depth_ == 2 && section_ == kMetadata) metadata[key_] = value;
+    if (depth_ == 2 && section_ == kWeightMap) weights[key_] = value;
+    return true;
+  }
+  bool key(json::string_t& value) {
+    if (depth_ == 1) section_ = value;
+    key_ = value;
+    if (depth_ == 2 && section_ == kWeightMap) weights.emplace(value, "");
+    return true;
+  }
+  bool start_object(std::size_t) {
+    is_object = is_object || depth_ == 0;
+    ++depth_;
+    return true;
+  }
+  bool end_object() {
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) {
+    ++depth_;
+    return true;
+  }
+  bool end_array() {
+    --depth_;
+    return true;
+  }
+
+ private:
+  int depth_ = 0;
+  std::string section_;
+  std::string key_;
+};
+
+std::string_view text_of(const std::map<std::string, std::string, std::less<>>& texts, std::string_view key) {
+  const auto place = texts.find(key);
+  return place == texts.end() ? std::string_view() : std::string_view(place->second);
 }
 
 }  // namespace
@@ -77,30 +131,28 @@ Result<ShardIndex> parse_shard_index(const std::string& source, std::string_view
   const auto corrupt = [&](const std::string& what) {
     return Error{ErrorCode::kCorrupt, source + ": " + what};
   };
-  const json document = json::parse(text, nullptr, false);
-  if (document.is_discarded()) return corrupt("the index of shards is not valid JSON; the file is damaged");
-  const json* const metadata = member(document, kMetadata);
-  const json* const weights = member(document, kWeightMap);
-  if (metadata == nullptr || text_of(*metadata, kSetKey).empty())
+  IndexHandler document;
+  if (!json::sax_parse(text, &document) || !document.is_object)
+    return corrupt("the index of shards is not valid JSON; the file is damaged");
+  if (text_of(document.metadata, kSetKey).empty())
     return corrupt("this index is not one of glove-convert: its metadata has no '" + std::string(kSetKey) +
                    "'");
   ShardIndex index;
-  index.set = text_of(*metadata, kSetKey);
-  const auto rows_total = parse_count(text_of(*metadata, kRowsTotalKey));
+  index.set = text_of(document.metadata, kSetKey);
+  const auto rows_total = parse_count(text_of(document.metadata, kRowsTotalKey));
   if (!rows_total)
     return corrupt("the metadata key '" + std::string(kRowsTotalKey) + "' must be a count of rows");
   index.rows_total = *rows_total;
-  const json* const bytes = member(*metadata, kTotalSize);
-  if (bytes != nullptr && bytes->is_number_unsigned()) index.total_bytes = bytes->get<int64_t>();
-  if (weights == nullptr || !weights->is_object() || weights->empty() ||
-      weights->size() > static_cast<size_t>(kMaxShards))
+  index.total_bytes = document.total_bytes;
+  const auto& weights = document.weights;
+  if (weights.empty() || weights.size() > static_cast<size_t>(kMaxShards))
     return corrupt("the '" + std::string(kWeightMap) + "' must name 1 to " + std::to_string(kMaxShards) +
                    " shards");
-  for (size_t number = 1; number <= weights->size(); ++number) {
+  for (size_t number = 1; number <= weights.size(); ++number) {
     const std::string key = weight_name(number);
-    const std::string_view name = text_of(*weights, key);
+    const std::string_view name = text_of(weights, key);
     if (name.empty())
-      return corrupt("the '" + std::string(kWeightMap) + "' has " + std::to_string(weights->size()) +
+      return corrupt("the '" + std::string(kWeightMap) + "' has " + std::to_string(weights.size()) +
                      " entries, but none of them is '" + key + "' with the name of a file");
     if (!is_plain_name(name))
       return corrupt("the file " + quoted(name) + " of '" + key +
@@ -111,17 +163,20 @@ Result<ShardIndex> parse_shard_index(const std::string& source, std::string_view
 }
 
 std::string shard_index_text(const ShardIndex& index) {
-  nlohmann::ordered_json weights;
-  for (size_t i = 0; i < index.files.size(); ++i) weights[weight_name(i + 1)] = index.files[i];
-  const nlohmann::ordered_json document = {
-      {kMetadata,
-       {{kVersionKey, std::to_string(kFormatMajor) + "." + std::to_string(kFormatMinor)},
-        {kSetKey, index.set},
-        {kRowsTotalKey, std::to_string(index.rows_total)},
-        {kTotalSize, index.total_bytes}}},
-      {kWeightMap, weights}};
-  // A name of a file may be any bytes; JSON cannot say those that are not UTF-8 (save_shards() refuses them).
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const auto line = [](std::string_view key, const std::string& value) {
+    return "    \"" + std::string(key) + "\": " + value;
+  };
+  // REQUIRES: UTF-8; save_shards() refuses other names.
+  const auto text = [](const std::string& value) { return json(value).dump(); };
+  std::string files;
+  for (size_t i = 0; i < index.files.size(); ++i)
+    files += (i > 0 ? ",\n" : "") + line(weight_name(i + 1), text(index.files[i]));
+  return "{\n  \"" + std::string(kMetadata) + "\": {\n" +
+         line(kVersionKey, text(std::to_string(kFormatMajor) + "." + std::to_string(kFormatMinor))) + ",\n" +
+         line(kSetKey, text(index.set)) + ",\n" +
+         line(kRowsTotalKey, text(std::to_string(index.rows_total))) + ",\n" +
+         line(kTotalSize, std::to_string(index.total_bytes)) + "\n  },\n  \"" + std::string(kWeightMap) +
+         "\": {\n" + files + "\n  }\n}\n";
 }
 
 }  // namespace glove

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "analysis/neighbor_graph.h"
 #include "base/cancel.h"
 #include "base/progress_log.h"
 #include "sql/connection.h"
@@ -29,7 +28,7 @@ class FitWatch {
       return poller_.interrupted();
     };
   }
-  FitProgress progress() {
+  ProgressReport progress() {
     return [this](const char* stage, int64_t done, int64_t total) { log_.set(stage, done, total); };
   }
 

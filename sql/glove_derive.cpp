@@ -85,9 +85,9 @@ Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const Der
                         const InterruptCheck& interrupted) {
   auto components = std::make_shared<const PrincipalComponents>(
       PrincipalComponents{.dims = subject.entry.model->dims(), .mean = {}});
+  ToolboxSubject fit = subject;
+  GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit));
   if (needs_components(request.map)) {
-    ToolboxSubject fit = subject;
-    GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit));
     GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, kFunction, fit, PcaOptions(), interrupted));
   }
   auto map = make_row_map(*components, request.map);

@@ -52,13 +52,16 @@ bool take_title(const JsonValue& value, SvgMapOptions& options) {
 
 using SvgOption = JsonOption<SvgMapOptions>;
 constexpr std::array kOptions = {
-    SvgOption{"width", "an integer from 100 to 8192",
-              [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.width); }},
-    SvgOption{"height", "an integer from 100 to 8192",
-              [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.height); }},
+    SvgOption{
+        "width", "an integer from 100 to 8192",
+        [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.width); }},
+    SvgOption{
+        "height", "an integer from 100 to 8192",
+        [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.height); }},
     SvgOption{"title", "text", take_title},
-    SvgOption{"labels", "a non-negative integer",
-              [](const JsonValue& value, SvgMapOptions& options) { return take_whole(value, 0, options.labels); }},
+    SvgOption{
+        "labels", "a non-negative integer",
+        [](const JsonValue& value, SvgMapOptions& options) { return take_whole(value, 0, options.labels); }},
     SvgOption{"contours", "an integer from 0 to 20", take_contours},
     SvgOption{"radius", "a number from 0.1 to 50",
               [](const JsonValue& value, SvgMapOptions& options) {

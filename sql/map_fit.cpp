@@ -23,8 +23,9 @@ bool take_method(const JsonValue& value, MapOptions& options) {
 using MapOption = JsonOption<MapOptions>;
 constexpr std::array kMapOptions = {
     MapOption{"method", "\"auto\", \"neighbors\" or \"pca\"", take_method},
-    MapOption{"unit_rows", "true or false",
-              [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
+    MapOption{
+        "unit_rows", "true or false",
+        [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
 };
 
 int64_t bytes_of(const PlanePlaces& places) {
@@ -33,7 +34,7 @@ int64_t bytes_of(const PlanePlaces& places) {
                               sizeof(PlanePlaces));
 }
 
-// Moves the places, which are those of the principal components, by the neighbours of each row.
+// Moves the places, which are nearly those of the principal components, by the neighbours of each row.
 Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
                          const std::string& backend, FitWatch& watch, PlanePlaces& places) {
   const Timer timer;
@@ -61,14 +62,23 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
   Engine& engine = connection.engine();
   FitWatch watch(connection, std::string(table) + ": " + std::to_string(subject.count()) +
                                  " words of the model '" + subject.entry.name + "'");
-  PcaOptions pca;
-  pca.unit_rows = options.unit_rows;
   const PointSet set = subject.points();
-  if (options.method == MapMethod::kNeighbors && !has_direction(set.points())) return PlanePlaces();
-  GLOVE_ASSIGN_OR_RETURN(const auto components,
-                         find_components(engine, table, subject, pca, watch.interrupted()));
-  GLOVE_ASSIGN_OR_RETURN(PlanePlaces places, plane_of_components(*subject.analysis, set.points(), *components,
-                                                                 options.unit_rows, watch.interrupted()));
+  std::shared_ptr<const PrincipalComponents> components;
+  if (options.method == MapMethod::kPca) {
+    PcaOptions pca;
+    pca.unit_rows = options.unit_rows;
+    GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, table, subject, pca, watch.interrupted()));
+  }
+  const auto find_plane = [&](Analysis& analysis) {
+    return components == nullptr ? approximate_plane(analysis, set.points(), watch.interrupted())
+                                 : plane_of_components(analysis, set.points(), *components, options.unit_rows,
+                                                       watch.interrupted());
+  };
+  std::string answered;
+  GLOVE_ASSIGN_OR_RETURN(
+      PlanePlaces places,
+      with_takeover(engine, subject.backends, "place the words of the model " + subject.entry.model->path(),
+                    answered, find_plane));
   if (options.method == MapMethod::kNeighbors)
     GLOVE_RETURN_IF_ERROR(lay_out_neighbors(engine, subject, set, backend, watch, places));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health(watch.interrupted()));

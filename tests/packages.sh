@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds each package and installs it where nothing else is: the static library into a program, the npm packages
-# into a new project, the wheel and the Debian packages into a small Debian.
+# into a new project, and these, the wheel and the Debian packages into a small Debian.
 #
 #   ./tests/packages.sh             packages of the release build
 #   ./tests/packages.sh cpu -R npm  another preset; what follows it goes to ctest

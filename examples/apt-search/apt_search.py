@@ -3,6 +3,7 @@
 
     apt_search.py build DATABASE [FILE...]    from Packages or Translation-en files; without one, apt downloads them
     apt_search.py search DATABASE QUESTION    the ten best packages
+    apt_search.py explore DATABASE PAGE       a page that shows the packages, their neighbours and a map of them
     apt_search.py judge DATABASE [QUESTIONS]  how well each ranking finds a package by its description (docs/text.md)
 
 GLOVE_EXTENSION names the extension (default build/release/glove), GLOVE_MODEL the model. Files may be compressed with gzip, xz or
@@ -46,6 +47,10 @@ def connect(database):
 
 def words_model(connection):
     return connection.execute("SELECT name FROM glove_models WHERE is_default").fetchone()[0]
+
+
+def load_packages(connection):
+    connection.execute("SELECT glove_load_table('packages', 'SELECT id, vector FROM package WHERE vector IS NOT NULL')")
 
 
 # --- build --------------------------------------------------------------------------------------------------------------
@@ -124,13 +129,41 @@ def all_words(connection, question):
 def search(database, question):
     connection = connect(database)
     model = words_model(connection)
-    connection.execute("SELECT glove_load_table('packages', 'SELECT id, vector FROM package WHERE vector IS NOT NULL')")
+    load_packages(connection)
     found = connection.execute("SELECT count(*) FROM package_text WHERE package_text MATCH ?", (all_words(connection, question),))
     print(f"Packages with all words of the question: {found.fetchone()[0]}")
     inputs = {"words": any_word(connection, question), "question": question, "words_model": model, "packages": "packages"}
     for name, synopsis in connection.execute(f"SELECT name, synopsis FROM ({FUSED}) JOIN package USING (id) ORDER BY score DESC, id LIMIT 10",
                                              inputs):
         print(f"{name:28} {synopsis}")
+
+
+# --- explore ------------------------------------------------------------------------------------------------------------
+
+# Each package with its place on the map and its nearest packages, as JSON.
+PAGE_DATA = """
+WITH near AS (
+  SELECT CAST(word AS INTEGER) AS id, json_group_array(json_array(neighbor, round(similarity, 3))) AS neighbors
+    FROM (SELECT word, neighbor, similarity FROM glove_nn
+           WHERE word IN (SELECT id FROM package WHERE vector IS NOT NULL) AND k = 8 AND model = 'packages' ORDER BY word, rank)
+   GROUP BY word
+), map AS MATERIALIZED (
+  SELECT CAST(word AS INTEGER) AS id, x, y FROM glove_map WHERE model = 'packages'
+)
+SELECT json_group_array(json_array(p.id, p.name, p.synopsis, round(m.x, 4), round(m.y, 4), json(near.neighbors)))
+  FROM package p JOIN near ON near.id = p.id JOIN map m ON m.id = p.id
+"""
+
+
+def explore(database, page):
+    connection = connect(database)
+    load_packages(connection)
+    data = connection.execute(PAGE_DATA).fetchone()[0]
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "explorer.html"), encoding="utf-8") as file:
+        template = file.read()
+    with open(page, "w", encoding="utf-8") as file:  # < would end the element that holds the data
+        file.write(template.replace("{{packages}}", data.replace("<", "\\u003c")))
+    print(f"{os.path.getsize(page) / 1e6:.1f} MB: {page}")
 
 
 # --- judge --------------------------------------------------------------------------------------------------------------
@@ -181,6 +214,8 @@ def main():
         build(arguments[0], arguments[1:])
     elif command == "search" and len(arguments) >= 2:
         search(arguments[0], " ".join(arguments[1:]))
+    elif command == "explore" and len(arguments) == 2:
+        explore(*arguments)
     elif command == "judge" and len(arguments) in (1, 2):
         judge(arguments[0], int(arguments[1]) if len(arguments) == 2 else 1000)
     else:

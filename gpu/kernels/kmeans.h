@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "analysis/clusters.h"
 #include "gpu/device_part.h"
@@ -22,8 +23,14 @@ namespace glove::gpu {
 constexpr float kHalfScale = 128.0f;
 // Components that the tensor cores multiply in one step.
 constexpr int kHalfStep = 16;
+// Steps that a warp takes at a time, with its rows in registers.
+constexpr int kMostSteps = 20;
+// Returns the steps for rows of `dims` components: one of the numbers for which there are kernels, or a
+// multiple of kMostSteps. The components past `dims` are zero.
 constexpr int64_t half_steps(int64_t dims) {
-  return (dims + kHalfStep - 1) / kHalfStep;
+  for (const int steps : {4, 8, 14})
+    if (dims <= steps * kHalfStep) return steps;
+  return (dims + kMostSteps * kHalfStep - 1) / (kMostSteps * kHalfStep) * kMostSteps;
 }
 // Words of 16 bytes, eight components each, per row: whole pairs of steps.
 constexpr int64_t half_row_words(int64_t dims) {

@@ -1,80 +1,94 @@
 #include <cuda_pipeline_primitives.h>
 
 #include "gpu/kernels/kmeans.h"
-#include "gpu/kernels/kmeans_changes.cuh"
+#include "gpu/kernels/kmeans_ranking.cuh"
 #include "gpu/warp/half_matrix.cuh"
 
 namespace glove::gpu {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarpLanes;
 constexpr int kWarpRows = 32;
-constexpr int kBlockRows = kWarps * kWarpRows;
-constexpr int kLaneRows = 4;           // lane l sees rows l/4, l/4 + 8, l/4 + 16 and l/4 + 24 of its warp's
-constexpr int kMostStages = 6;         // pieces of centroids in shared memory
-constexpr float kGapSlack = 0x1p-20f;  // as in cpu/cluster_kernels.h
-constexpr float kLeastGap = 0x1p-16f;  // as in cpu/bounded_pass.cpp
-constexpr float kLimitSlack = 0x1p-20f;
+// Words of 16 bytes from row to row in shared memory; two rows fall into different banks.
+template <int kSteps>
+constexpr int kCopyStride = 2 * kSteps + 4;
+constexpr int kFewCentroids = 64;  // fit in shared memory beside rows of up to 320 components
+constexpr int kMostStages = 6;     // pieces of centroids in shared memory
 
-// The three highest scores of one row among the centroids that a lane sees. The low bits of a score are the
-// place of its centroid.
-struct TopScores {
-  float first = -INFINITY;
-  float second = -INFINITY;
-  float third = -INFINITY;
+// The rows of a warp: lane l holds the number of row l.
+struct WarpRows {
+  int32_t id;
 
-  __device__ void insert(float score) {
-    const float below_first = fminf(first, score);
-    first = fmaxf(first, score);
-    const float below_second = fminf(second, below_first);
-    second = fmaxf(second, below_first);
-    third = fmaxf(third, below_second);
+  // Takes elements `place`, `place` + 1, ... of what the launch scores, of which there are `count`. The last
+  // one stands for those past the end.
+  __device__ void load(const KMeansParams& params, int place, int count, int lane) {
+    const int own = min(place + lane, count - 1);
+    id = params.wanted == 1 ? __ldg(params.visits + own) : own;
+  }
+  // The row that is `slot` among the four that a lane sees.
+  __device__ int32_t seen(int slot, int lane) const {
+    return __shfl_sync(kFullWarp, id, slot * 8 + (lane >> 2));
+  }
+  // The row that a lane finishes, -1 if it is past the end.
+  __device__ int32_t finished(int place, int count, int lane) const {
+    const int in_warp = (lane & 3) * 8 + (lane >> 2);
+    const int32_t row = __shfl_sync(kFullWarp, id, in_warp);
+    return place + in_warp < count ? row : -1;
   }
 };
 
-// The same with the centroids' numbers.
-struct TopClusters {
-  float first, second, third;
-  int32_t first_cluster, second_cluster;
-
-  __device__ void insert(float score, int32_t cluster) {
-    if (score > first) {
-      third = second;
-      second = first;
-      second_cluster = first_cluster;
-      first = score;
-      first_cluster = cluster;
-    } else if (score > second) {
-      third = second;
-      second = score;
-      second_cluster = cluster;
-    } else {
-      third = fmaxf(third, score);
-    }
-  }
-};
-
-// The lane's part of its warp's rows in up to kSteps steps of components.
+// The lane's part of its warp's rows in kSteps steps of components.
 template <int kSteps>
 struct LaneWords {
   uint4 words[kSteps / 2][kLaneRows];
 
-  __device__ void load(const KMeansParams& params, const int32_t (&rows)[kLaneRows], int first_word,
-                       int lane) {
+  __device__ void load(const KMeansParams& params, const WarpRows& rows, int first_word, int lane) {
     const int row_words = params.halves.row_words;
+    const uint4* from[kLaneRows];
+#pragma unroll
+    for (int r = 0; r < kLaneRows; ++r)
+      from[r] = params.halves.words + static_cast<int64_t>(rows.seen(r, lane)) * row_words + first_word +
+                (lane & 3);
 #pragma unroll
     for (int i = 0; i < kSteps / 2; ++i) {
-      const int word = first_word + i * 4;
-      if (word < row_words) {
 #pragma unroll
-        for (int r = 0; r < kLaneRows; ++r)
-          words[i][r] =
-              __ldg(params.halves.words + static_cast<int64_t>(rows[r]) * row_words + word + (lane & 3));
+      for (int r = 0; r < kLaneRows; ++r)
+        words[i][r] = first_word + i * 4 < row_words ? __ldg(from[r] + i * 4) : make_uint4(0, 0, 0, 0);
+    }
+  }
+
+  // Reads rows that fetch_rows() has copied.
+  __device__ void load_copies(const uint4* copies, int row_words, int lane) {
+#pragma unroll
+    for (int i = 0; i < kSteps / 2; ++i) {
+#pragma unroll
+      for (int r = 0; r < kLaneRows; ++r) {
+        const uint4* const from = copies + (r * 8 + (lane >> 2)) * kCopyStride<kSteps> + (lane & 3);
+        words[i][r] = i * 4 < row_words ? from[i * 4] : make_uint4(0, 0, 0, 0);
       }
     }
   }
 };
+
+// Starts copying the warp's rows to shared memory, where a row has kCopyStride words. Called by a whole warp.
+template <int kSteps>
+__device__ void fetch_rows(const KMeansParams& params, const WarpRows& rows, uint4* copies, int lane) {
+  const int row_words = params.halves.row_words;
+  const int row_step = kWarpLanes / row_words;
+  const int word_step = kWarpLanes % row_words;
+  int row = lane / row_words;
+  int word = lane % row_words;
+  for (int i = 0; i < row_words; ++i) {
+    const int64_t id = __shfl_sync(kFullWarp, rows.id, row);
+    __pipeline_memcpy_async(copies + row * kCopyStride<kSteps> + word,
+                            params.halves.words + id * row_words + word, sizeof(uint4));
+    row += row_step;
+    word += word_step;
+    if (word >= row_words) {
+      word -= row_words;
+      ++row;
+    }
+  }
+}
 
 // The scores of the warp's rows and a chunk of centroids, times kHalfScale squared.
 struct ChunkScores {
@@ -91,13 +105,17 @@ struct ChunkScores {
 
   // fragments: the piece's words in shared memory.
   template <int kSteps>
-  __device__ void add(const LaneWords<kSteps>& rows, const uint4* fragments, int steps, int lane) {
+  __device__ void add(const LaneWords<kSteps>& rows, const uint4* fragments, int lane) {
+    uint4 next[2] = {fragments[lane], fragments[kWarpLanes + lane]};
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      if (step >= steps) continue;
+      const uint4 b[2] = {next[0], next[1]};
+      if (step + 1 < kSteps) {
+        next[0] = fragments[(step + 1) * kChunkStepWords + lane];
+        next[1] = fragments[(step + 1) * kChunkStepWords + kWarpLanes + lane];
+      }
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
-        const uint4 b = fragments[step * kChunkStepWords + pair * kWarpLanes + lane];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const uint4& upper = rows.words[step / 2][2 * half];
@@ -107,13 +125,14 @@ struct ChunkScores {
           const uint32_t a1 = even ? lower.x : lower.z;
           const uint32_t a2 = even ? upper.y : upper.w;
           const uint32_t a3 = even ? lower.y : lower.w;
-          half_multiply_add(value[half][2 * pair], a0, a1, a2, a3, b.x, b.y);
-          half_multiply_add(value[half][2 * pair + 1], a0, a1, a2, a3, b.z, b.w);
+          half_multiply_add(value[half][2 * pair], a0, a1, a2, a3, b[pair].x, b[pair].y);
+          half_multiply_add(value[half][2 * pair + 1], a0, a1, a2, a3, b[pair].z, b[pair].w);
         }
       }
     }
   }
 
+  // Offers the chunk's scores to the rows.
   __device__ void offer(const KMeansParams& params, int chunk, int lane, TopScores (&tops)[kLaneRows]) const {
     constexpr float kUnscale = 1 / (kHalfScale * kHalfScale);
     const uint32_t mask = ~0u << params.id_bits;
@@ -135,88 +154,17 @@ struct ChunkScores {
   }
 };
 
-// Combines what the four lanes that share rows have seen. Lane l gets row l/4 + 8 * (l mod 4) of its warp's.
-__device__ TopClusters combine(const KMeansParams& params, const TopScores (&tops)[kLaneRows], int lane) {
-  TopClusters own = {};
-#pragma unroll
-  for (int row = 0; row < kLaneRows; ++row) {
-    const auto cluster_of = [&](float score) {
-      const int place = static_cast<int>(__float_as_uint(score) & ~(~0u << params.id_bits));
-      return place / 8 * kChunkCentroids + place / 2 % 4 * 8 + (lane & 3) * 2 + place % 2;
-    };
-    TopClusters top = {tops[row].first, tops[row].second, tops[row].third, cluster_of(tops[row].first),
-                       cluster_of(tops[row].second)};
-#pragma unroll
-    for (int distance = 1; distance <= 2; distance *= 2) {
-      const float first = __shfl_xor_sync(kFullWarp, top.first, distance);
-      const float second = __shfl_xor_sync(kFullWarp, top.second, distance);
-      const float third = __shfl_xor_sync(kFullWarp, top.third, distance);
-      const int32_t first_cluster = __shfl_xor_sync(kFullWarp, top.first_cluster, distance);
-      const int32_t second_cluster = __shfl_xor_sync(kFullWarp, top.second_cluster, distance);
-      top.insert(first, first_cluster);
-      top.insert(second, second_cluster);
-      top.third = fmaxf(top.third, third);
-    }
-    if ((lane & 3) == row) own = top;
-  }
-  return own;
-}
+// Rows are in registers while they are scored: longer ones need larger blocks, which share the centroids, and
+// leave room for fewer of them.
+template <int kSteps>
+struct Shape {
+  static constexpr int kThreads = kSteps > 8 ? 256 : 128;
+  static constexpr int kBlockRows = kThreads / kWarpLanes * kWarpRows;
+  static constexpr int kBlocks = kSteps > 8 ? 1 : kSteps > 4 ? 3 : 4;  // per multiprocessor
+  static constexpr int kPieceBytes = kSteps * kChunkStepWords * 16;
+};
 
-// At least how far a score of the row, as it was compared, is from the true one.
-__device__ float score_error(const KMeansParams& params, float length, float residual) {
-  const ScoreBound bound = *params.centroids.bound;
-  const float row = length + residual;
-  const float centroid = bound.longest + bound.residual;
-  const float sums = static_cast<float>(params.steps * kHalfStep + 32) * 0x1p-22f;
-  const float places = __int2float_rn(1 << params.id_bits) * 0x1p-23f;
-  const float error = residual * bound.longest + row * bound.residual + row * centroid * sums +
-                      (row * centroid + centroid * centroid / 2) * places +
-                      (row * row + centroid * centroid) * 0x1p-21f + 0x1p-40f;
-  return error * (1 + 0x1p-10f);
-}
-
-// Writes what the scores say of the lane's row, or lists it as undecided. Called by a whole warp; row: -1 if
-// the lane has none.
-__device__ void finish(const KMeansParams& params, const TopClusters& top, int32_t row) {
-  const bool exists = row >= 0;
-  const float length = exists ? params.halves.lengths[row] : 0.0f;
-  const float error = score_error(params, length, exists ? params.halves.residuals[row] : 0.0f);
-  bool decided = false;
-  bool takes_part = exists;
-  int32_t from = -1;
-  if (params.wanted == 1) {
-    // With the squared distances |x|^2 - 2 * score, the difference of the distances is the difference of the
-    // squares divided by their sum.
-    const float square = fmaf(length, length, 2 * error);
-    const float numerator = (top.first - top.second) * (1 - kGapSlack) - 2 * error;
-    const float nearest = fmaxf(0.0f, fmaf(-2.0f, top.first, square));
-    const float next = fmaxf(0.0f, fmaf(-2.0f, top.second, square));
-    const float gap = 2 * numerator / ((sqrtf(nearest) + sqrtf(next)) * (1 + kGapSlack));
-    decided = exists && gap > 0;
-    if (exists) {
-      from = params.labels[row];
-      float limit = -INFINITY;
-      if (decided) {
-        const double reach = static_cast<double>(gap) - kLeastGap + params.travelled[top.first_cluster + 1];
-        limit = __double2float_rn(reach * (1 - static_cast<double>(kLimitSlack)));
-      }
-      params.limits[row] = limit;
-    }
-    list_change(params, row, from, top.first_cluster, decided && from != top.first_cluster);
-  } else if (exists && params.metric == Metric::kCosine && !(params.part.norms_squared[row] > 0)) {
-    params.nearest[row] = {-1, -1, -INFINITY, -INFINITY};
-    takes_part = false;
-  }
-  const float beaten = (params.wanted == 1 ? top.first : top.second) - 2 * error;
-  const bool one_of_two = top.third < beaten;
-  const bool undecided = takes_part && !decided;
-  const uint32_t place = append(&params.counters->undecided, undecided && one_of_two);
-  if (undecided && one_of_two) params.undecided[place] = {row, top.first_cluster, top.second_cluster};
-  const uint32_t open_place = append(&params.counters->open, undecided && !one_of_two);
-  if (undecided && !one_of_two) params.open[open_place] = row;
-}
-
-// The centroids in pieces that fit in shared memory: a piece is up to kSteps steps of one chunk. Used by a
+// The centroids in pieces that fit in shared memory: a piece is kSteps steps of one chunk. Used by a
 // whole block.
 template <int kSteps>
 struct Pieces {
@@ -226,7 +174,6 @@ struct Pieces {
   int per_chunk;
   int count;
 
-  __device__ int steps_of(int piece) const { return min(kSteps, params.steps - piece % per_chunk * kSteps); }
   __device__ const uint4* words_of(int piece) const {
     return ring + piece % stages * (kSteps * kChunkStepWords);
   }
@@ -234,94 +181,153 @@ struct Pieces {
   __device__ void fetch(int piece) const {
     if (piece < count) {
       const uint4* const from =
-          params.centroids.fragments +
-          (static_cast<int64_t>(piece / per_chunk) * params.steps + piece % per_chunk * kSteps) *
-              kChunkStepWords;
+          params.centroids.fragments + static_cast<int64_t>(piece) * (kSteps * kChunkStepWords);
       uint4* const to = ring + piece % stages * (kSteps * kChunkStepWords);
-      for (int i = static_cast<int>(threadIdx.x); i < steps_of(piece) * kChunkStepWords; i += kThreads)
+      for (int i = static_cast<int>(threadIdx.x); i < kSteps * kChunkStepWords; i += Shape<kSteps>::kThreads)
         __pipeline_memcpy_async(to + i, from + i, sizeof(uint4));
     }
     __pipeline_commit();
   }
 };
 
-// A warp per 32 rows. The warps of a block share the centroids in shared memory: all of them, or a ring of
-// two or more pieces.
+// What the launch scores, and which part of it a block begins with.
+struct ScanRange {
+  int count;
+  int start;
+  int stride;
+
+  __device__ ScanRange(const KMeansParams& params, int first, int last, int block_rows)
+      : count(min(last, params.wanted == 1 ? static_cast<int>(params.counters->visits)
+                                           : static_cast<int>(params.part.rows))),
+        start(first + static_cast<int>(blockIdx.x) * block_rows),
+        stride(static_cast<int>(gridDim.x) * block_rows) {}
+};
+
+// For any number of centroids: the warps of a block share a ring of two or more pieces in shared memory.
 template <int kSteps>
-__global__ void __launch_bounds__(kThreads, kSteps > 8 ? 1 : 2)
-    kmeans_scan_kernel(const __grid_constant__ KMeansParams params, int first, int last, int stages) {
+__global__ void __launch_bounds__(Shape<kSteps>::kThreads, Shape<kSteps>::kBlocks)
+    kmeans_many_kernel(const __grid_constant__ KMeansParams params, int first, int last, int stages) {
   extern __shared__ __align__(16) uint4 ring[];
-  const int warp = static_cast<int>(threadIdx.x) >> 5;
   const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int per_chunk = (params.steps + kSteps - 1) / kSteps;
+  const int warp_first = static_cast<int>(threadIdx.x >> 5) * kWarpRows;
+  const int per_chunk = params.steps / kSteps;
   const Pieces<kSteps> pieces = {params, ring, stages, per_chunk,
                                  params.centroids.padded / kChunkCentroids * per_chunk};
-  const bool all_fit = pieces.count <= stages;
-  const int count = params.wanted == 1 ? min(last, static_cast<int>(params.counters->visits))
-                                       : min(last, static_cast<int>(params.part.rows));
-  const int start = first + static_cast<int>(blockIdx.x) * kBlockRows;
-  if (start >= count) return;
-  if (all_fit) {
-    for (int piece = 0; piece < pieces.count; ++piece) pieces.fetch(piece);
-    __pipeline_wait_prior(0);
-    __syncthreads();
-  }
-  for (int base = start; base < count; base += static_cast<int>(gridDim.x) * kBlockRows) {
-    int32_t rows[kLaneRows];
-#pragma unroll
-    for (int i = 0; i < kLaneRows; ++i) {
-      const int place = min(base + warp * kWarpRows + i * 8 + (lane >> 2), count - 1);
-      rows[i] = params.wanted == 1 ? params.visits[place] : place;
-    }
-    if (!all_fit)
-      for (int piece = 0; piece < stages - 1; ++piece) pieces.fetch(piece);
+  const ScanRange range(params, first, last, Shape<kSteps>::kBlockRows);
+  for (int base = range.start; base < range.count; base += range.stride) {
+    for (int piece = 0; piece < stages - 1; ++piece) pieces.fetch(piece);
+    WarpRows rows;
+    rows.load(params, base + warp_first, range.count, lane);
+    OwnRow own;
+    own.load(params, rows.finished(base + warp_first, range.count, lane));
     TopScores tops[kLaneRows];
-    LaneWords<kSteps> block;
+    LaneWords<kSteps> words;
     ChunkScores scores;
     scores.clear();
     for (int piece = 0; piece < pieces.count; ++piece) {
       const int part = piece % per_chunk;
-      if (per_chunk > 1 || piece == 0) block.load(params, rows, part * (kSteps / 2) * 4, lane);
-      if (!all_fit) {
-        __pipeline_wait_prior(static_cast<size_t>(stages - 2));
-        __syncthreads();
-        pieces.fetch(piece + stages - 1);
-      }
-      scores.add(block, pieces.words_of(piece), pieces.steps_of(piece), lane);
-      if (part == per_chunk - 1) {
-        scores.offer(params, piece / per_chunk, lane, tops);
-        scores.clear();
-      }
+      if (per_chunk > 1 || piece == 0) words.load(params, rows, part * kSteps * 2, lane);
+      __pipeline_wait_prior(static_cast<size_t>(stages - 2));
+      __syncthreads();
+      pieces.fetch(piece + stages - 1);
+      scores.add(words, pieces.words_of(piece), lane);
+      if (part < per_chunk - 1) continue;
+      scores.offer(params, piece / per_chunk, lane, tops);
+      scores.clear();
     }
-    if (!all_fit) __syncthreads();
-    const TopClusters top = combine(params, tops, lane);
-    const int place = base + warp * kWarpRows + (lane & 3) * 8 + (lane >> 2);
-    int32_t row = -1;
-#pragma unroll
-    for (int i = 0; i < kLaneRows; ++i)
-      if ((lane & 3) == i && place < count) row = rows[i];
-    finish(params, top, row);
+    __syncthreads();
+    finish(params, combine(params, tops, lane), own);
   }
+}
+
+// For centroids that fit in shared memory at once, with kSteps steps in all: while a warp scores its rows,
+// the next ones are copied to shared memory.
+template <int kSteps>
+__global__ void __launch_bounds__(Shape<kSteps>::kThreads, Shape<kSteps>::kBlocks)
+    kmeans_few_kernel(const __grid_constant__ KMeansParams params, int first, int last) {
+  extern __shared__ __align__(16) uint4 shared[];
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const int warp_first = static_cast<int>(threadIdx.x >> 5) * kWarpRows;
+  const int chunks = params.centroids.padded / kChunkCentroids;
+  uint4* const copies = shared + warp_first * kCopyStride<kSteps>;
+  const Pieces<kSteps> pieces = {params, shared + Shape<kSteps>::kBlockRows * kCopyStride<kSteps>, chunks, 1,
+                                 chunks};
+  const ScanRange range(params, first, last, Shape<kSteps>::kBlockRows);
+  if (range.start >= range.count) return;
+  for (int piece = 0; piece < chunks; ++piece) pieces.fetch(piece);
+  WarpRows rows;
+  rows.load(params, range.start + warp_first, range.count, lane);
+  fetch_rows<kSteps>(params, rows, copies, lane);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  for (int base = range.start; base < range.count; base += range.stride) {
+    WarpRows next;
+    next.load(params, base + range.stride + warp_first, range.count, lane);
+    OwnRow own;
+    own.load(params, rows.finished(base + warp_first, range.count, lane));
+    LaneWords<kSteps> words;
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    words.load_copies(copies, params.halves.row_words, lane);
+    __syncwarp();
+    if (base + range.stride < range.count) fetch_rows<kSteps>(params, next, copies, lane);
+    __pipeline_commit();
+    rows = next;
+    TopScores tops[kLaneRows];
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      ChunkScores scores;
+      scores.clear();
+      scores.add(words, pieces.words_of(chunk), lane);
+      scores.offer(params, chunk, lane, tops);
+    }
+    finish(params, combine(params, tops, lane), own);
+  }
+}
+
+// Blocks of a kernel that uses `bytes` of shared memory, as many as are useful and run at once.
+template <int kSteps>
+unsigned block_count(int32_t rows, int bytes, const BatchShape& shape) {
+  const int fitting = (shape.shared_limit + 1024) / (bytes + 1024);
+  const int resident = fitting < Shape<kSteps>::kBlocks ? fitting : Shape<kSteps>::kBlocks;
+  const int useful = (rows + Shape<kSteps>::kBlockRows - 1) / Shape<kSteps>::kBlockRows;
+  const int most = shape.multiprocessors * resident;
+  return static_cast<unsigned>(useful < most ? useful : most);
+}
+
+template <int kSteps>
+cudaError_t launch_many(const KMeansParams& params, int32_t first, int32_t last, const BatchShape& shape,
+                        cudaStream_t stream) {
+  using Kernel = Shape<kSteps>;
+  const int room = shape.shared_limit / Kernel::kBlocks - 1024;
+  const int shared = room >= 2 * Kernel::kPieceBytes ? room : shape.shared_limit;
+  const int fitting = shared / Kernel::kPieceBytes;
+  if (fitting < 2) return cudaErrorInvalidConfiguration;
+  const int stages = fitting < kMostStages ? fitting : kMostStages;
+  const int bytes = stages * Kernel::kPieceBytes;
+  const auto kernel = &kmeans_many_kernel<kSteps>;
+  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (error != cudaSuccess) return error;
+  kernel<<<block_count<kSteps>(last - first, bytes, shape), Kernel::kThreads, static_cast<size_t>(bytes),
+           stream>>>(params, first, last, stages);
+  return cudaGetLastError();
 }
 
 template <int kSteps>
 cudaError_t launch(const KMeansParams& params, int32_t first, int32_t last, const BatchShape& shape,
                    cudaStream_t stream) {
-  constexpr int kPieceBytes = kSteps * kChunkStepWords * 16;
-  const int blocks_per_multiprocessor = kSteps > 8 ? 1 : 2;
-  const int pieces = params.centroids.padded / kChunkCentroids * ((params.steps + kSteps - 1) / kSteps);
-  const int fitting = shape.shared_limit / blocks_per_multiprocessor / kPieceBytes;
-  int stages = fitting < kMostStages ? fitting : kMostStages;
-  if (pieces <= fitting) stages = pieces;
-  if (stages < 2 && pieces > stages) return cudaErrorInvalidConfiguration;
-  const auto kernel = &kmeans_scan_kernel<kSteps>;
-  const int bytes = stages * kPieceBytes;
+  using Kernel = Shape<kSteps>;
+  const int copies = Kernel::kBlockRows * kCopyStride<kSteps> * 16;
+  const int chunks = params.centroids.padded / kChunkCentroids;
+  if (params.steps != kSteps || params.centroids.padded > kFewCentroids ||
+      chunks > (shape.shared_limit - copies) / Kernel::kPieceBytes)
+    return launch_many<kSteps>(params, first, last, shape, stream);
+  const int bytes = copies + chunks * Kernel::kPieceBytes;
+  const auto kernel = &kmeans_few_kernel<kSteps>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (error != cudaSuccess) return error;
-  const int useful = (last - first + kBlockRows - 1) / kBlockRows;
-  const int most = shape.multiprocessors * blocks_per_multiprocessor;
-  kernel<<<static_cast<unsigned>(useful < most ? useful : most), kThreads, static_cast<size_t>(bytes),
-           stream>>>(params, first, last, stages);
+  kernel<<<block_count<kSteps>(last - first, bytes, shape), Kernel::kThreads, static_cast<size_t>(bytes),
+           stream>>>(params, first, last);
   return cudaGetLastError();
 }
 
@@ -329,9 +335,16 @@ cudaError_t launch(const KMeansParams& params, int32_t first, int32_t last, cons
 
 cudaError_t launch_kmeans_scan(const KMeansParams& params, int32_t first, int32_t last,
                                const BatchShape& shape, cudaStream_t stream) {
-  if (params.steps <= 4) return launch<4>(params, first, last, shape, stream);
-  if (params.steps <= 8) return launch<8>(params, first, last, shape, stream);
-  return launch<20>(params, first, last, shape, stream);
+  switch (params.steps) {
+    case 4:
+      return launch<4>(params, first, last, shape, stream);
+    case 8:
+      return launch<8>(params, first, last, shape, stream);
+    case 14:
+      return launch<14>(params, first, last, shape, stream);
+    default:
+      return launch<kMostSteps>(params, first, last, shape, stream);
+  }
 }
 
 }  // namespace glove::gpu

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "analysis/derive.h"
 #include "analysis/eigen.h"
+#include "analysis/plane.h"
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
 #include "model/model_builder.h"
@@ -193,6 +196,75 @@ TEST(Eigen, VectorsAreOrthonormalWithTheLargestComponentPositive) {
   }
 }
 
+// Matrices whose values are equal, zero, far apart, or beside nothing.
+TEST(Eigen, SolvesStrangeMatrices) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(47);
+  std::normal_distribution<double> normal;
+  for (const size_t size : {1, 2, 3, 7, 8, 9, 17, 40}) {
+    std::vector<std::vector<double>> matrices(7, std::vector<double>(size * size));
+    for (size_t i = 0; i < size; ++i)
+      for (size_t j = 0; j <= i; ++j) {
+        const double value = normal(random);
+        const std::array<double, 7> entries = {0,
+                                               i == j ? 5.0 : 0.0,
+                                               1,
+                                               value,
+                                               value * std::pow(10, -static_cast<double>(i + j)),
+                                               value * 1e300,
+                                               i - j < 2 ? value * 1e-300 : 0};
+        for (size_t m = 0; m < matrices.size(); ++m)
+          matrices[m][i * size + j] = matrices[m][j * size + i] = entries[m];
+      }
+    for (size_t m = 0; m < matrices.size(); ++m) {
+      const std::vector<double>& matrix = matrices[m];
+      const auto system = symmetric_eigen(matrix, static_cast<int64_t>(size));
+      ASSERT_TRUE(system.ok());
+      double scale = 0, trace = 0, sum = 0;
+      for (size_t i = 0; i < size * size; ++i) scale = std::max(scale, std::fabs(matrix[i]));
+      if (scale == 0) scale = 1;
+      for (size_t c = 0; c < size; ++c) {
+        const double* const vector = system.value().vectors.data() + c * size;
+        trace += matrix[c * size + c] / scale;
+        sum += system.value().values[c] / scale;
+        for (size_t i = 0; i < size; ++i) {
+          double product = 0, dot = 0;
+          for (size_t j = 0; j < size; ++j) {
+            product += matrix[i * size + j] / scale * vector[j];
+            dot += vector[j] * system.value().vectors[i * size + j];
+          }
+          EXPECT_NEAR(product, system.value().values[c] / scale * vector[i], 1e-12) << m << ", " << size;
+          EXPECT_NEAR(dot, i == c ? 1 : 0, 1e-13) << m << ", " << size;
+        }
+      }
+      EXPECT_NEAR(trace, sum, 1e-11);
+      EXPECT_TRUE(std::is_sorted(system.value().values.rbegin(), system.value().values.rend()));
+    }
+  }
+}
+
+TEST(Eigen, StopsWhenInterrupted) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(48);
+  std::normal_distribution<double> normal;
+  constexpr int64_t kSize = 200;
+  std::vector<double> matrix(kSize * kSize);
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t j = 0; j <= i; ++j)
+      matrix[static_cast<size_t>(i * kSize + j)] = matrix[static_cast<size_t>(j * kSize + i)] =
+          normal(random);
+  for (const int asked : {0, 1, 2}) {
+    int times = 0;
+    const auto system = symmetric_eigen(matrix, kSize, [&] { return times++ >= asked; });
+    if (asked == 0) {
+      EXPECT_FALSE(system.ok());
+    }
+    if (!system.ok()) {
+      EXPECT_EQ(system.error().code, ErrorCode::kInterrupted);
+    }
+  }
+}
+
 TEST(Principal, FindsTheAxesOfAnEllipsoid) {
   SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(43);
@@ -237,6 +309,67 @@ TEST(Principal, UnitRowsLeaveZeroRowsOut) {
   auto none = principal_components(*analysis, set.points(), {.weights = nothing}, {});
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().message, "there is no row to compute principal components of");
+}
+
+// The plane of the first two components, which wide rows have too.
+TEST(Plane, IterationFindsThePlaneOfTheComponents) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(46);
+  Matrix matrix = gaussian(600, 40, random);
+  for (int64_t i = 0; i < matrix.rows; ++i) {
+    matrix.row(i)[3] *= 9;
+    matrix.row(i)[17] *= 5;
+    if (i % 100 == 0) std::fill_n(matrix.row(i), 40, 0.0f);
+  }
+  const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
+  const auto analysis = make_analysis();
+  const auto components =
+      principal_components(*analysis, set.points(), {.unit_rows = true, .weights = {}}, {});
+  ASSERT_TRUE(components.ok());
+  const auto exact = plane_of_components(*analysis, set.points(), components.value(), true, {});
+  ASSERT_TRUE(exact.ok());
+  PlanePlaces first;
+  for (const NamedAnalysis& variant : all_analyses({1, 2, 7})) {
+    const auto found = approximate_plane(*variant.analysis, set.points(), {});
+    ASSERT_TRUE(found.ok());
+    if (first.rows.empty()) first = found.value();
+    EXPECT_EQ(found.value().x, first.x) << variant.name;
+    EXPECT_EQ(found.value().y, first.y) << variant.name;
+  }
+  ASSERT_EQ(first.rows, exact.value().rows);
+  ASSERT_EQ(first.rows.size(), 594u);
+  for (const auto& [found, expected] :
+       {std::pair(&first.x, &exact.value().x), {&first.y, &exact.value().y}}) {
+    double dot = 0, squares = 0, expected_squares = 0;
+    for (size_t i = 0; i < found->size(); ++i) {
+      dot += (*found)[i] * (*expected)[i];
+      squares += (*found)[i] * (*found)[i];
+      expected_squares += (*expected)[i] * (*expected)[i];
+    }
+    EXPECT_GT(dot / std::sqrt(squares * expected_squares), 0.9999) << "the same direction and sign";
+    EXPECT_NEAR(squares / expected_squares, 1, 1e-3);
+  }
+}
+
+TEST(Plane, IterationTakesAnyRows) {
+  const auto analysis = make_analysis();
+  const Matrix wide{3, 3000, std::vector<float>(9000, 1)};
+  const auto equal = approximate_plane(*analysis, PointSet::first_rows(make_model(wide), 3).points(), {});
+  ASSERT_TRUE(equal.ok());
+  EXPECT_EQ(equal.value().x[0], equal.value().x[1]);
+  EXPECT_EQ(equal.value().y[0], equal.value().y[2]);
+  const Matrix zeros{2, 1, {0, 0}};
+  const auto none = approximate_plane(*analysis, PointSet::first_rows(make_model(zeros), 2).points(), {});
+  ASSERT_TRUE(none.ok());
+  EXPECT_TRUE(none.value().rows.empty());
+  const Matrix line{2, 1, {1, -2}};
+  const auto places = approximate_plane(*analysis, PointSet::first_rows(make_model(line), 2).points(), {});
+  ASSERT_TRUE(places.ok());
+  EXPECT_EQ(std::fabs(places.value().x[0] - places.value().x[1]), 2);
+  EXPECT_EQ(places.value().y, (std::vector<double>{0, 0}));
+  const auto stopped =
+      approximate_plane(*analysis, PointSet::first_rows(make_model(line), 2).points(), [] { return true; });
+  EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
 }
 
 TEST(Principal, RefusesRowsThatAreTooWide) {

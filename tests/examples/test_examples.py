@@ -20,6 +20,7 @@ full_model         these on build/glove-6b-100d.safetensors (made by examples/fu
 import argparse
 import csv
 import gzip
+import io
 import os
 import re
 import shutil
@@ -236,6 +237,27 @@ def sentence_vectors(run, a=1e-4, components=5):
     return vector
 
 
+def csv_text(lines, **form):
+    text = io.StringIO()
+    csv.writer(text, **form).writerows(lines)
+    return text.getvalue()
+
+
+def check_vectors_of_every_instruction_set(run, environment):
+    """Components of the file, and others that each instruction set derives: the same bits."""
+    sentence = STS_PAIRS[4][0]
+    sql = f"SELECT hex(glove_text_vec('{sentence}')), hex(glove_text_vec('{sentence}', NULL, '{{\"a\":0.01,\"components\":10}}'))"
+    found = {}
+    for target in ("scalar", "sse4", "avx2", "avx512", "avx512vnni", "neon", "neondotprod"):
+        result = subprocess.run(["sqlite3", ":memory:", f".load '{run.options.extension}'", sql], capture_output=True, text=True,
+                                env={**environment, "GLOVE_CPU_TARGET": target})
+        if "this machine" not in result.stderr:
+            found[target] = result.stdout + result.stderr
+    check_equal("vectors of " + ", ".join(found), len(set(found.values())), 1)
+    check_equal("bytes of two vectors in hexadecimal", [len(text) for text in found["scalar"].strip().split("|")], [800, 800])
+    print("the same vectors with", ", ".join(found))
+
+
 def sts(run):
     import numpy
     path = os.path.join(run.folder, "pairs.csv")
@@ -253,6 +275,19 @@ def sts(run):
     expected = "pairs.csv: Pearson %.4f, Spearman %.4f, %d pairs\n" % (
         numpy.corrcoef(scores, similarities)[0, 1], spearman(scores, similarities), len(scores))
     check_equal("sts.sh", result.stdout, expected * 2)
+    # The same pairs as other programs write them; quotes are no words, so they change no vector.
+    lines = [("sentence1", "sentence2", "score"), *STS_PAIRS, ("An unscored pair", "of SemEval", "")]
+    lines[1] = ('"A man" is "playing" the piano.', *lines[1][1:])
+    quoted = [[*map(str, line[:2]), f" {line[2]}"] for line in lines]
+    odd = os.path.join(run.folder, "it's 100% odd.csv")
+    expected = expected.replace("pairs.csv", "it's 100% odd.csv").replace(" pairs\n", " pairs, 2 lines without a score\n")
+    for content in (csv_text(quoted, quoting=csv.QUOTE_ALL, lineterminator="\r\n"), "\ufeff" + csv_text(quoted, lineterminator="\n\n"),
+                    "".join("\t".join(line) + "\r\n" for line in quoted), csv_text(quoted, lineterminator="\n").rstrip("\n")):
+        with open(odd, "w", encoding="utf-8", newline="") as file:
+            file.write(content)
+        result = subprocess.run([os.path.join(run.options.project, "examples/sts.sh"), odd], capture_output=True, text=True, env=environment)
+        check_equal("sts.sh", (result.stdout, result.stderr), (expected, ""))
+    check_vectors_of_every_instruction_set(run, environment)
     missing = subprocess.run([os.path.join(run.options.project, "examples/sts.sh"), path + "x"], capture_output=True, text=True, env=environment)
     check_equal("a missing file", (missing.returncode, missing.stderr), (1, f"examples/sts.sh: cannot read {path}x\n"))
 
@@ -405,7 +440,7 @@ document.documentElement.setAttribute('data-measured', [boxes.length, overlaps, 
 
 def check_in_browser(run, document, labels):
     """Whether Chromium opens the drawing, and what it measures."""
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if not chromium:
         print("not measured in a browser: there is no chromium here")
         return

@@ -151,10 +151,12 @@ TEST_F(Derivation, ErrorsNameTheValue) {
   EXPECT_EQ(error(R"({"fit":-1})"), "glove_derive: option \"fit\" is -1" + rows);
   EXPECT_EQ(error(R"({"center":true,"fit":["east",{}]})"),
             "glove_derive: element 2 of fit must be a word or NULL, but has the JSON type object");
+  EXPECT_EQ(error(R"({"normalize":true,"fit":["east",{}]})"),
+            "glove_derive: element 2 of fit must be a word or NULL, but has the JSON type object")
+      << "although the map needs no fit";
   constexpr size_t kDepth = 100000;
-  EXPECT_EQ(
-      error("{\"center\":true,\"fit\":" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}"),
-      "glove_derive: element 1 of fit must be a word or NULL, but has the JSON type array");
+  EXPECT_EQ(error("{\"center\":true,\"fit\":" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}"),
+            "glove_derive: element 1 of fit must be a word or NULL, but has the JSON type array");
   EXPECT_EQ(error(R"({"center":true,"fit":0})"),
             "glove_derive: there is no row to compute principal components of");
   EXPECT_EQ(error(R"({"words":["nosuchword"]})"), "glove_derive('new'): there is no row to make a model of");

@@ -2,7 +2,8 @@
 
 npm installs both tarballs without a registry; load() and loadablePath() work with each of node:sqlite, better-sqlite3, libsql and
 @photostructure/sqlite that is there, as does glove-convert. A project below a folder app.asar, with the library in
-app.asar.unpacked, stands for an Electron application.
+app.asar.unpacked, stands for an Electron application. With $GLOVE_CHROOT, a tar archive of a small Debian that tests/packages.sh
+makes, npm also installs them into a copy of it, to which only node and npm are added, and node:sqlite answers there; needs root.
 
 GLOVE_NODE_MODULES   a node_modules folder with better-sqlite3 and others; the default is the one of tests/bindings/install.sh
 """
@@ -13,6 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import chroot
 
 SKIPPED = 77
 HOSTS = {
@@ -108,6 +111,25 @@ def check_electron(clean, folder, environment):
     assert found == os.path.join(unpacked, "glove.so"), found
 
 
+def check_in_chroot(archive, folder, tarballs, sample, environment):
+    node = os.path.join(environment["NODE_PATH"], "node/bin/node")  # newer than Debian's, perhaps
+    node = node if os.path.exists(node) else os.path.realpath(shutil.which("node"))
+    npm = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("npm"))))  # a folder of scripts
+    debian = chroot.Chroot(archive, folder)
+    shutil.copy(node, os.path.join(debian.root, "usr/bin/node"))
+    shutil.copytree(npm, os.path.join(debian.root, "usr/lib/node_modules/npm"), symlinks=True)
+    os.symlink("../lib/node_modules/npm/bin/npm-cli.js", os.path.join(debian.root, "usr/bin/npm"))
+    os.mkdir(os.path.join(debian.root, "project"))
+    in_project = ("env", "-C", "/project", "HOME=/project")
+    debian.run(*in_project, "npm", "install", "--offline", "--no-audit", "--no-fund", *[debian.copy(path) for path in tarballs])
+    debian.run(*in_project, "node_modules/.bin/glove-convert", "-q", debian.copy(sample), "model.safetensors")
+    if subprocess.run([node, "-e", "require('node:sqlite')"], capture_output=True, check=False).returncode != 0:
+        print("installed in a chroot, but not used there: this node has no node:sqlite")
+        return
+    debian.run(*in_project, "node", "-e", SCRIPT % HOSTS["node:sqlite"])
+    print("installed and used in a chroot")
+
+
 def main():
     parser = argparse.ArgumentParser()
     for option in ("--build", "--project", "--dist"):
@@ -143,6 +165,9 @@ def main():
         assert "sqlite-glove has no build for" in run(
             "node", "-e", "Object.defineProperty(process, 'arch', {value: 'mips'}); require('sqlite-glove').loadablePath()",
             cwd=clean, env=environment, status=1)
+        archive = chroot.archive()
+        if archive is not None:
+            check_in_chroot(archive, folder, tarballs, sample, environment)
         print("worked: " + (", ".join(worked) or "no host is installed"))
 
 

@@ -48,6 +48,7 @@ struct Options {
   bool volatile_global_strong = true;
   double time_limit = 60;
   size_t most_findings = 64;
+  bool name_all_data = false;  // also what arithmetic in floats makes of data, to see equal values
 };
 
 }  // namespace glove::verify

@@ -108,7 +108,9 @@ void KernelRun::compare_blocks() {
             exclude_each_other({a.warp_path.get(), a.block_path.get(), lane_a},
                                {b.warp_path.get(), b.block_path.get(), lane_b}, table_))
           continue;
-        report_race(a, lane_a, b, lane_b,
+        // The write first: which cell comes first is accidental.
+        const bool swap = a.kind == AccessKind::kRead;
+        report_race(swap ? b : a, swap ? lane_b : lane_a, swap ? a : b, swap ? lane_a : lane_b,
                     "global memory at byte " + std::to_string(place.granule * granule_) + " of a buffer",
                     true, Overlap::kPossible, false);
       }
@@ -142,12 +144,12 @@ void KernelRun::compare_blocks_at(SymbolId object) {
       compare(ranges[i], ranges[j].record, ranges[j].lanes, records_[ranges[j].record].bytes,
               [&](int lane) { return ranges[j].address[static_cast<size_t>(lane)]; });
     }
-    for (const auto& [place, entries] : grid_cells_)
-      if (grid_forms_[object].count(place.form) > 0)
-        for (const AccessEntry& entry : entries)
-          compare(ranges[i], entry.record, entry.lanes, granule_, [&](int) {
-            return Value{place.granule * granule_, place.form};
-          });
+    for (const auto& [place, entries] : grid_cells_) {
+      if (grid_forms_[object].count(place.form) == 0) continue;
+      const Value address = {place.granule * granule_, place.form};
+      for (const AccessEntry& entry : entries)
+        compare(ranges[i], entry.record, entry.lanes, granule_, [&](int) { return address; });
+    }
   }
 }
 

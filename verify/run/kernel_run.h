@@ -89,6 +89,7 @@ class KernelRun {
   // step.cpp
   void step(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  bool leaves_unnamed(const Warp& warp, Lanes lanes, const Instruction& in) const;
   void step_pack(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
                  PredicateId condition);
   void step_opaque(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,

@@ -52,8 +52,8 @@ struct Warp {
   std::array<int, 32> pc{};
   std::array<uint8_t, 32> observed{};  // counters of grid barriers that were seen full, before a fence
   std::array<FenceMark, 32> fence;
-  std::vector<WarpRegister> registers;
-  std::vector<Contents> local;  // by lane; empty until it is used
+  mutable std::vector<WarpRegister> registers;  // reading an unnamed value names it
+  std::vector<Contents> local;                  // by lane; empty until it is used
   PathPointer path;
 
   uint32_t thread(int lane) const { return index * 32 + static_cast<uint32_t>(lane); }

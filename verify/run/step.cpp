@@ -66,6 +66,10 @@ Value KernelRun::operand(const BlockState& state, const Warp& warp, const PtxOpe
   switch (operand.kind) {
     case OperandKind::kRegister: {
       Value value = warp.registers[operand.index].get(lane);
+      if (value.form == kUnnamed && kernel_.registers[operand.index].type != Type::kPred) {
+        value = table_.fresh(std::max(16u, bits_of(kernel_.registers[operand.index].type)), Scope::kThread);
+        warp.registers[operand.index].set(lane, value);
+      }
       if (operand.negated) value = SymbolTable::logical_not(value);
       if (operand.immediate != 0) value = table_.add(value, {operand.immediate, 0}, register_bits(operand));
       return value;
@@ -97,7 +101,11 @@ void KernelRun::write_result(const BlockState& state, Warp& warp, const PtxOpera
   if (result.kind != OperandKind::kRegister) return;
   WarpRegister& target = warp.registers[result.index];
   if (condition != 0) {  // under a guard that is not known
-    const Value before = target.get(lane);
+    PtxOperand old = result;
+    old.negated = false, old.immediate = 0;
+    const Value before = operand(state, warp, old, lane);
+    if (value.form == kUnnamed && kernel_.registers[result.index].type != Type::kPred)
+      value = table_.fresh(std::max(16u, bits_of(kernel_.registers[result.index].type)), Scope::kThread);
     if (!(before == value)) {
       const Type type = kernel_.registers[result.index].type;
       if (type == Type::kPred) {
@@ -217,7 +225,34 @@ void KernelRun::write_predicates(const BlockState& state, Warp& warp, const Inst
   if (!in.results.empty()) write_result(state, warp, in.results[0], lane, result, condition);
 }
 
+// Whether nobody needs to tell what an instruction makes of its operands from anything else: they are
+// unnamed, or differ from lane to lane and are numbers of 64 bits with a fraction, which no address comes
+// from.
+bool KernelRun::leaves_unnamed(const Warp& warp, Lanes lanes, const Instruction& in) const {
+  if (options_.name_all_data || in.results.empty()) return false;
+  const bool sums = in.op == Op::kAdd || in.op == Op::kSub || in.op == Op::kMul || in.op == Op::kMad ||
+                    in.op == Op::kFma || in.op == Op::kDiv || in.op == Op::kNeg || in.op == Op::kAbs;
+  const bool computes = (sums || in.op == Op::kSelect) && is_float(in.type);
+  const bool compares = in.op == Op::kSetPredicate && in.combine == 0 && is_float(in.from);
+  const bool converts = in.op == Op::kConvert && is_float(in.from);
+  if (!computes && !compares && !converts && in.op != Op::kMove) return false;
+  bool unnamed = false, differs = false;
+  for (const PtxOperand& operand : in.operands) {
+    if (operand.kind != OperandKind::kRegister || kernel_.registers[operand.index].type == Type::kPred)
+      continue;
+    const WarpRegister& source = warp.registers[operand.index];
+    const Value first = source.get(std::countr_zero(lanes));
+    each_lane(lanes & source.unknown, [&](int lane) {
+      const Value value = source.get(lane);
+      unnamed |= value.form == kUnnamed;
+      differs |= !(value == first);
+    });
+  }
+  return unnamed || (differs && sums && in.type == Type::kF64);
+}
+
 void KernelRun::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+  const bool unnamed = leaves_unnamed(warp, lanes, in);
   const size_t count = std::min<size_t>(in.operands.size(), 4);
   const bool packs = in.op == Op::kMove && (in.operands.size() > 1 || in.results.size() > 1);
   const bool opaque = in.op == Op::kPure || in.op == Op::kSet || in.op == Op::kIsSpace;
@@ -227,6 +262,14 @@ void KernelRun::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, cons
       const Guarded guard = evaluate_guard(state, warp, 1u << lane, in);
       if ((guard.certain | guard.possible) == 0) return;
       condition = guard.condition[static_cast<size_t>(lane)];
+    }
+    if (unnamed) {
+      if (in.op == Op::kSetPredicate)
+        return write_predicates(state, warp, in, lane, nullptr, table_.fresh_predicate(Scope::kThread, false),
+                                condition);
+      for (const PtxOperand& target : in.results)
+        write_result(state, warp, target, lane, {0, kUnnamed}, condition);
+      return;
     }
     Value x[4];
     bool known = true;

@@ -21,7 +21,9 @@ Verdict verify(const Kernel& kernel, const Launch& launch, const Options& option
                                              std::chrono::duration<double>(options.time_limit));
   const auto run = [&](bool keep_data) {
     const Kernel sliced = slice(kernel, keep_data, nullptr);
-    return KernelRun(sliced, launch, options, deadline).run();
+    Options exact = options;
+    exact.name_all_data = keep_data;
+    return KernelRun(sliced, launch, exact, deadline).run();
   };
   Verdict verdict = run(false);
   // Whether two writes store the same needs the data that were sliced away.

@@ -13,6 +13,7 @@ SymbolTable::SymbolTable() {
   forms_.emplace_back();  // 0: no symbol
   predicates_.emplace_back();
   symbols_.emplace_back();
+  (void)fresh(64, Scope::kThread);  // kUnnamed
 }
 
 FormId SymbolTable::form_of(std::vector<LinearTerm> terms) {

@@ -27,6 +27,10 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
+// The form of a value that nobody has looked at. Two such values have nothing to do with each other; who
+// needs a value to stay the same names it first (KernelRun::operand does).
+constexpr FormId kUnnamed = 1;
+
 // factor * symbol.
 struct LinearTerm {
   SymbolId symbol;
