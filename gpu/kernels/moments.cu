@@ -10,7 +10,7 @@ constexpr int kThreads = 256;
 constexpr int kStepRows = kThreads / 8;  // a team of eight lanes per row
 constexpr int kRowsInFlight = 8;
 constexpr int kColumnThreads = 128;
-constexpr int kColumnRows = 16;  // in flight
+constexpr int kColumnRows = 32;  // in flight
 constexpr int kBlocksInFlight = 16;
 
 // sum + factor * x, or sum if the factor is 0. Without a branch, so that the products of other rows need not
@@ -37,7 +37,15 @@ __device__ void add_rows(const float* rows, int count, int dims, const double* f
   }
 }
 
-// blockIdx.x: the columns, one per thread; blockIdx.y: the block of rows.
+// Reads one column of kColumnRows rows; 0 past the last.
+__device__ void read_column(const float* rows, int count, int dims, float (&x)[kColumnRows]) {
+#pragma unroll
+  for (int i = 0; i < kColumnRows; ++i)
+    x[i] = i < count ? __ldg(rows + static_cast<int64_t>(i) * dims) : 0.0f;
+}
+
+// blockIdx.x: the columns, one per thread; blockIdx.y: the block of rows. The next rows are read while the
+// last ones are added.
 template <bool kWeighted>
 __global__ void __launch_bounds__(kColumnThreads)
     column_sums_kernel(const __grid_constant__ MomentParams params) {
@@ -45,19 +53,22 @@ __global__ void __launch_bounds__(kColumnThreads)
   if (j >= params.dims) return;
   const int64_t begin = (int64_t{params.first_block} + blockIdx.y) * kMomentBlock;
   const auto count = static_cast<int>(min(params.rows - begin, int64_t{kMomentBlock}));
-  const float* const rows = params.vectors + begin * params.dims + j;
+  const float* rows = params.vectors + begin * params.dims + j;
   double sum = 0.0;
+  float x[kColumnRows], next[kColumnRows];
+  read_column(rows, count, params.dims, x);
   for (int first = 0; first < count; first += kColumnRows) {
-    float x[kColumnRows];
-#pragma unroll
-    for (int i = 0; i < kColumnRows; ++i)
-      x[i] = first + i < count ? __ldg(rows + static_cast<int64_t>(first + i) * params.dims) : 0.0f;
+    rows += int64_t{kColumnRows} * params.dims;
+    read_column(rows, count - first - kColumnRows, params.dims, next);
 #pragma unroll
     for (int i = 0; i < kColumnRows; ++i) {
-      const bool present = first + i < count;
-      double weight = present ? 1.0 : 0.0;
-      if (kWeighted) weight = present ? __ldg(params.weights + begin + first + i) : 0.0;
-      sum = add_product(sum, weight, x[i]);
+      if (!kWeighted) {
+        sum = __dadd_rn(sum, static_cast<double>(x[i]));  // 0 past the last row
+      } else {
+        const double weight = first + i < count ? __ldg(params.weights + begin + first + i) : 0.0;
+        sum = add_product(sum, weight, x[i]);
+      }
+      x[i] = next[i];
     }
   }
   params.sums[int64_t{blockIdx.y} * params.dims + j] = sum;
@@ -227,19 +238,28 @@ __global__ void __launch_bounds__(kMostGramThreads)
     for (int j = 0; j < kGramTile; ++j) out[(i * kGramTile + j) * shape.threads + threadIdx.x] = sums[i][j];
 }
 
+__device__ void read_blocks(const double* sums, int32_t blocks, int64_t size,
+                            double (&values)[kBlocksInFlight]) {
+#pragma unroll
+  for (int b = 0; b < kBlocksInFlight; ++b) values[b] = b < blocks ? __ldg(sums + b * size) : 0.0;
+}
+
 __global__ void __launch_bounds__(kThreads)
     add_blocks_kernel(const double* sums, int32_t blocks, int64_t size, double* total) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= size) return;
   double sum = total[i];
-  for (int32_t first = 0; first < blocks; first += kBlocksInFlight) {
-    double values[kBlocksInFlight];
+  double values[kBlocksInFlight], next[kBlocksInFlight];
+  sums += i;
+  read_blocks(sums, blocks, size, values);
+  for (int32_t left = blocks; left > 0; left -= kBlocksInFlight) {
+    sums += kBlocksInFlight * size;
+    read_blocks(sums, left - kBlocksInFlight, size, next);
 #pragma unroll
-    for (int b = 0; b < kBlocksInFlight; ++b)
-      values[b] = first + b < blocks ? __ldg(sums + (first + b) * size + i) : 0.0;
-#pragma unroll
-    for (int b = 0; b < kBlocksInFlight; ++b)
-      if (first + b < blocks) sum = __dadd_rn(sum, values[b]);
+    for (int b = 0; b < kBlocksInFlight; ++b) {
+      sum = __dadd_rn(sum, values[b]);  // 0 past the last block
+      values[b] = next[b];
+    }
   }
   total[i] = sum;
 }

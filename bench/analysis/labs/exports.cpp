@@ -8,8 +8,9 @@
 
 using namespace glove::labs;
 
-extern "C" int labs_gram_product(int step, int threads, const double* a, const double* x, int64_t rows,
-                                 int64_t columns, double* dots, double* y) {
+extern "C" [[gnu::visibility("default")]] int labs_gram_product(int step, int threads, const double* a,
+                                                                const double* x, int64_t rows,
+                                                                int64_t columns, double* dots, double* y) {
   const GramProduct task = {a, x, rows, columns, dots, y};
   switch (step) {
     case 0:
@@ -35,8 +36,9 @@ extern "C" int labs_gram_product(int step, int threads, const double* a, const d
   }
 }
 
-extern "C" int labs_convolution(int step, int threads, const float* in, int64_t rows, int64_t columns,
-                                const float* weights, float* out) {
+extern "C" [[gnu::visibility("default")]] int labs_convolution(int step, int threads, const float* in,
+                                                               int64_t rows, int64_t columns,
+                                                               const float* weights, float* out) {
   Convolution task = {in, rows, columns, {}, out};
   for (int i = 0; i < 9; ++i) task.weights[i / 3][i % 3] = weights[i];
   switch (step) {
@@ -63,8 +65,9 @@ extern "C" int labs_convolution(int step, int threads, const float* in, int64_t 
   }
 }
 
-extern "C" int labs_covariance(int step, int threads, const double* a, int64_t rows, int64_t columns,
-                               double* covariance) {
+extern "C" [[gnu::visibility("default")]] int labs_covariance(int step, int threads, const double* a,
+                                                              int64_t rows, int64_t columns,
+                                                              double* covariance) {
   const Covariance task = {a, rows, columns, covariance};
   switch (step) {
     case 0:
