@@ -196,7 +196,7 @@ __device__ void add_products(const GramOperands& y, double (&sums)[kGramTile][kG
 // Adds the rows of a buffer.
 __device__ void add_rows_of(const double* buffer, GramTile tile, int step, int width,
                             double (&sums)[kGramTile][kGramTile]) {
-#pragma unroll 2
+#pragma unroll 8
   for (int row = 0; row < kGramRows; ++row) {
     GramOperands y;
     y.read(buffer + row * width + tile.left, buffer + row * width + tile.right, step);
