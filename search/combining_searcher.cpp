@@ -7,12 +7,16 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <vector>
 
 namespace glove {
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{5};
+// A waiting caller that finds the holder of a lane inside its interrupt check so many times in a row searches
+// alone.
+constexpr int kMostPollsOfChecks = 2;
 
 // Whether this thread is inside a search() below. An interrupt check may run the host's code, which may
 // search again: such a search must not wait for a lane that its own thread holds.
@@ -41,7 +45,7 @@ class CombiningSearcher::Waiter {
 
   explicit Waiter(const SearchRequest& request) : query_(*request.query), request_(request) {
     request_.query = &query_;
-    interrupted_ = [this] { return gone_.load(std::memory_order_relaxed); };
+    interrupted_ = [this] { return gone() || stopped_.load(std::memory_order_relaxed); };
     request_.interrupted = &interrupted_;
   }
   Waiter(const Waiter&) = delete;
@@ -72,6 +76,9 @@ class CombiningSearcher::Waiter {
   }
 
   bool gone() const { return gone_.load(std::memory_order_relaxed); }
+
+  // Stops the search for the waiter's copy, which its caller does not notice, or allows it again.
+  void stop(bool stopped) { stopped_.store(stopped, std::memory_order_relaxed); }
 
   // Gives the caller a lane. Returns false if it does not wait at present.
   bool lead() {
@@ -115,6 +122,7 @@ class CombiningSearcher::Waiter {
   SearchRequest request_;
   InterruptCheck interrupted_;
   std::atomic<bool> gone_ = false;
+  std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
   std::condition_variable called_;
   // Guarded by mutex_.
@@ -134,49 +142,114 @@ class CombiningSearcher::Lane {
   CombiningSearcher& searcher_;
 };
 
-// The queries that a lane answers together. Callers without an answer at the end of its scope search alone.
+// The queries of others that a lane answers together with its own. Callers without an answer at the end of
+// its scope search alone.
 class CombiningSearcher::Batch {
  public:
-  Batch(SearchRequest& own, std::vector<WaiterPtr> others) noexcept : own_(own), others_(std::move(others)) {}
+  Batch(CombiningSearcher& searcher, std::vector<WaiterPtr> others) noexcept
+      : searcher_(searcher), others_(std::move(others)) {}
   ~Batch() {
     for (const WaiterPtr& other : others_) other->search_alone();
   }
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  Status search(Searcher& searcher) {
-    requests_.reserve(1 + others_.size());
-    requests_.push_back(own_);
-    for (const WaiterPtr& other : others_) requests_.push_back(other->request());
-    return searcher.search(requests_);
+  bool empty() const { return others_.empty(); }
+
+  // Ends the search soon: its own caller was interrupted. Called inside search().
+  void stop() {
+    stopped_ = true;
+    for (const WaiterPtr& other : others_) other->stop(true);
   }
 
-  // Hands the answers out. REQUIRES: search() has succeeded.
-  void answer() {
-    own_ = std::move(requests_.front());
+  // Searches, and hands out the answers. Returns false if that failed and every caller must search by itself.
+  // If the search was stopped, the others return to the line.
+  bool search(SearchRequest& own) {
+    const Status status = search_together(own);
+    if (stopped_) {
+      own.status = interrupted_error();
+      return searcher_.return_to_line(others_);
+    }
+    if (!status.ok()) return false;
+    own = std::move(requests_.front());
     for (size_t i = 0; i < others_.size(); ++i) others_[i]->answer(std::move(requests_[i + 1]));
     others_.clear();
+    return true;
   }
 
  private:
-  SearchRequest& own_;
+  Status search_together(const SearchRequest& own) {
+    try {
+      requests_.reserve(1 + others_.size());
+      requests_.push_back(own);
+      for (const WaiterPtr& other : others_) requests_.push_back(other->request());
+      return searcher_.inner_->search(requests_);
+    } catch (const std::bad_alloc&) {
+      return {ErrorCode::kOutOfMemory, "not enough memory for a batch"};
+    }
+  }
+
+  CombiningSearcher& searcher_;
   std::vector<WaiterPtr> others_;
   std::vector<SearchRequest> requests_;
+  bool stopped_ = false;
+};
+
+// The interrupt check of a lane's holder while it searches, for a batch or for itself. The request has its
+// own check again at the end of the scope.
+class CombiningSearcher::HolderCheck {
+ public:
+  HolderCheck(CombiningSearcher& searcher, Batch& batch, SearchRequest& request)
+      : searcher_(searcher), batch_(batch), request_(request), own_(request.interrupted) {
+    if (own_ == nullptr || !*own_) return;
+    check_ = [this] { return check(); };
+    request.interrupted = &check_;
+  }
+  ~HolderCheck() { request_.interrupted = own_; }
+  HolderCheck(const HolderCheck&) = delete;
+  HolderCheck& operator=(const HolderCheck&) = delete;
+
+ private:
+  // Counts the holders that are inside their checks.
+  struct Visit {
+    explicit Visit(std::atomic<int>& visits) : count(visits) { ++count; }
+    ~Visit() { --count; }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+    std::atomic<int>& count;
+  };
+
+  bool check() {
+    const Visit visit(searcher_.holders_in_checks_);
+    if (!(*own_)()) return false;
+    batch_.stop();
+    return true;
+  }
+
+  CombiningSearcher& searcher_;
+  Batch& batch_;
+  SearchRequest& request_;
+  const InterruptCheck* const own_;
+  InterruptCheck check_;
 };
 
 // The caller's place in the line, which it leaves at the end of its scope.
 class CombiningSearcher::Place {
  public:
   Place(CombiningSearcher& searcher, WaiterPtr waiter) : searcher_(searcher), waiter_(std::move(waiter)) {}
-  ~Place() {
-    if (waiter_->leave() == Waiter::Call::kLead) searcher_.pass_lane_on();
-  }
+  ~Place() { leave(); }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
+
+  void leave() {
+    if (std::exchange(left_, true)) return;
+    if (waiter_->leave() == Waiter::Call::kLead) searcher_.pass_lane_on();
+  }
 
  private:
   CombiningSearcher& searcher_;
   const WaiterPtr waiter_;
+  bool left_ = false;
 };
 
 CombiningSearcher::CombiningSearcher(std::shared_ptr<Searcher> inner, const CombiningOptions& options)
@@ -216,7 +289,8 @@ CombiningSearcher::WaiterPtr CombiningSearcher::wait_in_line(const SearchRequest
 }
 
 Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequest& request) {
-  const Place place(*this, waiter);
+  Place place(*this, waiter);
+  int polls_of_checks = 0;
   for (;;) {
     switch (waiter->sleep()) {
       case Waiter::Call::kAnswer:
@@ -231,6 +305,12 @@ Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequ
     }
     GLOVE_RETURN_IF_ERROR(waiter->check(request.interrupted));
     if (step_out_of_line(waiter)) return search_in_lane(request);
+    // The check of a lane's holder may run the host's code, and that may wait for this thread.
+    polls_of_checks = holders_in_checks_ > 0 ? polls_of_checks + 1 : 0;
+    if (polls_of_checks == kMostPollsOfChecks) {
+      place.leave();
+      return inner_->search({&request, 1});
+    }
   }
 }
 
@@ -247,18 +327,14 @@ bool CombiningSearcher::step_out_of_line(const WaiterPtr& waiter) {
 
 // REQUIRES: this thread has taken a lane.
 Status CombiningSearcher::search_in_lane(SearchRequest& request) {
-  Lane lane(*this);
-  std::vector<WaiterPtr> others = take_waiting();
-  if (others.empty()) return inner_->search({&request, 1});
+  // Freed last, so that the others are answered before the lane is passed on: a caller that asks again at
+  // once can then join the next batch, which takes hardly longer for it.
+  const Lane lane(*this);
   {
-    Batch batch(request, std::move(others));
-    const Status status = batch.search(*inner_);
-    if (status.ok()) {
-      // The others first: a caller that asks again at once can then join the next batch, which takes hardly
-      // longer for it.
-      batch.answer();
-      return {};
-    }
+    Batch batch(*this, take_waiting());
+    const HolderCheck check(*this, batch, request);
+    if (batch.empty()) return inner_->search({&request, 1});
+    if (batch.search(request)) return {};
   }
   return inner_->search({&request, 1});
 }
@@ -273,6 +349,16 @@ std::vector<CombiningSearcher::WaiterPtr> CombiningSearcher::take_waiting() {
     line_.pop_front();
   }
   return taken;
+}
+
+// Puts those that have not left back at the front of the line and empties the list. Returns true.
+bool CombiningSearcher::return_to_line(std::vector<WaiterPtr>& waiters) {
+  const std::lock_guard lock(mutex_);
+  for (; !waiters.empty(); waiters.pop_back()) {
+    waiters.back()->stop(false);
+    line_.push_front(waiters.back());
+  }
+  return true;
 }
 
 // Gives a lane to the first in line that can take it. Those that have left lose their places.

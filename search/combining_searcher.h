@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -29,8 +30,11 @@ struct CombiningOptions {
 // queries are passed on, and run beside the lanes.
 //
 // Every caller keeps its own k, interrupt, status and cost. A caller that is interrupted while it waits, or
-// while another thread searches for it, returns at once. If a batch fails, each of its callers searches by
-// itself, so that no error of a batch or of another caller reaches it. In a forked child no query waits.
+// while another thread searches for it, returns at once. If the thread that searches for a batch is
+// interrupted, the batch ends, and the others wait again. If a batch fails, each of its callers searches by
+// itself, so that no error of a batch reaches them. An interrupt check may run the host's code, which may
+// wait for the host's other threads: a caller that finds a holder of a lane inside its check twice in a row
+// stops waiting and searches by itself. In a forked child no query waits.
 class CombiningSearcher final : public Searcher {
  public:
   explicit CombiningSearcher(std::shared_ptr<Searcher> inner, const CombiningOptions& options = {});
@@ -54,6 +58,7 @@ class CombiningSearcher final : public Searcher {
  private:
   class Waiter;
   class Batch;
+  class HolderCheck;
   class Lane;
   class Place;
   using WaiterPtr = std::shared_ptr<Waiter>;
@@ -63,12 +68,14 @@ class CombiningSearcher final : public Searcher {
   Status search_when_called(const WaiterPtr& waiter, SearchRequest& request);
   Status search_in_lane(SearchRequest& request);
   std::vector<WaiterPtr> take_waiting();
+  bool return_to_line(std::vector<WaiterPtr>& waiters);
   void pass_lane_on();
   bool step_out_of_line(const WaiterPtr& waiter);
   void forget_parent();  // REQUIRES: mutex_ is held
 
   const std::shared_ptr<Searcher> inner_;
   const CombiningOptions options_;
+  std::atomic<int> holders_in_checks_ = 0;
   mutable ForkSafeMutex mutex_;
   // Guarded by mutex_.
   int taken_lanes_ = 0;

@@ -252,7 +252,7 @@ TEST_F(Combining, IfABatchFailsItsCallersSearchAlone) {
   EXPECT_EQ(gate_->sizes().size(), 4U);
 }
 
-TEST_F(Combining, AnExceptionReachesItsOwnCallerOnly) {
+TEST_F(Combining, IfABatchRunsOutOfMemoryItsCallersSearchAlone) {
   GLOVE_TRACE_SEED();
   gate_->throw_in_batches();
   gate_->hold(0);
@@ -262,11 +262,48 @@ TEST_F(Combining, AnExceptionReachesItsOwnCallerOnly) {
   Caller third(searcher_, queries_[2], 10);
   wait_for_line(searcher_, 2);
   gate_->let_go(0);
-  EXPECT_EQ(first.wrong(*model_), "");
-  const int failed = (second.status().ok() ? 0 : 1) + (third.status().ok() ? 0 : 1);
-  EXPECT_EQ(failed, 1);  // the one that led
-  EXPECT_EQ((second.status().ok() ? second : third).wrong(*model_), "");
+  for (Caller* const caller : {&first, &second, &third}) EXPECT_EQ(caller->wrong(*model_), "");
   EXPECT_EQ(Caller(searcher_, queries_[3], 10).wrong(*model_), "");  // the lane is free again
+}
+
+// The gate asks every request of a batch for its interrupt, the leader's first.
+TEST_F(Combining, AnInterruptedLeaderEndsTheBatchAndTheOthersWaitAgain) {
+  GLOVE_TRACE_SEED();
+  std::atomic<bool> stop = false;
+  gate_->hold(0);
+  gate_->hold(1);
+  Caller first(searcher_, queries_[0], 10);
+  gate_->wait_for_calls(1);
+  Caller leader(searcher_, queries_[1], 10, [&] { return stop.load(); });
+  wait_for_line(searcher_, 1);
+  Caller third(searcher_, queries_[2], 10);
+  Caller fourth(searcher_, queries_[3], 10);
+  wait_for_line(searcher_, 3);
+  gate_->let_go(0);
+  gate_->wait_for_calls(2);
+  stop = true;
+  gate_->let_go(1);
+  EXPECT_EQ(leader.status().error().code, ErrorCode::kInterrupted);
+  for (Caller* const caller : {&first, &third, &fourth}) EXPECT_EQ(caller->wrong(*model_), "");
+  EXPECT_EQ(gate_->sizes(), (std::vector<size_t>{1, 3, 2}));
+}
+
+// The check of the lane's holder waits for a mutex that a waiting caller's host holds.
+TEST_F(Combining, AnInterruptCheckMayWaitForAnotherCaller) {
+  GLOVE_TRACE_SEED();
+  std::mutex host;
+  std::atomic<bool> in_check = false;
+  std::unique_lock held(host);
+  Caller holder(searcher_, queries_[0], 10, [&] {
+    in_check = true;
+    const std::lock_guard lock(host);
+    return false;
+  });
+  for (int i = 0; i < 20'000 && !in_check; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(in_check);
+  EXPECT_EQ(Caller(searcher_, queries_[1], 10).wrong(*model_), "");
+  held.unlock();
+  EXPECT_EQ(holder.wrong(*model_), "");
 }
 
 TEST_F(Combining, AnInterruptCheckMaySearch) {
