@@ -25,6 +25,7 @@ constexpr double kLabelShare = 0.33;
 constexpr double kDensityCells = 100;  // along the longer side
 constexpr double kDensitySigma = 2;    // in cells
 constexpr size_t kLabelsBetweenChecks = 256;
+constexpr size_t kPointsBetweenChecks = 4096;
 
 // Paul Tol's scheme "muted", and grey for points without a group.
 constexpr std::array kColors = {"#332288", "#cc6677", "#117733", "#88ccee", "#882255",
@@ -84,13 +85,13 @@ class MapDrawing {
     choose_legend();
     plot_.right = std::max(plot_.left + 1, plot_.right);
     plot_.bottom = std::max(plot_.top + 1, plot_.bottom);
-    find_pixels();
   }
 
   Result<std::string> draw(const InterruptCheck& interrupted) {
+    GLOVE_RETURN_IF_ERROR(find_pixels(interrupted));
     draw_head();
     GLOVE_RETURN_IF_ERROR(draw_contours(interrupted));
-    draw_points();
+    GLOVE_RETURN_IF_ERROR(draw_points(interrupted));
     draw_legend();
     GLOVE_RETURN_IF_ERROR(draw_labels(interrupted));
     out_ += "</svg>\n";
@@ -117,7 +118,7 @@ class MapDrawing {
     plot_.right -= kLegendMark + legend_text_ + kMargin;
   }
 
-  void find_pixels() {
+  Status find_pixels(const InterruptCheck& interrupted) {
     const PlaneExtent extent = extent_of(points_.x, points_.y);
     const Axis across(extent.x_min, extent.x_max);
     const Axis up(extent.y_min, extent.y_max);
@@ -134,9 +135,11 @@ class MapDrawing {
     const double left = plot_.left + inset + (room_across - width) / 2;
     const double bottom = plot_.bottom - inset - (room_down - height) / 2;
     for (size_t i = 0; i < points_.x.size(); ++i) {
+      if (i % kPointsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
       x_.push_back(left + width * across.share(points_.x[i]));
       y_.push_back(bottom - height * up.share(points_.y[i]));
     }
+    return {};
   }
 
   void place(const char* letter, double x, double y) {
@@ -263,18 +266,20 @@ class MapDrawing {
     out_ += 'z';
   }
 
-  void draw_points() {
+  Status draw_points(const InterruptCheck& interrupted) {
     std::vector<size_t> order(points_.groups.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t i) { return points_.groups[i]; });
     out_ += "<g class=\"points\" fill=\"none\" opacity=\"0.75\">\n";
     for (size_t i = 0; i < order.size(); ++i) {
+      if (i % kPointsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
       const int64_t group = points_.groups[order[i]];
       if (i == 0 || points_.groups[order[i - 1]] != group) begin_marks(group);
       mark(group, x_[order[i]], y_[order[i]]);
       if (i + 1 == order.size() || points_.groups[order[i + 1]] != group) out_ += "\"/>\n";
     }
     out_ += "</g>\n";
+    return {};
   }
 
   void draw_legend() {

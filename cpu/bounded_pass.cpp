@@ -14,6 +14,8 @@ namespace glove::cpu {
 namespace {
 
 constexpr int64_t kChunkValues = 256 << 10;  // enough to be worth scheduling, and a few ms at most
+// Rows of fewer values count as so many: a row that floats do not decide costs a score for each cluster.
+constexpr int64_t kLeastCostOfRow = 64;
 constexpr int kGroup = FloatRows::kRows;
 constexpr double kSlack = 0x1p-20;
 // A row keeps its cluster unread only if the difference of its distances is above this, in units of the
@@ -112,7 +114,7 @@ class BoundedPass final : public KMeansPass {
   Result<Step> iterate(const InterruptCheck& interrupted) override {
     for (PartialSums& partial : partial_) partial.clear();
     std::fill(changes_.begin(), changes_.end(), 0);
-    const int64_t step = std::max<int64_t>(kGroup, kChunkValues / points_.dims);
+    const int64_t step = std::max<int64_t>(kGroup, kChunkValues / std::max(points_.dims, kLeastCostOfRow));
     const auto work = [&](int slot, int64_t chunk) {
       visit(chunk * step, std::min(points_.rows, (chunk + 1) * step), static_cast<size_t>(slot));
     };

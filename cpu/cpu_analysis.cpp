@@ -75,7 +75,9 @@ class CpuAnalysis final : public Analysis {
                                                   const InterruptCheck& interrupted) override {
     if (count > cpu::kMostBoundedClusters) return Analysis::kmeans_pass(points, metric, count, interrupted);
     GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
-    return cpu::make_bounded_pass(*this, kernels_, threads, points, metric, count);
+    const int64_t sum_bytes = count * points.dims * static_cast<int64_t>(sizeof(int64_t));
+    const auto used = std::clamp<int64_t>(kMostSumBytes / (sum_bytes + 1), 1, threads);
+    return cpu::make_bounded_pass(*this, kernels_, static_cast<int>(used), points, metric, count);
   }
 
   Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,

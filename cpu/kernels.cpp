@@ -81,7 +81,10 @@ std::vector<const Kernels*> find_usable() {
   if (has_avx2()) usable.push_back(&avx2::kKernels);
   if (has_avx512()) usable.push_back(&avx512::kKernels);
   if (has_avx512vnni()) usable.push_back(&avx512vnni::kKernels);
-  if (has_amx()) usable.push_back(&avx512vnni::kAmxKernels);
+  // The request for the registers binds the whole process, so it is made only if they may be used.
+  const char* const forced = std::getenv("GLOVE_CPU_TARGET");
+  if ((forced == nullptr || std::string_view(forced) == "amx") && has_amx())
+    usable.push_back(&avx512vnni::kAmxKernels);
 #elif defined(__aarch64__)
   usable.push_back(&neon::kKernels);
 #if defined(GLOVE_HAS_NEONDOTPROD)

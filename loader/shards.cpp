@@ -66,7 +66,11 @@ Status check_shard(const std::string& index_path, const ShardIndex& index, const
   const auto corrupt = [&](const std::string& what) {
     return Error{ErrorCode::kCorrupt, shard.model->path() + ": " + what};
   };
-  if (shard.place.set != index.set || shard.place.rows_total != index.rows_total)
+  if (shard.place.set == index.set && shard.place.rows_total != index.rows_total)
+    return corrupt("this shard belongs to a model of " + std::to_string(shard.place.rows_total) +
+                   " rows, but '" + index_path + "' describes one of " + std::to_string(index.rows_total) +
+                   "; use the files of one conversion");
+  if (shard.place.set != index.set)
     return corrupt("this shard belongs to the set '" + escaped(shard.place.set) + "', but '" + index_path +
                    "' describes the set '" + escaped(index.set) + "'; use the files of one conversion");
   if (shard.place.first_row != expected_row)

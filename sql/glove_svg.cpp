@@ -147,7 +147,12 @@ Status step(sqlite3_context* context, Arguments arguments) {
 
 Status finish(sqlite3_context* context) {
   const std::unique_ptr<SvgRows> rows = AggregateRows<SvgRows>::take(context);
-  if (rows == nullptr || rows->points.x.empty()) return {};
+  if (rows == nullptr) return {};
+  // The last step may have run out of memory between them.
+  rows->points.x.resize(rows->points.groups.size());
+  rows->points.y.resize(rows->points.groups.size());
+  rows->points.labels.resize(rows->points.groups.size());
+  if (rows->points.x.empty()) return {};
   order_groups(*rows);
   InterruptPoller poller(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const std::string document,

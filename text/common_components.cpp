@@ -102,14 +102,14 @@ Result<std::shared_ptr<const StoredComponents>> derive_stored_components(Analysi
   if (!principal.ok()) return std::shared_ptr<const StoredComponents>();
   CommonComponents common = leading_components(principal.value());
   return std::shared_ptr<const StoredComponents>(std::make_shared<StoredComponents>(StoredComponents{
-      .a = weights.a(), .words = used, .count = common.count, .vectors = std::move(common.vectors)}));
+      .a = weights.a(), .words = rows.words, .count = common.count, .vectors = std::move(common.vectors)}));
 }
 
 std::shared_ptr<const CommonComponents> stored_common_components(const Model& model,
                                                                  const WordWeights& weights, int64_t needed) {
   const StoredComponents* const stored = model.source().components.get();
   if (stored == nullptr || weights.source() != WeightSource::kZipf || stored->a != weights.a() ||
-      stored->words != std::min(model.words(), kCommonComponentWords) || stored->count < needed)
+      stored->words != model.words() || stored->count < needed)
     return nullptr;
   return std::make_shared<const CommonComponents>(
       CommonComponents{model.dims(), stored->count, stored->vectors});

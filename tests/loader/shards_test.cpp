@@ -249,7 +249,7 @@ TEST_F(DamagedShards, ImpossiblePlaces) {
   EXPECT_EQ(error_of(shard(2)), "ok") << "its rows are a model all the same";
   edit_header(directory_, name, "\"glove.first_row\":\"-1\"", "\"glove.first_row\":\"32\"");
   edit_header(directory_, name, "\"glove.rows_total\":\"96\"", "\"glove.rows_total\":\"97\"");
-  EXPECT_NE(error_of(index_).find("belongs to the set"), std::string::npos);
+  EXPECT_NE(error_of(index_).find("belongs to a model of 97 rows"), std::string::npos);
 }
 
 TEST_F(DamagedShards, OverlappingWords) {

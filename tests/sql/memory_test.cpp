@@ -223,6 +223,10 @@ TEST_F(Memory, 08_Json) {
   check("SELECT glove_convolve('[[1,2],[3,4]]', '[[1,0.5,0]]')", "[[2.5,1.0],[5.5,2.0]] ");
   check(R"(SELECT glove_density(1, 2, '{"width":1,"height":2,"sigma":0,"extent":[0,0,2,3]}'))",
         "[[0.0],[1.0]] ");
+  check(
+      "SELECT glove_svg(x, y, label, 'g') LIKE '%</svg>%' FROM (SELECT 1 AS x, 2 AS y, 'a' AS label UNION "
+      "ALL SELECT 3, 5, 'a label of its own')",
+      "1 ");
   check(R"(SELECT glove_oov('king + "a ""b" - nosuchword', 'm'))", R"(["a \"b","nosuchword"] )");
 }
 

@@ -27,8 +27,8 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-// The form of a value that nobody has looked at. Two such values have nothing to do with each other; who
-// needs a value to stay the same names it first (KernelRun::operand does).
+// The form of a value that has no name yet. Two such values have nothing to do with each other; callers that
+// need a value to stay the same must name it first, as KernelRun::operand does.
 constexpr FormId kUnnamed = 1;
 
 // factor * symbol.

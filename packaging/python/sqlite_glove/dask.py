@@ -46,6 +46,7 @@ class _Query(NamedTuple):
 
 # --- on the workers ---------------------------------------------------------------------------------------------------
 
+_loading = threading.Lock()  # held while a shard is loaded and checked
 _connections = threading.local()  # a connection of sqlite3 belongs to one thread; the models belong to the process
 
 
@@ -87,7 +88,9 @@ def _opened(shard: _Shard, extension: Optional[str]) -> sqlite3.Connection:
     if conn is None:
         conn = _connections.connection = _connect(extension)
     name = _model_of(shard)
-    if not conn.execute("SELECT count(*) FROM glove_models WHERE name = ?", (name,)).fetchone()[0]:
+    with _loading:  # a model has its name before its set is known to be the right one
+        if conn.execute("SELECT count(*) FROM glove_models WHERE name = ?", (name,)).fetchone()[0]:
+            return conn
         conn.execute("SELECT glove_load(?, ?)", (shard.path, name))
         found = _set_of(shard.path)
         if found != shard.set:
@@ -150,7 +153,7 @@ def _resolve_expression(shards: Sequence[_Shard], extension: Optional[str], text
     conn = _opened(shards[0], extension)
     model = "dask-" + uuid.uuid4().hex
     try:
-        # The words that a model lacks that has no word of anybody's.
+        # A model without any of the words lists all words of the expression.
         _load_words(conn, model, [(model.encode(), struct.pack("<f", 1))])
         (names,) = conn.execute("SELECT glove_oov(?, ?)", (text, model)).fetchone()
         meanings = _meanings(shards, extension, [_bytes(name) for name in json.loads(names)])
