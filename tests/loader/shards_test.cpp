@@ -292,7 +292,7 @@ TEST_F(DamagedShards, Indexes) {
   EXPECT_EQ(error_with("\"glove.set\"", "\"glove.net\""),
             "this index is not one of glove-convert: its metadata has no 'glove.set'");
   EXPECT_EQ(error_with("\"96\"", "\"-96\""), "the metadata key 'glove.rows_total' must be a count of rows");
-  EXPECT_NE(error_with("\"96\"", "\"97\"").find("belongs to the set"), std::string::npos);
+  EXPECT_NE(error_with("\"96\"", "\"97\"").find("belongs to a model of 96 rows"), std::string::npos);
   EXPECT_EQ(error_with(",\n    \"vectors.00003\": \"m-00003-of-00003.safetensors\"", ""),
             "the shards have 64 rows, but the index says 96; it does not name all shards");
   EXPECT_EQ(error_with("{\n", "{{"), "the index of shards is not valid JSON; the file is damaged");
