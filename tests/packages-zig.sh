@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the packages for older systems and other processors (packaging/zig.sh) and runs each library on its system: under musl's
-# loader, and for 64-bit Arm under qemu. Not a part of .ci/run, because it takes about ten minutes.
+# Builds the packages for older systems and other processors (packaging/zig.sh), runs each library on its system (under musl's
+# loader, and for 64-bit Arm under qemu), and lets pip and npm choose. Not a part of .ci/run, because it takes too long.
 #
 #   ./tests/packages-zig.sh                     every target of packaging/platforms.py
 #   ./tests/packages-zig.sh x86_64-linux-musl   only the targets named
@@ -32,9 +32,12 @@ build_shell() {
 python=$(sed -n 's/^GLOVE_PYTHON:[A-Z]*=//p' build/cpu/CMakeCache.txt)
 python=${python:-python3}
 rm -rf build/zig/dist
+"$python" packaging/npm.py build/cpu build/zig/dist >/dev/null
+"$python" packaging/wheel.py build/cpu build/zig/dist >/dev/null
 for target in "${targets[@]}"; do
   echo "$target"
   build_shell "$target"
   "$python" packaging/zig.py build/zig build/zig/dist "$target" >/dev/null
   "$python" tests/packages/test_zig.py --target "$target" --zig build/zig --here build/cpu --dist build/zig/dist
 done
+"$python" tests/packages/test_choice.py --dist build/zig/dist
