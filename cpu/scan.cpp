@@ -58,8 +58,8 @@ class BatchScan {
       std::vector<Collector>& collectors = collectors_of(slot);
       for (Collector& collector : collectors) collector.refresh();
       const auto [part, first, last] = chunks[chunk];
-      kernel_.scan(part, part.levels.front(), first / kTileRows, tile_count(last), scan_queries_,
-                   packed.data(), collectors.data());
+      kernel_.scan(part, part.level(8), first / kTileRows, tile_count(last), scan_queries_, packed.data(),
+                   collectors.data());
     };
     return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
   }
@@ -161,7 +161,7 @@ bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
 int64_t scanned_bytes(const Model& model) {
   size_t bytes = 0;
   for (const ModelPart& part : model.parts()) {
-    const CodeLevel& level = part.levels.front();
+    const CodeLevel& level = part.level(8);
     bytes += level.codes.size_bytes() + level.scales.size_bytes() + level.residuals.size_bytes();
   }
   return static_cast<int64_t>(bytes);

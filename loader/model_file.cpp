@@ -41,8 +41,9 @@ class ModelFileReader {
     const bool has_norms = take(kNormsSquared, part_.norms_squared);
     // Codes, scales and residuals belong together: they are all read from the file or all computed.
     const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals);
-    CodeLevel& level = part_.levels.emplace_back();
     if (has_codes) {
+      CodeLevel& level = part_.levels.emplace_back();
+      level.bits = 8;
       take(kCodes, level.codes);
       take(kScales, level.scales);
       take(kResiduals, level.residuals);
@@ -235,7 +236,7 @@ class ModelFileReader {
     GLOVE_RETURN_IF_ERROR(derived.finish());
     if (!has_norms) part_.norms_squared = derived.norms_squared();
     if (!has_codes)
-      part_.levels.front() = {8, owner_->codes.view<int8_t>(), derived.scales(), derived.residuals()};
+      part_.levels.push_back({8, owner_->codes.view<int8_t>(), derived.scales(), derived.residuals()});
     return {};
   }
 

@@ -159,7 +159,7 @@ class Verifier {
 
   const Model& model_;
   const ModelPart& part_ = model_.parts().front();  // a file has one part with one level
-  const CodeLevel& level_ = part_.levels.front();
+  const CodeLevel& level_ = part_.level(8);
   const ProgressCallback& progress_;
   const InterruptCheck& interrupted_;
   int64_t bytes_done_ = 0;

@@ -25,11 +25,21 @@ struct ModelPart {
   int64_t dims = 0;
   std::span<const float> vectors;         // [rows, dims], row-major, finite
   std::span<const double> norms_squared;  // [rows], D(x, x)
-  std::vector<CodeLevel> levels;          // coarsest first; currently one, of 8 bits
+  std::vector<CodeLevel> levels;          // coarsest first; one of 8 bits is always there
 
   // `row` is relative to first_row.
   const float* vector(int64_t row) const { return vectors.data() + row * dims; }
   double norm_squared(int64_t row) const { return norms_squared[static_cast<size_t>(row)]; }
+
+  // Returns the level of this width, or nullptr if the part has none.
+  const CodeLevel* find_level(int bits) const {
+    for (const CodeLevel& level : levels)
+      if (level.bits == bits) return &level;
+    return nullptr;
+  }
+  bool has_level(int bits) const { return find_level(bits) != nullptr; }
+  // REQUIRES: has_level(bits)
+  const CodeLevel& level(int bits) const { return *find_level(bits); }
 };
 
 }  // namespace glove

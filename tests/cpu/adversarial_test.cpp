@@ -128,14 +128,14 @@ TEST_F(Adversarial, CodesOfMinus128AndCoarseCodes) {
   for (const int64_t dims : {3, 100, 1030}) {
     const Matrix matrix = clustered(300, dims, random_);
     const ModelPtr base = make_model(matrix);
-    std::vector<int8_t> codes(base->parts().front().levels.front().codes.begin(),
-                              base->parts().front().levels.front().codes.end());
+    std::vector<int8_t> codes(base->parts().front().level(8).codes.begin(),
+                              base->parts().front().level(8).codes.end());
     std::vector<float> scales(300), residuals(300);
     for (int64_t i = 0; i < 300; ++i) {
       const double norm = std::sqrt(base->norm_squared(i));
       const double shrink = i % 3 == 0 ? 1.0 : 1.0 + static_cast<double>(random_() % 100) / 50;
       const auto scale =
-          static_cast<float>(base->parts().front().levels.front().scales[static_cast<size_t>(i)] / shrink);
+          static_cast<float>(base->parts().front().level(8).scales[static_cast<size_t>(i)] / shrink);
       double squares = 0;
       for (int64_t j = 0; j < dims; ++j) {
         const double unit = matrix.row(i)[j] / norm;
@@ -160,8 +160,8 @@ TEST_F(Adversarial, CodesOfMinus128AndCoarseCodes) {
 TEST_F(Adversarial, DamagedCodesScalesAndResiduals) {
   const Matrix matrix = gaussian(500, 20, random_);
   const ModelPtr base = make_model(matrix);
-  std::vector<int8_t> codes(base->parts().front().levels.front().codes.begin(),
-                            base->parts().front().levels.front().codes.end());
+  std::vector<int8_t> codes(base->parts().front().level(8).codes.begin(),
+                            base->parts().front().level(8).codes.end());
   std::vector<float> scales(500), residuals(500);
   for (int8_t& code : codes) code = static_cast<int8_t>(random_());
   for (float& scale : scales) scale = std::bit_cast<float>(static_cast<uint32_t>(random_()));

@@ -70,7 +70,7 @@ TEST(Kernels, BoundsHoldForEveryRow) {
       kernel->pack(queries, component_groups(dims), packed);
       SharedThreshold shared;
       Collector collector(1000, {}, shared);
-      kernel->scan(part, part.levels.front(), 0, tile_count(part.rows), queries, packed.data(), &collector);
+      kernel->scan(part, part.level(8), 0, tile_count(part.rows), queries, packed.data(), &collector);
       ASSERT_EQ(collector.candidates().size(), 77u) << kernels->name;
       ASSERT_EQ(collector.lower_bounds().size(), 77u) << kernels->name;
       for (const Collector::Candidate& candidate : collector.candidates()) {

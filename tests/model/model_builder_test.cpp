@@ -159,7 +159,7 @@ TEST(ModelBuilder, CodesAreWithinTheirResidual) {
       ASSERT_TRUE(builder.add(std::to_string(row), vector).ok());
     }
     const ModelPtr model = builder.finish().value();
-    const CodeLevel& level = model->parts().front().levels.front();
+    const CodeLevel& level = model->parts().front().level(8);
     for (int64_t row = 0; row < rows; ++row) {
       const auto i = static_cast<size_t>(row);
       const float* x = model->vector(row);

@@ -16,7 +16,7 @@ ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
   const auto from = static_cast<size_t>(first);
   const auto count = static_cast<size_t>(last - first);
   const auto width = static_cast<size_t>(whole.dims);
-  const CodeLevel& level = whole.levels.front();
+  const CodeLevel& level = whole.level(8);
   const auto codes = static_cast<size_t>(code_bytes(first, whole.dims));
   ModelPart part;
   part.first_row = first;
