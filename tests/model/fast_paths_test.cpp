@@ -12,6 +12,7 @@
 #include "base/float_environment.h"
 #include "model/derived_arrays.h"
 #include "model/exact_dot.h"
+#include "model/nibbles.h"
 #include "model/quantize.h"
 #include "model/vocabulary.h"
 #include "model/word_order.h"
@@ -57,6 +58,69 @@ TEST(Quantize, TheFastPathGivesThePlainOnesBits) {
     ASSERT_EQ(fast, plain) << dims;
     ASSERT_EQ(std::memcmp(&results[0], &results[2], 2 * sizeof(float)), 0) << dims;
   }
+}
+
+// The residual is checked against the codes in long double, and every bit against the plain path.
+TEST(Nibbles, TheFastPathGivesThePlainOnesBitsAndCodesAreWithinTheirResidual) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  const ScopedFloatEnvironment environment;
+  for (int i = 0; i < 20000; ++i) {
+    const int64_t dims = 1 + static_cast<int64_t>(random() % (i % 100 == 0 ? 1000 : 70));
+    std::vector<float> row = random_row(random, dims);
+    if (i % 50 == 0) std::fill(row.begin(), row.end(), 0.0f);
+    if (i % 50 == 1) std::fill(row.begin(), row.end(), 1e30f);
+    if (i % 50 == 2) row.back() = 1e-45f;
+    const double norm_squared = exact_dot(row.data(), row.data(), dims);
+    const int64_t stride = i % 2 == 0 ? kNibbleWordBytes : kTileRows * kNibbleWordBytes;
+    const auto bytes = static_cast<size_t>(nibble_words(dims) * stride);
+    std::vector<int8_t> fast(bytes, 99), plain(bytes, 99);  // bytes that nobody writes stay 99
+    float results[4] = {};
+    quantize_row_nibbles(row.data(), norm_squared, dims, fast.data(), stride, results[0], results[1]);
+    quantize_row_nibbles_plain(row.data(), norm_squared, dims, plain.data(), stride, results[2], results[3]);
+    ASSERT_EQ(fast, plain) << dims;
+    ASSERT_EQ(std::memcmp(&results[0], &results[2], 2 * sizeof(float)), 0) << dims;
+
+    long double distance = 0;
+    for (int64_t j = 0; j < nibble_words(dims) * kNibbleGroup; ++j) {
+      const int8_t byte =
+          fast[static_cast<size_t>(j / kNibbleGroup * stride + j % kNibbleGroup % kNibbleWordBytes)];
+      const int code = nibble_code(byte, j);
+      if (j >= dims || norm_squared == 0) {
+        ASSERT_EQ(code, -15) << j;
+        continue;
+      }
+      const long double u = row[static_cast<size_t>(j)] / std::sqrt(static_cast<long double>(norm_squared));
+      distance += std::pow(u - static_cast<long double>(results[0]) * code, 2.0L);
+    }
+    if (norm_squared == 0) {
+      ASSERT_EQ(results[0], 0.0f);
+      ASSERT_TRUE(std::isinf(results[1]));
+      continue;
+    }
+    ASSERT_GT(results[0], 0.0f);
+    ASSERT_LE(std::sqrt(distance), results[1]) << dims;
+    ASSERT_LT(results[1], 1.0f) << dims;
+  }
+}
+
+// Rows of independent normal components: what the scan's cost depends on.
+TEST(Nibbles, TheResidualOfARandomRowIsAboutATenth) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  const ScopedFloatEnvironment environment;
+  std::normal_distribution<float> normal;
+  double sum = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<float> row(300);
+    for (float& x : row) x = normal(random);
+    std::vector<int8_t> codes(static_cast<size_t>(nibble_words(300) * kNibbleWordBytes));
+    float scale = 0, residual = 0;
+    quantize_row_nibbles(row.data(), exact_dot(row.data(), row.data(), 300), 300, codes.data(),
+                         kNibbleWordBytes, scale, residual);
+    sum += static_cast<double>(residual);
+  }
+  EXPECT_NEAR(sum / 1000, 0.104, 0.003);
 }
 
 // There are more vectors than are derived at once. Every row's arrays must equal those of
