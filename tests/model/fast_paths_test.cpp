@@ -123,8 +123,30 @@ TEST(Nibbles, TheResidualOfARandomRowIsAboutATenth) {
   EXPECT_NEAR(sum / 1000, 0.104, 0.003);
 }
 
-// There are more vectors than are derived at once. Every row's arrays must equal those of
-// quantize_row_plain() and be in their place.
+// Checks that row `row` of both levels is what the plain quantisers return, and lies at its place.
+void expect_derived_row(const DerivedArrays& derived, const MemorySink& codes8, const MemorySink& codes4,
+                        int64_t row, const float* x, int64_t dims) {
+  const auto i = static_cast<size_t>(row);
+  const double norm_squared = exact_dot(x, x, dims);
+  ASSERT_EQ(derived.norms_squared()[i], norm_squared);
+  std::vector<int8_t> plain(static_cast<size_t>(nibble_words(dims) * kNibbleGroup));
+  float scale = 0, residual = 0;
+  quantize_row_plain(x, norm_squared, dims, plain.data(), kTileComponents, scale, residual);
+  ASSERT_EQ(derived.level8().scales()[i], scale);
+  ASSERT_EQ(derived.level8().residuals()[i], residual);
+  for (int64_t j = 0; j < dims; ++j)
+    ASSERT_EQ(codes8.view<int8_t>()[static_cast<size_t>(code_index(row, j, dims))],
+              plain[static_cast<size_t>(j)]);
+  quantize_row_nibbles_plain(x, norm_squared, dims, plain.data(), kNibbleWordBytes, scale, residual);
+  ASSERT_EQ(derived.level4().scales()[i], scale);
+  ASSERT_EQ(derived.level4().residuals()[i], residual);
+  for (int64_t j = 0; j < nibble_words(dims) * kNibbleGroup; ++j)
+    ASSERT_EQ(nibble_code(codes4.view<int8_t>()[static_cast<size_t>(nibble_index(row, j, dims))], j),
+              nibble_code(
+                  plain[static_cast<size_t>(j / kNibbleGroup * kNibbleWordBytes + j % kNibbleWordBytes)], j));
+}
+
+// There are more vectors than are derived at once.
 TEST(DerivedArrays, LayOutTilesOfAnyNumberOfRows) {
   GLOVE_TRACE_SEED();
   auto random = testing::random_source();
@@ -133,28 +155,18 @@ TEST(DerivedArrays, LayOutTilesOfAnyNumberOfRows) {
        {std::pair<int64_t, int64_t>{1, 1}, {33, 7}, {100'003, 50}, {130, 65'536}}) {
     std::vector<float> vectors(static_cast<size_t>(rows * dims));
     for (float& x : vectors) x = static_cast<float>(random() % 2001) - 1000;
-    MemorySink codes;
-    DerivedArrays derived(codes);
+    MemorySink codes8, codes4;
+    DerivedArrays derived(codes8, codes4);
     ASSERT_TRUE(derived.append_vectors("test", vectors, dims, 2).ok());
     ASSERT_TRUE(derived.finish().ok());
     ASSERT_EQ(derived.rows(), rows);
-    const auto tiles = codes.view<int8_t>();
-    ASSERT_EQ(static_cast<int64_t>(tiles.size()), code_bytes(rows, dims));
-    std::vector<int8_t> plain(static_cast<size_t>(padded_dims(dims)));
-    for (int64_t row = 0; row<rows; row += rows> 1000 ? 997 : 1) {
-      const auto i = static_cast<size_t>(row);
-      const float* const x = vectors.data() + row * dims;
-      float scale = 0, residual = 0;
-      ASSERT_EQ(derived.norms_squared()[i], exact_dot(x, x, dims));
-      quantize_row_plain(x, derived.norms_squared()[i], dims, plain.data(), kTileComponents, scale, residual);
-      ASSERT_EQ(derived.scales()[i], scale);
-      ASSERT_EQ(derived.residuals()[i], residual);
-      for (int64_t j = 0; j < dims; ++j)
-        ASSERT_EQ(tiles[static_cast<size_t>(code_index(row, j, dims))], plain[static_cast<size_t>(j)]);
-    }
+    ASSERT_EQ(static_cast<int64_t>(codes8.view<int8_t>().size()), code_bytes(rows, dims));
+    ASSERT_EQ(static_cast<int64_t>(codes4.view<int8_t>().size()), nibble_bytes(rows, dims));
+    for (int64_t row = 0; row<rows; row += rows> 1000 ? 997 : 1)
+      expect_derived_row(derived, codes8, codes4, row, vectors.data() + row * dims, dims);
     vectors[vectors.size() / 2] = NAN;
     MemorySink unused;
-    EXPECT_EQ(DerivedArrays(unused).append_vectors("test", vectors, dims, 2).error().message,
+    EXPECT_EQ(DerivedArrays(unused, unused).append_vectors("test", vectors, dims, 2).error().message,
               "test: row " + std::to_string(static_cast<int64_t>(vectors.size() / 2) / dims + 1) +
                   " of the vectors has a component that is NaN or infinite");
   }
