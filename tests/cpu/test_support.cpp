@@ -146,8 +146,11 @@ std::vector<Variant> all_variants(const std::vector<int>& threads) {
   std::vector<Variant> variants;
   for (const std::string_view target : cpu_targets())
     for (const int count : threads)
-      variants.push_back({std::string(target) + ", " + std::to_string(count) + " threads",
-                          make_cpu_backend({.target = std::string(target), .threads = count})});
+      for (const int bits : {8, 4})
+        variants.push_back(
+            {std::string(target) + ", " + std::to_string(count) + " threads, " + std::to_string(bits) +
+                 " bits first",
+             make_cpu_backend({.target = std::string(target), .threads = count, .scan_bits = bits})});
   return variants;
 }
 

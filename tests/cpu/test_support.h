@@ -68,7 +68,7 @@ std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& mod
 Status search(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
               const InterruptCheck& interrupted, std::vector<SearchRequest>& requests);
 
-// One backend for each target of this machine and each of `threads`.
+// Two backends, one for each code level, for each target of this machine and each of `threads`.
 struct Variant {
   std::string name;
   std::unique_ptr<Backend> backend;

@@ -1,0 +1,172 @@
+#include "cpu/coarse_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/thread_pool.h"
+#include "model/exact_dot.h"
+#include "model/nibbles.h"
+
+namespace glove::cpu {
+namespace {
+
+// The most bytes of codes that a chunk of work reads (but at least one tile).
+constexpr int64_t kChunkBytes = 96 << 10;
+// Rows that are scored together, between two looks at the threshold.
+constexpr int64_t kRowsPerCall = 8;
+// Scoring a row costs as much as reading the codes of this many rows by 4 bits saves.
+constexpr int64_t kRowsSavedPerScore = 32;
+
+int64_t tiles_per_chunk(const Model& model) {
+  const int64_t tile_bytes = nibble_bytes(kTileRows, model.dims());
+  return std::max<int64_t>(1, kChunkBytes / tile_bytes);
+}
+
+float round_down_to_float(double value) {
+  const float rounded = static_cast<float>(value);
+  return static_cast<double>(rounded) > value ? std::nextafter(rounded, -2.0f) : rounded;
+}
+
+bool has_lower_bound(const Survivor& a, const Survivor& b) {
+  return a.upper < b.upper;
+}
+
+}  // namespace
+
+bool wants_coarse_search(const ScanContext& context, const SearchRequest& request) {
+  const Model& model = context.model;
+  if (context.scan_bits == 8) return false;
+  for (const ModelPart& part : model.parts())
+    if (!part.has_level(4)) return false;
+  return context.scan_bits == 4 || request.k <= model.words() / 1024;
+}
+
+void BestRows::offer(std::span<const Neighbor> rows) {
+  const std::lock_guard lock(mutex_);
+  for (const Neighbor& row : rows) {
+    if (!(row.similarity > kNoSimilarity)) continue;
+    if (rows_.size() == k_) {
+      if (!ranks_before(row, rows_.front())) continue;
+      std::pop_heap(rows_.begin(), rows_.end(), ranks_before);
+      rows_.back() = row;
+    } else {
+      rows_.push_back(row);
+    }
+    std::push_heap(rows_.begin(), rows_.end(), ranks_before);
+  }
+  if (rows_.size() == k_) threshold_.raise(round_down_to_float(rows_.front().similarity));
+}
+
+CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& request)
+    : context_(context),
+      request_(request),
+      k_(std::min(request.k, context.model.words())),
+      coarse_query_(quantize_query(request.query->vector, request.query->norm_squared, kMaxCoarseQueryCode)),
+      fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
+                                 context.kernels.one->max_query_code)),
+      wide_(widen(request.query->vector)),
+      best_(k_, threshold_),
+      slots_(static_cast<size_t>(context.threads)) {
+  context.kernels.coarse->pack(coarse_query_, nibble_words(context.model.dims()), coarse_packed_);
+  context.kernels.one->pack({&fine_query_, 1}, component_groups(context.model.dims()), fine_packed_);
+}
+
+bool CoarseSearch::run(const InterruptCheck& interrupted) {
+  const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
+  const auto work = [&](int slot, int64_t chunk) {
+    Slot& own = slots_[static_cast<size_t>(slot)];
+    const bool worthwhile = rows_scored_.load(std::memory_order_relaxed) <=
+                            4 * k_ + rows_read_.load(std::memory_order_relaxed) / kRowsSavedPerScore;
+    if (worthwhile || context_.scan_bits == 4)
+      scan_by_4_bits(own, chunks[chunk]);
+    else
+      scan_by_8_bits(own, chunks[chunk]);
+  };
+  return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
+}
+
+void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
+  const auto [part, first, last] = chunk;
+  const int64_t rows = last - first;
+  if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
+  const int64_t count =
+      context_.kernels.coarse->scan(part, part.level(4), first / kTileRows, tile_count(last), coarse_query_,
+                                    coarse_packed_.data(), threshold_.value(), slot.survivors.data());
+  slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
+  rows_read_.fetch_add(rows, std::memory_order_relaxed);
+  if (count > 0) score(slot, part, count);
+}
+
+// Scores the first `count` survivors of the slot in falling order of their upper bounds, until the threshold
+// rules out the rest.
+void CoarseSearch::score(Slot& slot, const ModelPart& part, int64_t count) {
+  const std::vector<int32_t>& excluded = request_.query->excluded;
+  const auto begin = slot.survivors.begin();
+  auto end = begin + count;
+  int64_t scored = 0;
+  std::make_heap(begin, end, has_lower_bound);
+  while (begin != end) {
+    const float* vectors[kRowsPerCall] = {};
+    Neighbor rows[kRowsPerCall];
+    double dots[kRowsPerCall];
+    int64_t taken = 0;
+    const float threshold = threshold_.value();
+    while (begin != end && taken < kRowsPerCall) {
+      if (begin->upper < threshold) {
+        end = begin;
+        break;
+      }
+      std::pop_heap(begin, end, has_lower_bound);
+      const Survivor& survivor = *--end;
+      const auto id = static_cast<int32_t>(part.first_row + survivor.row);
+      if (std::binary_search(excluded.begin(), excluded.end(), id)) continue;
+      vectors[taken] = part.vector(survivor.row);
+      rows[taken++] = {id, kNoSimilarity};
+    }
+    context_.kernels.exact_dots(wide_.data(), vectors, taken, part.dims, dots);
+    for (int64_t i = 0; i < taken; ++i) {
+      const double norm_squared = part.norm_squared(rows[i].id - part.first_row);
+      if (norm_squared > 0)
+        rows[i].similarity = cosine_from_dots(dots[i], request_.query->norm_squared, norm_squared);
+    }
+    best_.offer({rows, static_cast<size_t>(taken)});
+    scored += taken;
+  }
+  slot.scored += scored;
+  rows_scored_.fetch_add(scored, std::memory_order_relaxed);
+}
+
+void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
+  const auto [part, first, last] = chunk;
+  if (slot.collector.empty()) slot.collector.emplace_back(k_, request_.query->excluded, threshold_);
+  slot.collector.front().refresh();
+  context_.kernels.one->scan(part, part.level(8), first / kTileRows, tile_count(last), {&fine_query_, 1},
+                             fine_packed_.data(), slot.collector.data());
+  const int64_t rows = last - first;
+  slot.bytes += code_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
+}
+
+std::vector<Neighbor> CoarseSearch::unscored_rows() const {
+  std::vector<float> lower_bounds;
+  for (const Neighbor& row : best_.rows()) lower_bounds.push_back(round_down_to_float(row.similarity));
+  for (const Slot& slot : slots_)
+    for (const Collector& collector : slot.collector)
+      lower_bounds.insert(lower_bounds.end(), collector.lower_bounds().begin(),
+                          collector.lower_bounds().end());
+  const float threshold = std::max(threshold_.value(), kth_largest(lower_bounds, k_));
+  std::vector<Neighbor> rows;
+  for (const Slot& slot : slots_)
+    for (const Collector& collector : slot.collector)
+      for (const Collector::Candidate& candidate : collector.candidates())
+        if (!(candidate.upper < threshold)) rows.push_back({candidate.id, kNoSimilarity});
+  return rows;
+}
+
+void CoarseSearch::add_cost(ScanCost& cost) const {
+  for (const Slot& slot : slots_) {
+    cost.candidates += slot.scored;
+    cost.bytes_scanned += slot.bytes;
+  }
+}
+
+}  // namespace glove::cpu
