@@ -125,7 +125,7 @@ void register_all() {
     with_threads(
         benchmark::RegisterBenchmark(("exact score of all rows/" + target).c_str(), score_all, target));
   }
-  for (const int64_t k : {1, 10, 100, 1000})
+  for (const int64_t k : {1, 10, 30, 100, 200, 300, 1000})
     for (const int bits : {8, 4})
       with_threads(benchmark::RegisterBenchmark(
           ("one query k=" + std::to_string(k) + ", " + std::to_string(bits) + " bits first").c_str(), search,

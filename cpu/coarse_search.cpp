@@ -11,9 +11,12 @@ namespace glove::cpu {
 namespace {
 
 // The most bytes of codes that a chunk of work reads (but at least one tile).
-constexpr int64_t kChunkBytes = 96 << 10;
+constexpr int64_t kChunkBytes = 192 << 10;
 // Rows that are scored together, between two looks at the threshold.
-constexpr int64_t kRowsPerCall = 8;
+constexpr int64_t kRowsPerCall = 16;
+// The beginning of a row that is fetched ahead; the processor fetches the rest of a longer row by itself.
+constexpr int64_t kFetchedFloats = 128;
+constexpr int64_t kFloatsPerLine = 16;
 // Scoring a row costs as much as reading the codes of this many rows by 4 bits saves.
 constexpr int64_t kRowsSavedPerScore = 32;
 
@@ -27,8 +30,14 @@ float round_down_to_float(double value) {
   return static_cast<double>(rounded) > value ? std::nextafter(rounded, -2.0f) : rounded;
 }
 
-bool has_lower_bound(const Survivor& a, const Survivor& b) {
+bool is_below(const Survivor& a, const Survivor& b) {
   return a.upper < b.upper;
+}
+
+void fetch_row(const ModelPart& part, int64_t row) {
+  const float* const x = part.vector(row);
+  for (int64_t j = 0; j < std::min(part.dims, kFetchedFloats); j += kFloatsPerLine) __builtin_prefetch(x + j);
+  __builtin_prefetch(&part.norms_squared[static_cast<size_t>(row)]);
 }
 
 }  // namespace
@@ -104,7 +113,7 @@ void CoarseSearch::score(Slot& slot, const ModelPart& part, int64_t count) {
   const auto begin = slot.survivors.begin();
   auto end = begin + count;
   int64_t scored = 0;
-  std::make_heap(begin, end, has_lower_bound);
+  std::make_heap(begin, end, is_below);
   while (begin != end) {
     const float* vectors[kRowsPerCall] = {};
     Neighbor rows[kRowsPerCall];
@@ -116,10 +125,11 @@ void CoarseSearch::score(Slot& slot, const ModelPart& part, int64_t count) {
         end = begin;
         break;
       }
-      std::pop_heap(begin, end, has_lower_bound);
+      std::pop_heap(begin, end, is_below);
       const Survivor& survivor = *--end;
       const auto id = static_cast<int32_t>(part.first_row + survivor.row);
       if (std::binary_search(excluded.begin(), excluded.end(), id)) continue;
+      fetch_row(part, survivor.row);
       vectors[taken] = part.vector(survivor.row);
       rows[taken++] = {id, kNoSimilarity};
     }

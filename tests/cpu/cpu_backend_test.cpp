@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/float_environment.h"
+#include "model/quantize.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::test {
@@ -131,6 +132,32 @@ TEST(CpuBackend, CountsWhatItCosts) {
   EXPECT_LE(cost.candidates, 2000);
 }
 
+// One query reads the codes of 4 bits of all rows, and those of 8 bits only where it must.
+TEST(CpuBackend, CountsWhatASearchIn2StepsCosts) {
+  std::mt19937_64 random = make_random(8);
+  Matrix random_rows = gaussian(50000, 32, random);
+  Matrix one_hot{50000, 32, std::vector<float>(50000 * 32)};
+  for (int64_t i = 0; i < one_hot.rows; ++i) one_hot.row(i)[random() % 32] = 1;
+  const ScopedFloatEnvironment environment;
+  for (const Matrix* matrix : {&random_rows, &one_hot}) {
+    const ModelPtr model = make_model(*matrix);
+    const std::vector<Query> queries = {row_query(*matrix, 0)};
+    std::vector<SearchRequest> requests;
+    ASSERT_TRUE(
+        search(*make_cpu_backend({.target = "", .threads = 1}), model, queries, 5, {}, requests).ok());
+    const ScanCost& cost = requests.front().cost;
+    const int64_t rows = tile_count(50000) * kTileRows;
+    EXPECT_EQ(cost.rows_scanned, 50000);
+    EXPECT_GE(cost.candidates, 5);
+    if (matrix == &random_rows) {
+      EXPECT_EQ(cost.bytes_scanned, rows * 16 + 50000 * 8);
+      EXPECT_LE(cost.candidates, 5000);
+    } else {
+      EXPECT_GT(cost.bytes_scanned, rows * 24 + 50000 * 8);
+    }
+  }
+}
+
 TEST(CpuBackend, AnInterruptStopsTheScan) {
   std::mt19937_64 random = make_random(7);
   const Matrix matrix = gaussian(20000, 64, random);
@@ -144,6 +171,10 @@ TEST(CpuBackend, AnInterruptStopsTheScan) {
         *variant.backend, model, queries, 5, [] { return true; }, requests);
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, ErrorCode::kInterrupted);
+    requests.clear();
+    EXPECT_FALSE(search(
+                     *variant.backend, model, {queries.data(), 1}, 5, [] { return true; }, requests)
+                     .ok());
   }
 }
 
