@@ -17,8 +17,20 @@ constexpr int64_t kRowsPerCall = 16;
 // The beginning of a row that is fetched ahead; the processor fetches the rest of a longer row by itself.
 constexpr int64_t kFetchedFloats = 128;
 constexpr int64_t kFloatsPerLine = 16;
-// Scoring a row costs as much as reading the codes of this many rows by 4 bits saves.
-constexpr int64_t kRowsSavedPerScore = 32;
+// Scoring a row takes as long as reading its vector and this many bytes of codes, by measurement: its memory
+// is not read in order.
+constexpr int64_t kScoreBytes = 4096;
+// Rows that a search scores at least, and what it is expected to score: as many times k + 10.
+constexpr int64_t kFreeScores = 16;
+constexpr int64_t kExpectedScores = 64;
+
+int64_t bytes_of_scores(int64_t scores, int64_t dims) {
+  return scores * (kScoreBytes + dims * static_cast<int64_t>(sizeof(float)));
+}
+// Returns how many fewer bytes the codes of 4 bits have than those of 8.
+int64_t bytes_saved(int64_t rows, int64_t dims) {
+  return code_bytes(rows, dims) - nibble_bytes(rows, dims);
+}
 
 int64_t tiles_per_chunk(const Model& model) {
   const int64_t tile_bytes = nibble_bytes(kTileRows, model.dims());
@@ -47,7 +59,9 @@ bool wants_coarse_search(const ScanContext& context, const SearchRequest& reques
   if (context.scan_bits == 8) return false;
   for (const ModelPart& part : model.parts())
     if (!part.has_level(4)) return false;
-  return context.scan_bits == 4 || request.k <= model.words() / 1024;
+  const int64_t k = std::min(request.k, model.words());
+  return context.scan_bits == 4 || bytes_of_scores((k + 10) * kExpectedScores, model.dims()) <=
+                                       bytes_saved(model.words(), model.dims());
 }
 
 void BestRows::offer(std::span<const Neighbor> rows) {
@@ -84,17 +98,13 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
   const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
   const auto work = [&](int slot, int64_t chunk) {
     Slot& own = slots_[static_cast<size_t>(slot)];
-    const bool worthwhile = rows_scored_.load(std::memory_order_relaxed) <=
-                            4 * k_ + rows_read_.load(std::memory_order_relaxed) / kRowsSavedPerScore;
-    if (worthwhile || context_.scan_bits == 4)
-      scan_by_4_bits(own, chunks[chunk]);
-    else
+    if (gave_up_.load(std::memory_order_relaxed) || !scan_by_4_bits(own, chunks[chunk]))
       scan_by_8_bits(own, chunks[chunk]);
   };
   return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
 }
 
-void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
+bool CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
   const int64_t rows = last - first;
   if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
@@ -103,52 +113,69 @@ void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
                                     coarse_packed_.data(), threshold_.value(), slot.survivors.data());
   slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
   rows_read_.fetch_add(rows, std::memory_order_relaxed);
-  if (count > 0) score(slot, part, count);
+  slot.scored_ids.clear();
+  const auto begin = slot.survivors.begin();
+  std::make_heap(begin, begin + count, is_below);
+  for (auto end = begin + count; begin != end;) {
+    end = score_best(slot, part, begin, end);
+    if (begin != end && !is_worthwhile()) return false;
+  }
+  return true;
 }
 
-// Scores the first `count` survivors of the slot in falling order of their upper bounds, until the threshold
-// rules out the rest.
-void CoarseSearch::score(Slot& slot, const ModelPart& part, int64_t count) {
+bool CoarseSearch::is_worthwhile() {
+  const int64_t dims = context_.model.dims();
+  const int64_t scores = rows_scored_.load(std::memory_order_relaxed) - kFreeScores * (k_ + 10);
+  const int64_t read = rows_read_.load(std::memory_order_relaxed);
+  if (bytes_of_scores(scores, dims) > bytes_saved(read, dims))
+    gave_up_.store(true, std::memory_order_relaxed);
+  return !gave_up_.load(std::memory_order_relaxed);
+}
+
+CoarseSearch::SurvivorIterator CoarseSearch::score_best(Slot& slot, const ModelPart& part,
+                                                        SurvivorIterator begin, SurvivorIterator end) {
   const std::vector<int32_t>& excluded = request_.query->excluded;
-  const auto begin = slot.survivors.begin();
-  auto end = begin + count;
-  int64_t scored = 0;
-  std::make_heap(begin, end, is_below);
-  while (begin != end) {
-    const float* vectors[kRowsPerCall] = {};
-    Neighbor rows[kRowsPerCall];
-    double dots[kRowsPerCall];
-    int64_t taken = 0;
-    const float threshold = threshold_.value();
-    while (begin != end && taken < kRowsPerCall) {
-      if (begin->upper < threshold) {
-        end = begin;
-        break;
-      }
-      std::pop_heap(begin, end, is_below);
-      const Survivor& survivor = *--end;
-      const auto id = static_cast<int32_t>(part.first_row + survivor.row);
-      if (std::binary_search(excluded.begin(), excluded.end(), id)) continue;
-      fetch_row(part, survivor.row);
-      vectors[taken] = part.vector(survivor.row);
-      rows[taken++] = {id, kNoSimilarity};
+  const float threshold = threshold_.value();
+  const float* vectors[kRowsPerCall] = {};
+  Neighbor rows[kRowsPerCall];
+  double dots[kRowsPerCall];
+  int64_t count = 0;
+  while (begin != end && count < kRowsPerCall) {
+    if (begin->upper < threshold) {
+      end = begin;
+      break;
     }
-    context_.kernels.exact_dots(wide_.data(), vectors, taken, part.dims, dots);
-    for (int64_t i = 0; i < taken; ++i) {
-      const double norm_squared = part.norm_squared(rows[i].id - part.first_row);
-      if (norm_squared > 0)
-        rows[i].similarity = cosine_from_dots(dots[i], request_.query->norm_squared, norm_squared);
-    }
-    best_.offer({rows, static_cast<size_t>(taken)});
-    scored += taken;
+    std::pop_heap(begin, end, is_below);
+    const Survivor& survivor = *--end;
+    const auto id = static_cast<int32_t>(part.first_row + survivor.row);
+    if (std::binary_search(excluded.begin(), excluded.end(), id)) continue;
+    fetch_row(part, survivor.row);
+    vectors[count] = part.vector(survivor.row);
+    rows[count++] = {id, kNoSimilarity};
   }
-  slot.scored += scored;
-  rows_scored_.fetch_add(scored, std::memory_order_relaxed);
+  context_.kernels.exact_dots(wide_.data(), vectors, count, part.dims, dots);
+  for (int64_t i = 0; i < count; ++i) {
+    slot.scored_ids.push_back(rows[i].id);
+    const double norm_squared = part.norm_squared(rows[i].id - part.first_row);
+    if (norm_squared > 0)
+      rows[i].similarity = cosine_from_dots(dots[i], request_.query->norm_squared, norm_squared);
+  }
+  best_.offer({rows, static_cast<size_t>(count)});
+  slot.scored += count;
+  rows_scored_.fetch_add(count, std::memory_order_relaxed);
+  return end;
 }
 
 void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
-  if (slot.collector.empty()) slot.collector.emplace_back(k_, request_.query->excluded, threshold_);
+  if (slot.collector.empty()) {
+    // Of this chunk some rows may be scored already. No other chunk that is scanned by 8 bits has such rows.
+    slot.excluded = std::move(slot.scored_ids);
+    slot.excluded.insert(slot.excluded.end(), request_.query->excluded.begin(),
+                         request_.query->excluded.end());
+    std::sort(slot.excluded.begin(), slot.excluded.end());
+    slot.collector.emplace_back(k_, slot.excluded, threshold_);
+  }
   slot.collector.front().refresh();
   context_.kernels.one->scan(part, part.level(8), first / kTileRows, tile_count(last), {&fine_query_, 1},
                              fine_packed_.data(), slot.collector.data());

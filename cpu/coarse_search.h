@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "cpu/collector.h"
@@ -15,7 +16,8 @@
 
 namespace glove::cpu {
 
-// Returns true if such a search is possible, and worthwhile or wanted by context.scan_bits.
+// Returns true if such a search is possible, and either promises to be faster than one by 8 bits or is wanted
+// by context.scan_bits.
 bool wants_coarse_search(const ScanContext& context, const SearchRequest& request);
 
 // The best k rows of one query so far. Thread-safe.
@@ -54,17 +56,27 @@ class CoarseSearch {
   void add_cost(ScanCost& cost) const;
 
  private:
+  using SurvivorIterator = std::vector<Survivor>::iterator;
+
   // What one thread uses.
   struct Slot {
     std::vector<Survivor> survivors;
+    std::vector<int32_t> scored_ids;   // of the latest chunk
+    std::vector<int32_t> excluded;     // from the collector; ascending
     std::vector<Collector> collector;  // at most one: made when the thread first scans by 8 bits
     int64_t scored = 0;
     int64_t bytes = 0;
   };
 
-  void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  // Returns false if the search gave up before all rows of the chunk were either ruled out or scored.
+  bool scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
   void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
-  void score(Slot& slot, const ModelPart& part, int64_t count);
+  // Scores a few rows with the highest upper bounds. [begin, end) is a heap. Returns the end of the rows that
+  // the threshold does not rule out.
+  SurvivorIterator score_best(Slot& slot, const ModelPart& part, SurvivorIterator begin,
+                              SurvivorIterator end);
+  // Returns false, from then on, once scoring has cost more than reading 4 bits instead of 8 has saved.
+  bool is_worthwhile();
 
   const ScanContext& context_;
   const SearchRequest& request_;
@@ -79,6 +91,7 @@ class CoarseSearch {
   std::vector<Slot> slots_;
   std::atomic<int64_t> rows_read_{0};  // by 4 bits
   std::atomic<int64_t> rows_scored_{0};
+  std::atomic<bool> gave_up_{false};
 };
 
 }  // namespace glove::cpu
