@@ -22,7 +22,7 @@ constexpr int64_t kFloatsPerLine = 16;
 constexpr int64_t kScoreBytes = 4096;
 // Rows that a search scores at least, and what it is expected to score: as many times k + 10.
 constexpr int64_t kFreeScores = 16;
-constexpr int64_t kExpectedScores = 64;
+constexpr int64_t kExpectedScores = 24;
 
 int64_t bytes_of_scores(int64_t scores, int64_t dims) {
   return scores * (kScoreBytes + dims * static_cast<int64_t>(sizeof(float)));

@@ -36,7 +36,7 @@ constexpr float factor(int number) {
 //   that
 //             fits the codes best, <u, c> / <c, c>.
 //   distance  Returns ||u - fitted * c|| for the codes c of the scale s.
-struct RowLoops {
+struct NibbleLoops {
   float (*choose)(const float* x, double to_largest, int64_t dims);
   double (*code)(const float* x, double inverse_norm, double s, int64_t dims, int8_t* codes, int64_t stride);
   double (*distance)(const float* x, double inverse_norm, double s, double fitted, int64_t dims);
@@ -130,7 +130,7 @@ double distance_plain(const float* x, double inverse_norm, double s, double fitt
   return distance.value();
 }
 
-constexpr RowLoops kPlainLoops = {choose_plain, code_plain, distance_plain};
+constexpr NibbleLoops kPlainLoops = {choose_plain, code_plain, distance_plain};
 
 #if defined(__x86_64__)
 #define GLOVE_AVX2 __attribute__((target("avx2")))
@@ -138,14 +138,14 @@ constexpr RowLoops kPlainLoops = {choose_plain, code_plain, distance_plain};
 #undef GLOVE_AVX2
 #endif
 
-const RowLoops& fastest_loops() {
+const NibbleLoops& fastest_loops() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) return kAvx2Loops;
 #endif
   return kPlainLoops;
 }
 
-void quantize_by(const RowLoops& loops, const float* x, double norm_squared, int64_t dims, int8_t* codes,
+void quantize_by(const NibbleLoops& loops, const float* x, double norm_squared, int64_t dims, int8_t* codes,
                  int64_t stride, float& scale, float& residual) {
   if (!(norm_squared > 0.0)) {
     for (int64_t word = 0; word < nibble_words(dims); ++word)
@@ -168,7 +168,7 @@ void quantize_by(const RowLoops& loops, const float* x, double norm_squared, int
 
 void quantize_row_nibbles(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
                           float& scale, float& residual) {
-  static const RowLoops& loops = fastest_loops();
+  static const NibbleLoops& loops = fastest_loops();
   quantize_by(loops, x, norm_squared, dims, codes, stride, scale, residual);
 }
 

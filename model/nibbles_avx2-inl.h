@@ -94,4 +94,4 @@ GLOVE_AVX2 double distance_avx2(const float* x, double inverse_norm, double s, d
   return distance.value();
 }
 
-constexpr RowLoops kAvx2Loops = {choose_avx2, code_avx2, distance_avx2};
+constexpr NibbleLoops kAvx2Loops = {choose_avx2, code_avx2, distance_avx2};
