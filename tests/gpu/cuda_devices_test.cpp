@@ -77,13 +77,16 @@ TEST_F(CudaDevices, TheLastOneIsUsedAlone) {
   forget(model);
 }
 
-// A program of its own, as ctest runs each test, because the device stays lost.
-TEST_F(CudaDevices, ALostOneLeavesItsRowsToTheCpu) {
+// Each a program of its own, as ctest runs tests, because the device stays lost.
+class CudaDevicesLost : public CudaDevices, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Either, CudaDevicesLost, ::testing::Values(0, 1));
+
+TEST_P(CudaDevicesLost, ItsRowsAreLeftToTheCpu) {
   const ModelPtr model = spread_model();
   const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 12);
   choose("0,1");
   expect_equal_rows(model, queries, 10);
-  lose_the_device(1);
+  lose_the_device(GetParam());
   expect_equal_rows(model, queries, 10);
   for (size_t i = 0; i < 4; ++i) expect_equal_rows(model, {queries[i]}, 100);
   const SearcherInfo info = info_of(model);
