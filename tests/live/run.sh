@@ -33,4 +33,5 @@ for library in "${libraries[@]}"; do
   $python tests/live/crash_test.py "$extension" --times $((kills / ${#libraries[@]})) --seed "$seed"
   $python tests/live/fault_test.py "$extension" --seed "$seed"
   $python tests/live/damage_test.py "$extension" --seed "$seed"
+  $python tests/live/space_test.py "$extension" --seed "$seed"
 done
