@@ -35,8 +35,8 @@ class Generator:
         self.source, self.form, self.commands = source, form, commands
         self.content, self.key, self.vector, self.index = source.choice(NAMES)
         self.dims = source.choice((1, 3, 5, 8, 17))
+        self.generated = commands and form != "text" and source.random() < 0.15  # the vector is computed from a column `raw`
         self.in_transaction = set()
-        self.side_trip = 0
 
     # --- names and values ---
 
@@ -44,7 +44,9 @@ class Generator:
         return "{s}" + quoted(self.content)
 
     def create_content(self):
-        body = "%s TEXT" % quoted("body") if self.form == "text" else quoted(self.vector)
+        body = "body TEXT" if self.form == "text" else quoted(self.vector)
+        if self.generated:
+            body = "raw, %s AS (raw) %s" % (body, self.source.choice(("VIRTUAL", "STORED")))
         return ("CREATE TABLE %s(%s INTEGER PRIMARY KEY, owner INTEGER REFERENCES owner(id) ON DELETE CASCADE ON UPDATE CASCADE, "
                 "code INTEGER UNIQUE, lang TEXT, %s)" % (quoted(self.content), quoted(self.key), body))
 
@@ -55,6 +57,9 @@ class Generator:
 
     def vector_column(self):
         return quoted("body" if self.form == "text" else self.vector)
+
+    def written_column(self):
+        return "raw" if self.generated else self.vector_column()
 
     def components(self):
         scale = self.source.choice((1, 1, 1, 0.5, 1e30, 1e-30))
@@ -108,7 +113,7 @@ class Generator:
     # --- statements ---
 
     def write(self):
-        source, table, key, vector = self.source, self.table(), quoted(self.key), self.vector_column()
+        source, table, key, vector = self.source, self.table(), quoted(self.key), self.written_column()
         some = "%s IN (%s)" % (key, ", ".join(str(self.id()) for _ in range(source.randrange(1, 5))))
         conflict = source.choice(("", "OR REPLACE", "OR REPLACE", "OR IGNORE"))
         update = "%s = excluded.%s" % (vector, vector)
@@ -122,6 +127,7 @@ class Generator:
             "UPDATE %s %s SET code = %d, lang = 'b' WHERE %s" % ("OR REPLACE" if source.random() < 0.5 else "", table,
                                                                  source.randrange(12), some),
             "UPDATE %s %s SET %s = %d WHERE %s" % (conflict, table, key, self.id(), some),
+            "UPDATE %s SET %s = %d WHERE %s" % (table, source.choice(("rowid", "oid", "_rowid_")), self.id(), some),
             "UPDATE %s SET %s = %s + %d WHERE %s BETWEEN 1 AND 1000" % (table, key, key, source.choice((1000, -1000, 7)), key),
             "DELETE FROM %s WHERE %s" % (table, some),
             "DELETE FROM %s WHERE %s" % (table, some),
@@ -144,7 +150,7 @@ class Generator:
 
     def no_bad_row(self):
         return "UPDATE %s SET %s = NULL WHERE as_vector(%s, %d) IS NULL" % (
-            self.table(), self.vector_column(), self.vector_column(), self.dims)
+            self.table(), self.written_column(), self.vector_column(), self.dims)
 
     def command(self, what=None):
         return "INSERT INTO {s}%s(%s) VALUES ('%s')" % (quoted(self.index), quoted(self.index),
