@@ -1,11 +1,11 @@
 """Times an index over a table (glove_index) beside glove_nn on the same vectors and sqlite-vec's vec0, in one run.
 
-    live.py EXTENSION MODEL.safetensors [--peers build/peers] [--rounds N] [--rows N] [--folder DIR]
+    live.py EXTENSION MODEL.safetensors|random:ROWSxDIMS [--peers build/peers] [--rounds N] [--rows N] [--folder DIR]
 
-The vectors of the model become the rows of a table in a database file; bench/peers.sh installs sqlite-vec from npm. Prints a
-Markdown table: each figure with its yardstick and their ratio. Queries run in turn, k = 10, and medians are compared; every
-answer of the index is compared with glove_nn's, and with vec0's where distances leave no doubt. Without --peers the lines
-about sqlite-vec are left out.
+The vectors of the model, or random ones, become the rows of a table in a database file; bench/peers.sh installs sqlite-vec
+from npm. Prints a Markdown table: each figure with its yardstick and their ratio. Queries run in turn, k = 10, and medians
+are compared; the answers of the index are compared with those of glove_nn and vec0. Without --peers the lines about
+sqlite-vec are left out.
 """
 import argparse
 import os
@@ -13,6 +13,7 @@ import random
 import resource
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -140,16 +141,45 @@ def insert_cost(folder, extension, rows):
     line("INSERT, mean of %d in a transaction" % len(rows), ours, plain, "us", "%.1f us more, target 20" % (ours - plain))
 
 
+# Prints the private memory that a query needs beyond that of an open connection, in bytes.
+READER = """
+import sqlite3, sys
+def own():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon")) * 1024
+db = sqlite3.connect(sys.argv[1])
+db.enable_load_extension(True)
+db.load_extension(sys.argv[2])
+blob = db.execute("SELECT embedding FROM doc LIMIT 1").fetchone()[0]
+before = own()
+db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 10", [blob]).fetchall()
+print(own() - before)
+"""
+
+
+def reader_memory(path, extension, codes):
+    done = subprocess.run([sys.executable, "-c", READER, path, extension], capture_output=True, text=True, check=True)
+    line("memory of a reader, beside the codes", int(done.stdout) / 1e6, codes / 1e6, "MB", "the codes that it scans")
+
+
+def vectors_of(source):
+    """The vectors of a model file, or random ones."""
+    if not source.startswith("random:"):
+        return model.vectors(source)
+    import numpy
+    rows, dims = map(int, source[len("random:"):].split("x"))
+    return numpy.random.default_rng(16).standard_normal((rows, dims), dtype="float32")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("extension", type=os.path.abspath)
-    parser.add_argument("model", type=os.path.abspath)
+    parser.add_argument("vectors", help="a model file, or random:ROWSxDIMS")
     parser.add_argument("--peers")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--folder")
     options = parser.parse_args()
-    vectors = model.vectors(options.model)[:options.rows]
+    vectors = vectors_of(options.vectors)[:options.rows]
     rows = [row.tobytes() for row in vectors]
     queries = random.Random(16).sample(rows, 40)
     float_bytes = vectors.nbytes
@@ -181,6 +211,7 @@ def run(options, folder, rows, queries, float_bytes):
     in_transaction(live.connection, lambda: live.connection.executemany(
         "UPDATE doc SET embedding = ? WHERE id = ?", ((rows[-i - 1], 7 * i) for i in range(LOGGED))))
     compare_queries(live, nn, vec0, queries, options.rounds, LOGGED)
+    reader_memory(os.path.join(folder, "live.db"), options.extension, float_bytes / 4)
     insert_cost(folder, options.extension, rows[:INSERTED])
     shrink(live, options, folder, rows)
     print("peak memory of this process: %d MB" % (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024), file=sys.stderr)
