@@ -28,7 +28,7 @@ class Case:
     def __init__(self, options, folder, journal, inside):
         self.source, self.inside, self.extension = random.Random(options.seed), inside, options.extension
         self.path = os.path.join(folder, "%s-%d-%d.db" % (journal, inside, len(os.listdir(folder))))
-        self.connection = fixture.create(self.path, options.extension, self.source, DIMS, ROWS, journal)
+        self.connection = self.writer = fixture.create(self.path, options.extension, self.source, DIMS, ROWS, journal)
 
     def attempt(self, what, prepare, restore):
         """Executes a command between prepare() and restore(). Returns the error, or None if it succeeded."""
@@ -50,7 +50,7 @@ class Case:
         fixture.expect_equal(self.connection, self.source, DIMS)
         if self.connection.in_transaction:
             self.connection.execute("COMMIT" if self.source.random() < 0.5 else "ROLLBACK")
-        fixture.expect_sound(self.connection, self.source, DIMS)
+        fixture.expect_sound(self.writer, self.source, DIMS)
         return error
 
 
@@ -74,6 +74,7 @@ def test_full(case, what):
     """No page more than a limit (SQLITE_FULL)."""
     connection = case.connection
     fresh_changes(case)
+    connection.execute("VACUUM")  # or the command finds free pages
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     return until_it_succeeds(case, what, range(pages, pages + 400), lambda limit: connection.execute("PRAGMA max_page_count = %d" % limit),
                              lambda: connection.execute("PRAGMA max_page_count = 1000000"))
@@ -125,17 +126,15 @@ def test_read_only(case, what):
     reader = sqlite3.connect("file:%s?mode=ro" % case.path, uri=True, isolation_level=None)
     reader.enable_load_extension(True)
     reader.load_extension(case.extension)
-    writer, case.connection = case.connection, reader
+    case.connection = reader
     try:
         error = case.attempt(what, lambda: None, lambda: None)
     finally:
-        case.connection = writer
+        case.connection = case.writer
         reader.close()
     if error is None or "readonly" not in error:
         raise Wrong("%s of a read-only database: %s" % (what, error))
-    case.connection.execute("PRAGMA query_only = ON")
-    error = case.attempt(what, lambda: None, lambda: None)
-    case.connection.execute("PRAGMA query_only = OFF")
+    error = case.attempt(what, lambda: case.writer.execute("PRAGMA query_only = ON"), lambda: case.writer.execute("PRAGMA query_only = OFF"))
     if error is None:
         raise Wrong("%s while query_only is on" % what)
     return 2

@@ -46,6 +46,7 @@ def write(connection, source, dims, count, ids):
 def create(path, extension, source, dims, rows, journal="delete"):
     """Returns a connection to a new database with some rows in a segment, some of them dead, and some in the log."""
     connection = connect(path, extension)
+    connection.execute("PRAGMA page_size = 512")
     connection.execute("PRAGMA journal_mode = %s" % journal)
     connection.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, vec BLOB)")
     connection.execute("CREATE TABLE progress(done INTEGER)")
