@@ -75,6 +75,10 @@ class DefensiveConnection:
         except self.error as error:
             raise sqlite3.OperationalError(str(error)) from error
 
+    @property
+    def in_transaction(self):
+        return not self.connection.getautocommit()
+
     def close(self):
         self.connection.close()
 
@@ -101,6 +105,10 @@ class LocalSession:
         except sqlite3.Error as error:
             raise Failure(str(error)) from error
 
+    @property
+    def in_transaction(self):
+        return self.connection.in_transaction
+
     def close(self):
         self.connection.close()
 
@@ -111,6 +119,7 @@ class RemoteSession:
     def __init__(self, path, kind, extension):
         self.process = subprocess.Popen([sys.executable, __file__, path, kind, extension], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
+        self.in_transaction = False
         self.answer()
 
     def answer(self):
@@ -118,6 +127,7 @@ class RemoteSession:
         if not line:
             raise AssertionError("the process of a session ended with %s" % self.process.wait())
         answer = json.loads(line)
+        self.in_transaction = answer.get("in_transaction", False)
         if "error" in answer:
             raise Failure(answer["error"])
         return [tuple(bytes.fromhex(v["blob"]) if isinstance(v, dict) else v for v in row) for row in answer["rows"]]
@@ -151,6 +161,9 @@ class Sessions:
                     self.open[name].execute(statement)
         return self.open[name].execute(sql.replace("{s}", "side." if kind == "attached" else ""))
 
+    def in_transaction(self, name):
+        return name in self.open and self.open[name].in_transaction
+
     def close(self, name):
         session = self.open.pop(name, None)
         if session is not None:
@@ -174,6 +187,7 @@ def serve(path, kind, extension):
             answer = {"rows": rows}
         except sqlite3.Error as error:
             answer = {"error": str(error)}
+        answer["in_transaction"] = connection.in_transaction
         print(json.dumps(answer), flush=True)
     connection.close()
 
