@@ -193,7 +193,7 @@ def registered(options):
         "setting": names_after(error_of(loaded, "SELECT glove_config('?')"), "the settings are: "),
         "option": names_after(error_of(loaded, "SELECT glove_load('f', NULL, '{\"?\":1}')"), "the options are: "),
     }
-    sources = [name for room in ("extension", "sql", "search", "analysis", "text", "cpu", "gpu", "convert", "loader", "model", "base")
+    sources = [name for room in ("extension", "sql", "live", "search", "analysis", "text", "cpu", "gpu", "convert", "loader", "model", "base")
                for name in glob.glob(os.path.join(options.project, room, "**", "*.*"), recursive=True)]
     variables = set()
     for name in sources:
