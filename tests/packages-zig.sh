@@ -21,6 +21,7 @@ build_shell() {
   [[ ! $shell -nt tests/packages/shell.c ]] || return 0
   [[ -d $sqlite ]] || npm install --prefix build/zig --no-audit --no-fund --ignore-scripts better-sqlite3@12.11.1 >/dev/null
   case "$target" in
+    x86_64-linux-gnu*) return 0 ;;  # this system's sqlite3
     x86_64-linux-musl) compiler=(musl-gcc) ;;
     *-linux-musl) return 0 ;;  # Zig links programs for musl statically, and these cannot load libraries
     *) compiler=("build/zig/bin/$target/cc") ;;

@@ -158,8 +158,10 @@ def main():
     here = compare.Machine("here", options.here, [], {})
     there = compare.Machine("there", build, emulator, {})
     shell = os.path.join(os.path.abspath(options.zig), "shell", options.target)
+    if processor == "x86_64" and libc == "gnu":
+        shell = shutil.which("sqlite3")
     with tempfile.TemporaryDirectory(prefix="glove-zig-") as folder:
-        if os.path.exists(shell):
+        if shell is not None and os.path.exists(shell):
             run_readme(there, shell, folder)
             compare_with_here(here, there, shell, folder)
         else:
