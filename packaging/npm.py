@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the npm packages: npm.py BUILD DIST
+"""Writes the npm packages: npm.py BUILD DIST [ZIG_ROOT]
 
 BUILD is a build folder with glove.so and glove-convert, DIST the folder that the two tarballs are written to: sqlite-glove, which
-people install, and sqlite-glove-linux-x64, the library. The names of the files are printed. The first names every platform's
-package (platforms.py) as an optional dependency, and release.py writes the others.
+people install, and sqlite-glove-linux-x64, the library, on which the first depends. The names of the files are printed. With
+ZIG_ROOT the first also depends on the packages of what packaging/zig.sh has built there, which zig.py writes.
 """
 import gzip
 import io
@@ -20,10 +20,10 @@ COMMON = {"version": project.VERSION, "license": project.LICENSE,
           "keywords": ["sqlite", "sqlite-extension", "word-embeddings", "glove", "vector-search"]}
 
 
-def main_package():
+def main_package(others):
     manifest = {"name": MAIN, "description": project.DESCRIPTION, **COMMON, "main": "index.js", "types": "index.d.ts",
                 "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"},
-                "optionalDependencies": {platform.npm: project.VERSION for platform in platforms.ALL}}
+                "optionalDependencies": {platform.npm: project.VERSION for platform in (platforms.NATIVE, *others)}}
     names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
     return manifest, [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
 
@@ -58,9 +58,9 @@ def write_package(dist, manifest, files, platform=platforms.NATIVE):
     return path
 
 
-def write_packages(build, dist):
+def write_packages(build, dist, zig_root=None):
     os.makedirs(dist, exist_ok=True)
-    return [write_package(dist, *main_package()), write_platform(build, dist, platforms.NATIVE)]
+    return [write_package(dist, *main_package(platforms.built(zig_root) if zig_root else ())), write_platform(build, dist, platforms.NATIVE)]
 
 
 def write_platform(build, dist, platform):
@@ -68,6 +68,6 @@ def write_platform(build, dist, platform):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         raise SystemExit(__doc__)
-    print("\n".join(write_packages(sys.argv[1], sys.argv[2])))
+    print("\n".join(write_packages(*sys.argv[1:])))

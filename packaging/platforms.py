@@ -3,6 +3,7 @@
 pip chooses among the wheels by their tags. npm installs each package whose os, cpu and libc fit, and sqlite-glove's index.js
 chooses among them.
 """
+import os
 from typing import NamedTuple
 
 
@@ -36,6 +37,11 @@ OTHERS = [
              "64-bit Arm Linux with musl 1.2 or newer, without a GPU"),
 ]
 ALL = [NATIVE, *OTHERS]
+
+
+def built(root):
+    """The platforms that packaging/zig.sh has built below `root`."""
+    return [platform for platform in OTHERS if os.path.isfile(os.path.join(root, platform.zig, platform.library))]
 
 
 def of_target(target=""):

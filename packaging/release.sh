@@ -3,18 +3,18 @@
 #
 #   ./packaging/release.sh                every GPU architecture; needs a CUDA compiler
 #   ./packaging/release.sh --cpu-only     without the CUDA backend
-#   ./packaging/release.sh --here-only    without the packages for other systems (packaging/zig.sh)
+#   ./packaging/release.sh --others       also the packages for other systems (packaging/zig.sh)
 #
 # ./tests/packages.sh and ./tests/packages-zig.sh build the same and install or run each package.
 # GLOVE_CMAKE_ARGS: additional arguments for cmake.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-cuda=ON zig=build/zig
+cuda=ON zig=
 for argument in "$@"; do
   case "$argument" in
     --cpu-only) cuda=OFF ;;
-    --here-only) zig= ;;
+    --others) zig=build/zig ;;
     *) echo "release.sh: unknown argument '$argument'; see the head of this file" >&2 && exit 2 ;;
   esac
 done

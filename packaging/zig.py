@@ -14,8 +14,7 @@ import wheel
 
 def write_packages(root, dist, targets=()):
     os.makedirs(dist, exist_ok=True)
-    chosen = [platforms.of_target(target) for target in targets] or [
-        platform for platform in platforms.OTHERS if os.path.isfile(os.path.join(root, platform.zig, platform.library))]
+    chosen = [platforms.of_target(target) for target in targets] or platforms.built(root)
     written = []
     for platform in chosen:
         build = os.path.join(root, platform.zig)

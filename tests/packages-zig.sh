@@ -33,7 +33,7 @@ build_shell() {
 python=$(sed -n 's/^GLOVE_PYTHON:[A-Z]*=//p' build/cpu/CMakeCache.txt)
 python=${python:-python3}
 rm -rf build/zig/dist
-"$python" packaging/npm.py build/cpu build/zig/dist >/dev/null
+"$python" packaging/npm.py build/cpu build/zig/dist build/zig >/dev/null
 "$python" packaging/wheel.py build/cpu build/zig/dist >/dev/null
 for target in "${targets[@]}"; do
   echo "$target"
