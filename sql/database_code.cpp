@@ -9,15 +9,11 @@ thread_local int remembered = SQLITE_OK;
 
 }  // namespace
 
-void remember_database_code(int code) {
+void remember_database_code(int code) noexcept {
   if ((code & 0xff) != SQLITE_CONSTRAINT) remembered = code;
 }
 
-void detail::forget_database_code() noexcept {
-  remembered = SQLITE_OK;
-}
-
-int detail::database_code_for(int code) noexcept {
+int database_code_for(int code) noexcept {
   return code == SQLITE_ERROR && remembered != SQLITE_OK ? remembered : code;
 }
 

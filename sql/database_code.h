@@ -4,24 +4,18 @@
 
 namespace glove::sql {
 
-// Remembers the code for the callback of SQLite that runs on this thread. Not SQLITE_CONSTRAINT, which would
-// promise that nothing was written.
-void remember_database_code(int code);
+// Remembers the code for the callback of SQLite that runs on this thread; SQLITE_OK forgets it. Ignores
+// SQLITE_CONSTRAINT, which would promise that nothing was written.
+void remember_database_code(int code) noexcept;
 
-// Runs body(), which returns an SQLite code. Returns the remembered code in place of SQLITE_ERROR, if one was
-// remembered meanwhile.
-template <class Body>
-int with_database_code(Body&& body) noexcept;
-
-namespace detail {
-void forget_database_code() noexcept;
+// Returns the remembered code in place of SQLITE_ERROR, if there is one, and otherwise `code`.
 int database_code_for(int code) noexcept;
-}  // namespace detail
 
+// Runs body(), which returns an SQLite code, and returns database_code_for() it.
 template <class Body>
 int with_database_code(Body&& body) noexcept {
-  detail::forget_database_code();
-  return detail::database_code_for(body());
+  remember_database_code(0);  // SQLITE_OK
+  return database_code_for(body());
 }
 
 }  // namespace glove::sql

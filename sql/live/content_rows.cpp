@@ -93,6 +93,7 @@ void ContentRows::check_vector() {
 }
 
 Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
+  if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());  // another scan began and failed
   std::string text;
   for (size_t i = 0; i < index_.columns.size(); ++i) {
     const int column = first_column + static_cast<int>(i);
