@@ -52,7 +52,7 @@ std::unique_ptr<glove::Engine> make_engine() {
   options.settings = &engine->settings();
   auto cpu = glove::make_cpu_backend(options);
 #ifdef GLOVE_WITH_CUDA
-  engine->backends().add(glove::make_cuda_backend(engine->settings(), cpu->analysis()));
+  engine->backends().add(glove::make_cuda_backend(engine->settings(), engine->log(), cpu.get()));
 #endif
   engine->backends().add(std::move(cpu));
   return engine;

@@ -56,10 +56,10 @@ void check_search(Bytes bytes) {
   }
   if (queries.empty()) return;
   if (damaged) {
-    std::vector<int8_t> codes(model->parts().front().levels.front().codes.size());
+    std::vector<int8_t> codes(model->parts().front().level(8).codes.size());
     for (int8_t& code : codes) code = bytes.take<int8_t>();
-    std::vector<float> scales(model->parts().front().levels.front().scales.size()),
-        residuals(model->parts().front().levels.front().residuals.size());
+    std::vector<float> scales(model->parts().front().level(8).scales.size()),
+        residuals(model->parts().front().level(8).residuals.size());
     for (float& scale : scales) scale = bytes.take<float>();
     for (float& residual : residuals) residual = bytes.take<float>();
     model = with_codes(model, std::move(codes), std::move(scales), std::move(residuals));
