@@ -159,13 +159,13 @@ Status check_content(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status check_index(sqlite3* db, const IndexDefinition& index) {
-  const std::string repair =
-      "; then run INSERT INTO " + quoted(index.name) + "(" + quoted(index.name) + ") VALUES ('rebuild')";
+  const std::string rebuild =
+      "run INSERT INTO " + quoted(index.name) + "(" + quoted(index.name) + ") VALUES ('rebuild')";
   const auto columns = checked_columns(db, index);
   if (!columns.ok())
     return {columns.error().code,
-            columns.error().message + "; the table was changed since it was indexed: change it back" +
-                repair + ", or drop the index and create it for the table as it is now"};
+            columns.error().message + "; the table was changed since it was indexed: change it back and " +
+                rebuild + ", or drop the index and create it for the table as it is now"};
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(
       db, "SELECT sql FROM " + quoted(index.schema) + ".sqlite_master WHERE type = 'trigger' AND name = ?",
@@ -178,7 +178,7 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
     if (!found || run.text(0) != "CREATE TRIGGER " + trigger_text(index, i, columns.value()))
       return wrong(index, "the trigger '" + name + "' on '" + index.content + "' was " +
                               (found ? "changed" : "dropped") + ", so the index may have missed changes" +
-                              repair + ", which makes the triggers again and reads every row");
+                              "; " + rebuild + ", which makes the triggers again and reads every row");
   }
   return {};
 }

@@ -73,9 +73,9 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_clusters"}, {"glove_index"}, {"glove_kmeans"}, {"glove_map"},
-                         {"glove_models"},   {"glove_nn"},    {"glove_pca"},    {"glove_stats"},
-                         {"glove_tokens"},   {"glove_words"}};
+  const Rows expected = {{"glove_clusters"}, {"glove_index"},  {"glove_indexes"}, {"glove_kmeans"},
+                         {"glove_map"},      {"glove_models"}, {"glove_nn"},      {"glove_pca"},
+                         {"glove_stats"},    {"glove_tokens"}, {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
 
@@ -110,6 +110,12 @@ TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
       connection.value("SELECT group_concat(name) FROM (SELECT name FROM pragma_table_list WHERE type = "
                        "'shadow' ORDER BY name)"),
       "doc_vec_block,doc_vec_config,doc_vec_dead,doc_vec_segment");
+}
+
+TEST(Surface, ColumnsOfGloveIndexes) {
+  EXPECT_EQ(columns_of("glove_indexes"),
+            "schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER, logged INTEGER, bytes "
+            "INTEGER, backend TEXT, state TEXT");
 }
 
 TEST(Surface, ColumnsOfGloveModels) {
