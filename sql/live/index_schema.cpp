@@ -119,13 +119,12 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
   return columns;
 }
 
-// A statement that logs old or new, once. A trigger's conflict clause would yield to that of the statement
-// that fires it, so this needs none.
+// A statement that logs old or new, once. OR IGNORE would yield to the conflict clause of the statement that
+// fires the trigger; DO NOTHING (SQLite 3.24) does not.
 std::string log_statement(const IndexDefinition& index, const char* row) {
   const std::string log = quoted(index.name + kLog);
   const std::string id = std::string(row) + "." + quoted(index.rowid);
-  return "INSERT INTO " + log + "(id) SELECT " + id + " WHERE NOT EXISTS (SELECT 1 FROM " + log +
-         " WHERE id = " + id + "); ";
+  return "INSERT INTO " + log + "(id) VALUES (" + id + ") ON CONFLICT DO NOTHING; ";
 }
 
 // The text of a trigger from its name on, as SQLite keeps it.
