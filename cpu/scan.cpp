@@ -66,7 +66,7 @@ class BatchScan {
     return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
   }
 
-  // Returns the candidates of one request, without similarities.
+  // Returns the candidates of one request, with the upper bounds of their similarities.
   std::vector<Neighbor> candidates_of(size_t request) const {
     std::vector<float> lower_bounds;
     for (const std::vector<Collector>& collectors : collectors_)
@@ -78,7 +78,7 @@ class BatchScan {
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
         for (const Collector::Candidate& candidate : collectors[request].candidates())
-          if (!(candidate.upper < threshold)) rows.push_back({candidate.id, kNoSimilarity});
+          if (!(candidate.upper < threshold)) rows.push_back({candidate.id, candidate.upper});
     return rows;
   }
 
@@ -122,8 +122,9 @@ void rescore_chunk(const ScanContext& context, const RescoreChunk& chunk, const 
   context.kernels.exact_dots(wide, vectors, static_cast<int64_t>(count), context.model.dims(), dots);
   for (size_t i = 0; i < count; ++i) {
     const double norm_squared = context.model.norm_squared(rows[i].id);
-    if (norm_squared > 0)
-      rows[i].similarity = cosine_from_dots(dots[i], request.query->norm_squared, norm_squared);
+    rows[i].similarity = norm_squared > 0
+                             ? cosine_from_dots(dots[i], request.query->norm_squared, norm_squared)
+                             : kNoSimilarity;
   }
 }
 
@@ -177,6 +178,11 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   for (SearchRequest& request : requests)
     request.cost.candidates += static_cast<int64_t>(request.rows.size());
   cost.select_us = timer.lap();
+  if (!has_vectors(context.model)) {
+    for (SearchRequest& request : requests) std::sort(request.rows.begin(), request.rows.end(), ranks_before);
+    charge(requests, cost);
+    return {};
+  }
   if (!rescore(context, requests, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));

@@ -23,7 +23,8 @@ class DeviceSearcher final : public Searcher {
   Status search(std::span<SearchRequest> requests) override;
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
                    ScanCost& cost) override;
-  // The resident model; lives as long as the searcher.
+  // The device, and the resident model, which lives as long as the searcher.
+  const std::shared_ptr<SharedDevice>& device() const { return device_; }
   ResidentModel& resident() const { return *resident_; }
   SearcherInfo info() const override { return device_->info(resident_.get()); }
 

@@ -175,11 +175,12 @@ class ModelFileReader {
       return std::shared_ptr<const StoredComponents>();
     StoredComponents components;
     components.count = tensor->shape.empty() ? 0 : tensor->shape.front();
-    if (components.count < 1 || components.count > part_.dims)
+    // Removing as many components as there are dimensions would leave nothing.
+    if (components.count < 1 || components.count >= part_.dims)
       return corrupt("the tensor '" + std::string(kCommonComponents) + "' has " +
-                     std::to_string(components.count) + " rows; there are 1 to " +
-                     std::to_string(part_.dims) + " components of a model of " + std::to_string(part_.dims) +
-                     " dimensions");
+                     std::to_string(components.count) + " rows; a model of " + std::to_string(part_.dims) +
+                     " dimensions has at least 1 and fewer than " + std::to_string(part_.dims) +
+                     " components");
     GLOVE_RETURN_IF_ERROR(copy(kCommonComponents, {components.count, part_.dims}, components.vectors));
     if (!std::ranges::all_of(components.vectors, [](float value) { return std::isfinite(value); }))
       return corrupt("the tensor '" + std::string(kCommonComponents) +

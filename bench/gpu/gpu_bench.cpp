@@ -143,7 +143,7 @@ void time_batch(const ModelPtr& model, const std::vector<Query>& queries, int64_
 
 // GB/s of the upload by the number of threads, from memory and from a file in the page cache.
 void time_upload(const ModelPtr& model, const char* path) {
-  auto device = gpu::open_cuda_device();
+  auto device = gpu::open_cuda_device(0);
   if (!device.ok()) std::exit(1);
   const std::atomic<bool> cancelled{false};
   const auto bytes = static_cast<int64_t>(model->parts().front().level(8).codes.size());
