@@ -70,7 +70,7 @@ ModelPlacement::Opened ModelPlacement::spread(const Devices& devices, const Mode
     const Status status = devices[i]->available();
     found[i] = status.ok() ? devices[i]->room_for(model->words()) : status.error();
   };
-  threads_->run(devices.size(), look, interrupted);
+  if (!threads_->run(devices.size(), look, interrupted)) return interrupted_error();
   Devices working;
   std::vector<int64_t> rooms;
   for (size_t i = 0; i < devices.size(); ++i) {
@@ -126,7 +126,7 @@ ModelPlacement::Opened ModelPlacement::open_slices(const Devices& devices, const
     else
       statuses[i] = opened.status();
   };
-  threads_->run(slices.size(), open_slice, interrupted);
+  if (!threads_->run(slices.size(), open_slice, interrupted)) return interrupted_error();
   Status failure;
   for (size_t i = 0; i < slices.size(); ++i) {
     if (statuses[i].ok()) continue;

@@ -83,14 +83,14 @@ bool SpreadSearcher::in_forked_child() const {
   return process_ != getpid();
 }
 
-template <class Ask>
-Status SpreadSearcher::ask(Slice& slice, const Ask& ask) {
+template <class Question>
+Status SpreadSearcher::ask(Slice& slice, const Question& question) {
   if (!slice.handed_over.load(std::memory_order_acquire)) {
-    Status status = ask(*slice.of.on_device);
+    Status status = question(*slice.of.on_device);
     if (status.ok() || !is_the_devices(status.error()) || !hand_over(slice, status.error().message))
       return status;
   }
-  return ask(*slice.of.on_host);
+  return question(*slice.of.on_host);
 }
 
 // Leaves the slice to the host. Returns false if there is none, or if no other device is left.
@@ -137,13 +137,14 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
   const SharedInterrupt shared(requests);
   std::vector<Asked> asked(slices_.size());
   std::vector<Status> statuses(slices_.size());
-  threads_->run(
+  const bool finished = threads_->run(
       slices_.size(),
       [&](size_t i, const InterruptCheck& interrupted) {
         statuses[i] = answer(*slices_[i], requests, interrupted, asked[i]);
       },
       shared.check());
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
+  if (!finished) return interrupted_error();
   merge(requests, asked);
   return {};
 }
@@ -188,8 +189,9 @@ Status SpreadSearcher::score_all(const Query& query, std::span<double> dots,
       return searcher.score_all(query_of_slice(query, slice.of), own_dots, own_check, costs[i]);
     });
   };
-  threads_->run(slices_.size(), score_slice, interrupted);
+  const bool finished = threads_->run(slices_.size(), score_slice, interrupted);
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
+  if (!finished) return interrupted_error();
   add_side_by_side(costs, cost);
   return {};
 }

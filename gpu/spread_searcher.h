@@ -46,9 +46,9 @@ class SpreadSearcher final : public Searcher {
   struct Slice;
   struct Asked;
 
-  // Calls ask(searcher of the slice) until it returns an answer.
-  template <class Ask>
-  Status ask(Slice& slice, const Ask& ask);
+  // Calls question(searcher) with the device's searcher and, if the device fails, with the host's.
+  template <class Question>
+  Status ask(Slice& slice, const Question& question);
   bool hand_over(Slice& slice, const std::string& reason);
   void log_hand_over(const SearchedSlice& slice, const std::string& reason) const;
   Status answer(Slice& slice, std::span<const SearchRequest> requests, const InterruptCheck& interrupted,
