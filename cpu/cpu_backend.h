@@ -1,4 +1,4 @@
-// The CPU backend: a certified scan of the int8 codes on every core that the process may use.
+// The CPU backend: a certified scan of the codes on every core that the process may use.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,9 @@ struct CpuBackendOptions {
   std::string target;
   // The threads of a scan, including the calling one. 0 means the setting "threads".
   int threads = 0;
+  // Which codes a search for one query reads first: 4 or 8 bits. 0 means those that promise to be faster. A
+  // model without codes of 4 bits is scanned by 8.
+  int scan_bits = 0;
   // Must outlive the backend. With nullptr the setting counts as 0: all cores.
   Settings* settings = nullptr;
 };

@@ -179,6 +179,8 @@ TEST(ModelBuilder, CodesAreWithinTheirResidual) {
       ASSERT_LE(std::sqrt(distance), level.residuals[i]);
       ASSERT_GT(level.scales[i], 0.0f);
       ASSERT_LT(level.residuals[i], 0.01f * std::sqrt(static_cast<float>(dims)));
+      // fast_paths_test.cpp checks the residuals of 4 bits.
+      ASSERT_GT(model->parts().front().level(4).scales[i], 0.0f);
     }
   }
 }
