@@ -221,7 +221,7 @@ TEST_F(Spread, ADeviceLostInMidQueryLeavesItsRowsToTheHost) {
 
 TEST_F(Spread, TheLastDeviceFailsTheSearch) {
   make_devices(3);
-  engine_->backends().add(make_cpu_backend({"", 2, nullptr}));
+  engine_->backends().add(make_cpu_backend({.target = "", .threads = 2}));
   const ModelPtr m = model(960, 20);
   ASSERT_TRUE(open(m).ok());
   for (const int device : {0, 1, 2}) knobs(device).lost = true;
