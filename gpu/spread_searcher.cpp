@@ -25,16 +25,6 @@ Status first_error(std::span<const Status> statuses) {
   return found;
 }
 
-// The query as the slice's model has it: with the ids of the slice's rows.
-Query query_of_slice(const Query& query, const SearchedSlice& slice) {
-  Query own{query.vector, query.norm_squared, {}};
-  const auto begin = std::lower_bound(query.excluded.begin(), query.excluded.end(), slice.first_row);
-  const auto end = std::lower_bound(begin, query.excluded.end(), slice.first_row + slice.rows);
-  own.excluded.assign(begin, end);
-  for (int32_t& id : own.excluded) id -= static_cast<int32_t>(slice.first_row);
-  return own;
-}
-
 double time_of(const ScanCost& cost) {
   return cost.scan_us + cost.select_us + cost.rescore_us;
 }
@@ -60,12 +50,6 @@ struct SpreadSearcher::Slice {
 
   SearchedSlice of;  // `failure` is written once, before handed_over is set
   std::atomic<bool> handed_over;
-};
-
-// What one slice was asked, with its answers.
-struct SpreadSearcher::Asked {
-  std::vector<Query> queries;
-  std::vector<SearchRequest> requests;
 };
 
 SpreadSearcher::SpreadSearcher(std::string path, std::vector<SearchedSlice> slices,
@@ -115,27 +99,23 @@ void SpreadSearcher::log_hand_over(const SearchedSlice& slice, const std::string
               ", and the CPU does so from now on: " + reason);
 }
 
-// Searches one slice. Afterwards the answers have the model's ids.
+// Searches one slice.
+//   asked  what the slice is asked, with its answers
 Status SpreadSearcher::answer(Slice& slice, std::span<const SearchRequest> requests,
-                              const InterruptCheck& interrupted, Asked& asked) {
-  asked.queries.reserve(requests.size());  // requests keep addresses of its elements
-  for (const SearchRequest& request : requests)
-    asked.queries.push_back(query_of_slice(*request.query, slice.of));
-  GLOVE_RETURN_IF_ERROR(ask(slice, [&](Searcher& searcher) {
-    asked.requests.clear();
-    for (size_t i = 0; i < requests.size(); ++i)
-      asked.requests.push_back({&asked.queries[i], requests[i].k, &interrupted, {}, {}, {}});
-    return searcher.search(asked.requests);
-  }));
-  for (SearchRequest& request : asked.requests)
-    for (Neighbor& row : request.rows) row.id += static_cast<int32_t>(slice.of.first_row);
-  return {};
+                              const InterruptCheck& interrupted, std::vector<SearchRequest>& asked) {
+  return ask(slice, [&](Searcher& searcher) {
+    asked.clear();
+    asked.reserve(requests.size());
+    for (const SearchRequest& request : requests)
+      asked.push_back({request.query, request.k, &interrupted, {}, {}, {}});
+    return searcher.search(asked);
+  });
 }
 
 Status SpreadSearcher::search(std::span<SearchRequest> requests) {
   if (in_forked_child()) return forked_child_error();
   const SharedInterrupt shared(requests);
-  std::vector<Asked> asked(slices_.size());
+  std::vector<std::vector<SearchRequest>> asked(slices_.size());
   std::vector<Status> statuses(slices_.size());
   const bool finished = threads_->run(
       slices_.size(),
@@ -149,14 +129,15 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
   return {};
 }
 
-void SpreadSearcher::merge(std::span<SearchRequest> requests, std::span<Asked> asked) {
+void SpreadSearcher::merge(std::span<SearchRequest> requests,
+                           std::span<const std::vector<SearchRequest>> asked) {
   const auto merge_some = [&](size_t first, size_t last) {
     std::vector<std::span<const Neighbor>> answers(asked.size());
     std::vector<ScanCost> costs(asked.size());
     for (size_t i = first; i < last; ++i) {
       SearchRequest& request = requests[i];
       for (size_t slice = 0; slice < asked.size(); ++slice) {
-        const SearchRequest& part = asked[slice].requests[i];
+        const SearchRequest& part = asked[slice][i];
         if (request.status.ok()) request.status = part.status;
         answers[slice] = part.rows;
         costs[slice] = part.cost;
@@ -185,9 +166,8 @@ Status SpreadSearcher::score_all(const Query& query, std::span<double> dots,
     Slice& slice = *slices_[i];
     const auto own_dots =
         dots.subspan(static_cast<size_t>(slice.of.first_row), static_cast<size_t>(slice.of.rows));
-    statuses[i] = ask(slice, [&](Searcher& searcher) {
-      return searcher.score_all(query_of_slice(query, slice.of), own_dots, own_check, costs[i]);
-    });
+    statuses[i] = ask(
+        slice, [&](Searcher& searcher) { return searcher.score_all(query, own_dots, own_check, costs[i]); });
   };
   const bool finished = threads_->run(slices_.size(), score_slice, interrupted);
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
