@@ -12,6 +12,7 @@
 #include <random>
 #include <string>
 
+#include "base/cores.h"
 #include "base/float_environment.h"
 #include "bench/read_bytes.h"
 #include "cpu/cpu_backend.h"
@@ -113,7 +114,9 @@ void score_all(benchmark::State& state, const std::string& target) {
 
 void register_all() {
   const auto with_threads = [](auto* registered) {
-    registered->Arg(1)->Arg(2)->ArgName("threads")->UseRealTime()->Unit(benchmark::kMicrosecond);
+    registered->Arg(1)->Arg(2);
+    if (const int cores = glove::thread_count(0); cores > 2) registered->Arg(cores);
+    registered->ArgName("threads")->UseRealTime()->Unit(benchmark::kMicrosecond);
   };
   with_threads(benchmark::RegisterBenchmark("bare read of codes, scales, residuals", bare_read));
   for (const std::string_view name : glove::cpu_targets()) {

@@ -18,11 +18,11 @@ struct CpuBackendOptions {
   std::string target;
   // The threads of a scan, including the calling one. 0 means the setting "threads".
   int threads = 0;
+  // Must outlive the backend. With nullptr the setting counts as 0: all cores.
+  Settings* settings = nullptr;
   // Which codes a search for one query reads first: 4 or 8 bits. 0 means those that promise to be faster. A
   // model without codes of 4 bits is scanned by 8.
   int scan_bits = 0;
-  // Must outlive the backend. With nullptr the setting counts as 0: all cores.
-  Settings* settings = nullptr;
 };
 
 // Never returns null. If the target is unknown or this machine cannot run it, available() and open() return

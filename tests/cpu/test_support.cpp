@@ -160,9 +160,9 @@ Status search(Backend& backend, const ModelPtr& model, std::span<const Query> qu
 
 std::vector<Variant> all_variants(const std::vector<int>& threads) {
   std::vector<Variant> variants;
-  for (const std::string_view target : cpu_targets())
-    for (const int count : threads)
-      for (const int bits : {8, 4})
+  for (const int bits : {8, 4})
+    for (const std::string_view target : cpu_targets())
+      for (const int count : threads)
         variants.push_back(
             {std::string(target) + ", " + std::to_string(count) + " threads, " + std::to_string(bits) +
                  " bits first",

@@ -72,7 +72,8 @@ std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& mod
 Status search(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
               const InterruptCheck& interrupted, std::vector<SearchRequest>& requests);
 
-// Two backends, one for each code level, for each target of this machine and each of `threads`.
+// Two backends, which read 8 or 4 bits first, for each target of this machine and each of `threads`. The
+// number of threads changes fastest.
 struct Variant {
   std::string name;
   std::unique_ptr<Backend> backend;
