@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpu/model_slice.h"
+#include "gpu/slice_searcher.h"
 #include "gpu/spread_plan.h"
 #include "gpu/spread_searcher.h"
 
@@ -70,7 +71,7 @@ ModelPlacement::Opened ModelPlacement::spread(const Devices& devices, const Mode
     const Status status = devices[i]->available();
     found[i] = status.ok() ? devices[i]->room_for(model->words()) : status.error();
   };
-  threads_->run(devices.size(), look, interrupted);
+  if (!threads_->run(devices.size(), look, interrupted)) return interrupted_error();
   Devices working;
   std::vector<int64_t> rooms;
   for (size_t i = 0; i < devices.size(); ++i) {
@@ -117,16 +118,19 @@ ModelPlacement::Opened ModelPlacement::open_slices(const Devices& devices, const
     const ModelPtr rows = slice_of(model, slice.first_row, slice.first_row + slice.rows);
     if (host_ != nullptr) {
       auto on_host = host_->open(rows, own_check);
-      if (on_host.ok()) slice.on_host = std::move(on_host).value();
+      if (on_host.ok())
+        slice.on_host =
+            std::make_shared<SliceSearcher>(slice.first_row, slice.rows, std::move(on_host).value());
     }
     auto opened = slice_devices[i]->upload(rows, own_check);
     slice.device = slice_devices[i]->name();
     if (opened.ok())
-      slice.on_device = std::make_shared<DeviceSearcher>(slice_devices[i], std::move(opened).value());
+      slice.on_device =
+          std::make_shared<DeviceSearcher>(slice_devices[i], std::move(opened).value(), slice.first_row);
     else
       statuses[i] = opened.status();
   };
-  threads_->run(slices.size(), open_slice, interrupted);
+  if (!threads_->run(slices.size(), open_slice, interrupted)) return interrupted_error();
   Status failure;
   for (size_t i = 0; i < slices.size(); ++i) {
     if (statuses[i].ok()) continue;

@@ -146,7 +146,7 @@ SideThreads::SideThreads() : process_(getpid()) {}
 
 SideThreads::~SideThreads() = default;
 
-void SideThreads::run(size_t count, const Work& work, const InterruptCheck& interrupted) {
+bool SideThreads::run(size_t count, const Work& work, const InterruptCheck& interrupted) {
   Run run{work, interrupted};
   const InterruptCheck own = [&run] { return run.ask(); };
   const InterruptCheck others = [&run] { return run.stopped.load(std::memory_order_relaxed); };
@@ -166,6 +166,7 @@ void SideThreads::run(size_t count, const Work& work, const InterruptCheck& inte
   for (size_t i = threads.size() + 1; i < count; ++i) run.do_work(i, own);
   for (const auto& thread : threads) thread->wait([&run] { run.ask(); });
   if (run.error) std::rethrow_exception(run.error);
+  return !run.stopped;
 }
 
 }  // namespace glove::gpu

@@ -25,16 +25,6 @@ Status first_error(std::span<const Status> statuses) {
   return found;
 }
 
-// The query as the slice's model has it: with the ids of the slice's rows.
-Query query_of_slice(const Query& query, const SearchedSlice& slice) {
-  Query own{query.vector, query.norm_squared, {}};
-  const auto begin = std::lower_bound(query.excluded.begin(), query.excluded.end(), slice.first_row);
-  const auto end = std::lower_bound(begin, query.excluded.end(), slice.first_row + slice.rows);
-  own.excluded.assign(begin, end);
-  for (int32_t& id : own.excluded) id -= static_cast<int32_t>(slice.first_row);
-  return own;
-}
-
 double time_of(const ScanCost& cost) {
   return cost.scan_us + cost.select_us + cost.rescore_us;
 }
@@ -62,12 +52,6 @@ struct SpreadSearcher::Slice {
   std::atomic<bool> handed_over;
 };
 
-// What one slice was asked, with its answers.
-struct SpreadSearcher::Asked {
-  std::vector<Query> queries;
-  std::vector<SearchRequest> requests;
-};
-
 SpreadSearcher::SpreadSearcher(std::string path, std::vector<SearchedSlice> slices,
                                std::shared_ptr<SideThreads> threads, Log* log)
     : path_(std::move(path)), threads_(std::move(threads)), log_(log), process_(getpid()) {
@@ -83,14 +67,14 @@ bool SpreadSearcher::in_forked_child() const {
   return process_ != getpid();
 }
 
-template <class Ask>
-Status SpreadSearcher::ask(Slice& slice, const Ask& ask) {
+template <class Question>
+Status SpreadSearcher::ask(Slice& slice, const Question& question) {
   if (!slice.handed_over.load(std::memory_order_acquire)) {
-    Status status = ask(*slice.of.on_device);
+    Status status = question(*slice.of.on_device);
     if (status.ok() || !is_the_devices(status.error()) || !hand_over(slice, status.error().message))
       return status;
   }
-  return ask(*slice.of.on_host);
+  return question(*slice.of.on_host);
 }
 
 // Leaves the slice to the host. Returns false if there is none, or if no other device is left.
@@ -115,47 +99,45 @@ void SpreadSearcher::log_hand_over(const SearchedSlice& slice, const std::string
               ", and the CPU does so from now on: " + reason);
 }
 
-// Searches one slice. Afterwards the answers have the model's ids.
+// Searches one slice.
+//   asked  what the slice is asked, with its answers
 Status SpreadSearcher::answer(Slice& slice, std::span<const SearchRequest> requests,
-                              const InterruptCheck& interrupted, Asked& asked) {
-  asked.queries.reserve(requests.size());  // requests keep addresses of its elements
-  for (const SearchRequest& request : requests)
-    asked.queries.push_back(query_of_slice(*request.query, slice.of));
-  GLOVE_RETURN_IF_ERROR(ask(slice, [&](Searcher& searcher) {
-    asked.requests.clear();
-    for (size_t i = 0; i < requests.size(); ++i)
-      asked.requests.push_back({&asked.queries[i], requests[i].k, &interrupted, {}, {}, {}});
-    return searcher.search(asked.requests);
-  }));
-  for (SearchRequest& request : asked.requests)
-    for (Neighbor& row : request.rows) row.id += static_cast<int32_t>(slice.of.first_row);
-  return {};
+                              const InterruptCheck& interrupted, std::vector<SearchRequest>& asked) {
+  return ask(slice, [&](Searcher& searcher) {
+    asked.clear();
+    asked.reserve(requests.size());
+    for (const SearchRequest& request : requests)
+      asked.push_back({request.query, request.k, &interrupted, {}, {}, {}});
+    return searcher.search(asked);
+  });
 }
 
 Status SpreadSearcher::search(std::span<SearchRequest> requests) {
   if (in_forked_child()) return forked_child_error();
   const SharedInterrupt shared(requests);
-  std::vector<Asked> asked(slices_.size());
+  std::vector<std::vector<SearchRequest>> asked(slices_.size());
   std::vector<Status> statuses(slices_.size());
-  threads_->run(
+  const bool finished = threads_->run(
       slices_.size(),
       [&](size_t i, const InterruptCheck& interrupted) {
         statuses[i] = answer(*slices_[i], requests, interrupted, asked[i]);
       },
       shared.check());
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
+  if (!finished) return interrupted_error();
   merge(requests, asked);
   return {};
 }
 
-void SpreadSearcher::merge(std::span<SearchRequest> requests, std::span<Asked> asked) {
+void SpreadSearcher::merge(std::span<SearchRequest> requests,
+                           std::span<const std::vector<SearchRequest>> asked) {
   const auto merge_some = [&](size_t first, size_t last) {
     std::vector<std::span<const Neighbor>> answers(asked.size());
     std::vector<ScanCost> costs(asked.size());
     for (size_t i = first; i < last; ++i) {
       SearchRequest& request = requests[i];
       for (size_t slice = 0; slice < asked.size(); ++slice) {
-        const SearchRequest& part = asked[slice].requests[i];
+        const SearchRequest& part = asked[slice][i];
         if (request.status.ok()) request.status = part.status;
         answers[slice] = part.rows;
         costs[slice] = part.cost;
@@ -184,12 +166,12 @@ Status SpreadSearcher::score_all(const Query& query, std::span<double> dots,
     Slice& slice = *slices_[i];
     const auto own_dots =
         dots.subspan(static_cast<size_t>(slice.of.first_row), static_cast<size_t>(slice.of.rows));
-    statuses[i] = ask(slice, [&](Searcher& searcher) {
-      return searcher.score_all(query_of_slice(query, slice.of), own_dots, own_check, costs[i]);
-    });
+    statuses[i] = ask(
+        slice, [&](Searcher& searcher) { return searcher.score_all(query, own_dots, own_check, costs[i]); });
   };
-  threads_->run(slices_.size(), score_slice, interrupted);
+  const bool finished = threads_->run(slices_.size(), score_slice, interrupted);
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
+  if (!finished) return interrupted_error();
   add_side_by_side(costs, cost);
   return {};
 }

@@ -16,7 +16,7 @@
 
 namespace glove::gpu {
 
-// Rows [first_row, first_row + rows) of a model, and who answers for them. The searchers' rows count from 0.
+// Rows [first_row, first_row + rows) of a model, and who answers for them, with the model's ids.
 struct SearchedSlice {
   int64_t first_row = 0;
   int64_t rows = 0;
@@ -44,16 +44,15 @@ class SpreadSearcher final : public Searcher {
 
  private:
   struct Slice;
-  struct Asked;
 
-  // Calls ask(searcher of the slice) until it returns an answer.
-  template <class Ask>
-  Status ask(Slice& slice, const Ask& ask);
+  // Calls question(searcher) with the device's searcher and, if the device fails, with the host's.
+  template <class Question>
+  Status ask(Slice& slice, const Question& question);
   bool hand_over(Slice& slice, const std::string& reason);
   void log_hand_over(const SearchedSlice& slice, const std::string& reason) const;
   Status answer(Slice& slice, std::span<const SearchRequest> requests, const InterruptCheck& interrupted,
-                Asked& asked);
-  void merge(std::span<SearchRequest> requests, std::span<Asked> asked);
+                std::vector<SearchRequest>& asked);
+  void merge(std::span<SearchRequest> requests, std::span<const std::vector<SearchRequest>> asked);
   bool in_forked_child() const;
 
   const std::string path_;

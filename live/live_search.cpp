@@ -18,12 +18,14 @@ constexpr int64_t kGrowth = 8;
 constexpr int kMostRounds = 4;
 
 // The best k rows that were offered.
-class BestRows {
+class BestLiveRows {
  public:
-  explicit BestRows(int64_t k) : k_(static_cast<size_t>(k)) {}
+  explicit BestLiveRows(int64_t k) : k_(static_cast<size_t>(k)) {}
 
-  // Scores a row and keeps it if it is among the best so far. REQUIRES: the float environment.
+  // Scores a row and keeps it if it is among the best so far. A row of other dimensions, which a rebuild may
+  // have brought while a statement reads, is ignored. REQUIRES: the float environment.
   void offer(const Query& query, int64_t id, std::span<const float> vector) {
+    if (vector.size() != query.vector.size()) return;
     const auto dims = static_cast<int64_t>(vector.size());
     const double norm_squared = exact_dot(vector.data(), vector.data(), dims);
     if (!(norm_squared > 0)) return;
@@ -59,7 +61,7 @@ using LiveAnswers = std::vector<std::vector<LiveNeighbor>>;
 Result<LiveAnswers> full_pass(RowSource& source, std::span<const Query> queries, int64_t k,
                               const SearchOptions& options, SearchReport& report) {
   const Timer timer;
-  std::vector<BestRows> best(queries.size(), BestRows(k));
+  std::vector<BestLiveRows> best(queries.size(), BestLiveRows(k));
   InterruptPoll poll(options.interrupted);
   int64_t rows = 0;
   GLOVE_RETURN_IF_ERROR(source.read_all([&](int64_t id, std::span<const float> vector) -> Status {
@@ -68,13 +70,13 @@ Result<LiveAnswers> full_pass(RowSource& source, std::span<const Query> queries,
     return poll.check();
   }));
   LiveAnswers answers;
-  for (BestRows& found : best) answers.push_back(std::move(found).take());
+  for (BestLiveRows& found : best) answers.push_back(std::move(found).take());
   report.cost.candidates += rows * static_cast<int64_t>(queries.size());
   report.cost.rescore_us += timer.microseconds();
   return answers;
 }
 
-void offer_changed(const IndexState& state, const Query& query, BestRows& best) {
+void offer_changed(const IndexState& state, const Query& query, BestLiveRows& best) {
   const auto dims = static_cast<size_t>(state.dims);
   for (size_t i = 0; i < state.changed.size(); ++i)
     best.offer(query, state.changed[i], std::span(state.vectors).subspan(i * dims, dims));
@@ -83,7 +85,7 @@ void offer_changed(const IndexState& state, const Query& query, BestRows& best) 
 // Scores the candidates of one query, the best bounds first. Returns false if the user's table lacked some of
 // them, which are now hidden: the search must be repeated, because they have ruled out others.
 Result<bool> score_candidates(IndexState& state, RowSource& source, const Query& query,
-                              std::span<const Neighbor> candidates, BestRows& best) {
+                              std::span<const Neighbor> candidates, BestLiveRows& best) {
   std::vector<float> vector;
   bool complete = true;
   for (const Neighbor& candidate : candidates) {
@@ -120,7 +122,7 @@ Status scan_segments(IndexState& state, RowSource& source, std::span<const Query
   std::vector<size_t> again;
   for (size_t i = 0; i < left.size(); ++i) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
-    BestRows best(k);
+    BestLiveRows best(k);
     offer_changed(state, queries[left[i]], best);
     GLOVE_ASSIGN_OR_RETURN(const bool complete,
                            score_candidates(state, source, queries[left[i]], candidates[i], best));
@@ -169,7 +171,7 @@ Result<LiveAnswers> live_nearest(IndexState& state, RowSource& source, std::span
 Result<std::vector<LiveNeighbor>> live_score(RowSource& rows, const Query& query,
                                              std::span<const int64_t> ids) {
   const ScopedFloatEnvironment float_environment;
-  BestRows best(std::numeric_limits<int64_t>::max());
+  BestLiveRows best(std::numeric_limits<int64_t>::max());
   std::vector<float> vector;
   for (const int64_t id : ids) {
     GLOVE_ASSIGN_OR_RETURN(const bool found, rows.read(id, vector));

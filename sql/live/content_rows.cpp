@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/limits.h"
+#include "sql/live/model_fingerprint.h"
 #include "sql/row_vector.h"
 
 namespace glove::sql {
@@ -24,6 +25,20 @@ Status ContentRows::begin(int64_t dims) {
                                             id + " = l.id ORDER BY l.id",
                                         index_.name));
   return index_.is_text ? find_encoder() : Status();
+}
+
+Status ContentRows::begin(int64_t dims, const std::string& expected_fingerprint) {
+  GLOVE_RETURN_IF_ERROR(begin(dims));
+  const std::string found = fingerprint();
+  if (found == expected_fingerprint) return {};
+  return {ErrorCode::kInvalidArgument,
+          index_.name + ": the model '" + index_.model + "' has the fingerprint " + found +
+              ", but the vectors of the index were made by one with " + expected_fingerprint +
+              "; load that model under this name, or run the command 'rebuild' to adopt the new one"};
+}
+
+std::string ContentRows::fingerprint() const {
+  return index_.is_text ? model_fingerprint(connection_.engine(), model_, index_.options) : std::string();
 }
 
 // The indexed columns, each with a comma before it.
@@ -78,6 +93,7 @@ void ContentRows::check_vector() {
 }
 
 Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
+  if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());  // another scan began and failed
   std::string text;
   for (size_t i = 0; i < index_.columns.size(); ++i) {
     const int column = first_column + static_cast<int>(i);

@@ -34,6 +34,12 @@ class ContentRows final : public live::RowSource {
   // Must be called before each use in a statement. For an index of texts, finds the model. `dims`: those of
   // the index; 0: the first vector that is read sets them.
   Status begin(int64_t dims);
+  // The same, and an error if the model of an index of texts has another fingerprint.
+  Status begin(int64_t dims, const std::string& expected_fingerprint);
+
+  // The fingerprint of the model of an index of texts (sql/live/model_fingerprint.h); empty for others.
+  // REQUIRES: begin() succeeded.
+  std::string fingerprint() const;
 
   // The dimensions; 0 while they are not known.
   int64_t dims() const { return dims_; }

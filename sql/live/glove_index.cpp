@@ -99,7 +99,11 @@ class LiveIndex {
     return drop_tables(connection_.db(), index_);
   }
   Status rename(const std::string& new_name) { return rename_index(connection_.db(), index_, new_name); }
-  Result<std::string> problem() { return commands_.problem(); }
+  // A model that is not loaded is no fault of the database.
+  Result<std::string> problem() {
+    Result<std::string> found = commands_.problem();
+    return found.ok() || found.error().code != ErrorCode::kNotFound ? found : std::string();
+  }
   Error cannot_change() const {
     return {ErrorCode::kInvalidArgument, index_.name + " cannot be changed; change the rows of '" +
                                              index_.content + "', and the index follows"};

@@ -78,7 +78,8 @@ class ContentCheck {
 }  // namespace
 
 Result<std::string> find_problem(const IndexDefinition& index, IndexStore& store, ContentRows& rows) {
-  GLOVE_ASSIGN_OR_RETURN(const int64_t dims, store.dims());
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store.config());
+  const int64_t dims = config.dims;
   auto segments = store.segments(dims);
   if (!segments.ok() && segments.error().code == ErrorCode::kCorrupt) return segments.error().message;
   GLOVE_RETURN_IF_ERROR(segments);
@@ -96,7 +97,7 @@ Result<std::string> find_problem(const IndexDefinition& index, IndexStore& store
            "; run the command 'rebuild'";
   GLOVE_ASSIGN_OR_RETURN(auto logged, store.logged());
   ContentCheck check(index, std::move(living), std::move(logged));
-  GLOVE_RETURN_IF_ERROR(rows.begin(dims));
+  GLOVE_RETURN_IF_ERROR(rows.begin(dims, config.fingerprint));
   GLOVE_RETURN_IF_ERROR(rows.read_content(
       [&](int64_t id, RowVector, std::span<const float> vector, const std::string&) -> Status {
         check.check(id, vector);

@@ -46,7 +46,6 @@ Status IndexCommands::create() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
   GLOVE_RETURN_IF_ERROR(create_tables(db, index_));
-  GLOVE_RETURN_IF_ERROR(store_.write_config());
   return rebuild();
 }
 
@@ -65,9 +64,9 @@ Status IndexCommands::run(std::string_view command) {
 }
 
 Status IndexCommands::sync(bool join_all) {
-  GLOVE_ASSIGN_OR_RETURN(const int64_t dims, store_.dims());
-  GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments(dims));
-  GLOVE_RETURN_IF_ERROR(rows_.begin(dims));
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
+  GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments(config.dims));
+  GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config.fingerprint));
   NewSegment fresh(rows_, index_.skip_invalid);
   int64_t logged = 0;
   GLOVE_RETURN_IF_ERROR(rows_.read_logged(
@@ -93,7 +92,8 @@ Status IndexCommands::sync(bool join_all) {
     std::iota(joined.begin(), joined.end(), size_t{0});
   }
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined));
-  if (dims == 0 && !segments.empty()) GLOVE_RETURN_IF_ERROR(store_.set_dims(rows_.dims()));
+  if (config.dims == 0 && !segments.empty())
+    GLOVE_RETURN_IF_ERROR(store_.set_config({rows_.dims(), config.fingerprint}));
   return store_.clear_log();
 }
 
@@ -154,7 +154,7 @@ Status IndexCommands::rebuild() {
   GLOVE_RETURN_IF_ERROR(drop_triggers(connection_.db(), index_));
   GLOVE_RETURN_IF_ERROR(create_triggers(connection_.db(), index_));
   GLOVE_RETURN_IF_ERROR(store_.clear());
-  GLOVE_RETURN_IF_ERROR(store_.set_dims(dims));
+  GLOVE_RETURN_IF_ERROR(store_.set_config({dims, rows_.fingerprint()}));
   return rows == 0 ? Status() : store_.add(fresh.finish(), rows);
 }
 

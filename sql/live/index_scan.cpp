@@ -16,6 +16,7 @@ constexpr int64_t kMostListedWithHint = 64;  // the same, if LIMIT suggests that
 constexpr int64_t kMostListedInBatch = 65536;
 constexpr int64_t kMostQueriesInBlock = 1024;
 constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;
+constexpr int64_t kMostHiddenInBlock = int64_t{1} << 24;  // each query of a block lists the hidden rows
 
 }  // namespace
 
@@ -93,7 +94,9 @@ void IndexScan::record(SearchReport report, const char* kind) const {
 Status IndexScan::open_block() {
   block_start_ = next_query_;
   const int64_t most = std::min(kMostQueriesInBlock, std::max<int64_t>(1, kMostRowsInBlock / limit()));
-  const auto left = static_cast<int64_t>(call_.query_count() - next_query_);
+  const auto hidden = static_cast<int64_t>(context_.state->hidden.size());
+  const int64_t left = std::min(static_cast<int64_t>(call_.query_count() - next_query_),
+                                1 + kMostHiddenInBlock / (1 + hidden));
   block_.assign(static_cast<size_t>(std::min(most, left)), {});
   std::vector<Query> queries;
   std::vector<size_t> positions;

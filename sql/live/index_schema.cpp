@@ -119,13 +119,12 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
   return columns;
 }
 
-// A statement that logs old or new, once. A trigger's conflict clause would yield to that of the statement
-// that fires it, so this needs none.
+// A statement that logs old or new, once. OR IGNORE would yield to the conflict clause of the statement that
+// fires the trigger; DO NOTHING (SQLite 3.24) does not.
 std::string log_statement(const IndexDefinition& index, const char* row) {
   const std::string log = quoted(index.name + kLog);
   const std::string id = std::string(row) + "." + quoted(index.rowid);
-  return "INSERT INTO " + log + "(id) SELECT " + id + " WHERE NOT EXISTS (SELECT 1 FROM " + log +
-         " WHERE id = " + id + "); ";
+  return "INSERT INTO " + log + "(id) VALUES (" + id + ") ON CONFLICT DO NOTHING; ";
 }
 
 // The text of a trigger from its name on, as SQLite keeps it.
@@ -160,13 +159,13 @@ Status check_content(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status check_index(sqlite3* db, const IndexDefinition& index) {
-  const std::string repair =
-      "; then run INSERT INTO " + quoted(index.name) + "(" + quoted(index.name) + ") VALUES ('rebuild')";
+  const std::string rebuild =
+      "run INSERT INTO " + quoted(index.name) + "(" + quoted(index.name) + ") VALUES ('rebuild')";
   const auto columns = checked_columns(db, index);
   if (!columns.ok())
     return {columns.error().code,
-            columns.error().message + "; the table was changed since it was indexed: change it back" +
-                repair + ", or drop the index and create it for the table as it is now"};
+            columns.error().message + "; the table was changed since it was indexed: change it back and " +
+                rebuild + ", or drop the index and create it for the table as it is now"};
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(
       db, "SELECT sql FROM " + quoted(index.schema) + ".sqlite_master WHERE type = 'trigger' AND name = ?",
@@ -179,7 +178,7 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
     if (!found || run.text(0) != "CREATE TRIGGER " + trigger_text(index, i, columns.value()))
       return wrong(index, "the trigger '" + name + "' on '" + index.content + "' was " +
                               (found ? "changed" : "dropped") + ", so the index may have missed changes" +
-                              repair + ", which makes the triggers again and reads every row");
+                              "; " + rebuild + ", which makes the triggers again and reads every row");
   }
   return {};
 }

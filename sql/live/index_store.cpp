@@ -13,6 +13,8 @@ namespace {
 
 constexpr size_t kBlockBytes = 1'000'000;
 constexpr int64_t kFormatVersion = 1;
+// More logged rows than this make queries slow enough to tell.
+constexpr size_t kMostLogged = 10'000;
 
 // Hides the rows of the segments that the log names. Both are ascending.
 void hide_logged(const live::PartSet& parts, std::span<const int64_t> logged, std::vector<int32_t>& hidden) {
@@ -65,40 +67,34 @@ Result<int64_t> IndexStore::schema_version() {
   return found ? run.integer(0) : 0;
 }
 
-Result<int64_t> IndexStore::dims() {
-  GLOVE_RETURN_IF_ERROR(prepare(dims_, "SELECT key, value FROM " + index_.object("_config")));
-  OwnStatement::Run run(dims_);
-  int64_t dims = 0;
+Result<IndexConfig> IndexStore::config() {
+  GLOVE_RETURN_IF_ERROR(prepare(config_, "SELECT key, value FROM " + index_.object("_config")));
+  OwnStatement::Run run(config_);
+  IndexConfig config;
   int64_t version = 0;
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) break;
-    if (run.text(0) == "dims") dims = run.integer(1);
+    if (run.text(0) == "dims") config.dims = run.integer(1);
     if (run.text(0) == "version") version = run.integer(1);
+    if (run.text(0) == "fingerprint") config.fingerprint = run.text(1);
   }
   if (version != kFormatVersion)
     return Error{ErrorCode::kCorrupt,
                  index_.name + " has the format version " + std::to_string(version) +
                      ", but this extension reads version " + std::to_string(kFormatVersion) +
                      "; use the extension that wrote it, or drop the index and create it again"};
-  if (dims < 0 || dims > kMaxDims) return damaged("it has " + std::to_string(dims) + " dimensions");
-  return dims;
+  if (config.dims < 0 || config.dims > kMaxDims)
+    return damaged("it has " + std::to_string(config.dims) + " dimensions");
+  return config;
 }
 
-Status IndexStore::set_dims(int64_t dims) {
+Status IndexStore::set_config(const IndexConfig& config) {
   OwnStatement write;
-  GLOVE_RETURN_IF_ERROR(
-      prepare(write, "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('dims', ?)"));
+  GLOVE_RETURN_IF_ERROR(prepare(write, "INSERT OR REPLACE INTO " + index_.object("_config") +
+                                           " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)"));
   OwnStatement::Run run(write);
-  return OwnStatement::finish(run.bind(dims));
-}
-
-Status IndexStore::write_config() {
-  GLOVE_RETURN_IF_ERROR(execute(connection_.db(),
-                                "INSERT INTO " + index_.object("_config") + " VALUES ('version', " +
-                                    std::to_string(kFormatVersion) + ")",
-                                index_.name));
-  return index_.dims == 0 ? Status() : set_dims(index_.dims);
+  return OwnStatement::finish(run.bind(kFormatVersion).bind(config.dims).bind(config.fingerprint));
 }
 
 Result<std::vector<SegmentRecord>> IndexStore::records() {
@@ -197,9 +193,10 @@ live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments
 
 Result<live::IndexState> IndexStore::state(ContentRows& rows) {
   live::IndexState state;
-  GLOVE_ASSIGN_OR_RETURN(state.dims, dims());
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
+  state.dims = stored_config.dims;
   GLOVE_ASSIGN_OR_RETURN(const auto stored, segments(state.dims));
-  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims));
+  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, stored_config.fingerprint));
   state.parts = parts_of(stored);
   for (size_t i = 0; i < stored.size(); ++i) hide_dead(stored[i], state.parts->first_row(i), state.hidden);
   std::vector<int64_t> logged;
@@ -211,11 +208,21 @@ Result<live::IndexState> IndexStore::state(ContentRows& rows) {
         state.vectors.insert(state.vectors.end(), vector.begin(), vector.end());
         return {};
       }));
+  if (logged.size() > kMostLogged) tell_that_sync_is_due(logged.size());
   state.dims = rows.dims();
   if (state.parts != nullptr) hide_logged(*state.parts, logged, state.hidden);
   std::sort(state.hidden.begin(), state.hidden.end());
   state.hidden.erase(std::unique(state.hidden.begin(), state.hidden.end()), state.hidden.end());
   return state;
+}
+
+// Writes one line for each connection.
+void IndexStore::tell_that_sync_is_due(size_t logged) {
+  if (std::exchange(told_that_sync_is_due_, true)) return;
+  connection_.engine().log().write(
+      index_.name + ": " + std::to_string(logged) +
+      " rows have changed since the last sync, and each query reads them; run INSERT INTO " +
+      quoted(index_.name) + "(" + quoted(index_.name) + ") VALUES ('sync')");
 }
 
 Status IndexStore::add(std::span<const char> bytes, int64_t rows) {

@@ -41,6 +41,12 @@ struct StoredSegment {
   int64_t dead_rows() const;
 };
 
+// What NAME_config says.
+struct IndexConfig {
+  int64_t dims = 0;         // 0: not known yet
+  std::string fingerprint;  // of the model that made the vectors; empty unless the index is of texts
+};
+
 // Belongs to the table object of one connection, which outlives it, like `index`.
 class IndexStore {
  public:
@@ -49,11 +55,8 @@ class IndexStore {
   // Returns PRAGMA schema_version of the index's schema.
   Result<int64_t> schema_version();
 
-  // The dimensions; 0 if they are not known yet.
-  Result<int64_t> dims();
-  Status set_dims(int64_t dims);
-  // Writes what a new index needs.
-  Status write_config();
+  Result<IndexConfig> config();
+  Status set_config(const IndexConfig& config);
 
   // Returns the segments, by ascending id. Reads their bytes unless the process has them.
   Result<std::vector<StoredSegment>> segments(int64_t dims);
@@ -82,10 +85,12 @@ class IndexStore {
   Status read_dead(std::vector<StoredSegment>& segments);
   live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments);
   Error damaged(const std::string& what) const;
+  void tell_that_sync_is_due(size_t logged);
 
   Connection& connection_;
   const IndexDefinition& index_;
-  OwnStatement schema_version_, dims_, segments_, dead_;
+  OwnStatement schema_version_, config_, segments_, dead_;
+  bool told_that_sync_is_due_ = false;
   live::PartSetPtr parts_;  // of the last statement that searched
 };
 

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "sql/database_code.h"
+
 namespace glove::sql {
 namespace {
 
@@ -35,6 +37,7 @@ std::string quoted(std::string_view name) {
 Error database_error(sqlite3* db, int code, std::string_view table) {
   if ((code & 0xff) == SQLITE_NOMEM) throw std::bad_alloc();
   if ((code & 0xff) == SQLITE_INTERRUPT) return interrupted_error();
+  remember_database_code(code);
   return {error_code_of(code), std::string(table) + ": " + sqlite3_errmsg(db)};
 }
 

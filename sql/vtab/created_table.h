@@ -22,6 +22,7 @@
 #include <string>
 #include <utility>
 
+#include "sql/database_code.h"
 #include "sql/vtab/table.h"
 
 namespace glove::sql::vtab {
@@ -46,19 +47,22 @@ class CreatedCallbacks : public Callbacks<Table> {
   }
 
   static int destroy(sqlite3_vtab* base) noexcept {
-    const int code = guard(base, [&] { return table_of(base).destroy(); });
+    const int code =
+        with_database_code([&] { return guard(base, [&] { return table_of(base).destroy(); }); });
     return code == SQLITE_OK ? Base::disconnect(base) : code;
   }
 
   static int rename(sqlite3_vtab* base, const char* new_name) noexcept {
-    return guard(base, [&] { return table_of(base).rename(new_name); });
+    return with_database_code([&] { return guard(base, [&] { return table_of(base).rename(new_name); }); });
   }
 
   // An INSERT has two arguments for the rowid before those of the columns, the first of them NULL.
   static int update(sqlite3_vtab* base, int argc, sqlite3_value** argv, sqlite3_int64*) noexcept {
-    return guard(base, [&]() -> Status {
-      if (argc < 2 || !is_null(argv[0])) return table_of(base).cannot_change();
-      return table_of(base).insert(Arguments(argv, static_cast<size_t>(argc)).subspan(2));
+    return with_database_code([&] {
+      return guard(base, [&]() -> Status {
+        if (argc < 2 || !is_null(argv[0])) return table_of(base).cannot_change();
+        return table_of(base).insert(Arguments(argv, static_cast<size_t>(argc)).subspan(2));
+      });
     });
   }
 
@@ -97,8 +101,9 @@ class CreatedCallbacks : public Callbacks<Table> {
       auto object = std::make_unique<Object>(Connection::of(db, *static_cast<Engine*>(engine)),
                                              std::move(definition).value());
       if (is_new) {
-        const int code =
-            guard(static_cast<sqlite3_vtab*>(object.get()), [&] { return object->table.create(); });
+        const int code = with_database_code([&] {
+          return guard(static_cast<sqlite3_vtab*>(object.get()), [&] { return object->table.create(); });
+        });
         *message = std::exchange(object->zErrMsg, nullptr);
         if (code != SQLITE_OK) return code;
       }

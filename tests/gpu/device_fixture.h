@@ -114,7 +114,7 @@ class DeviceBackendTest : public ::testing::Test {
   ScopedFloatEnvironment float_environment_;
   ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(test_seed())};
   std::mt19937_64 random_ = random_source();
-  std::unique_ptr<Backend> host_ = make_cpu_backend({"", 2, nullptr});
+  std::unique_ptr<Backend> host_ = make_cpu_backend({.target = "", .threads = 2});
   Analysis* const host_analysis_ = host_->analysis();
   FakeDevice::Knobs knobs_;                   // of device 0
   std::deque<FakeDevice::Knobs> more_knobs_;  // of the others

@@ -17,13 +17,14 @@ TEST(SideThreads, EachPieceOnceAndTheFirstOnTheCallersThread) {
   for (const size_t count : {0, 1, 2, 5}) {
     std::vector<std::thread::id> by(count);
     std::vector<int> times(count);
-    threads.run(count,
-                [&](size_t i, const InterruptCheck& interrupted) {
-                  by[i] = std::this_thread::get_id();
-                  ++times[i];
-                  EXPECT_FALSE(interrupted());
-                },
-                {});
+    const bool finished = threads.run(count,
+                                      [&](size_t i, const InterruptCheck& interrupted) {
+                                        by[i] = std::this_thread::get_id();
+                                        ++times[i];
+                                        EXPECT_FALSE(interrupted());
+                                      },
+                                      {});
+    EXPECT_TRUE(finished);
     for (const int each : times) EXPECT_EQ(each, 1);
     EXPECT_TRUE(count == 0 || by[0] == std::this_thread::get_id());
     EXPECT_EQ(std::set(by.begin(), by.end()).size(), count) << "each on a thread of its own";
@@ -35,7 +36,7 @@ TEST(SideThreads, AnInterruptReachesAllAndIsAskedOnlyOnTheCallersThread) {
   const auto self = std::this_thread::get_id();
   int asked = 0;
   std::atomic<int> stopped{0};
-  threads.run(
+  const bool finished = threads.run(
       3,
       [&](size_t i, const InterruptCheck& interrupted) {
         if (i == 0) return;  // the caller asks while it waits
@@ -46,6 +47,7 @@ TEST(SideThreads, AnInterruptReachesAllAndIsAskedOnlyOnTheCallersThread) {
         EXPECT_EQ(std::this_thread::get_id(), self);
         return ++asked == 3;
       });
+  EXPECT_FALSE(finished);
   EXPECT_EQ(asked, 3);
   EXPECT_EQ(stopped, 2);
 }

@@ -4,11 +4,15 @@
 
 #include <cstring>
 
+#include "base/float_environment.h"
+#include "cpu/cpu_backend.h"
 #include "gpu/model_slice.h"
 #include "gpu/plan.h"
+#include "model/exact_dot.h"
 #include "tests/loader/random.h"
 #include "tests/model/parts.h"
 #include "tests/search/random_model.h"
+#include "tests/search/reference.h"
 
 namespace glove::testing {
 namespace {
@@ -84,6 +88,27 @@ TEST_F(SpreadPlan, SlicesFitAndHoldTheRows) {
         ASSERT_EQ(slice->norm_squared(row), m->norm_squared(first + row));
       }
       first = ends[i];
+    }
+  }
+}
+
+// A scan reads every level of a slice.
+TEST_F(SpreadPlan, SlicesHaveEveryLevelOfTheirRows) {
+  const ScopedFloatEnvironment float_environment;
+  for (int round = 0; round < 8; ++round) {
+    const ModelPtr m =
+        model(400 + static_cast<int64_t>(random_() % 90), 3 + static_cast<int64_t>(random_() % 30));
+    const ModelPtr slice = gpu::slice_of(m, 96, round % 2 == 0 ? 320 : m->words());
+    ASSERT_EQ(slice->parts().front().levels.size(), m->parts().front().levels.size());
+    Query query;
+    query.vector = random_vector(random_, m->dims(), Rows::kGaussian);
+    query.norm_squared = exact_dot(query.vector.data(), query.vector.data(), m->dims());
+    const auto wanted = reference_relation(*slice, query);
+    for (const int bits : {4, 8}) {
+      const auto cpu = make_cpu_backend({.target = "", .threads = 1, .scan_bits = bits});
+      SearchRequest request{&query, 9, nullptr, {}, {}, {}};
+      ASSERT_TRUE(cpu->open(slice, {}).value()->search({&request, 1}).ok());
+      EXPECT_EQ(difference(request.rows, std::span(wanted).first(9)), "") << bits << " bits";
     }
   }
 }

@@ -96,6 +96,27 @@ TEST_F(Spread, ModelsOfSeveralParts) {
   }
 }
 
+// Costs are the model's, and several threads merge.
+TEST_F(Spread, ALargeBatch) {
+  make_devices(3);
+  const ModelPtr m = model(400, 12, Rows::kDuplicates);
+  std::vector<Query> queries;
+  std::vector<SearchRequest> requests;
+  for (int i = 0; i < 200; ++i) {
+    queries.push_back(query(*m));
+    queries.back().excluded = {i, i + 100};
+  }
+  for (const Query& each : queries)
+    requests.push_back({&each, 1 + (&each - queries.data()) % 9, nullptr, {}, {}, {}});
+  ASSERT_TRUE(searchers(m)->open(0, {}).value()->search(requests).ok());
+  for (const SearchRequest& request : requests) {
+    auto wanted = reference_relation(*m, *request.query);
+    wanted.resize(std::min(wanted.size(), static_cast<size_t>(request.k)));
+    ASSERT_EQ(difference(request.rows, wanted), "");
+    EXPECT_EQ(request.cost.rows_scanned, 400);
+  }
+}
+
 TEST_F(Spread, UnequalRoomsAndModelsLargerThanEachDevice) {
   for (int round = 0; round < 6; ++round) {
     make_devices(3);
@@ -200,7 +221,7 @@ TEST_F(Spread, ADeviceLostInMidQueryLeavesItsRowsToTheHost) {
 
 TEST_F(Spread, TheLastDeviceFailsTheSearch) {
   make_devices(3);
-  engine_->backends().add(make_cpu_backend({"", 2, nullptr}));
+  engine_->backends().add(make_cpu_backend({.target = "", .threads = 2}));
   const ModelPtr m = model(960, 20);
   ASSERT_TRUE(open(m).ok());
   for (const int device : {0, 1, 2}) knobs(device).lost = true;
@@ -271,7 +292,7 @@ TEST_F(Spread, TheSettingChoosesDevices) {
 
 TEST_F(Spread, InterruptsOfSearchesAndUploads) {
   make_devices(3);
-  const ModelPtr m = model(3000, 20);
+  const ModelPtr m = model(5000, 40);
   int asked = 0;
   EXPECT_EQ(open(m, [&] { return ++asked == 3; }).error().code, ErrorCode::kInterrupted);
   EXPECT_EQ(allocated(), 0);

@@ -76,7 +76,7 @@ def in_child(image, options, damage):
     child = os.fork()
     if child == 0:
         status = "an exception"
-        signal.alarm(20)
+        signal.alarm(120)
         try:
             status = str(use(image, options.extension, damage[1], damage[2], options.seed))
         except BaseException as error:  # whatever it is, the parent reports it

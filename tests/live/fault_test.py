@@ -45,7 +45,10 @@ class Case:
         finally:
             restore()
         if error and (not self.inside or self.connection.in_transaction):
-            if fixture.shadow_rows(self.connection) != before:
+            after = fixture.shadow_rows(self.connection)
+            # SQLite calls the progress handler once more when a statement has ended: the error then follows a success.
+            done = error == "interrupted" and not after["doc_vec_log"]
+            if after != before and not done:
                 raise Wrong("%s failed (%s) and left something behind" % (what, error))
         fixture.expect_equal(self.connection, self.source, DIMS)
         if self.connection.in_transaction:

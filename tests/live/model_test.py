@@ -309,7 +309,7 @@ def test_stand_ins(options):
     failures = []
     for name in [stand_ins.CORRECT, *stand_ins.WRONG]:
         options.stand_in, found = name, None
-        for number in range(60):
+        for number in range(200):
             try:
                 counts = run_sequence(options, "%s/%d" % (options.seed, number), STEPS_PER_SEQUENCE)[1]
             except Wrong as wrong:

@@ -115,7 +115,7 @@ class Generator:
     def write(self):
         source, table, key, vector = self.source, self.table(), quoted(self.key), self.written_column()
         some = "%s IN (%s)" % (key, ", ".join(str(self.id()) for _ in range(source.randrange(1, 5))))
-        conflict = source.choice(("", "OR REPLACE", "OR REPLACE", "OR IGNORE"))
+        conflict = source.choice(("", "OR REPLACE", "OR REPLACE", "OR IGNORE", "OR ABORT", "OR FAIL", "OR ROLLBACK"))
         update = "%s = excluded.%s" % (vector, vector)
         return source.choice((
             "INSERT %s INTO %s VALUES (%s)" % (conflict, table, self.row()),

@@ -329,6 +329,70 @@ class Definitions(LiveTest):
                           "('integrity-check')")
 
 
+class Texts(LiveTest):
+    WORDS = "sun rain storm piano violin lemon banana".split()
+
+    def setUp(self):
+        super().setUp()
+        self.load("m")
+        self.db.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT, body TEXT)")
+
+    def load(self, name):
+        rows = [(word, "[" + ",".join(str(self.random.gauss(0, 1)) for _ in range(4)) + "]") for word in self.WORDS]
+        self.db.execute("CREATE TEMP TABLE IF NOT EXISTS words(word TEXT, v TEXT)")
+        self.db.execute("DELETE FROM words")
+        self.db.executemany("INSERT INTO words VALUES (?, ?)", rows)
+        self.db.execute("SELECT glove_load_table(?, 'SELECT word, v FROM words')", (name,)).fetchall()
+
+    def text(self):
+        return self.random.choice((None, "", "unknown", " ".join(self.random.choices(self.WORDS, k=3))))
+
+    def write(self, rows):
+        for _ in range(rows):
+            self.db.execute("INSERT INTO note(title, body) VALUES (?, ?)", (self.text(), self.text()))
+
+    def expect_current(self, db=None):
+        query = " ".join(self.random.choices(self.WORDS, k=2))
+        expected = self.db.execute(
+            "SELECT id, s FROM (SELECT id, cos_sim(glove_text_vec(ifnull(title, '') || char(10) || ifnull(body, ''), 'm'), "
+            "glove_text_vec(?, 'm')) AS s FROM note) WHERE s IS NOT NULL ORDER BY s DESC, id", (query,)).fetchall()
+        self.assertEqual(self.db.execute("SELECT id, similarity FROM note_vec(?)", (query,)).fetchall(), expected)
+        self.assertEqual(self.db.execute("SELECT id, similarity FROM note_vec(?, 4)", (query,)).fetchall(), expected[:4])
+
+    def test_texts_are_followed(self):
+        self.write(300)
+        self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text='title, body', model=m)")
+        self.expect_current()
+        self.write(20)
+        self.db.execute("UPDATE note SET body = 'piano violin' WHERE id % 9 = 0")
+        self.expect_current()
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('sync')")
+        self.expect_current()
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
+
+    def test_another_model_needs_rebuild(self):
+        self.write(100)
+        self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text='title, body', model=m)")
+        self.db.execute("SELECT glove_unload('m')").fetchall()
+        self.load("other")
+        self.write(3)
+        self.expect_error("'m'", "SELECT * FROM note_vec('rain')")
+        self.expect_error("'m'", "INSERT INTO note_vec(note_vec) VALUES ('sync')")
+        self.load("m")
+        self.expect_error("has the fingerprint 7x4:.*made by one with 7x4:.*'rebuild'", "SELECT * FROM note_vec('rain')")
+        self.expect_error("fingerprint", "INSERT INTO note_vec(note_vec) VALUES ('sync')")
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('rebuild')")
+        self.expect_current()
+
+    def test_texts_as_queries_of_vectors(self):
+        self.db.execute("INSERT INTO doc(id, embedding) SELECT rowid, glove_text_vec(word, 'm') FROM words")
+        self.create("content=doc, rowid=id, vector=embedding, model=m")
+        for id, word in self.db.execute("SELECT rowid, word FROM words").fetchall():
+            self.assertEqual(self.db.execute("SELECT id, similarity FROM doc_vec(?, 1)", (word,)).fetchall(), [(id, 1.0)])
+        self.assertEqual(self.db.execute("SELECT id FROM doc_vec('unknown')").fetchall(), [])
+        self.assertEqual(self.db.execute("SELECT id FROM doc_vec(NULL)").fetchall(), [])
+
+
 class Files(LiveTest):
     def setUp(self):
         super().setUp()
@@ -372,6 +436,30 @@ class Files(LiveTest):
         self.expect_current(reader)
         with self.assertRaises(sqlite3.Error):
             self.command("rebuild", reader)
+
+    def test_the_indexes_of_a_connection(self):
+        self.fill(20)
+        self.create()
+        self.db.execute("DELETE FROM doc WHERE id < 9")
+        self.command("sync")
+        self.db.execute("UPDATE doc SET embedding = NULL WHERE id = 9")
+        self.db.execute("ATTACH ? AS other", (os.path.join(self.folder.name, "other.db"),))
+        self.db.execute("CREATE TABLE other.doc(id INTEGER PRIMARY KEY, v)")
+        self.db.execute("CREATE VIRTUAL TABLE other.o USING glove_index(content=doc, rowid=id, vector=v)")
+        self.assertEqual(
+            self.db.execute("SELECT schema, name, rows, segments, dead, logged, bytes > 100, state FROM glove_indexes").fetchall(),
+            [("main", "doc_vec", 17, 1, 3, 1, 1, "changed"), ("other", "o", 0, 0, 0, 0, 0, "current")])
+
+    def test_a_locked_database_is_busy(self):
+        self.fill(20)
+        self.create()
+        other = connect(self.path)
+        other.execute("PRAGMA busy_timeout = 0")
+        self.db.execute("BEGIN IMMEDIATE")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            self.command("merge", other)
+        self.db.execute("ROLLBACK")
+        self.command("merge", other)
 
     def test_damage_is_an_error_or_an_answer(self):
         self.fill(40)
