@@ -45,6 +45,7 @@ struct Verdict {
   std::vector<Finding> findings;
   std::vector<std::string> assumptions;
   std::vector<std::string> uncovered;  // synchronising and memory instructions that no path reached
+  bool out_of_time = false;
   size_t paths = 0;
   size_t steps = 0;  // warp instructions
   double seconds = 0;

@@ -229,6 +229,7 @@ void KernelRun::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
 void KernelRun::tick(uint32_t) {
   if ((++verdict_.steps & 0xff) != 0) return;
   if (std::chrono::steady_clock::now() < deadline_) return;
+  verdict_.out_of_time = true;
   Finding finding;
   finding.kind = FindingKind::kUnproved;
   finding.message =

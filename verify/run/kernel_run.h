@@ -166,6 +166,8 @@ class KernelRun {
   void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                     const std::array<Place, 32>& places);
   void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
+  bool writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
+                            const AccessEntry& entry, const Place& place);
   TicketShape ticket_shape(const BlockState& state, const Warp& warp, int lane, Value address);
   std::vector<RangeAccess> grouped(const BlockState& state, const Warp& warp, uint32_t record, Lanes lanes,
                                    const std::array<Place, 32>& places);

@@ -117,6 +117,27 @@ bool KernelRun::ordered(const BlockState& state, const AccessRecord& other, int 
          state.clocks.before(other.warp * 32 + static_cast<uint32_t>(other_lane), epoch, warp.thread(lane));
 }
 
+// Whether a store of shared memory writes what the store before it, which nothing orders with it, has
+// written.
+bool KernelRun::writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
+                                     const AccessEntry& entry, const Place& place) {
+  const Instruction& in = kernel_.code[records_[id].instruction];
+  if (in.op != Op::kStore || in.operands.size() < in.vector) return false;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const bool together = entry.record == id;  // the slots do not hold the other lane's values yet
+  const int other = std::countr_zero(entry.lanes);
+  if (together && !(operand(state, warp, in.address, lane) == operand(state, warp, in.address, other)))
+    return false;
+  for (unsigned i = 0; i < in.vector; ++i) {
+    if (in.operands[i].kind == OperandKind::kNone) return false;
+    const Value mine = operand(state, warp, in.operands[i], lane);
+    const Slot& slot = state.shared.at(place.address.constant + i * bytes);
+    if (!together && (slot.known != Known::kValue || slot.bytes != bytes)) return false;
+    if (!(mine == (together ? operand(state, warp, in.operands[i], other) : slot.value))) return false;
+  }
+  return true;
+}
+
 void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
                            const Place& place) {
   const uint32_t epoch = state.clocks.epoch(warp.thread(lane));
@@ -141,17 +162,9 @@ void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane,
         exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
                            {other.warp_path.get(), other.block_path.get(), other_lane}, table_))
       continue;
-    bool same_value = false;
-    if (mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
-        place.space == Space::kShared) {
-      const Slot& slot = state.shared.at(place.address.constant);
-      const Instruction& in = kernel_.code[mine.instruction];
-      if (in.vector == 1 && !in.operands.empty() && in.operands[0].kind != OperandKind::kNone &&
-          (slot.known == Known::kValue || entry.record == id))
-        same_value =
-            operand(state, warp, in.operands[0], lane) ==
-            (slot.known == Known::kValue ? slot.value : operand(state, warp, in.operands[0], other_lane));
-    }
+    const bool same_value = mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
+                            place.space == Space::kShared &&
+                            writes_what_is_there(state, warp, id, lane, entry, place);
     const std::string where =
         place.space == Space::kShared
             ? "shared memory at " + std::to_string(place.address.constant)
