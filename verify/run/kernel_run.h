@@ -242,7 +242,8 @@ class KernelRun {
   void fork(BlockState& state, PredicateId condition, uint32_t site);
   void at_full_barrier(BlockState& state);
   bool subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ);
-  std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state) const;
+  std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state);
+  void forget_dead(Warp& warp);
   void widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result);
   Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
                        BlockSnapshot& result);
