@@ -154,6 +154,8 @@ class KernelRun {
   uint64_t shared_end() const;
   std::string outside(const Instruction& in, const Place& place) const;
   std::string source_line(const Instruction& in) const;
+  bool comes_from(const Instruction& in, const std::string& file, int line) const;
+  void apply_range(const Instruction& in, Value value);
   bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                     bool certain);
 

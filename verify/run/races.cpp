@@ -378,10 +378,7 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
   const Instruction& other = kernel_.code[b.instruction];
   const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
     for (const Lemma& lemma : launch_.lemmas)
-      for (const SourceLine& line : kernel_.sites[at.site].chain)
-        if (line.line == lemma.line && line.file.size() >= lemma.file.size() &&
-            line.file.compare(line.file.size() - lemma.file.size(), lemma.file.size(), lemma.file) == 0)
-          return &lemma;
+      if (comes_from(at, lemma.file, lemma.line)) return &lemma;
     return nullptr;
   };
   if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
