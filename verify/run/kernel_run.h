@@ -190,6 +190,8 @@ class KernelRun {
   bool already_reported(const AccessRecord& a, const AccessRecord& b) const;
   void report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
                    const std::string& place, bool exact, Overlap overlap, bool same_value);
+  void explain_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                    Finding& finding) const;
   void keep_for_grid(BlockState& state);
   void keep_range_for_grid(const RangeAccess& range);
   void compare_blocks();

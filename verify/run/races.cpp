@@ -26,6 +26,8 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction&
   record.block_scope = in.fence == FenceScope::kBlock && !in.is_volatile;
   record.warp_path = std::move(path);
   record.block_path = state.path;
+  if (warp.alive != 0)
+    record.last_barrier = warp.last_barrier[static_cast<size_t>(std::countr_zero(warp.alive))];
   // The same instruction in the same situation shares its record.
   const uint64_t key = (uint64_t{record.instruction} * 1024 + warp.index) * 2 + (certain ? 1 : 0);
   const auto found = recent_records_.find(key);
@@ -33,7 +35,7 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction&
     const AccessRecord& last = records_[found->second];
     if (last.warp_path == record.warp_path && last.block_path == record.block_path &&
         last.block == record.block && last.acquired == record.acquired &&
-        last.uncovered == record.uncovered && last.bytes == bytes)
+        last.uncovered == record.uncovered && last.bytes == bytes && last.last_barrier == record.last_barrier)
       return found->second;
   }
   records_.push_back(std::move(record));
@@ -396,7 +398,9 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
   if (kind != FindingKind::kSameValueRace)
     reported_races_[std::minmax(a.instruction, b.instruction)] +=
         kind == FindingKind::kRace ? kMostAttempts : 1;
+  const size_t before = verdict_.findings.size();
   find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
+  if (verdict_.findings.size() > before) explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
 }
 
 }  // namespace glove::verify

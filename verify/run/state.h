@@ -79,6 +79,7 @@ struct Warp {
   mutable RegisterFile registers;  // reading an unnamed value names it
   std::vector<Contents> local;     // by lane; empty until it is used
   PathPointer path;
+  std::array<int, 32> last_barrier{};  // 1 plus the instruction; 0: none
 
   uint32_t thread(int lane) const { return index * 32 + static_cast<uint32_t>(lane); }
 };

@@ -71,7 +71,9 @@ void KernelRun::step_warp_barrier(BlockState& state, Warp& warp, Lanes members) 
   state.clocks.synchronise(threads_of(warp, members));
   for (Context* context = context_; context != nullptr; context = context->outer)
     context->synchronises = true;
-  each_lane(members, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
+  each_lane(members, [&](int lane) {
+    warp.last_barrier[static_cast<size_t>(lane)] = ++warp.pc[static_cast<size_t>(lane)];
+  });
 }
 
 void KernelRun::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
