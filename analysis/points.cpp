@@ -27,7 +27,7 @@ PointSet PointSet::first_rows(ModelPtr model, int64_t rows) {
   }
   PointSet set(std::move(model));
   const ModelPart& part = set.model_->parts().front();
-  const CodeLevel& level = part.levels.front();
+  const CodeLevel& level = part.level(8);
   set.points_ = {rows,
                  part.dims,
                  part.vectors.data(),
@@ -50,7 +50,7 @@ PointSet PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids) {
   set.codes_.resize(static_cast<size_t>(code_bytes(static_cast<int64_t>(rows), dims)));
   for (size_t i = 0; i < rows; ++i) {
     const ModelPart& part = set.model_->part_of(ids[i]);
-    const CodeLevel& level = part.levels.front();
+    const CodeLevel& level = part.level(8);
     const int64_t row = ids[i] - part.first_row;
     std::copy_n(part.vector(row), dims, set.vectors_.data() + static_cast<int64_t>(i) * dims);
     set.norms_squared_[i] = part.norm_squared(row);

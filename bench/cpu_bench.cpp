@@ -1,5 +1,5 @@
-// Compares the CPU backend's kernels with the memory bandwidth of the machine: bytes per second of a bare read
-// of the bytes that a scan reads, and of the scan itself, for every instruction set.
+// Compares the CPU backend's kernels with the memory bandwidth of the machine: bytes per second of a bare
+// read of the bytes that a scan reads, and of the scan itself, for every instruction set.
 //
 //   GLOVE_BENCH_MODEL=model.safetensors build/cpu/bench/cpu_bench
 //       --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
@@ -12,6 +12,7 @@
 #include <random>
 #include <string>
 
+#include "base/cores.h"
 #include "base/float_environment.h"
 #include "bench/read_bytes.h"
 #include "cpu/cpu_backend.h"
@@ -69,9 +70,9 @@ void bare_read(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * bytes.total());
 }
 
-void search(benchmark::State& state, const std::string& target, size_t count, int64_t k) {
-  const auto backend =
-      glove::make_cpu_backend({.target = target, .threads = static_cast<int>(state.range(0))});
+void search(benchmark::State& state, const std::string& target, size_t count, int64_t k, int scan_bits = 0) {
+  const auto backend = glove::make_cpu_backend(
+      {.target = target, .threads = static_cast<int>(state.range(0)), .scan_bits = scan_bits});
   const auto searcher = backend->open(model(), {}).value();
   const std::vector<Query> queries = some_queries(std::max<size_t>(count, 64));
   std::vector<glove::SearchRequest> requests;
@@ -113,18 +114,25 @@ void score_all(benchmark::State& state, const std::string& target) {
 
 void register_all() {
   const auto with_threads = [](auto* registered) {
-    registered->Arg(1)->Arg(2)->ArgName("threads")->UseRealTime()->Unit(benchmark::kMicrosecond);
+    registered->Arg(1)->Arg(2);
+    if (const int cores = glove::thread_count(0); cores > 2) registered->Arg(cores);
+    registered->ArgName("threads")->UseRealTime()->Unit(benchmark::kMicrosecond);
   };
   with_threads(benchmark::RegisterBenchmark("bare read of codes, scales, residuals", bare_read));
   for (const std::string_view name : glove::cpu_targets()) {
     const std::string target(name);
-    with_threads(benchmark::RegisterBenchmark(("one query k=10/" + target).c_str(), search, target, 1, 10));
     with_threads(
-        benchmark::RegisterBenchmark(("1024 queries k=10/" + target).c_str(), search, target, 1024, 10));
+        benchmark::RegisterBenchmark(("one query k=10/" + target).c_str(), search, target, 1, 10, 0));
+    with_threads(
+        benchmark::RegisterBenchmark(("1024 queries k=10/" + target).c_str(), search, target, 1024, 10, 0));
     with_threads(
         benchmark::RegisterBenchmark(("exact score of all rows/" + target).c_str(), score_all, target));
   }
-  with_threads(benchmark::RegisterBenchmark("one query k=1000", search, std::string(), 1, 1000));
+  for (const int64_t k : {1, 10, 30, 100, 200, 300, 1000})
+    for (const int bits : {8, 4})
+      with_threads(benchmark::RegisterBenchmark(
+          ("one query k=" + std::to_string(k) + ", " + std::to_string(bits) + " bits first").c_str(), search,
+          std::string(), 1, k, bits));
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ ScannedBytes::ScannedBytes(const Model& model) {
     total_ += bytes;
   };
   for (const ModelPart& part : model.parts()) {
-    const CodeLevel& level = part.levels.front();
+    const CodeLevel& level = part.level(8);
     add(level.codes.data(), level.codes.size_bytes());
     add(level.scales.data(), level.scales.size_bytes());
     add(level.residuals.data(), level.residuals.size_bytes());

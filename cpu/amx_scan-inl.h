@@ -130,7 +130,8 @@ void scan_amx(const ModelPart& part, const CodeLevel& level, int64_t first_tile,
     const int64_t tiles = std::min(kAmxTilesTogether, last_tile - first);
     EdgeRows edge;
     Tile together[kAmxTilesTogether];
-    for (int64_t i = 0; i < tiles; ++i) together[i] = tile_of(part, level, first + i, edge);
+    for (int64_t i = 0; i < tiles; ++i)
+      together[i] = tile_of(part, level, component_groups(part.dims), first + i, edge);
     for (size_t q = 0; q < queries.size(); q += kAmxBlock) {
       const auto block = queries.subspan(q, std::min<size_t>(kAmxBlock, queries.size() - q));
       const int8_t* const codes = packed + static_cast<int64_t>(q / kAmxQueries) * steps.count * kAmxBytes;

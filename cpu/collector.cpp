@@ -6,6 +6,13 @@
 
 namespace glove::cpu {
 
+float kth_largest(std::vector<float>& values, int64_t k) {
+  if (values.size() < static_cast<size_t>(k)) return -std::numeric_limits<float>::infinity();
+  const auto kth = values.begin() + (k - 1);
+  std::nth_element(values.begin(), kth, values.end(), std::greater<>());
+  return *kth;
+}
+
 void Collector::offer(int32_t id, float estimate, float error) {
   if (std::isinf(error) || std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
   const float lower = estimate - error;

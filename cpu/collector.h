@@ -24,6 +24,9 @@ class SharedThreshold {
   std::atomic<float> value_{-std::numeric_limits<float>::infinity()};
 };
 
+// Returns the k-th largest value, or minus infinity if there are fewer. Reorders the values.
+float kth_largest(std::vector<float>& values, int64_t k);
+
 // Used by one thread at a time. Memory: k floats and about twice the candidates that remain.
 class Collector {
  public:

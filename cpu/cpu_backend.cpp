@@ -27,6 +27,7 @@ struct Cpu {
   explicit Cpu(const CpuBackendOptions& options)
       : kernels(cpu::choose_kernels(options.target)),
         fixed_threads(options.threads),
+        scan_bits(options.scan_bits),
         settings(options.settings) {}
 
   // Returns the number of threads of a scan.
@@ -49,6 +50,7 @@ struct Cpu {
 
   const Result<const Kernels*> kernels;
   const int fixed_threads;
+  const int scan_bits;
   Settings* const settings;
   const std::string processor = cpu::processor_name();
 };
@@ -62,7 +64,7 @@ class CpuSearcher final : public Searcher {
   Status search(std::span<SearchRequest> requests) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->threads());
     row_access_.expect(*model_, cpu::RowAccess::Pattern::kScattered);
-    return cpu::search({*cpu_->kernels.value(), *model_, threads}, requests);
+    return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->scan_bits}, requests);
   }
 
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,

@@ -1,4 +1,4 @@
-// The CPU backend: a certified scan of the int8 codes on every core that the process may use.
+// The CPU backend: a certified scan of the codes on every core that the process may use.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,10 @@ struct CpuBackendOptions {
   int threads = 0;
   // Must outlive the backend. With nullptr the setting counts as 0: all cores.
   Settings* settings = nullptr;
+  // Which codes a search for one query reads first: 4 or 8 bits. 0 means those that promise to be faster. A
+  // search that began with 4 bits goes on with 8 once that promises to be faster, and a model without codes of
+  // 4 bits is scanned by 8.
+  int scan_bits = 0;
 };
 
 // Never returns null. If the target is unknown or this machine cannot run it, available() and open() return

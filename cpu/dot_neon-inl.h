@@ -50,3 +50,32 @@ struct Dot {
     return add_pairs(add_pairs(rows[0], rows[1]), add_pairs(rows[2], rows[3]));
   }
 };
+
+// Products of codes are summed in 16 bits: 15 * 127 each, and seventeen of them fit.
+struct NibbleDot {
+  using ByteVector = hn::VFromD<hn::ScalableTag<int8_t>>;
+  struct Partial {
+    int16x8_t halves[2];  // two rows each
+  };
+  static constexpr int kVectors = 4;
+  static constexpr int64_t kWords = 8;
+
+  static HWY_INLINE ByteVector broadcast(const int8_t* query) {
+    int32_t unit;
+    std::memcpy(&unit, query, sizeof(unit));
+    return hn::BitCast(hn::ScalableTag<int8_t>(), hn::Set(kInts, unit));
+  }
+  static HWY_INLINE Partial start() { return {{vdupq_n_s16(0), vdupq_n_s16(0)}}; }
+  static HWY_INLINE void add_products(Partial& sums, ByteVector codes, ByteVector query) {
+    sums.halves[0] = vmlal_s8(sums.halves[0], vget_low_s8(codes.raw), vget_low_s8(query.raw));
+    sums.halves[1] = vmlal_s8(sums.halves[1], vget_high_s8(codes.raw), vget_high_s8(query.raw));
+  }
+  static HWY_INLINE void add(Partial& sums, ByteVector low, ByteVector query_low, ByteVector high,
+                             ByteVector query_high) {
+    add_products(sums, low, query_low);
+    add_products(sums, high, query_high);
+  }
+  static HWY_INLINE IntVector total(const Partial& sums) {
+    return IntVector(vpaddq_s32(vpaddlq_s16(sums.halves[0]), vpaddlq_s16(sums.halves[1])));
+  }
+};

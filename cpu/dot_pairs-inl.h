@@ -30,3 +30,37 @@ struct Dot {
     return hn::Add(hn::ConcatEven(kInts, sums[1], sums[0]), hn::ConcatOdd(kInts, sums[1], sums[0]));
   }
 };
+
+// Products of codes are summed in pairs of 16 bits: 15 * 127 * 2 each, and eight of them fit.
+struct NibbleDot {
+  using ByteVector = hn::VFromD<hn::ScalableTag<int8_t>>;
+  using ShortVector = hn::VFromD<hn::ScalableTag<int16_t>>;
+  using Partial = ShortVector;
+  static constexpr int kVectors = HWY_LANES(int8_t) == 64 ? 2 : 4;
+  static constexpr int64_t kWords = 4;
+
+  static HWY_INLINE ByteVector broadcast(const int8_t* query) {
+    int32_t unit;
+    std::memcpy(&unit, query, sizeof(unit));
+    return hn::BitCast(hn::ScalableTag<int8_t>(), hn::Set(kInts, unit));
+  }
+  static HWY_INLINE Partial start() { return hn::Zero(hn::ScalableTag<int16_t>()); }
+  static HWY_INLINE ShortVector products(ByteVector codes, ByteVector query) {
+#if HWY_TARGET == HWY_AVX3
+    return ShortVector{_mm512_maddubs_epi16(codes.raw, query.raw)};
+#elif HWY_TARGET == HWY_AVX2
+    return ShortVector{_mm256_maddubs_epi16(codes.raw, query.raw)};
+#else
+    return ShortVector{_mm_maddubs_epi16(codes.raw, query.raw)};
+#endif
+  }
+  static HWY_INLINE void add(Partial& sums, ByteVector low, ByteVector query_low, ByteVector high,
+                             ByteVector query_high) {
+    sums = hn::Add(sums, hn::Add(products(low, query_low), products(high, query_high)));
+  }
+  static HWY_INLINE IntVector total(Partial sums) {
+    IntVector unused = hn::Zero(kInts);
+    return hn::ReorderWidenMulAccumulate(kInts, sums, hn::Set(hn::ScalableTag<int16_t>(), int16_t{1}),
+                                         hn::Zero(kInts), unused);  // adjacent pairs on x86
+  }
+};

@@ -30,3 +30,20 @@ struct Dot {
   }
   static HWY_INLINE IntVector row_sums(const SumVector* sums) { return sums[0]; }
 };
+
+struct NibbleDot {
+  struct Partial {
+    IntVector low, high;  // two, because each addition waits for the one before
+  };
+  static constexpr int kVectors = 2;
+  static constexpr int64_t kWords = int64_t{1} << 40;  // codes are limited so that a whole sum fits
+
+  static HWY_INLINE IntVector broadcast(const int8_t* query) { return Dot::broadcast(query); }
+  static HWY_INLINE Partial start() { return {hn::Zero(kInts), hn::Zero(kInts)}; }
+  static HWY_INLINE void add(Partial& sums, Dot::CodeVector low, IntVector query_low, Dot::CodeVector high,
+                             IntVector query_high) {
+    sums.low = IntVector{_mm512_dpbusd_epi32(sums.low.raw, low.raw, query_low.raw)};
+    sums.high = IntVector{_mm512_dpbusd_epi32(sums.high.raw, high.raw, query_high.raw)};
+  }
+  static HWY_INLINE IntVector total(const Partial& sums) { return hn::Add(sums.low, sums.high); }
+};

@@ -21,6 +21,8 @@
 //   kGroupSizes     queries that are scanned together: three sizes, decreasing, the last one 1
 //   kChunkProducts  ScanKernel::chunk_products
 //   load, broadcast, start, add, row_sums
+//
+// and `struct NibbleDot` (coarse_scan-inl.h).
 
 #if defined(GLOVE_KERNELS_ATTRIBUTES)
 HWY_PUSH_ATTRIBUTES(GLOVE_KERNELS_ATTRIBUTES)
@@ -188,12 +190,13 @@ struct EdgeRows {
   float residuals[kTileRows];
 };
 
-// Returns tile number `tile` of the part. If rows are missing in it, `edge` gets the values of zero rows for
-// them, which are dropped like those, and must live as long as the tile.
-Tile tile_of(const ModelPart& part, const CodeLevel& level, int64_t tile, EdgeRows& edge) {
+// Returns tile number `tile` of the part, whose rows have `words` words of four bytes. If rows are missing in
+// it, `edge` gets the values of zero rows for them, which are dropped like those, and must live as long as
+// the tile.
+Tile tile_of(const ModelPart& part, const CodeLevel& level, int64_t words, int64_t tile, EdgeRows& edge) {
   const int64_t first_row = tile * kTileRows;
   const auto first_id = static_cast<int32_t>(part.first_row + first_row);
-  const int8_t* codes = level.codes.data() + tile * component_groups(part.dims) * kTileStride;
+  const int8_t* codes = level.codes.data() + tile * words * kTileStride;
   const float* scales = level.scales.data() + first_row;
   const float* residuals = level.residuals.data() + first_row;
   if (first_row + kTileRows <= part.rows) return {codes, scales, residuals, first_id};
@@ -209,7 +212,7 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
   const int64_t groups = component_groups(part.dims);
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     EdgeRows edge;
-    scan_queries(tile_of(part, level, tile, edge), groups, queries, packed, collectors);
+    scan_queries(tile_of(part, level, groups, tile, edge), groups, queries, packed, collectors);
   }
 }
 
@@ -256,17 +259,19 @@ void exact_dots(const double* query, const float* const* rows, int64_t count, in
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
+#include "cpu/coarse_scan-inl.h"
+
 #include "cpu/cluster_kernels-inl.h"
 #include "cpu/moment_kernels-inl.h"
 
 #if defined(GLOVE_KERNELS_AMX)
 #include GLOVE_KERNELS_AMX
-extern const Kernels kAmxKernels = {
-    "amx", &GLOVE_KERNELS_ONE, &kAmxScan, exact_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
+extern const Kernels kAmxKernels = {"amx",      &GLOVE_KERNELS_ONE, &kAmxScan, &kCoarse,
+                                    exact_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
 #endif
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,  exact_dots,
-                                 &GLOVE_KERNELS_FEW, &kCluster,          &kMoment};
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,    &kCoarse,
+                                 exact_dots,         &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

@@ -35,11 +35,34 @@ struct ScanKernel {
                std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors);
 };
 
+// A row of a part that a bound does not rule out.
+struct Survivor {
+  int32_t row;  // in the part
+  float upper;  // the upper bound of its similarity
+};
+
+// The largest magnitude of a query code that CoarseKernel::scan takes.
+constexpr int32_t kMaxCoarseQueryCode = 127;
+// The codes of 4 bits are 2v - kNibbleOffset (model/nibbles.h).
+constexpr int32_t kNibbleOffset = 15;
+
+// A scan of a level of 4 bits for one query.
+struct CoarseKernel {
+  // The query's codes in the order in which scan() reads them. `words` is nibble_words(dims).
+  void (*pack)(const QuantizedQuery& query, int64_t words, std::vector<int8_t>& packed);
+
+  // Writes those rows of tiles [first_tile, last_tile) that are not zero and whose upper bound is not below
+  // the threshold, in order, and returns their number. `survivors` has room for all rows of the tiles.
+  int64_t (*scan)(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
+                  const QuantizedQuery& query, const int8_t* packed, float threshold, Survivor* survivors);
+};
+
 // The loops of one instruction set. The functions keep no state and may run on any thread.
 struct Kernels {
   std::string_view name;
   const ScanKernel* one;   // for one query: bound by memory
   const ScanKernel* many;  // for a batch: bound by arithmetic
+  const CoarseKernel* coarse;
 
   // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double,
   // padded with zeros to a multiple of 8.
@@ -72,7 +95,7 @@ extern const Kernels kKernels;
 namespace avx512vnni {
 extern const Kernels kKernels;
 extern const Kernels kAmxKernels;
-}
+}  // namespace avx512vnni
 #elif defined(__aarch64__)
 namespace neon {
 extern const Kernels kKernels;

@@ -1,9 +1,10 @@
 // The portable kernels. They run on any machine and return the same results as all others.
 #include <algorithm>
+#include <cmath>
 
 #include "cpu/kernels.h"
 #include "model/exact_dot.h"
-#include "model/quantize.h"
+#include "model/nibbles.h"
 
 namespace glove::cpu {
 namespace {
@@ -42,6 +43,28 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
     }
 }
 
+void pack_coarse(const QuantizedQuery&, int64_t, std::vector<int8_t>& packed) {
+  packed.clear();  // scan_coarse() reads QuantizedQuery::codes
+}
+
+int64_t scan_coarse(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
+                    const QuantizedQuery& query, const int8_t*, float threshold, Survivor* survivors) {
+  Survivor* end = survivors;
+  const int64_t last_row = std::min(last_tile * kTileRows, part.rows);
+  for (int64_t row = first_tile * kTileRows; row < last_row; ++row) {
+    int32_t sum = 0;
+    for (int64_t j = 0; j < part.dims; ++j)
+      sum += nibble_code(level.codes[static_cast<size_t>(nibble_index(row, j, part.dims))], j) *
+             query.codes[static_cast<size_t>(j)];
+    const float estimate =
+        query.bound.estimate(static_cast<float>(sum), level.scales[static_cast<size_t>(row)]);
+    const float error = query.bound.error(level.residuals[static_cast<size_t>(row)]);
+    if (!(estimate + error < threshold) && !std::isinf(error))
+      *end++ = {static_cast<int32_t>(row), estimate + error};
+  }
+  return end - survivors;
+}
+
 void exact_dots(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
                 double* dots) {
   for (int64_t i = 0; i < count; ++i) {
@@ -55,12 +78,14 @@ void exact_dots(const double* wide_query, const float* const* rows, int64_t coun
 }
 
 constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
+constexpr CoarseKernel kCoarse = {pack_coarse, scan_coarse};
 
 }  // namespace
 
 const Kernels kScalarKernels = {"scalar",
                                 &kScan,
                                 &kScan,
+                                &kCoarse,
                                 exact_dots,
                                 &kScalarClusterKernels,
                                 &kScalarClusterKernels,

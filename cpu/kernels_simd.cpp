@@ -11,12 +11,13 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "cpu/kernels.h"
-#include "model/quantize.h"
+#include "model/nibbles.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels_simd.cpp"

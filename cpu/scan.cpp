@@ -6,7 +6,9 @@
 
 #include "base/thread_pool.h"
 #include "base/timer.h"
+#include "cpu/coarse_search.h"
 #include "cpu/part_chunks.h"
+#include "cpu/wide_query.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
 
@@ -58,31 +60,25 @@ class BatchScan {
       std::vector<Collector>& collectors = collectors_of(slot);
       for (Collector& collector : collectors) collector.refresh();
       const auto [part, first, last] = chunks[chunk];
-      kernel_.scan(part, part.levels.front(), first / kTileRows, tile_count(last), scan_queries_,
-                   packed.data(), collectors.data());
+      kernel_.scan(part, part.level(8), first / kTileRows, tile_count(last), scan_queries_, packed.data(),
+                   collectors.data());
     };
     return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
   }
 
-  // Returns the candidates of one request, without similarities.
+  // Returns the candidates of one request, with the upper bounds of their similarities.
   std::vector<Neighbor> candidates_of(size_t request) const {
     std::vector<float> lower_bounds;
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
         lower_bounds.insert(lower_bounds.end(), collectors[request].lower_bounds().begin(),
                             collectors[request].lower_bounds().end());
-    float threshold = -std::numeric_limits<float>::infinity();
-    const int64_t k = answer_rows(request);
-    if (lower_bounds.size() >= static_cast<size_t>(k)) {
-      const auto kth = lower_bounds.begin() + (k - 1);
-      std::nth_element(lower_bounds.begin(), kth, lower_bounds.end(), std::greater<>());
-      threshold = *kth;
-    }
+    const float threshold = kth_largest(lower_bounds, answer_rows(request));
     std::vector<Neighbor> rows;
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
         for (const Collector::Candidate& candidate : collectors[request].candidates())
-          if (!(candidate.upper < threshold)) rows.push_back({candidate.id, kNoSimilarity});
+          if (!(candidate.upper < threshold)) rows.push_back({candidate.id, candidate.upper});
     return rows;
   }
 
@@ -110,13 +106,6 @@ class BatchScan {
   std::vector<std::vector<Collector>> collectors_;  // [slot][request]
 };
 
-// Converts a vector to the form that Kernels::exact_dots requires.
-std::vector<double> widen(std::span<const float> vector) {
-  std::vector<double> wide(vector.begin(), vector.end());
-  wide.resize((wide.size() + 7) / 8 * 8);
-  return wide;
-}
-
 // Up to kRowsPerCall rows of one request.
 struct RescoreChunk {
   size_t request;
@@ -133,8 +122,9 @@ void rescore_chunk(const ScanContext& context, const RescoreChunk& chunk, const 
   context.kernels.exact_dots(wide, vectors, static_cast<int64_t>(count), context.model.dims(), dots);
   for (size_t i = 0; i < count; ++i) {
     const double norm_squared = context.model.norm_squared(rows[i].id);
-    if (norm_squared > 0)
-      rows[i].similarity = cosine_from_dots(dots[i], request.query->norm_squared, norm_squared);
+    rows[i].similarity = norm_squared > 0
+                             ? cosine_from_dots(dots[i], request.query->norm_squared, norm_squared)
+                             : kNoSimilarity;
   }
 }
 
@@ -161,7 +151,7 @@ bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
 int64_t scanned_bytes(const Model& model) {
   size_t bytes = 0;
   for (const ModelPart& part : model.parts()) {
-    const CodeLevel& level = part.levels.front();
+    const CodeLevel& level = part.level(8);
     bytes += level.codes.size_bytes() + level.scales.size_bytes() + level.residuals.size_bytes();
   }
   return static_cast<int64_t>(bytes);
@@ -188,6 +178,11 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   for (SearchRequest& request : requests)
     request.cost.candidates += static_cast<int64_t>(request.rows.size());
   cost.select_us = timer.lap();
+  if (!has_vectors(context.model)) {
+    for (SearchRequest& request : requests) std::sort(request.rows.begin(), request.rows.end(), ranks_before);
+    charge(requests, cost);
+    return {};
+  }
   if (!rescore(context, requests, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
@@ -198,9 +193,34 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   return {};
 }
 
+// Answers one request by the codes of 4 bits first.
+Status search_coarse(const ScanContext& context, SearchRequest& request) {
+  const std::span<SearchRequest> requests(&request, 1);
+  const SharedInterrupt shared(requests);
+  const InterruptCheck& interrupted = shared.check();
+  ScanCost cost;
+  Timer timer;
+  CoarseSearch search(context, request);
+  if (!search.run(interrupted)) return interrupted_error();
+  cost.rows_scanned = context.model.words();
+  search.add_cost(cost);
+  cost.scan_us = timer.lap();
+  request.rows = search.unscored_rows();
+  cost.candidates += static_cast<int64_t>(request.rows.size());
+  cost.select_us = timer.lap();
+  if (!rescore(context, requests, interrupted)) return interrupted_error();
+  request.rows.insert(request.rows.end(), search.scored_rows().begin(), search.scored_rows().end());
+  keep_best(*request.query, request.k, request.rows);
+  cost.rescore_us = timer.lap();
+  charge(requests, cost);
+  return {};
+}
+
 }  // namespace
 
 Status search(const ScanContext& context, std::span<SearchRequest> requests) {
+  if (requests.size() == 1 && wants_coarse_search(context, requests.front()))
+    return search_coarse(context, requests.front());
   int64_t k = 1;
   for (const SearchRequest& request : requests) k = std::max(k, request.k);
   const int64_t slots = std::max<int64_t>(1, std::min(k, context.model.words()) * context.threads);

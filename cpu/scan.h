@@ -16,7 +16,8 @@ namespace glove::cpu {
 struct ScanContext {
   const Kernels& kernels;
   const Model& model;
-  int threads;  // at most, the calling one included
+  int threads;        // at most, the calling one included
+  int scan_bits = 0;  // CpuBackendOptions::scan_bits
 };
 
 // Searcher::search.

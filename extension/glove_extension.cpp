@@ -35,6 +35,7 @@ constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_glove_config,     glove::sql::register_glove_version,
     glove::sql::register_glove_text_vec,   glove::sql::register_glove_tokens,
     glove::sql::register_glove_mean,       glove::sql::register_glove_expand,
+    glove::sql::register_glove_index,      glove::sql::register_glove_indexes,
 };
 
 // Forwards engine warnings to SQLite's error log (SQLITE_CONFIG_LOG; the shell's .log).
@@ -51,7 +52,7 @@ std::unique_ptr<glove::Engine> make_engine() {
   options.settings = &engine->settings();
   auto cpu = glove::make_cpu_backend(options);
 #ifdef GLOVE_WITH_CUDA
-  engine->backends().add(glove::make_cuda_backend(engine->settings(), cpu->analysis()));
+  engine->backends().add(glove::make_cuda_backend(engine->settings(), engine->log(), cpu.get()));
 #endif
   engine->backends().add(std::move(cpu));
   return engine;

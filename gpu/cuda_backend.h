@@ -8,13 +8,13 @@
 
 namespace glove {
 
-class Analysis;
+class Log;
 class Settings;
 
-// Returns the backend "cuda" on the first device that the driver reports (CUDA_VISIBLE_DEVICES selects it).
+// Returns the backend "cuda" on the devices that the driver reports (CUDA_VISIBLE_DEVICES selects them).
 // Never returns null and never takes long: the driver is initialised at the first use, and available() says
-// what is missing. Obeys the setting "gpu_memory". `host` is as for
-// make_device_backend(). The settings must outlive the backend.
-std::unique_ptr<Backend> make_cuda_backend(Settings& settings, Analysis* host = nullptr);
+// what is missing. Obeys the settings "devices" and "gpu_memory". `host` is as in
+// gpu::DeviceBackendOptions. All arguments must outlive the backend.
+std::unique_ptr<Backend> make_cuda_backend(Settings& settings, Log& log, Backend* host = nullptr);
 
 }  // namespace glove

@@ -30,6 +30,8 @@ constexpr int64_t kRowsPerCopy = int64_t{1} << 22;  // rows whose dot products a
 
 class CudaRing : public CopyRing {
  public:
+  explicit CudaRing(int device) : device_(device) {}
+
   Status create() {
     GLOVE_RETURN_IF_ERROR(stream_.create());
     GLOVE_RETURN_IF_ERROR(memory_.reserve(kRingSlots * kRingBlock));
@@ -43,7 +45,7 @@ class CudaRing : public CopyRing {
   }
 
   Status copy(int slot, std::byte* device_address, int64_t bytes) override {
-    const ScopedDevice current(0);
+    const ScopedDevice current(device_);
     GLOVE_RETURN_IF_ERROR(
         cuda_status(cudaMemcpyAsync(device_address, block(slot).data(), static_cast<size_t>(bytes),
                                     cudaMemcpyHostToDevice, stream_.get()),
@@ -54,11 +56,12 @@ class CudaRing : public CopyRing {
   }
 
   Status wait(int slot) override {
-    const ScopedDevice current(0);
+    const ScopedDevice current(device_);
     return cuda_status(cudaEventSynchronize(copied_[slot].get()), "copying to the device");
   }
 
  private:
+  const int device_;
   Stream stream_;
   PinnedMemory memory_;
   Event copied_[kRingSlots];
@@ -81,8 +84,10 @@ struct ScoreSearch {
 
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(DeviceInfo info) : info_(std::move(info)), owner_(getpid()) {}
-  Status create() { return cuda_status(batch_shape(0, &batch_shape_), "asking for the device's limits"); }
+  CudaDevice(int number, DeviceInfo info) : number_(number), info_(std::move(info)), owner_(getpid()) {}
+  Status create() {
+    return cuda_status(batch_shape(number_, &batch_shape_), "asking for the device's limits");
+  }
 
   const DeviceInfo& info() const override { return info_; }
   Result<int64_t> free_bytes() override;
@@ -96,25 +101,25 @@ class CudaDevice : public Device {
                    const InterruptCheck& interrupted, ScanCost& cost) override;
   Status column_sums(const DevicePart& part, std::span<const double> weights, std::span<double> sums,
                      const InterruptCheck& interrupted) override {
-    const ScopedDevice current(0);
+    const ScopedDevice current(number_);
     GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
     return moments->column_sums(part, weights, sums, interrupted);
   }
   Status gram_product(const DevicePart& part, std::span<const float> vector, std::span<double> product,
                       const InterruptCheck& interrupted) override {
-    const ScopedDevice current(0);
+    const ScopedDevice current(number_);
     GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
     return moments->gram_product(part, vector, product, interrupted);
   }
   Status second_moment(const DevicePart& part, const MomentRows& rows, std::span<double> moment,
                        const InterruptCheck& interrupted) override {
-    const ScopedDevice current(0);
+    const ScopedDevice current(number_);
     GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
     return moments->second_moment(part, rows, moment, interrupted);
   }
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
                                                   int64_t count) override {
-    return make_cuda_pass(part, format, count, batch_shape_);
+    return make_cuda_pass(number_, part, format, count, batch_shape_);
   }
 
  private:
@@ -122,6 +127,7 @@ class CudaDevice : public Device {
   Status propose_one(const DevicePart& part, SearchRequest& request, int64_t top_rows,
                      const InterruptCheck& interrupted);
 
+  const int number_;
   const DeviceInfo info_;
   const pid_t owner_;
   BatchShape batch_shape_;
@@ -140,7 +146,7 @@ class CudaDevice : public Device {
 };
 
 Result<int64_t> CudaDevice::free_bytes() {
-  const ScopedDevice current(0);
+  const ScopedDevice current(number_);
   size_t free = 0;
   size_t total = 0;
   GLOVE_RETURN_IF_ERROR(cuda_status(cudaMemGetInfo(&free, &total), "asking for free memory"));
@@ -148,7 +154,7 @@ Result<int64_t> CudaDevice::free_bytes() {
 }
 
 Result<DeviceBlock> CudaDevice::allocate(int64_t bytes) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(number_);
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, static_cast<size_t>(bytes));
   if (error == cudaErrorMemoryAllocation) {
@@ -162,7 +168,7 @@ Result<DeviceBlock> CudaDevice::allocate(int64_t bytes) {
 
 void CudaDevice::deallocate(std::byte* data) {
   if (getpid() != owner_) return;  // a forked child does not own the driver's state
-  const ScopedDevice current(0);
+  const ScopedDevice current(number_);
   static_cast<void>(cudaFree(data));
 }
 
@@ -175,8 +181,8 @@ Result<std::unique_ptr<CopyRing>> CudaDevice::take_ring() {
       return ring;
     }
   }
-  const ScopedDevice current(0);
-  auto ring = std::make_unique<CudaRing>();
+  const ScopedDevice current(number_);
+  auto ring = std::make_unique<CudaRing>(number_);
   GLOVE_RETURN_IF_ERROR(ring->create());
   return std::unique_ptr<CopyRing>(std::move(ring));
 }
@@ -198,7 +204,7 @@ Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
     return found->second;
   }
   ScanShape shape;
-  const cudaError_t error = single_scan_shape(0, dims, &shape);
+  const cudaError_t error = single_scan_shape(number_, dims, &shape);
   if (error == cudaErrorInvalidConfiguration) {  // concerns this model only; the others continue here
     static_cast<void>(cudaGetLastError());
     return Error{ErrorCode::kOutOfMemory, "a query of " + std::to_string(dims) +
@@ -220,7 +226,7 @@ Status CudaDevice::propose_one(const DevicePart& part, SearchRequest& request, i
 
 Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                            const InterruptCheck& interrupted) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(number_);
   if (requests.size() == 1) return propose_one(part, requests.front(), top_rows, interrupted);
   std::vector<size_t> singly;
   const BatchPlan plan = plan_batch(part.rows, part.dims, static_cast<int64_t>(requests.size()), top_rows);
@@ -239,7 +245,7 @@ Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requ
 
 Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                              const InterruptCheck& interrupted, ScanCost& cost) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(number_);
   GLOVE_ASSIGN_OR_RETURN(auto search, score_searches_.take());
   const cudaStream_t stream = search->stream.get();
   const int64_t step = std::min(kRowsPerCopy, part.rows);
@@ -277,9 +283,9 @@ Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::sp
 
 // Returns an error unless this build contains machine code, or code that the driver can compile, for the
 // device.
-Status check_code_for(const DeviceInfo& info) {
+Status check_code_for(int number, const DeviceInfo& info) {
   ScanShape shape;
-  const cudaError_t error = single_scan_shape(0, 4, &shape);
+  const cudaError_t error = single_scan_shape(number, 4, &shape);
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
     static_cast<void>(cudaGetLastError());
     return {ErrorCode::kUnavailable, "this build has no code for " + info.name + " (compute capability " +
@@ -308,13 +314,17 @@ Error no_device(cudaError_t error) {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> open_cuda_device() {
+Result<int> count_cuda_devices() {
   int count = 0;
   const cudaError_t counted = cudaGetDeviceCount(&count);
   if (counted != cudaSuccess || count == 0) return no_device(counted);
-  const ScopedDevice current(0);
+  return count;
+}
+
+Result<std::unique_ptr<Device>> open_cuda_device(int number) {
+  const ScopedDevice current(number);
   cudaDeviceProp properties;
-  GLOVE_RETURN_IF_ERROR(cuda_status(cudaGetDeviceProperties(&properties, 0), "asking for the device"));
+  GLOVE_RETURN_IF_ERROR(cuda_status(cudaGetDeviceProperties(&properties, number), "asking for the device"));
   DeviceInfo info;
   info.name = properties.name;
   info.compute_capability = properties.major * 10 + properties.minor;
@@ -325,8 +335,8 @@ Result<std::unique_ptr<Device>> open_cuda_device() {
                  info.name + " is too old: compute capability 7.5 (Turing) or later is needed"};
   if (properties.cooperativeLaunch == 0)
     return Error{ErrorCode::kUnavailable, info.name + " cannot launch cooperative kernels"};
-  GLOVE_RETURN_IF_ERROR(check_code_for(info));
-  auto device = std::make_unique<CudaDevice>(std::move(info));
+  GLOVE_RETURN_IF_ERROR(check_code_for(number, info));
+  auto device = std::make_unique<CudaDevice>(number, std::move(info));
   GLOVE_RETURN_IF_ERROR(device->create());
   return std::unique_ptr<Device>(std::move(device));
 }

@@ -27,9 +27,9 @@ inline Status cuda_status(cudaError_t error, const char* what) {
 class ScopedDevice {
  public:
   explicit ScopedDevice(int device) {
-    if (cudaGetDevice(&previous_) != cudaSuccess) previous_ = device;
+    if (cudaGetDevice(&previous_) != cudaSuccess) previous_ = -1;  // as after another device was lost
     if (previous_ != device) static_cast<void>(cudaSetDevice(device));
-    changed_ = previous_ != device;
+    changed_ = previous_ >= 0 && previous_ != device;
   }
   ~ScopedDevice() {
     if (changed_) static_cast<void>(cudaSetDevice(previous_));

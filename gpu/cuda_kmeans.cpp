@@ -62,12 +62,12 @@ Status launched(cudaError_t error) {
 
 class CudaPass final : public KMeansPass {
  public:
-  CudaPass(const DevicePart& part, const BatchShape& shape) : shape_(shape) {
+  CudaPass(int device, const DevicePart& part, const BatchShape& shape) : device_(device), shape_(shape) {
     params_.part = part;
     params_.steps = static_cast<int32_t>(half_steps(part.dims));
   }
   ~CudaPass() override {
-    const ScopedDevice current(0);
+    const ScopedDevice current(device_);
     if (stream_.get() != nullptr) static_cast<void>(cudaStreamSynchronize(stream_.get()));
   }
   CudaPass(const CudaPass&) = delete;
@@ -95,6 +95,7 @@ class CudaPass final : public KMeansPass {
   Status upload(const void* from, std::byte* to, int64_t bytes);
   Status download(const std::byte* from, void* to, int64_t bytes);
 
+  const int device_;
   const BatchShape shape_;
   KMeansParams params_ = {};
   Stream stream_;
@@ -194,7 +195,7 @@ Status CudaPass::set_centroids(const Centroids& centroids, const KMeansParams& p
 }
 
 Status CudaPass::start(const Centroids& centroids) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(device_);
   const auto fill = [&](const DeviceMemory& memory, int value, int64_t bytes) {
     return cuda_status(cudaMemsetAsync(memory.data(), value, static_cast<size_t>(bytes), stream_.get()),
                        "clearing sums");
@@ -228,7 +229,7 @@ Status CudaPass::assign(const KMeansParams& params, const InterruptCheck& interr
 }
 
 Result<KMeansPass::Step> CudaPass::iterate(const InterruptCheck& interrupted) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(device_);
   GLOVE_RETURN_IF_ERROR(assign(params_, interrupted));
   GLOVE_RETURN_IF_ERROR(move_rows(false));
   const KMeansReport report = *report_.as<KMeansReport>();
@@ -258,7 +259,7 @@ Status CudaPass::clear_counters() {
 }
 
 Result<std::vector<int32_t>> CudaPass::empty_clusters() {
-  const ScopedDevice current(0);
+  const ScopedDevice current(device_);
   std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
   GLOVE_RETURN_IF_ERROR(download(sizes_.data(), sizes.data(), params_.centroids.count * int64_t{8}));
   std::vector<int32_t> empty;
@@ -269,7 +270,7 @@ Result<std::vector<int32_t>> CudaPass::empty_clusters() {
 
 Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                         const InterruptCheck& interrupted) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(device_);
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   const auto count = static_cast<int64_t>(rows.size());
   DeviceMemory moves;
@@ -283,7 +284,7 @@ Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> 
 }
 
 Status CudaPass::read_centroids(Centroids& centroids) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(device_);
   GLOVE_RETURN_IF_ERROR(
       download(centroids_.vectors.data(), centroids.vectors.data(), centroids.count * centroids.dims * 4));
   return download(centroids_.norms_squared.data(), centroids.norms_squared.data(), centroids.count * 8);
@@ -291,7 +292,7 @@ Status CudaPass::read_centroids(Centroids& centroids) {
 
 Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
                              const InterruptCheck& interrupted) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(device_);
   KMeansParams params = params_;
   params.wanted = 2;
   GLOVE_RETURN_IF_ERROR(other_centroids_.reserve(centroids.count, centroids.dims, stream_.get()));
@@ -308,7 +309,7 @@ Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> n
 
 Status CudaPass::dots(std::span<const float> vector, std::span<double> dots,
                       const InterruptCheck& interrupted) {
-  const ScopedDevice current(0);
+  const ScopedDevice current(device_);
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   const int64_t rows = params_.part.rows;
   GLOVE_RETURN_IF_ERROR(query_.reserve(static_cast<int64_t>(vector.size_bytes())));
@@ -322,10 +323,11 @@ Status CudaPass::dots(std::span<const float> vector, std::span<double> dots,
 
 }  // namespace
 
-Result<std::unique_ptr<KMeansPass>> make_cuda_pass(const DevicePart& part, const FixedSums& format,
-                                                   int64_t count, const BatchShape& shape) {
-  const ScopedDevice current(0);
-  auto pass = std::make_unique<CudaPass>(part, shape);
+Result<std::unique_ptr<KMeansPass>> make_cuda_pass(int device, const DevicePart& part,
+                                                   const FixedSums& format, int64_t count,
+                                                   const BatchShape& shape) {
+  const ScopedDevice current(device);
+  auto pass = std::make_unique<CudaPass>(device, part, shape);
   GLOVE_RETURN_IF_ERROR(pass->create(format, count));
   return std::unique_ptr<KMeansPass>(std::move(pass));
 }

@@ -12,9 +12,10 @@
 
 namespace glove::gpu {
 
-// Device::kmeans_pass. The part must stay on the device as long as the pass lives. Returns kOutOfMemory if
-// the device has no room for the pass or a centroid does not fit in shared memory.
-Result<std::unique_ptr<KMeansPass>> make_cuda_pass(const DevicePart& part, const FixedSums& format,
-                                                   int64_t count, const BatchShape& shape);
+// Device::kmeans_pass of device number `device`. The part must stay on the device as long as the pass lives.
+// Returns kOutOfMemory if the device has no room for the pass or a centroid does not fit in shared memory.
+Result<std::unique_ptr<KMeansPass>> make_cuda_pass(int device, const DevicePart& part,
+                                                   const FixedSums& format, int64_t count,
+                                                   const BatchShape& shape);
 
 }  // namespace glove::gpu

@@ -12,12 +12,11 @@ namespace {
 // A pass of the device, with the rows that it reads.
 class ResidentPass final : public KMeansPass {
  public:
-  ResidentPass(std::shared_ptr<SharedDevice> device, std::shared_ptr<DeviceSearcher> rows,
-               std::unique_ptr<KMeansPass> pass)
-      : device_(std::move(device)), rows_(std::move(rows)), pass_(std::move(pass)) {}
+  ResidentPass(std::shared_ptr<DeviceSearcher> rows, std::unique_ptr<KMeansPass> pass)
+      : rows_(std::move(rows)), pass_(std::move(pass)) {}
   ~ResidentPass() override {
     // Deliberately leaked in a forked child: its memory belongs to the parent.
-    if (device_->in_forked_child()) static_cast<void>(pass_.release());
+    if (rows_->device()->in_forked_child()) static_cast<void>(pass_.release());
   }
   ResidentPass(const ResidentPass&) = delete;
   ResidentPass& operator=(const ResidentPass&) = delete;
@@ -51,13 +50,12 @@ class ResidentPass final : public KMeansPass {
   // Calls work() if the device works, and remembers a failure that means that it is lost.
   template <class Work>
   auto run(const Work& work) -> decltype(work()) {
-    GLOVE_RETURN_IF_ERROR(device_->available());
+    GLOVE_RETURN_IF_ERROR(rows_->device()->available());
     auto result = work();
-    if (!result.ok()) device_->note_error(result.error());
+    if (!result.ok()) rows_->device()->note_error(result.error());
     return result;
   }
 
-  const std::shared_ptr<SharedDevice> device_;
   const std::shared_ptr<DeviceSearcher> rows_;
   std::unique_ptr<KMeansPass> pass_;
 };
@@ -81,25 +79,25 @@ ModelPtr model_of(const Points& points) {
 
 class DeviceAnalysis final : public Analysis {
  public:
-  DeviceAnalysis(std::shared_ptr<SharedDevice> device, ResidentSearchers& searchers, Analysis& host)
-      : device_(std::move(device)), searchers_(searchers), host_(host) {}
+  DeviceAnalysis(DeviceSet& devices, ResidentSearchers& searchers, Analysis& host)
+      : devices_(devices), searchers_(searchers), host_(host) {}
 
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
                                                   const InterruptCheck& interrupted) override {
     if (points.rows == 0 || count > kMostPassClusters || points.dims > kMaxBatchDims)
       return host_.kmeans_pass(points, metric, count, interrupted);
-    GLOVE_RETURN_IF_ERROR(device_->available());
     GLOVE_ASSIGN_OR_RETURN(auto rows, rows_on_device(points, interrupted));
+    GLOVE_RETURN_IF_ERROR(rows->device()->available());
     GLOVE_RETURN_IF_ERROR(wait_for_vectors(rows->resident(), interrupted));
     DevicePart part = rows->resident().parts().front();
     part.rows = points.rows;
-    auto pass = device_->device().kmeans_pass(part, FixedSums(metric, 0, points), count);
+    auto pass = rows->device()->device().kmeans_pass(part, FixedSums(metric, 0, points), count);
     if (!pass.ok()) {
-      device_->note_error(pass.error());
+      rows->device()->note_error(pass.error());
       return pass;
     }
     return std::unique_ptr<KMeansPass>(
-        std::make_unique<ResidentPass>(device_, std::move(rows), std::move(pass).value()));
+        std::make_unique<ResidentPass>(std::move(rows), std::move(pass).value()));
   }
 
   Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
@@ -121,12 +119,13 @@ class DeviceAnalysis final : public Analysis {
   Result<std::shared_ptr<const void>> hold_rows(const Points& points,
                                                 const InterruptCheck& interrupted) override {
     if (!sums_fit(points)) return std::shared_ptr<const void>();
-    GLOVE_RETURN_IF_ERROR(device_->available());
     auto rows = searchers_.find(*points.model);
     if (rows == nullptr) {
+      GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
       if (points.rows <= points.model->words() / 2) return std::shared_ptr<const void>();
-      GLOVE_ASSIGN_OR_RETURN(rows, searchers_.open(points.model, interrupted));
+      GLOVE_ASSIGN_OR_RETURN(rows, searchers_.open(device, points.model, interrupted));
     }
+    GLOVE_RETURN_IF_ERROR(rows->device()->available());
     GLOVE_RETURN_IF_ERROR(wait_for_vectors(rows->resident(), interrupted));
     return std::shared_ptr<const void>(std::move(rows));
   }
@@ -168,24 +167,25 @@ class DeviceAnalysis final : public Analysis {
   Status sum_where_resident(const Points& points, const InterruptCheck& interrupted, const Run& run) {
     const auto rows = sums_fit(points) ? searchers_.find(*points.model) : nullptr;
     if (rows == nullptr) return run(host_, points);
-    GLOVE_RETURN_IF_ERROR(device_->available());
+    GLOVE_RETURN_IF_ERROR(rows->device()->available());
     const Status ready = wait_for_vectors(rows->resident(), interrupted);
     if (!ready.ok() && ready.error().code == ErrorCode::kOutOfMemory) return run(host_, points);
     GLOVE_RETURN_IF_ERROR(ready);
     DevicePart part = rows->resident().parts().front();
     part.rows = points.rows;
-    Status status = run(device_->device(), part);
-    if (!status.ok()) device_->note_error(status.error());
+    Status status = run(rows->device()->device(), part);
+    if (!status.ok()) rows->device()->note_error(status.error());
     return status;
   }
 
   // The model if it is resident, or if most of it is needed; otherwise the points alone.
   Result<std::shared_ptr<DeviceSearcher>> rows_on_device(const Points& points,
                                                          const InterruptCheck& interrupted) {
-    if (points.model == nullptr) return searchers_.open(model_of(points), interrupted);
-    if (auto resident = searchers_.find(*points.model)) return resident;
-    const bool most = points.rows > points.model->words() / 2;
-    return searchers_.open(most ? points.model : model_of(points), interrupted);
+    if (points.model != nullptr)
+      if (auto resident = searchers_.find(*points.model)) return resident;
+    const bool most = points.model != nullptr && points.rows > points.model->words() / 2;
+    GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
+    return searchers_.open(device, most ? points.model : model_of(points), interrupted);
   }
 
   static Status wait_for_vectors(ResidentModel& resident, const InterruptCheck& interrupted) {
@@ -200,16 +200,16 @@ class DeviceAnalysis final : public Analysis {
     return {};
   }
 
-  const std::shared_ptr<SharedDevice> device_;
+  DeviceSet& devices_;
   ResidentSearchers& searchers_;
   Analysis& host_;
 };
 
 }  // namespace
 
-std::unique_ptr<Analysis> make_device_analysis(std::shared_ptr<SharedDevice> device,
-                                               ResidentSearchers& searchers, Analysis& host) {
-  return std::make_unique<DeviceAnalysis>(std::move(device), searchers, host);
+std::unique_ptr<Analysis> make_device_analysis(DeviceSet& devices, ResidentSearchers& searchers,
+                                               Analysis& host) {
+  return std::make_unique<DeviceAnalysis>(devices, searchers, host);
 }
 
 }  // namespace glove::gpu

@@ -1,9 +1,11 @@
 #include "gpu/device_backend.h"
 
+#include <utility>
+
 #include "gpu/device_analysis.h"
-#include "gpu/device_searcher.h"
+#include "gpu/model_placement.h"
 #include "gpu/resident_searchers.h"
-#include "gpu/shared_device.h"
+#include "search/candidates.h"
 #include "search/combining_searcher.h"
 
 namespace glove::gpu {
@@ -11,32 +13,38 @@ namespace {
 
 class DeviceBackend final : public Backend {
  public:
-  DeviceBackend(DeviceFactory open_device, MemoryLimit memory_limit, Analysis* host)
-      : device_(std::make_shared<SharedDevice>(std::move(open_device), std::move(memory_limit))),
-        searchers_(device_) {
-    if (host != nullptr) analysis_ = make_device_analysis(device_, searchers_, *host);
+  explicit DeviceBackend(DeviceBackendOptions options)
+      : devices_(std::move(options.devices)),
+        placement_(searchers_, options.host, options.log, options.least_slice_bytes) {
+    if (options.host != nullptr && options.host->analysis() != nullptr)
+      analysis_ = make_device_analysis(devices_, searchers_, *options.host->analysis());
   }
 
   std::string_view name() const override { return "cuda"; }
-  Status available() override { return device_->available(); }
+  Status available() override { return devices_.available(); }
   Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(auto searcher, searchers_.open(model, interrupted));
+    if (!has_vectors(*model))
+      return Error{
+          ErrorCode::kUnavailable,
+          "the backend cuda cannot search a live index, whose vectors are in a table; use the backend cpu"};
+    GLOVE_ASSIGN_OR_RETURN(auto devices, devices_.chosen());
+    GLOVE_ASSIGN_OR_RETURN(auto searcher, placement_.open(std::move(devices), model, interrupted));
     return std::shared_ptr<Searcher>(std::make_shared<CombiningSearcher>(std::move(searcher)));
   }
   Analysis* analysis() override { return analysis_.get(); }
-  SearcherInfo info() const override { return device_->info(nullptr); }
+  SearcherInfo info() const override { return devices_.info(); }
 
  private:
-  const std::shared_ptr<SharedDevice> device_;
+  DeviceSet devices_;
   ResidentSearchers searchers_;
+  ModelPlacement placement_;
   std::unique_ptr<Analysis> analysis_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_device_backend(DeviceFactory open_device, MemoryLimit memory_limit,
-                                             Analysis* host) {
-  return std::make_unique<DeviceBackend>(std::move(open_device), std::move(memory_limit), host);
+std::unique_ptr<Backend> make_device_backend(DeviceBackendOptions options) {
+  return std::make_unique<DeviceBackend>(std::move(options));
 }
 
 }  // namespace glove::gpu

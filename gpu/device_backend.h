@@ -1,26 +1,36 @@
-// A Backend on top of a Device: decides when a model is uploaded, by which thread and how much of it, and
-// handles failures. Contains everything that can be tested without a GPU.
+// A Backend on top of Devices: decides when a model is uploaded, to which devices, by which thread and how
+// much of it, and handles failures. Contains everything that can be tested without a GPU.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 
-#include "base/status.h"
-#include "gpu/device.h"
+#include "gpu/device_set.h"
+#include "gpu/spread_plan.h"
 #include "search/backend.h"
+
+namespace glove {
+class Log;
+}  // namespace glove
 
 namespace glove::gpu {
 
-// Opens the device; called once, at the first use.
-using DeviceFactory = std::function<Result<std::unique_ptr<Device>>()>;
+struct DeviceBackendOptions {
+  DeviceAccess devices;
 
-// Returns the bytes that the backend may use on the device; 0 means all that is free. Called before every
-// upload.
-using MemoryLimit = std::function<Result<int64_t>()>;
+  // Answers for the rows of a device that fails while others work, and does what the devices do not compute
+  // for the toolbox. Must outlive the backend. With nullptr, a failure of one device is one of the search,
+  // and Backend::analysis() returns nullptr.
+  Backend* host = nullptr;
 
-// Returns the backend "cuda". Never returns null. `host` does what the device does not compute for the
-// toolbox, and must outlive the backend; with nullptr, Backend::analysis() returns nullptr.
-std::unique_ptr<Backend> make_device_backend(DeviceFactory open_device, MemoryLimit memory_limit,
-                                             Analysis* host = nullptr);
+  // Receives a line for every device that cannot be used or fails. Must outlive the backend; may be null.
+  Log* log = nullptr;
+
+  // As kLeastSliceBytes. For tests.
+  int64_t least_slice_bytes = kLeastSliceBytes;
+};
+
+// Returns the backend "cuda". Never returns null.
+std::unique_ptr<Backend> make_device_backend(DeviceBackendOptions options);
 
 }  // namespace glove::gpu

@@ -46,6 +46,7 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(shared.check()));
     const Timer timer;
     if (parts.front().vectors == nullptr) rescore(model, *request.query, request.rows);
+    for (Neighbor& row : request.rows) row.id += static_cast<int32_t>(first_row_);
     keep_best(*request.query, request.k, request.rows);
     request.cost.rescore_us += timer.microseconds();
   }

@@ -162,7 +162,7 @@ Status ResidentModel::upload_levels(const InterruptCheck& interrupted) {
   std::vector<LevelOffsets> offsets;
   BlockFiller filler(*model_);
   for (size_t i = 0; i < plans_.size(); ++i) {
-    const CodeLevel& level = model_->parts()[i].levels.front();
+    const CodeLevel& level = model_->parts()[i].level(8);
     const int64_t codes = filler.add(level.codes, plans_[i].codes);
     const int64_t scales = filler.add_padded(level.scales, kZeros, plans_[i].scales);
     const int64_t residuals = filler.add_padded(level.residuals, kInfinities, plans_[i].residuals);
@@ -175,7 +175,7 @@ Status ResidentModel::upload_levels(const InterruptCheck& interrupted) {
     on_device.first_row = part.first_row;
     on_device.rows = part.rows;
     on_device.dims = static_cast<int32_t>(part.dims);
-    on_device.level = {part.levels.front().bits,
+    on_device.level = {part.level(8).bits,
                        reinterpret_cast<const int8_t*>(scan_block_.data() + offsets[i].codes),
                        reinterpret_cast<const float*>(scan_block_.data() + offsets[i].scales),
                        reinterpret_cast<const float*>(scan_block_.data() + offsets[i].residuals)};

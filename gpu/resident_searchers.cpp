@@ -4,10 +4,11 @@
 
 namespace glove::gpu {
 
-Result<std::shared_ptr<DeviceSearcher>> ResidentSearchers::open(const ModelPtr& model,
+Result<std::shared_ptr<DeviceSearcher>> ResidentSearchers::open(const std::shared_ptr<SharedDevice>& device,
+                                                                const ModelPtr& model,
                                                                 const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(auto resident, device_->upload(model, interrupted));
-  auto searcher = std::make_shared<DeviceSearcher>(device_, std::move(resident));
+  GLOVE_ASSIGN_OR_RETURN(auto resident, device->upload(model, interrupted));
+  auto searcher = std::make_shared<DeviceSearcher>(device, std::move(resident));
   const std::lock_guard lock(mutex_);
   std::erase_if(by_model_, [](const auto& entry) { return entry.second.expired(); });
   by_model_[model->id()] = searcher;

@@ -1,4 +1,4 @@
-// Finds the searcher of a model that is already on the device, so that an analysis need not upload it again.
+// Finds the searcher of a model that is already on a device, so that an analysis need not upload it again.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,17 @@
 
 namespace glove::gpu {
 
-// The searchers that a backend has opened. Does not keep them alive. Thread-safe.
+// The searchers of whole models that a backend has opened. Does not keep them alive. Thread-safe.
 class ResidentSearchers {
  public:
-  explicit ResidentSearchers(std::shared_ptr<SharedDevice> device) : device_(std::move(device)) {}
-
-  // Uploads the model, as Backend::open does.
-  Result<std::shared_ptr<DeviceSearcher>> open(const ModelPtr& model, const InterruptCheck& interrupted);
+  // Uploads the model to the device.
+  Result<std::shared_ptr<DeviceSearcher>> open(const std::shared_ptr<SharedDevice>& device,
+                                               const ModelPtr& model, const InterruptCheck& interrupted);
 
   // Returns a searcher of the model, or null if none is open.
   std::shared_ptr<DeviceSearcher> find(const Model& model);
 
  private:
-  const std::shared_ptr<SharedDevice> device_;
   ForkSafeMutex mutex_;  // guards by_model_
   std::map<uint64_t, std::weak_ptr<DeviceSearcher>> by_model_;
 };

@@ -8,10 +8,13 @@
 
 namespace glove::gpu {
 
+Error forked_child_error() {
+  return {ErrorCode::kUnavailable,
+          "CUDA was started before this process was forked and does not work in the child"};
+}
+
 Status SharedDevice::available() {
-  if (in_forked_child())
-    return {ErrorCode::kUnavailable,
-            "CUDA was started before this process was forked and does not work in the child"};
+  if (in_forked_child()) return forked_child_error();
   if (works_.load(std::memory_order_acquire)) return {};
   return failed_.load(std::memory_order_acquire) ? Status(*unavailable_) : open();
 }
@@ -49,18 +52,23 @@ void SharedDevice::fail(const Error& error) {
   works_.store(false, std::memory_order_release);
 }
 
-// Returns the bytes that an upload of this model may use now.
-Result<int64_t> SharedDevice::budget(const Model& model) {
+Result<int64_t> SharedDevice::room_for(int64_t rows) {
   GLOVE_ASSIGN_OR_RETURN(const int64_t limit, memory_limit_());
   GLOVE_ASSIGN_OR_RETURN(const int64_t free, device_->free_bytes());
-  int64_t allowed = std::max<int64_t>(0, free - scratch_reserve(model.words()));
-  if (limit > 0) {
-    int64_t used = 0;
-    const std::lock_guard lock(mutex_);
-    for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
-    allowed = std::min(allowed, limit - used);
-  }
-  return allowed;
+  const int64_t room = std::max<int64_t>(0, free - scratch_reserve(rows));
+  return limit > 0 ? std::min(room, limit - used_bytes()) : room;
+}
+
+int64_t SharedDevice::used_bytes() {
+  int64_t used = 0;
+  const std::lock_guard lock(mutex_);
+  for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
+  return used;
+}
+
+std::string SharedDevice::name() const {
+  const SearcherInfo opened = info(nullptr);
+  return "device " + std::to_string(number_) + (opened.device.empty() ? "" : " (" + opened.device + ")");
 }
 
 Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& model,
@@ -77,7 +85,7 @@ Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& mode
       break;
   }
   const TurnstileExit leaving(uploads_);
-  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, budget(*model));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, room_for(model->words()));
   auto resident = ResidentModel::upload(*device_, model, allowed, interrupted);
   if (!resident.ok()) {
     note_error(resident.error());

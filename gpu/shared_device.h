@@ -1,31 +1,48 @@
-// The device of a backend with everything that its searchers and analyses share: whether it works, what is
+// A device of a backend with everything that its searchers and analyses share: whether it works, what is
 // resident on it, and whose turn it is to upload.
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
-#include <map>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "base/fork_safe_mutex.h"
 #include "base/status.h"
 #include "base/turnstile.h"
-#include "gpu/device_backend.h"
+#include "gpu/device.h"
 #include "gpu/residency.h"
 
 namespace glove::gpu {
 
+// Opens the device; called once, at the first use.
+using DeviceFactory = std::function<Result<std::unique_ptr<Device>>()>;
+
+// Returns the bytes that the models of a backend may use on each device; 0 means all that is free.
+using MemoryLimit = std::function<Result<int64_t>()>;
+
+// A forked child has its parent's addresses but not its driver, so it must not call CUDA.
+Error forked_child_error();
+
+// Whether an error means that the device, rather than the caller or a file, is the reason.
+inline bool is_the_devices(const Error& error) {
+  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kOutOfMemory;
+}
+
 // Thread-safe.
 class SharedDevice {
  public:
-  SharedDevice(DeviceFactory open_device, MemoryLimit memory_limit)
-      : open_device_(std::move(open_device)), memory_limit_(std::move(memory_limit)) {}
+  SharedDevice(int number, DeviceFactory open_device, MemoryLimit memory_limit)
+      : number_(number), open_device_(std::move(open_device)), memory_limit_(std::move(memory_limit)) {}
 
-  // A forked child has its parent's addresses but not its driver, so it must not call CUDA.
   bool in_forked_child() const { return owner_ != 0 && owner_ != getpid(); }
 
   // Opens the device at the first call. Takes no lock afterwards.
@@ -37,6 +54,15 @@ class SharedDevice {
 
   // Frees the model, or, in a forked child, leaves it alone. The limit stops counting it before it is freed.
   void drop(std::shared_ptr<ResidentModel> resident);
+
+  // Returns the bytes that an upload of so many rows may use now. REQUIRES: available() has returned ok.
+  Result<int64_t> room_for(int64_t rows);
+
+  // Returns the bytes that models take, or will once they are uploaded.
+  int64_t used_bytes();
+
+  // Returns "device 1", with the device's name if it has been opened.
+  std::string name() const;
 
   // Remembers the error if it means that the device is lost.
   void note_error(const Error& error);
@@ -50,8 +76,8 @@ class SharedDevice {
  private:
   Status open();
   void fail(const Error& error);
-  Result<int64_t> budget(const Model& model);
 
+  const int number_;
   const DeviceFactory open_device_;
   const MemoryLimit memory_limit_;
   std::atomic<pid_t> owner_{0};      // the process that opened the device, or is about to

@@ -14,7 +14,7 @@
 #include "model/derived_arrays.h"
 #include "model/limits.h"
 #include "model/mapped_file.h"
-#include "model/quantize.h"
+#include "model/nibbles.h"
 #include "model/word_order.h"
 
 namespace glove {
@@ -24,8 +24,9 @@ namespace {
 struct MappedArrays {
   std::shared_ptr<const MappedFile> map;
   // The tensors that the file does not contain.
-  MemorySink codes;
-  DerivedArrays derived{codes};
+  MemorySink codes8;
+  MemorySink codes4;
+  DerivedArrays derived{codes8, codes4};
   std::vector<int32_t> sorted_ids;
 };
 
@@ -40,13 +41,10 @@ class ModelFileReader {
     take(kVectors, part_.vectors);
     const bool has_norms = take(kNormsSquared, part_.norms_squared);
     // Codes, scales and residuals belong together: they are all read from the file or all computed.
+    if (header_.find(kCodes4) && header_.find(kScales4) && header_.find(kResiduals4))
+      take_level(4, kCodes4, kScales4, kResiduals4);
     const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals);
-    CodeLevel& level = part_.levels.emplace_back();
-    if (has_codes) {
-      take(kCodes, level.codes);
-      take(kScales, level.scales);
-      take(kResiduals, level.residuals);
-    }
+    if (has_codes) take_level(8, kCodes, kScales, kResiduals);
     std::span<const char> word_bytes;
     std::span<const int64_t> word_offsets;
     std::span<const int32_t> sorted_ids;
@@ -105,6 +103,9 @@ class ModelFileReader {
         {kCodes, "I8", {tile_count(n), component_groups(d), kTileRows, kTileComponents}},
         {kScales, "F32", {n}},
         {kResiduals, "F32", {n}},
+        {kCodes4, "U8", {tile_count(n), nibble_words(d), kTileRows, kNibbleWordBytes}},
+        {kScales4, "F32", {n}},
+        {kResiduals4, "F32", {n}},
         {kWordBytes, "U8", {bytes}},
         {kWordOffsets, "I64", {n + 1}},
         {kSortedIds, "I32", {n}},
@@ -174,11 +175,12 @@ class ModelFileReader {
       return std::shared_ptr<const StoredComponents>();
     StoredComponents components;
     components.count = tensor->shape.empty() ? 0 : tensor->shape.front();
-    if (components.count < 1 || components.count > part_.dims)
+    // Removing as many components as there are dimensions would leave nothing.
+    if (components.count < 1 || components.count >= part_.dims)
       return corrupt("the tensor '" + std::string(kCommonComponents) + "' has " +
-                     std::to_string(components.count) + " rows; there are 1 to " +
-                     std::to_string(part_.dims) + " components of a model of " + std::to_string(part_.dims) +
-                     " dimensions");
+                     std::to_string(components.count) + " rows; a model of " + std::to_string(part_.dims) +
+                     " dimensions has at least 1 and fewer than " + std::to_string(part_.dims) +
+                     " components");
     GLOVE_RETURN_IF_ERROR(copy(kCommonComponents, {components.count, part_.dims}, components.vectors));
     if (!std::ranges::all_of(components.vectors, [](float value) { return std::isfinite(value); }))
       return corrupt("the tensor '" + std::string(kCommonComponents) +
@@ -234,9 +236,24 @@ class ModelFileReader {
     GLOVE_RETURN_IF_ERROR(derived.append_vectors(path_, part_.vectors, part_.dims, threads, interrupted));
     GLOVE_RETURN_IF_ERROR(derived.finish());
     if (!has_norms) part_.norms_squared = derived.norms_squared();
-    if (!has_codes)
-      part_.levels.front() = {8, owner_->codes.view<int8_t>(), derived.scales(), derived.residuals()};
+    if (has_codes) return {};
+    // Both levels of a file without codes are derived. A level of 4 bits that the file has may stay: it need
+    // not be this version's.
+    if (!part_.has_level(4)) add_derived_level(4, owner_->codes4, derived.level4());
+    add_derived_level(8, owner_->codes8, derived.level8());
     return {};
+  }
+
+  void add_derived_level(int bits, const MemorySink& codes, const LevelArrays& arrays) {
+    part_.levels.push_back({bits, codes.view<int8_t>(), arrays.scales(), arrays.residuals()});
+  }
+
+  void take_level(int bits, std::string_view codes, std::string_view scales, std::string_view residuals) {
+    CodeLevel& level = part_.levels.emplace_back();
+    level.bits = bits;
+    take(codes, level.codes);
+    take(scales, level.scales);
+    take(residuals, level.residuals);
   }
 
   // Returns a view of a tensor whose type check_types() has checked; returns false if it is not present.

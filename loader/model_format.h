@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little, "model files are littl
 
 // Readers reject another major version. A minor version adds only what older readers may ignore.
 constexpr int kFormatMajor = 1;
-constexpr int kFormatMinor = 2;
+constexpr int kFormatMinor = 3;
 
 constexpr int64_t kModelHeaderBytes = 4096;  // as written; the reader accepts any length
 constexpr int64_t kTensorAlignment = 64;
@@ -40,6 +40,9 @@ constexpr std::string_view kNormsSquared = "norms_squared";
 constexpr std::string_view kCodes = "codes";
 constexpr std::string_view kScales = "scales";
 constexpr std::string_view kResiduals = "residuals";
+constexpr std::string_view kCodes4 = "codes4";
+constexpr std::string_view kScales4 = "scales4";
+constexpr std::string_view kResiduals4 = "residuals4";
 constexpr std::string_view kWordBytes = "word_bytes";
 constexpr std::string_view kWordOffsets = "word_offsets";
 constexpr std::string_view kSortedIds = "sorted_ids";
@@ -51,8 +54,9 @@ constexpr std::string_view kPaddingPrefix = "padding.";
 
 // The tensors that a reader uses.
 inline constexpr std::array kTensorNames = {
-    kVectors,     kNormsSquared, kCodes,          kScales,           kResiduals,        kWordBytes,
-    kWordOffsets, kSortedIds,    kDerivationMean, kDerivationMatrix, kCommonComponents, kWordCounts};
+    kVectors,   kNormsSquared,   kCodes4,           kScales4,          kResiduals4,
+    kCodes,     kScales,         kResiduals,        kWordBytes,        kWordOffsets,
+    kSortedIds, kDerivationMean, kDerivationMatrix, kCommonComponents, kWordCounts};
 
 // Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
 std::string derivation_text(bool center, bool matrix, bool normalize);

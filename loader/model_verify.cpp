@@ -14,6 +14,7 @@
 #include "model/exact_dot.h"
 #include "model/limits.h"
 #include "model/mapped_file.h"
+#include "model/nibbles.h"
 
 namespace glove {
 namespace {
@@ -36,7 +37,7 @@ class Verifier {
       GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       GLOVE_RETURN_IF_ERROR(check_row(row));
     }
-    GLOVE_RETURN_IF_ERROR(check_padding());
+    for (const CodeLevel& level : part_.levels) GLOVE_RETURN_IF_ERROR(check_padding(level));
     return model_.health();
   }
 
@@ -113,8 +114,7 @@ class Verifier {
     return {};
   }
 
-  // The norm must be D(x, x), bit for bit. Codes may come from any quantiser that meets the contract, so the
-  // residual is checked against them and not against the codes that this version would have chosen.
+  // The norm must be D(x, x), bit for bit.
   Status check_row(int64_t row) const {
     const auto i = static_cast<size_t>(row);
     const float* const x = part_.vector(row);
@@ -123,43 +123,70 @@ class Verifier {
       return corrupt_row(kVectors, row, "has a component that is NaN or infinite");
     if (std::bit_cast<uint64_t>(norm_squared) != std::bit_cast<uint64_t>(part_.norms_squared[i]))
       return corrupt_row(kNormsSquared, row, "is not the vector's squared norm");
-    const float scale = level_.scales[i];
-    const float residual = level_.residuals[i];
+    for (const CodeLevel& level : part_.levels)
+      GLOVE_RETURN_IF_ERROR(check_codes(level, row, x, norm_squared));
+    return {};
+  }
+
+  // Codes may come from any quantiser that meets the contract, so the residual is checked against them and
+  // not against the codes that this version would have chosen.
+  Status check_codes(const CodeLevel& level, int64_t row, const float* x, double norm_squared) const {
+    const auto i = static_cast<size_t>(row);
+    const float scale = level.scales[i];
+    const float residual = level.residuals[i];
+    const LevelNames& names = names_of(level);
     if (norm_squared == 0.0) {
-      if (scale != 0.0f) return corrupt_row(kScales, row, "is not 0, but the vector is zero");
+      if (scale != 0.0f) return corrupt_row(names.scales, row, "is not 0, but the vector is zero");
       if (!(std::isinf(residual) && residual > 0))
-        return corrupt_row(kResiduals, row, "is not infinite, but the vector is zero");
+        return corrupt_row(names.residuals, row, "is not infinite, but the vector is zero");
       return {};
     }
     if (!(scale > 0.0f) || !std::isfinite(scale))
-      return corrupt_row(kScales, row, "is not a positive number");
+      return corrupt_row(names.scales, row, "is not a positive number");
     double distance_squared = 0;
     for (int64_t j = 0; j < part_.dims; ++j) {
-      const int code = level_.codes[static_cast<size_t>(code_index(row, j, part_.dims))];
-      if (code == -128) return corrupt_row(kCodes, row, "holds -128");
+      const int code = code_of(level, row, j);
+      if (code == -128) return corrupt_row(names.codes, row, "holds -128");
       const double error =
           static_cast<double>(x[j]) / std::sqrt(norm_squared) - static_cast<double>(scale) * code;
       distance_squared += error * error;
     }
     if (!(std::sqrt(distance_squared) <= static_cast<double>(residual)))
-      return corrupt_row(kResiduals, row, "is smaller than the distance between codes and vector");
+      return corrupt_row(names.residuals, row, "is smaller than the distance between codes and vector");
     return {};
   }
 
-  Status check_padding() const {
-    const int64_t padded_dims = component_groups(part_.dims) * kTileComponents;
+  Status check_padding(const CodeLevel& level) const {
+    const bool bytes = level.bits == 8;
+    const int64_t padded_dims =
+        bytes ? component_groups(part_.dims) * kTileComponents : nibble_words(part_.dims) * kNibbleGroup;
+    const int zero = bytes ? 0 : -15;  // the code whose bits are zero
     for (int64_t row = 0; row < tile_count(part_.rows) * kTileRows; ++row) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       for (int64_t j = row < part_.rows ? part_.dims : 0; j < padded_dims; ++j)
-        if (level_.codes[static_cast<size_t>(code_index(row, j, part_.dims))] != 0)
-          return corrupt_row(kCodes, row, "has padding that is not zero");
+        if (code_of(level, row, j) != zero)
+          return corrupt_row(names_of(level).codes, row, "has padding that is not zero");
     }
     return {};
   }
 
+  struct LevelNames {
+    std::string_view codes, scales, residuals;
+  };
+  static const LevelNames& names_of(const CodeLevel& level) {
+    static constexpr LevelNames kNames4 = {kCodes4, kScales4, kResiduals4};
+    static constexpr LevelNames kNames8 = {kCodes, kScales, kResiduals};
+    return level.bits == 4 ? kNames4 : kNames8;
+  }
+
+  int code_of(const CodeLevel& level, int64_t row, int64_t j) const {
+    return level.bits == 4
+               ? nibble_code(level.codes[static_cast<size_t>(nibble_index(row, j, part_.dims))], j)
+               : level.codes[static_cast<size_t>(code_index(row, j, part_.dims))];
+  }
+
   const Model& model_;
-  const ModelPart& part_ = model_.parts().front();  // a file has one part with one level
-  const CodeLevel& level_ = part_.levels.front();
+  const ModelPart& part_ = model_.parts().front();  // a file has one part
   const ProgressCallback& progress_;
   const InterruptCheck& interrupted_;
   int64_t bytes_done_ = 0;

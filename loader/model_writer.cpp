@@ -16,7 +16,7 @@
 #include "base/replacement_file.h"
 #include "loader/model_format.h"
 #include "loader/write_behind.h"
-#include "model/quantize.h"
+#include "model/nibbles.h"
 
 namespace glove {
 namespace {
@@ -102,6 +102,11 @@ int64_t codes_offset(int64_t rows, int64_t dims) {
   return aligned(norms + rows * static_cast<int64_t>(sizeof(double)));
 }
 
+// Returns the offset of the codes of 4 bits, which follow those of 8.
+int64_t codes4_offset(int64_t rows, int64_t dims) {
+  return aligned(codes_offset(rows, dims) + code_bytes(rows, dims));
+}
+
 // Builds the header's JSON, and tracks the file offset of the next tensor.
 class Layout {
  public:
@@ -168,11 +173,13 @@ struct ModelWriter::State {
   ReplacementFile output;
   const std::string path;
   File& file;
-  File spill;                  // open if codes are stored here because the final size of `vectors` is unknown
+  // Open if codes are stored here because the final size of `vectors` is unknown.
+  File spill8, spill4;
   std::deque<FileSink> sinks;  // one per tensor
   WriteBehind writer;
   FileSink& vectors;
-  FileSink& codes;
+  FileSink& codes8;
+  FileSink& codes4;
   ModelAssembler assembler;
   Layout layout;
   InterruptCheck interrupted;  // passed to finish()
@@ -182,17 +189,22 @@ struct ModelWriter::State {
   std::shared_ptr<const StoredComponents> components;
   std::shared_ptr<const std::vector<double>> counts;
 
-  State(ReplacementFile replacement, File codes_file, int64_t expected_rows, int64_t dims)
+  // REQUIRES: the spill files are open if `expected_rows` is negative.
+  State(ReplacementFile replacement, File codes8_file, File codes4_file, int64_t expected_rows, int64_t dims)
       : output(std::move(replacement)),
         path(output.path()),
         file(output.file()),
-        spill(std::move(codes_file)),
+        spill8(std::move(codes8_file)),
+        spill4(std::move(codes4_file)),
         vectors(sinks.emplace_back(writer, file, kModelHeaderBytes,
                                    expected_rows < 0 ? -1 : vectors_bytes(expected_rows, dims))),
-        codes(sinks.emplace_back(writer, spill.is_open() ? spill : file,
-                                 expected_rows < 0 ? 0 : codes_offset(expected_rows, dims),
-                                 expected_rows < 0 ? -1 : code_bytes(expected_rows, dims), !spill.is_open())),
-        assembler(vectors, codes) {
+        codes8(expected_rows < 0 ? sinks.emplace_back(writer, spill8, 0, -1, false)
+                                 : sinks.emplace_back(writer, file, codes_offset(expected_rows, dims),
+                                                      code_bytes(expected_rows, dims))),
+        codes4(expected_rows < 0 ? sinks.emplace_back(writer, spill4, 0, -1, false)
+                                 : sinks.emplace_back(writer, file, codes4_offset(expected_rows, dims),
+                                                      nibble_bytes(expected_rows, dims))),
+        assembler(vectors, codes8, codes4) {
     if (expected_rows > 0) assembler.reserve(expected_rows);
   }
 
@@ -241,8 +253,9 @@ struct ModelWriter::State {
     return add_tensor(kWordCounts, "F64", {rows}, bytes_of(std::span<const double>(*counts)));
   }
 
-  // Moves the codes to their place, unless they were written there.
-  Status add_codes(int64_t rows, int64_t dims) {
+  // Moves codes to their place, unless they were written there, and adds their tensor.
+  Status add_codes(std::string_view name, std::string_view dtype, std::initializer_list<int64_t> shape,
+                   const FileSink& codes, const File& spill) {
     GLOVE_RETURN_IF_ERROR(layout.pad(file));
     if (!spill.is_open() && codes.begin() < layout.end())
       return {ErrorCode::kCorrupt, "there are more rows for '" + path + "' than the input promises"};
@@ -255,10 +268,21 @@ struct ModelWriter::State {
                                              std::min(kCopiedBytes, codes.bytes() - done)));
       }
     }
-    layout.add(kCodes, "I8",
-               shape_text({tile_count(rows), component_groups(dims), kTileRows, kTileComponents}),
-               codes.bytes(), &codes);
+    layout.add(name, dtype, shape_text(shape), codes.bytes(), &codes);
     return {};
+  }
+
+  Status add_levels(int64_t rows, int64_t dims) {
+    const DerivedArrays& derived = assembler.derived();
+    const int64_t tiles = tile_count(rows);
+    GLOVE_RETURN_IF_ERROR(
+        add_codes(kCodes, "I8", {tiles, component_groups(dims), kTileRows, kTileComponents}, codes8, spill8));
+    GLOVE_RETURN_IF_ERROR(
+        add_codes(kCodes4, "U8", {tiles, nibble_words(dims), kTileRows, kNibbleWordBytes}, codes4, spill4));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kScales, "F32", {rows}, bytes_of(derived.level8().scales())));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kResiduals, "F32", {rows}, bytes_of(derived.level8().residuals())));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kScales4, "F32", {rows}, bytes_of(derived.level4().scales())));
+    return add_tensor(kResiduals4, "F32", {rows}, bytes_of(derived.level4().residuals()));
   }
 };
 
@@ -269,12 +293,14 @@ ModelWriter::~ModelWriter() = default;
 Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& path, int64_t expected_rows,
                                                          int64_t dims) {
   GLOVE_ASSIGN_OR_RETURN(ReplacementFile output, ReplacementFile::create(path));
-  File spill;
+  File spill8, spill4;
   if (expected_rows < 0) {
-    GLOVE_ASSIGN_OR_RETURN(spill, File::create_unnamed(directory_of(output.path()), output.path()));
+    const std::string directory = directory_of(output.path());
+    GLOVE_ASSIGN_OR_RETURN(spill8, File::create_unnamed(directory, output.path()));
+    GLOVE_ASSIGN_OR_RETURN(spill4, File::create_unnamed(directory, output.path()));
   }
-  return std::unique_ptr<ModelWriter>(
-      new ModelWriter(std::make_unique<State>(std::move(output), std::move(spill), expected_rows, dims)));
+  return std::unique_ptr<ModelWriter>(new ModelWriter(
+      std::make_unique<State>(std::move(output), std::move(spill8), std::move(spill4), expected_rows, dims)));
 }
 
 ModelAssembler& ModelWriter::assembler() {
@@ -324,13 +350,12 @@ Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& i
   if (count == 0) return Error{ErrorCode::kCorrupt, "there is no row to write to '" + state.path + "'"};
   GLOVE_RETURN_IF_ERROR(state.assembler.finish());
   GLOVE_RETURN_IF_ERROR(state.vectors.flush());
-  GLOVE_RETURN_IF_ERROR(state.codes.flush());
+  GLOVE_RETURN_IF_ERROR(state.codes8.flush());
+  GLOVE_RETURN_IF_ERROR(state.codes4.flush());
   state.layout.add(kVectors, "F32", shape_text({count, rows.dims()}), state.vectors.bytes(), &state.vectors);
   GLOVE_RETURN_IF_ERROR(
       state.add_tensor(kNormsSquared, "F64", {count}, bytes_of(rows.derived().norms_squared())));
-  GLOVE_RETURN_IF_ERROR(state.add_codes(count, rows.dims()));
-  GLOVE_RETURN_IF_ERROR(state.add_tensor(kScales, "F32", {count}, bytes_of(rows.derived().scales())));
-  GLOVE_RETURN_IF_ERROR(state.add_tensor(kResiduals, "F32", {count}, bytes_of(rows.derived().residuals())));
+  GLOVE_RETURN_IF_ERROR(state.add_levels(count, rows.dims()));
   const WordSet& words = rows.words();
   GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> sorted, words.sorted_ids(threads, interrupted));
   GLOVE_RETURN_IF_ERROR(

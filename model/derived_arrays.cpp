@@ -14,37 +14,48 @@ constexpr int64_t kBlockBytes = int64_t{16} << 20;
 
 }  // namespace
 
-void DerivedArrays::reserve(int64_t rows) {
-  const auto count = static_cast<size_t>(rows);
-  norms_squared_.reserve(count);
-  scales_.reserve(count);
-  residuals_.reserve(count);
+void LevelArrays::reserve(int64_t rows) {
+  scales_.reserve(static_cast<size_t>(rows));
+  residuals_.reserve(static_cast<size_t>(rows));
 }
 
-Status DerivedArrays::append(const DerivedRows& rows, int64_t first, int64_t last, int64_t dims) {
-  const int64_t code_width = padded_dims(dims);
+Status LevelArrays::append(const DerivedLevel& rows, int64_t first, int64_t last) {
   const int64_t before = this->rows();
-  const auto append_range = [&](auto& to, const auto& from) {
-    to.insert(to.end(), from.begin() + first, from.begin() + last);
-  };
-  append_range(norms_squared_, rows.norms_squared);
-  append_range(scales_, rows.scales);
-  append_range(residuals_, rows.residuals);
+  scales_.insert(scales_.end(), rows.scales.begin() + first, rows.scales.begin() + last);
+  residuals_.insert(residuals_.end(), rows.residuals.begin() + first, rows.residuals.begin() + last);
   for (int64_t row = first; row < last; ++row)
-    GLOVE_RETURN_IF_ERROR(append_codes(rows.codes.data() + row * code_width, before + row - first, dims));
+    GLOVE_RETURN_IF_ERROR(
+        append_codes(rows.codes.data() + row * rows.row_bytes, rows.row_bytes, before + row - first));
   return {};
 }
 
-Status DerivedArrays::append_codes(const int8_t* row_codes, int64_t row, int64_t dims) {
-  const int64_t groups = component_groups(dims);
+Status LevelArrays::append_codes(const int8_t* row_codes, int64_t row_bytes, int64_t row) {
+  constexpr int64_t kWordBytes = 4;
   const int64_t place = row % kTileRows;
-  if (place == 0) tile_.assign(static_cast<size_t>(groups * kTileRows * kTileComponents), 0);
-  char* to = tile_.data() + place * kTileComponents;
-  for (int64_t group = 0; group < groups; ++group)
-    std::memcpy(to + group * kTileRows * kTileComponents, row_codes + group * kTileComponents,
-                kTileComponents);
+  if (place == 0) tile_.assign(static_cast<size_t>(row_bytes * kTileRows), 0);
+  char* to = tile_.data() + place * kWordBytes;
+  for (int64_t byte = 0; byte < row_bytes; byte += kWordBytes)
+    std::memcpy(to + byte * kTileRows, row_codes + byte, kWordBytes);
   if (place + 1 < kTileRows) return {};
   return codes_.append(tile_);
+}
+
+Status LevelArrays::finish() {
+  if (rows() % kTileRows == 0) return {};
+  return codes_.append(tile_);
+}
+
+void DerivedArrays::reserve(int64_t rows) {
+  norms_squared_.reserve(static_cast<size_t>(rows));
+  level8_.reserve(rows);
+  level4_.reserve(rows);
+}
+
+Status DerivedArrays::append(const DerivedRows& rows, int64_t first, int64_t last) {
+  norms_squared_.insert(norms_squared_.end(), rows.norms_squared.begin() + first,
+                        rows.norms_squared.begin() + last);
+  GLOVE_RETURN_IF_ERROR(level8_.append(rows.level8, first, last));
+  return level4_.append(rows.level4, first, last);
 }
 
 Status DerivedArrays::append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims,
@@ -59,15 +70,15 @@ Status DerivedArrays::append_vectors(const std::string& source, std::span<const 
     if (fault)
       return {ErrorCode::kCorrupt, source + ": row " + std::to_string(rows() + *fault + 1) +
                                        " of the vectors has a component that is NaN or infinite"};
-    GLOVE_RETURN_IF_ERROR(append(derived, 0, static_cast<int64_t>(block.size()) / dims, dims));
+    GLOVE_RETURN_IF_ERROR(append(derived, 0, static_cast<int64_t>(block.size()) / dims));
     vectors = vectors.subspan(block.size());
   }
   return {};
 }
 
 Status DerivedArrays::finish() {
-  if (rows() % kTileRows == 0) return {};
-  return codes_.append(tile_);
+  GLOVE_RETURN_IF_ERROR(level8_.finish());
+  return level4_.finish();
 }
 
 }  // namespace glove

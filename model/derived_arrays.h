@@ -13,18 +13,43 @@
 
 namespace glove {
 
-// Keeps norms, scales and residuals, and passes codes to a sink in tiles. Lays out the tiles of codes for
+// One code level: keeps scales and residuals, and passes codes to a sink in tiles. Lays out the tiles for
 // models on the heap and in files alike. One thread at a time may use it.
-class DerivedArrays {
+class LevelArrays {
  public:
   // `codes` is not owned.
-  explicit DerivedArrays(ByteSink& codes) : codes_(codes) {}
+  explicit LevelArrays(ByteSink& codes) : codes_(codes) {}
+
+  void reserve(int64_t rows);
+  // Appends rows [first, last) of a block.
+  Status append(const DerivedLevel& rows, int64_t first, int64_t last);
+  // Completes the last tile. REQUIRES: nothing is appended afterwards.
+  Status finish();
+
+  int64_t rows() const { return static_cast<int64_t>(scales_.size()); }
+  std::span<const float> scales() const { return scales_; }
+  std::span<const float> residuals() const { return residuals_; }
+
+ private:
+  Status append_codes(const int8_t* row_codes, int64_t row_bytes, int64_t row);
+
+  ByteSink& codes_;
+  std::vector<float> scales_;
+  std::vector<float> residuals_;
+  std::vector<char> tile_;  // the tile that is being filled
+};
+
+// Keeps the norms and both code levels. One thread at a time may use it.
+class DerivedArrays {
+ public:
+  // The sinks are those of the codes of 8 and of 4 bits. They are not owned.
+  DerivedArrays(ByteSink& codes8, ByteSink& codes4) : level8_(codes8), level4_(codes4) {}
 
   // Reserves memory for the kept arrays of this many rows.
   void reserve(int64_t rows);
 
-  // Appends rows [first, last) of a block. REQUIRES: `dims` is the same in every call.
-  Status append(const DerivedRows& rows, int64_t first, int64_t last, int64_t dims);
+  // Appends rows [first, last) of a block. REQUIRES: all blocks have vectors of the same dimensions.
+  Status append(const DerivedRows& rows, int64_t first, int64_t last);
 
   // Derives and appends all rows of vectors [rows, dims], on up to `threads` threads (0 = the cores that this
   // process may use). An error begins with `source` and names the first row with a NaN or an infinity by its
@@ -32,22 +57,18 @@ class DerivedArrays {
   Status append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims, int threads,
                         const InterruptCheck& interrupted = {});
 
-  // Completes the last tile. REQUIRES: nothing is appended afterwards.
+  // Completes the last tiles. REQUIRES: nothing is appended afterwards.
   Status finish();
 
   int64_t rows() const { return static_cast<int64_t>(norms_squared_.size()); }
   std::span<const double> norms_squared() const { return norms_squared_; }
-  std::span<const float> scales() const { return scales_; }
-  std::span<const float> residuals() const { return residuals_; }
+  const LevelArrays& level8() const { return level8_; }
+  const LevelArrays& level4() const { return level4_; }
 
  private:
-  Status append_codes(const int8_t* row_codes, int64_t row, int64_t dims);
-
-  ByteSink& codes_;
   std::vector<double> norms_squared_;
-  std::vector<float> scales_;
-  std::vector<float> residuals_;
-  std::vector<char> tile_;  // the tile that is being filled
+  LevelArrays level8_;
+  LevelArrays level4_;
 };
 
 }  // namespace glove

@@ -7,6 +7,7 @@
 #include "base/float_environment.h"
 #include "base/thread_pool.h"
 #include "model/exact_dot.h"
+#include "model/nibbles.h"
 #include "model/quantize.h"
 
 namespace glove {
@@ -15,21 +16,28 @@ int64_t padded_dims(int64_t dims) {
   return component_groups(dims) * kTileComponents;
 }
 
-void DerivedRows::resize(int64_t rows, int64_t dims) {
+void DerivedLevel::resize(int64_t rows, int64_t bytes) {
   const auto count = static_cast<size_t>(rows);
-  norms_squared.resize(count);
+  row_bytes = bytes;
   scales.resize(count);
   residuals.resize(count);
-  codes.resize(count * static_cast<size_t>(padded_dims(dims)));
+  codes.resize(count * static_cast<size_t>(bytes));
+}
+
+void DerivedRows::resize(int64_t rows, int64_t dims) {
+  norms_squared.resize(static_cast<size_t>(rows));
+  level8.resize(rows, padded_dims(dims));
+  level4.resize(rows, nibble_words(dims) * kNibbleWordBytes);
 }
 
 void DerivedRows::compute(int64_t row, const float* x, double norm_squared, int64_t dims) {
   const auto i = static_cast<size_t>(row);
-  const int64_t code_width = padded_dims(dims);
-  int8_t* const row_codes = codes.data() + row * code_width;
-  std::fill(row_codes + code_width - kTileComponents, row_codes + code_width, int8_t{0});
+  int8_t* const bytes = level8.row_codes(row);
+  std::fill(bytes + level8.row_bytes - kTileComponents, bytes + level8.row_bytes, int8_t{0});
   norms_squared[i] = norm_squared;
-  quantize_row(x, norm_squared, dims, row_codes, kTileComponents, scales[i], residuals[i]);
+  quantize_row(x, norm_squared, dims, bytes, kTileComponents, level8.scales[i], level8.residuals[i]);
+  quantize_row_nibbles(x, norm_squared, dims, level4.row_codes(row), kNibbleWordBytes, level4.scales[i],
+                       level4.residuals[i]);
 }
 
 Result<std::optional<int64_t>> derive_rows(std::span<const float> vectors, int64_t dims, int threads,

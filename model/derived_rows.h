@@ -11,12 +11,23 @@
 
 namespace glove {
 
-// [rows] each, and codes [rows, padded_dims(dims)].
+// One code level of a block of rows. Codes lie row by row, not in tiles, in whole words of four bytes.
+struct DerivedLevel {
+  Buffer<float> scales;     // [rows]
+  Buffer<float> residuals;  // [rows]
+  Buffer<int8_t> codes;     // [rows, row_bytes]
+  int64_t row_bytes = 0;
+
+  // Makes room for `rows` rows of `bytes` bytes of codes. The content is undefined afterwards.
+  void resize(int64_t rows, int64_t bytes);
+  int8_t* row_codes(int64_t row) { return codes.data() + row * row_bytes; }
+};
+
+// [rows] each, and two levels.
 struct DerivedRows {
   Buffer<double> norms_squared;  // D(x, x)
-  Buffer<float> scales;
-  Buffer<float> residuals;
-  Buffer<int8_t> codes;          // row by row, not in tiles; zeros past dims
+  DerivedLevel level8;           // model/quantize.h; zeros past dims
+  DerivedLevel level4;           // model/nibbles.h
   Buffer<uint32_t> word_hashes;  // WordSet::hash
   Buffer<char> word_bytes;       // the bytes that RowBlock::words refers to, one word after another
 

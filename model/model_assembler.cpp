@@ -40,8 +40,7 @@ Status ModelAssembler::append_kept(const RowBlock& rows, const DerivedRows& deri
   const int64_t before = derived_.rows();
   const std::span<const float> vectors(rows.vectors);
   GLOVE_RETURN_IF_ERROR(vectors_.append(bytes_of(vectors.subspan(first * width, (last - first) * width))));
-  GLOVE_RETURN_IF_ERROR(
-      derived_.append(derived, static_cast<int64_t>(first), static_cast<int64_t>(last), dims_));
+  GLOVE_RETURN_IF_ERROR(derived_.append(derived, static_cast<int64_t>(first), static_cast<int64_t>(last)));
   count_zero_rows(before);
   return {};
 }

@@ -26,8 +26,9 @@ struct RowCounts {
 // else is kept here.
 class ModelAssembler {
  public:
-  // The sinks receive the bytes of `vectors` and `codes`. They are not owned.
-  ModelAssembler(ByteSink& vectors, ByteSink& codes) : vectors_(vectors), derived_(codes) {}
+  // The sinks receive the bytes of the vectors and of the codes of 8 and of 4 bits. They are not owned.
+  ModelAssembler(ByteSink& vectors, ByteSink& codes8, ByteSink& codes4)
+      : vectors_(vectors), derived_(codes8, codes4) {}
 
   // Reserves memory for the kept data of this many rows.
   void reserve(int64_t rows);
@@ -51,7 +52,7 @@ class ModelAssembler {
   int64_t dims() const { return dims_; }
   const RowCounts& counts() const { return counts_; }
   const WordSet& words() const { return words_; }
-  // Returns the norms, scales and residuals of all rows.
+  // Returns the norms of all rows, and the scales and residuals of both levels.
   const DerivedArrays& derived() const { return derived_; }
 
  private:

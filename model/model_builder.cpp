@@ -13,8 +13,9 @@ struct ModelBuilder::State {
   int64_t calls = 0;                  // calls of add()
   KeyType key_type = KeyType::kText;  // of the rows so far; any type if there are none
   MemorySink vectors;
-  MemorySink codes;
-  ModelAssembler assembler{vectors, codes};
+  MemorySink codes8;
+  MemorySink codes4;
+  ModelAssembler assembler{vectors, codes8, codes4};
   std::vector<int32_t> sorted_ids;
 };
 
@@ -120,7 +121,10 @@ Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads, const I
   part.dims = rows.dims();
   part.vectors = built->vectors.view<float>();
   part.norms_squared = rows.derived().norms_squared();
-  part.levels = {{8, built->codes.view<int8_t>(), rows.derived().scales(), rows.derived().residuals()}};
+  const LevelArrays& level4 = rows.derived().level4();
+  const LevelArrays& level8 = rows.derived().level8();
+  part.levels = {{4, built->codes4.view<int8_t>(), level4.scales(), level4.residuals()},
+                 {8, built->codes8.view<int8_t>(), level8.scales(), level8.residuals()}};
   const Vocabulary vocabulary(rows.words().bytes(), rows.words().offsets(), built->sorted_ids,
                               built->key_type);
   return ModelPtr(std::make_shared<const Model>(std::vector{part}, vocabulary, std::move(source), built));

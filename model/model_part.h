@@ -10,10 +10,10 @@
 namespace glove {
 
 // A compact copy of a part's rows that a scan reads instead of the vectors, with the data for its error bound
-// (model/quantize.h, model/bound.h).
+// (model/quantize.h, model/nibbles.h, model/bound.h).
 struct CodeLevel {
-  int bits = 8;                      // per code
-  std::span<const int8_t> codes;     // code_bytes(rows, dims) bytes, in the tiles of quantize.h
+  int bits = 8;                      // per code: 8, or 4
+  std::span<const int8_t> codes;     // the bytes of the tiles of quantize.h, or of nibbles.h
   std::span<const float> scales;     // [rows]
   std::span<const float> residuals;  // [rows]
 };
@@ -25,11 +25,21 @@ struct ModelPart {
   int64_t dims = 0;
   std::span<const float> vectors;         // [rows, dims], row-major, finite
   std::span<const double> norms_squared;  // [rows], D(x, x)
-  std::vector<CodeLevel> levels;          // coarsest first; currently one, of 8 bits
+  std::vector<CodeLevel> levels;          // coarsest first: perhaps one of 4 bits, and one of 8
 
   // `row` is relative to first_row.
   const float* vector(int64_t row) const { return vectors.data() + row * dims; }
   double norm_squared(int64_t row) const { return norms_squared[static_cast<size_t>(row)]; }
+
+  // Returns the level of this width, or nullptr if the part has none.
+  const CodeLevel* find_level(int bits) const {
+    for (const CodeLevel& level : levels)
+      if (level.bits == bits) return &level;
+    return nullptr;
+  }
+  bool has_level(int bits) const { return find_level(bits) != nullptr; }
+  // REQUIRES: has_level(bits)
+  const CodeLevel& level(int bits) const { return *find_level(bits); }
 };
 
 }  // namespace glove

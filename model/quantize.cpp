@@ -10,6 +10,8 @@
 #include <immintrin.h>
 #endif
 
+#include "model/round_up.h"
+
 namespace glove {
 namespace {
 
@@ -20,13 +22,6 @@ constexpr double kAbsoluteSlack = 0x1p-40;
 // Adding and subtracting this number rounds a double below 2^51 to an integer, ties to even, with any
 // instruction set.
 constexpr double kRoundingMagic = 0x1.8p52;
-
-// REQUIRES: value > 0 and finite.
-float round_up_to_float(double value) {
-  const float rounded = static_cast<float>(value);
-  return static_cast<double>(rounded) < value ? std::bit_cast<float>(std::bit_cast<uint32_t>(rounded) + 1)
-                                              : rounded;
-}
 
 double lanes_sum(const double* p) {
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));

@@ -10,6 +10,11 @@
 
 namespace glove {
 
+// False for the segments of a live index, whose vectors are in the user's table.
+inline bool has_vectors(const Model& model) {
+  return !model.parts().front().vectors.empty();
+}
+
 // Sets each row's exact similarity: kNoSimilarity for a zero row. Runs on the calling thread.
 void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows);
 

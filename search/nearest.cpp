@@ -146,6 +146,21 @@ Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, st
   return answers;
 }
 
+Result<std::vector<std::vector<Neighbor>>> candidates_of(ModelSearchers& searchers,
+                                                         std::span<const Query> queries, int64_t k,
+                                                         const SearchOptions& options, SearchReport& report) {
+  k = std::min(k, searchers.model()->words());
+  report.queries = static_cast<int64_t>(queries.size());
+  report.k = k;
+  Answers answers;
+  const Status status = run_search(searchers, options, report, [&](Searcher& searcher, ScanCost& cost) {
+    answers.clear();
+    return nearest_by_scan(searcher, queries, k, options, cost, answers);
+  });
+  if (!status.ok()) return status.error();
+  return answers;
+}
+
 Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,
                                           std::span<const int32_t> ids, const InterruptCheck& interrupted) {
   ScopedFloatEnvironment float_environment;

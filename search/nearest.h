@@ -40,6 +40,13 @@ Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, st
                                                    int64_t k, const SearchOptions& options,
                                                    SearchReport& report);
 
+// For a model without vectors: returns all rows that may be among the first k of each query's relation, with
+// upper bounds in place of the similarities, the greatest bound first. REQUIRES: k >= 1. Fills in the report
+// as nearest() does.
+Result<std::vector<std::vector<Neighbor>>> candidates_of(ModelSearchers& searchers,
+                                                         std::span<const Query> queries, int64_t k,
+                                                         const SearchOptions& options, SearchReport& report);
+
 // Returns only the rows with these ids, in the ids' order, without zero rows and excluded words. The cost is
 // proportional to ids.size(). Runs on the host.
 Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,

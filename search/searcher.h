@@ -37,7 +37,8 @@ struct SearchRequest {
   // An error that concerns this request only, such as its own interrupt.
   Status status;
   // The first min(k, admissible) rows of the relation, best first. Rows are admissible unless they are zero
-  // or in Query::excluded.
+  // or in Query::excluded. If the model has no vectors (has_vectors(), search/candidates.h), all rows that
+  // may be among these, with upper bounds in place of the similarities, the greatest bound first.
   std::vector<Neighbor> rows;
 };
 
@@ -60,7 +61,7 @@ class Searcher {
   virtual Status search(std::span<SearchRequest> requests) = 0;
 
   // Sets dots[i] = D(q, x_i) for every row i, bit for bit. For k close to the model's size. REQUIRES: the
-  // float environment.
+  // float environment; the model has vectors.
   virtual Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
                            ScanCost& cost) = 0;
 

@@ -58,6 +58,30 @@ Result<int64_t> parse_bytes(std::string_view value, const Backends&) {
   return *number << shift;
 }
 
+// 0 is all; otherwise bit i is device i.
+Result<int64_t> parse_devices(std::string_view value, const Backends&) {
+  constexpr int64_t kMostNumber = 62;
+  if (value == "all") return int64_t{0};
+  int64_t devices = 0;
+  for (std::string_view left = value;;) {
+    const size_t comma = left.find(',');
+    const std::optional<int64_t> number = parse_count(left.substr(0, comma));
+    if (!number || *number > kMostNumber)
+      return Error{ErrorCode::kInvalidArgument, "all, or numbers of devices such as 0 or 0,1"};
+    devices |= int64_t{1} << *number;
+    if (comma == std::string_view::npos) return devices;
+    left.remove_prefix(comma + 1);
+  }
+}
+
+std::string spell_devices(int64_t value, const Backends&) {
+  if (value == 0) return "all";
+  std::string text;
+  for (int number = 0; value >> number != 0; ++number)
+    if ((value >> number & 1) != 0) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
 std::string spell_number(int64_t value, const Backends&) {
   return std::to_string(value);
 }
@@ -82,6 +106,7 @@ const std::array<Settings::Row, Settings::kKeys> Settings::kRows{{
     {"backend", "GLOVE_BACKEND", parse_backend, spell_backend},
     {"threads", "GLOVE_THREADS", parse_threads, spell_number},
     {"gpu_memory", "GLOVE_GPU_MEMORY", parse_bytes, spell_number},
+    {"devices", "GLOVE_DEVICES", parse_devices, spell_devices},
 }};
 
 Settings::Settings(const Backends& backends) : backends_(backends) {
@@ -155,6 +180,11 @@ Result<int> Settings::threads() {
 
 Result<int64_t> Settings::gpu_memory() {
   return value(kGpuMemory);
+}
+
+Result<uint64_t> Settings::devices() {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t devices, value(kDevices));
+  return static_cast<uint64_t>(devices);
 }
 
 }  // namespace glove

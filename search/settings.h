@@ -19,6 +19,7 @@ namespace glove {
 // backend       GLOVE_BACKEND     auto (default), or a registered backend's name
 // threads       GLOVE_THREADS     0 (default: the cores that this process may use) .. 1024
 // gpu_memory    GLOVE_GPU_MEMORY  bytes, or with K, M, G; 0 (default) = all that the device has free
+// devices       GLOVE_DEVICES     all (default), or the numbers of devices, such as 0,1
 //
 // A bad value in the environment is an error at every use until set() replaces it, and the error names the
 // variable; a good value is read once. Thread-safe; reading a setting again takes no lock. settings.cpp has
@@ -28,8 +29,8 @@ class Settings {
   // The setting "backend" may name these backends. They must outlive this object.
   explicit Settings(const Backends& backends);
 
-  // Values are text in the canonical spelling (gpu_memory: bytes). The error for an unknown key or value
-  // lists the valid ones.
+  // Values are text in the canonical spelling (gpu_memory: bytes; devices: rising numbers). The error for an
+  // unknown key or value lists the valid ones.
   Result<std::string> get(std::string_view key);
   Status set(std::string_view key, std::string_view value);
   static std::vector<std::string> keys();
@@ -38,14 +39,16 @@ class Settings {
   Result<Backend*> backend();
   // 0: the cores that this process may use.
   Result<int> threads();
-  // In bytes. 0: all that the device has free.
+  // In bytes, on each device. 0: all that the device has free.
   Result<int64_t> gpu_memory();
+  // A set of bits: bit i is device i. 0: all. The devices need not exist.
+  Result<uint64_t> devices();
 
   // Increases with every set(): decisions based on older values are stale.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
-  enum Key : size_t { kBackend, kThreads, kGpuMemory, kKeys };
+  enum Key : size_t { kBackend, kThreads, kGpuMemory, kDevices, kKeys };
   struct Row;
   static const std::array<Row, kKeys> kRows;
 

@@ -10,7 +10,6 @@
 // transaction of the caller; the model is a copy and does not reflect later changes. If a word occurs twice,
 // its first row is used.
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +26,7 @@
 #include "sql/json_options.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
+#include "sql/row_vector.h"
 #include "sql/toolbox_inputs.h"
 
 namespace glove::sql {
@@ -99,71 +99,13 @@ Error wrong_row(const std::string& what) {
   return Error{ErrorCode::kInvalidArgument, what};
 }
 
-const char* type_name(int type) {
-  switch (type) {
-    case SQLITE_INTEGER:
-      return "INTEGER";
-    case SQLITE_FLOAT:
-      return "REAL";
-    case SQLITE_TEXT:
-      return "TEXT";
-    case SQLITE_BLOB:
-      return "BLOB";
-    default:
-      return "NULL";
-  }
-}
-
-Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
-  if (bytes.size() % sizeof(float) != 0)
-    return wrong_row("has a vector of " + std::to_string(bytes.size()) +
-                     " bytes; a float32 vector has 4 bytes per component");
-  vector.resize(bytes.size() / sizeof(float));
-  if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
-  return Status();
-}
-
-class VectorHandler final : public JsonHandler {
- public:
-  explicit VectorHandler(std::vector<float>& vector) : vector_(vector) {}
-
-  bool value(JsonValue& value) override {
-    if (!inside_) return inside_ = is_array = value.kind == JsonKind::kArray;
-    if (!value.is_number() && fault.empty())
-      fault = "has a vector whose component " + std::to_string(vector_.size() + 1) + " is " +
-              shown_json(value) + ", which is not a number";
-    vector_.push_back(static_cast<float>(value.number));
-    return false;
-  }
-
-  bool is_array = false;
-  std::string fault;  // the first one: the end of a message
-
- private:
-  std::vector<float>& vector_;
-  bool inside_ = false;
-};
-
-Status floats_of_json(std::string_view text, std::vector<float>& vector) {
-  vector.clear();
-  VectorHandler handler(vector);
-  if (!read_json(text, handler) || !handler.is_array)
-    return wrong_row("has a TEXT vector that is not a JSON array");
-  return handler.fault.empty() ? Status() : wrong_row(handler.fault);
-}
-
 // Reads the vector of a row and checks the type of its word. An error has the end of a message (wrong_row).
 Status read_row(sqlite3_stmt* row, std::vector<float>& vector) {
   const int word_type = sqlite3_column_type(row, 0);
-  const int vector_type = sqlite3_column_type(row, 1);
   if (word_type != SQLITE_TEXT && word_type != SQLITE_INTEGER)
-    return wrong_row(std::string("has a word of type ") + type_name(word_type) +
+    return wrong_row(std::string("has a word of type ") + type_name_of(word_type) +
                      "; a word must be TEXT or INTEGER");
-  sqlite3_value* value = sqlite3_column_value(row, 1);
-  if (vector_type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
-  if (vector_type == SQLITE_TEXT) return floats_of_json(text_of(value), vector);
-  return wrong_row(std::string("has a vector of type ") + type_name(vector_type) +
-                   "; a vector must be a BLOB of float32 or a JSON array");
+  return read_row_vector(sqlite3_column_value(row, 1), vector);
 }
 
 // Reads the frequency of a word.

@@ -73,7 +73,9 @@ class GloveNn {
 
   Status plan(sqlite3_index_info* info) {
     if (!pushdowns_.ok()) return pushdowns_.error();
-    return nn::best_index(info, pushdowns_.value(), connection_.db(), connection_.engine().catalog());
+    const Catalog& catalog = connection_.engine().catalog();
+    return nn::best_index(nn::kNnColumns, info, pushdowns_.value(), connection_.db(),
+                          [&catalog](sqlite3_value* model) { return nn::size_of_model(catalog, model); });
   }
 
   using Cursor = NeighborCursor;
@@ -125,8 +127,9 @@ class NeighborCursor {
     search_.reset();
     if (plan == nn::Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
     GLOVE_ASSIGN_OR_RETURN(
-        call_, nn::FilterCall::read(nn::Plan::decode(plan, plan_text), values, table_.connection_.db(),
-                                    table_.connection_.engine().backends()));
+        call_, nn::FilterCall::read(nn::Plan::decode(plan, plan_text, nn::kColumnNames), values,
+                                    table_.connection_.db(), table_.connection_.engine().backends(),
+                                    GloveNn::kName));
     next_setting_ = 0;
     GLOVE_RETURN_IF_ERROR(interruptible([this] { return open_search(); }));
     return next();

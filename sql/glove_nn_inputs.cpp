@@ -12,8 +12,13 @@
 namespace glove::sql::nn {
 namespace {
 
+// Whoever returns it to SQLite puts the name of the table before it.
 Error invalid(std::string message) {
-  return {ErrorCode::kInvalidArgument, "glove_nn: " + std::move(message)};
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
+
+Error named(std::string_view table, const Error& error) {
+  return {error.code, std::string(table) + ": " + error.message};
 }
 
 // Returns a value as error messages show it.
@@ -308,14 +313,13 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
   const bool stands_alone = expr.blob || !starts_with_operator(expr.bytes);
   if (has(kWord)) {
     if (!has(kExpr)) return query_for_word(model_to_ask, word);
-    if (stands_alone) return two_queries(expr, has(kK));
+    if (stands_alone) return named("glove_nn", two_queries(expr, has(kK)));
     return query_for_word_and_expression(model_to_ask, word, expr.bytes);
   }
   if (state(kWord) == Given::kNull && (!has(kExpr) || !stands_alone)) return MaybeQuery();
   if (!has(kExpr))
-    return invalid(
-        "expr is NULL, which counts as not given, and word is not given either; write WHERE word = 'king' "
-        "AND k = 10");
+    return named("glove_nn", invalid("expr is NULL, which counts as not given, and word is not given either; "
+                                     "write WHERE word = 'king' AND k = 10"));
   if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
   return query_for_expression(model_to_ask, expr.bytes);
 }
@@ -341,13 +345,14 @@ void FilterCall::set_query(size_t query, Inputs& inputs) const {
   inputs.expr = exprs_[query % exprs_.size()];
 }
 
-Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db,
-                                    const Backends& backends) {
+Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,
+                                    std::string_view table) {
   FilterCall call;
   call.reads_rank_ = plan.reads_rank;
   FilterCallReader reader(call, db, backends);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
-    GLOVE_RETURN_IF_ERROR(reader.read(plan.arguments[i], values[i]));
+    if (const Status read = reader.read(plan.arguments[i], values[i]); !read.ok())
+      return named(table, read.error());
   reader.finish();
   return call;
 }

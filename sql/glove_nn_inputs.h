@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -67,8 +68,9 @@ struct RowRange {
 class FilterCall {
  public:
   // Reads the arguments of xFilter, which a statement of `db` passes in the order of the plan. Checks every k
-  // and backend.
-  static Result<FilterCall> read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends);
+  // and backend. `table` begins the message of an error.
+  static Result<FilterCall> read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,
+                                 std::string_view table);
 
   // The number of combinations of model, backend and k, which are in kBatchOrder.
   size_t setting_count() const { return settings_.size(); }

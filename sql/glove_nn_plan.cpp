@@ -10,6 +10,24 @@ const std::array<const char*, kColumns> kColumnNames = {"neighbor", "similarity"
 const vtab::InputColumns kInputColumns = {"glove_nn", kFirstInput,
                                           std::span(kColumnNames).subspan(kFirstInput), "word = 'king'"};
 
+const RankedColumns kNnColumns = {
+    .names = kColumnNames,
+    .inputs = kInputColumns,
+    .batch_order = kBatchOrder,
+    .queries = vtab::bit_of(kWord) | vtab::bit_of(kExpr),
+    .literal_query = kWord,
+    .k = kK,
+    .model = kModel,
+    .how_to_ask = "WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + woman' AND k = 10",
+    .query_not_passed =
+        "neither word nor expr, although the statement names one. Use a condition of its own with =, IS or "
+        "IN, not one inside an OR. In a RIGHT or FULL JOIN use an argument or, before SQLite 3.53, a "
+        "subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON ...",
+    .no_query =
+        "neither word nor expr; give one as an argument or in a condition of its own with =, IS or IN (in an "
+        "outer join, in the ON clause), after the table that the value comes from, for example WHERE word = "
+        "'king' AND k = 10"};
+
 namespace {
 
 constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {
@@ -48,15 +66,15 @@ std::string_view next_token(std::string_view& text, char separator) {
   return token;
 }
 
-Argument decode_argument(std::string_view token) {
+Argument decode_argument(std::string_view token, std::span<const char* const> names) {
   Argument argument;
   for (const auto& [relation, mark] : kRelationMarks) {
     if (!consume_suffix(token, mark)) continue;
     argument.relation = relation;
     break;
   }
-  for (int column = 0; column < kColumns; ++column)
-    if (token == kColumnNames[static_cast<size_t>(column)]) argument.column = column;
+  for (size_t column = 0; column < names.size(); ++column)
+    if (token == names[column]) argument.column = static_cast<int>(column);
   return argument;
 }
 
@@ -82,20 +100,20 @@ Result<Pushdowns> read_pushdowns(const char* disabled) {
   return pushdowns;
 }
 
-std::string Plan::encode() const {
+std::string Plan::encode(std::span<const char* const> names) const {
   std::string text;
   for (const Argument& argument : arguments) {
     if (!text.empty()) text += ' ';
-    if (argument.column >= 0) text += kColumnNames[static_cast<size_t>(argument.column)];
+    if (argument.column >= 0) text += names[static_cast<size_t>(argument.column)];
     text += mark_of(argument.relation);
   }
   return text;
 }
 
-Plan Plan::decode(int idx_num, std::string_view idx_str) {
+Plan Plan::decode(int idx_num, std::string_view idx_str, std::span<const char* const> names) {
   Plan plan;
   plan.reads_rank = (idx_num & kReadsRank) != 0;
-  while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' ')));
+  while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' '), names));
   return plan;
 }
 

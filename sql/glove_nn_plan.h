@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +25,23 @@ constexpr int kInputs = kColumns - kFirstInput;
 constexpr std::array<int, kInputs> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
 extern const std::array<const char*, kColumns> kColumnNames;
 extern const vtab::InputColumns kInputColumns;
+
+// What the planner knows of a table that ranks rows: glove_nn, or a table of glove_index. The first three
+// columns of each are the row's key (kNeighbor), kSimilarity and kRank. Outlives the plans made with it.
+struct RankedColumns {
+  std::span<const char* const> names;  // of the columns that plans may name, in declared order
+  vtab::InputColumns inputs;
+  std::span<const int> batch_order;  // the inputs, in the order of kBatchOrder
+  vtab::InputSet queries;            // the inputs that say what to search for
+  int literal_query;                 // the one of them whose literal makes estimates reliable
+  int k;
+  int model;  // -1: the table has no such input
+  // Ends of messages, after "write " and "SQLite could pass it ".
+  const char* how_to_ask;
+  const char* query_not_passed;
+  const char* no_query;
+};
+extern const RankedColumns kNnColumns;
 
 // Conditions that the search can use to do less work. For tests, the environment variable GLOVE_NN_DISABLE
 // lists the names of those to switch off, separated by commas, which must not change the rows. It is read
@@ -77,13 +96,28 @@ struct Plan {
   std::vector<Argument> arguments;
   bool reads_rank = false;
 
-  std::string encode() const;  // idxStr
+  // Returns the idxStr. `names` are those of the columns.
+  std::string encode(std::span<const char* const> names) const;
   int number() const { return reads_rank ? kReadsRank : 0; }
-  // REQUIRES: idx_num and idx_str came from a Plan without kError.
-  static Plan decode(int idx_num, std::string_view idx_str);
+  // REQUIRES: idx_num and idx_str came from a Plan without kError, and the names are the same.
+  static Plan decode(int idx_num, std::string_view idx_str, std::span<const char* const> names);
 };
 
+// The size of a relation, for estimates. The default is a guess.
+struct RelationSize {
+  double rows = 400000;
+  double dims = 100;
+};
+// Returns the size of the relation for the literal that the statement gives as the model, which is null if
+// there is none.
+using SizeOfRelation = std::function<RelationSize(sqlite3_value* model)>;
+
+// Returns the size of the model of that name (nullptr or NULL: the default model) if it is loaded. Opens no
+// file.
+RelationSize size_of_model(const Catalog& catalog, sqlite3_value* name);
+
 // The body of xBestIndex.
-Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db, const Catalog& catalog);
+Status best_index(const RankedColumns& columns, sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db,
+                  const SizeOfRelation& size);
 
 }  // namespace glove::sql::nn

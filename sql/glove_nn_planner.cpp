@@ -1,5 +1,5 @@
-// xBestIndex of glove_nn: which conditions become arguments of xFilter (the table of plans is in
-// glove_nn_plan.h), in what order the rows come, and what a plan costs.
+// xBestIndex of glove_nn and of the tables of glove_index: which conditions become arguments of xFilter (the
+// table of plans is in glove_nn_plan.h), in what order the rows come, and what a plan costs.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -24,27 +24,27 @@ struct Condition {
 // sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
 constexpr int kInLimit = 32;
 
-constexpr vtab::InputSet kQueryInputs = vtab::bit_of(kWord) | vtab::bit_of(kExpr);
-
 class Planner {
  public:
-  Planner(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db, const Catalog& catalog)
-      : info_(info),
+  Planner(const RankedColumns& columns, sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db,
+          const SizeOfRelation& size)
+      : columns_(columns),
+        info_(info),
         pushdowns_(pushdowns),
         db_(db),
-        catalog_(catalog),
-        asked_(vtab::asked_inputs(*info, kInputColumns)),
-        unseen_(vtab::unseen_inputs(*info, kInputColumns)) {}
+        size_(size),
+        asked_(vtab::asked_inputs(*info, columns.inputs)),
+        unseen_(vtab::unseen_inputs(*info, columns.inputs)) {}
 
   Status plan() {
     collect();
     if (const std::string error = misuse(); !error.empty())
-      return vtab::refuse_unseen(info_, kInputColumns, Plan::kError, error);
+      return vtab::refuse_unseen(info_, columns_.inputs, Plan::kError, error);
     if (const std::string error = input_error(); !error.empty())
       return vtab::refuse(info_, Plan::kError, error);
     if (unseen_ != 0)
-      return vtab::refuse_unseen(info_, kInputColumns, Plan::kError,
-                                 vtab::not_given(kInputColumns, std::countr_zero(unseen_)));
+      return vtab::refuse_unseen(info_, columns_.inputs, Plan::kError,
+                                 vtab::not_given(columns_.inputs, std::countr_zero(unseen_)));
     push_inputs();
     push_neighbors();
     push_ranges();
@@ -53,13 +53,15 @@ class Planner {
     plan_.reads_rank = (info_->colUsed >> kRank & 1) != 0;
     estimate();
     info_->idxNum = plan_.number();
-    return vtab::set_plan_text(info_, plan_.encode());
+    return vtab::set_plan_text(info_, plan_.encode(columns_.names));
   }
 
  private:
   bool enabled(Pushdown pushdown) const { return (pushdowns_ & pushdown) != 0; }
   const auto& constraint(int index) const { return info_->aConstraint[index]; }
-  std::optional<Condition>& input(int column) { return inputs_[static_cast<size_t>(column - kFirstInput)]; }
+  std::optional<Condition>& input(int column) {
+    return inputs_[static_cast<size_t>(column - columns_.inputs.first)];
+  }
 
   // True if constraint `index`, which appears as an equality, may be an IN.
   bool may_be_in(int index) const {
@@ -72,7 +74,7 @@ class Planner {
   void collect() {
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
-      if (kInputColumns.contains(column) && vtab::gives_input(op) && usable) collect_input(i);
+      if (columns_.inputs.contains(column) && vtab::gives_input(op) && usable) collect_input(i);
     }
   }
 
@@ -89,44 +91,46 @@ class Planner {
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
       if (op == SQLITE_INDEX_CONSTRAINT_MATCH)
-        return "glove_nn does not support MATCH; write WHERE word = 'king' AND k = 10, or WHERE expr = 'king "
-               "- man + woman' AND k = 10";
+        return table() + " does not support MATCH; write " + columns_.how_to_ask;
       const bool range = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
                          op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
-      if (column == kK && range && !asked(kK))
-        return "glove_nn: k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
+      if (column == columns_.k && range && !asked(columns_.k))
+        return table() + ": k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
     }
     return {};
   }
 
   bool sees_query_columns() const {
     for (int i = 0; i < info_->nConstraint; ++i)
-      if (const int column = constraint(i).iColumn; column == kWord || column == kExpr) return true;
+      if (const int column = constraint(i).iColumn;
+          columns_.inputs.contains(column) && (columns_.queries & vtab::bit_of(column)) != 0)
+        return true;
     return false;
   }
 
   // Returns why the conditions that this plan may use do not allow a search; empty if they do.
   std::string input_error() {
-    for (int column = kFirstInput; column < kColumns; ++column) {
+    for (int column = columns_.inputs.first; columns_.inputs.contains(column); ++column) {
       if (!asked(column) || input(column)) continue;
-      const std::string name = kInputColumns.name(column);
-      return "glove_nn cannot read its input " + name +
+      const std::string name = columns_.inputs.name(column);
+      return table() + " cannot read its input " + name +
              ": SQLite found no table order in which its value is known before the search; give it as an "
              "argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause), "
-             "for example FROM items i CROSS JOIN glove_nn n ON n." +
-             name + " = i." + name;
+             "for example FROM items i CROSS JOIN " +
+             table() + " n ON n." + name + " = i." + name;
     }
-    const bool has_query = input(kWord) || input(kExpr);
-    if (!has_query && !sees_query_columns() && (unseen_ & kQueryInputs) != 0)
-      return "glove_nn has no query: SQLite could pass it neither word nor expr, although the statement "
-             "names one. Use a condition of its own with =, IS or IN, not one inside an OR. In a RIGHT or "
-             "FULL JOIN use an argument or, before SQLite 3.53, a subquery: RIGHT JOIN (SELECT * FROM "
-             "glove_nn('king')) n ON ...";
-    if (!has_query)
-      return "glove_nn has no query: SQLite could pass it neither word nor expr; give one as an argument or "
-             "in a condition of its own with =, IS or IN (in an outer join, in the ON clause), after the "
-             "table that the value comes from, for example WHERE word = 'king' AND k = 10";
-    return {};
+    if (has_query()) return {};
+    return table() + " has no query: SQLite could pass it " +
+           (!sees_query_columns() && (unseen_ & columns_.queries) != 0 ? columns_.query_not_passed
+                                                                       : columns_.no_query);
+  }
+
+  std::string table() const { return columns_.inputs.table; }
+
+  bool has_query() {
+    for (int column = columns_.inputs.first; columns_.inputs.contains(column); ++column)
+      if ((columns_.queries & vtab::bit_of(column)) != 0 && input(column)) return true;
+    return false;
   }
 
   bool take_whole(int index) {
@@ -148,7 +152,7 @@ class Planner {
   // An IN is taken whole if SQLite can pass it (3.38 and later), so that it is one search. Otherwise SQLite
   // might also stop looking for plans once one without the IN, such as the error plan, needs no other table.
   void push_inputs() {
-    for (int column = kFirstInput; column < kColumns; ++column) {
+    for (int column = columns_.inputs.first; columns_.inputs.contains(column); ++column) {
       auto& chosen = input(column);
       if (!chosen) continue;
       chosen->whole = chosen->may_be_in && enabled(kBatch) && take_whole(chosen->index);
@@ -229,8 +233,12 @@ class Planner {
     if (offset) push(*offset, Relation::kOffset, false);
   }
 
-  bool is_batch(int column) { return column >= kFirstInput && input(column) && input(column)->whole; }
-  bool is_fixed(int column) { return column >= kFirstInput && input(column) && !input(column)->whole; }
+  bool is_batch(int column) {
+    return columns_.inputs.contains(column) && input(column) && input(column)->whole;
+  }
+  bool is_fixed(int column) {
+    return columns_.inputs.contains(column) && input(column) && !input(column)->whole;
+  }
 
   // True if our order is the requested one. Rows are sorted by the values of the batches, in the order of
   // kBatchOrder, and then by rank. An input given by one = is the same in all rows. Batches of text are
@@ -239,14 +247,14 @@ class Planner {
   bool order_consumed() {
     size_t batch = 0;
     const auto next_batch = [&] {
-      while (batch < kBatchOrder.size() && !is_batch(kBatchOrder[batch])) ++batch;
-      return batch < kBatchOrder.size() ? kBatchOrder[batch] : -1;
+      while (batch < columns_.batch_order.size() && !is_batch(columns_.batch_order[batch])) ++batch;
+      return batch < columns_.batch_order.size() ? columns_.batch_order[batch] : -1;
     };
     for (int i = 0; i < info_->nOrderBy; ++i) {
       const auto& [column, descending] = info_->aOrderBy[i];
       if (is_fixed(column)) continue;
       if (const int expected = next_batch(); expected >= 0) {
-        if (column != expected || descending || (column != kK && !stores_utf8(db_))) return false;
+        if (column != expected || descending || (column != columns_.k && !stores_utf8(db_))) return false;
         ++batch;
         continue;
       }
@@ -275,33 +283,18 @@ class Planner {
     return value;
   }
 
-  struct Size {
-    double words = 400000;
-    double dims = 100;
-  };
-  // Returns the size of the model that the statement names, if it is loaded. Planning opens no file.
-  Size model_size() {
-    const auto& chosen = input(kModel);
-    sqlite3_value* named = chosen ? literal(chosen->index) : nullptr;
-    for (const CatalogEntry& entry : catalog_.list()) {
-      if (named == nullptr || is_null(named) ? !entry.is_default : entry.name != text_of(named)) continue;
-      return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
-    }
-    return {};
-  }
-
   // Estimates how many rows a search returns: the literal k, a guess for an unknown k, or all words. Ranges
   // lower the estimate only for a literal query; otherwise one of several searches combined by OR would look
   // cheaper than another for no reason.
   double rows_of_search(double words) {
     double rows = words;
-    if (const auto& k = input(kK)) {
+    if (const auto& k = input(columns_.k)) {
       sqlite3_value* value = literal(k->index);
       if (value == nullptr || !is_null(value))
         rows = std::min(rows, value == nullptr ? 10.0 : sqlite3_value_double(value));
     }
-    const auto& word = input(kWord);
-    if (!word || literal(word->index) == nullptr || has_null_input()) return std::max(rows, 1.0);
+    const auto& query = input(columns_.literal_query);
+    if (!query || literal(query->index) == nullptr || has_null_input()) return std::max(rows, 1.0);
     for (const Argument& argument : plan_.arguments) {
       const int index = index_of(argument);
       sqlite3_value* value = literal(index);
@@ -331,13 +324,14 @@ class Planner {
   // Sets the cost, in units of about one row that SQLite reads: a search reads words x dims codes, and each
   // row that it returns costs one unit.
   void estimate() {
-    const Size size = model_size();
-    const double scan = 100 + size.words * size.dims / 1000;
-    double rows = rows_of_search(size.words);
+    const auto named = columns_.model >= 0 ? input(columns_.model) : std::nullopt;
+    const RelationSize size = size_(named ? literal(named->index) : nullptr);
+    const double scan = 100 + size.rows * size.dims / 1000;
+    double rows = rows_of_search(size.rows);
     double cost = scan + rows;
     if (neighbor_equal_ || neighbor_in_) {
       const double asked = neighbor_equal_ ? 1 : 25;
-      const bool needs_rank = plan_.reads_rank || input(kK);
+      const bool needs_rank = plan_.reads_rank || input(columns_.k);
       // Just below the plan without the neighbors: the same cost would make SQLite's estimates of an OR
       // meaningless.
       cost = needs_rank ? cost * 0.9 : 10 * asked;
@@ -352,10 +346,11 @@ class Planner {
     info_->estimatedRows = static_cast<sqlite3_int64>(std::ceil(rows));
   }
 
+  const RankedColumns& columns_;
   sqlite3_index_info* info_;
   Pushdowns pushdowns_;
   sqlite3* db_;
-  const Catalog& catalog_;
+  const SizeOfRelation& size_;
   const vtab::InputSet asked_;   // inputs that some condition gives, usable or not
   const vtab::InputSet unseen_;  // inputs that the statement uses but no visible condition gives
   std::array<std::optional<Condition>, kInputs> inputs_;
@@ -366,8 +361,17 @@ class Planner {
 
 }  // namespace
 
-Status best_index(sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db, const Catalog& catalog) {
-  return Planner(info, pushdowns, db, catalog).plan();
+Status best_index(const RankedColumns& columns, sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db,
+                  const SizeOfRelation& size) {
+  return Planner(columns, info, pushdowns, db, size).plan();
+}
+
+RelationSize size_of_model(const Catalog& catalog, sqlite3_value* name) {
+  for (const CatalogEntry& entry : catalog.list()) {
+    if (name == nullptr || is_null(name) ? !entry.is_default : entry.name != text_of(name)) continue;
+    return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
+  }
+  return {};
 }
 
 }  // namespace glove::sql::nn

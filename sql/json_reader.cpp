@@ -114,6 +114,8 @@ const char* json_type_name(JsonKind kind) {
 }
 
 bool read_json(std::string_view json, JsonHandler& handler) {
+  // The parser takes a NUL for the end of the text.
+  if (json.find('\0') != std::string_view::npos) return false;
   JsonEvents events(handler);
   return Json::sax_parse(json, &events);
 }

@@ -6,7 +6,7 @@
 #                                         manager and no SQLite; only bash and the NVIDIA driver
 #   ./tests/run-gpu.sh [...] --sanitize   then compute-sanitizer's four tools on a small model
 #
-# Each test runs in a separate process, because one of them loses the device on purpose. The exit code is 1 if any
+# Each test runs in a separate process, because some of them lose a device on purpose. The exit code is 1 if any
 # failed. GLOVE_TEST_MODEL=FILE adds 4,000 queries per k on that model; GLOVE_TEST_LARGE=1 adds random models of
 # 2,196,016 x 300 and 40,000,000 x 3.
 set -uo pipefail
@@ -47,7 +47,7 @@ run_test() {
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no NVIDIA driver here"
 programs=0
-for program in "$prebuilt"/cuda_{rows,kmeans,moments,fault,lost}_tests; do
+for program in "$prebuilt"/cuda_{rows,kmeans,moments,fault,devices,lost}_tests; do
   [[ -x $program ]] || { echo "missing: $program (is there a CUDA compiler?)" && continue; }
   programs=$((programs + 1))
   suite=''

@@ -17,6 +17,9 @@
 
 namespace glove {
 
+// Raise it when the vector of some text changes: an index of texts must then be made again.
+constexpr int kTextVectorVersion = 1;
+
 // Immutable; any thread may use it, with a Scratch of its own. Does not keep the model alive: every call
 // takes the model that the encoder was made for.
 class SentenceEncoder {

@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   const ScopedFloatEnvironment environment;
   Engine engine;
   auto cpu = make_cpu_backend();
-  auto cuda = make_cuda_backend(engine.settings(), cpu->analysis());
+  auto cuda = make_cuda_backend(engine.settings(), engine.log(), cpu.get());
   if (const Status status = cuda->available(); !status.ok()) fail(status.error().message);
   char* end_of_rows = nullptr;
   const int64_t rows = std::strtoll(argv[1], &end_of_rows, 10);

@@ -143,10 +143,10 @@ void time_batch(const ModelPtr& model, const std::vector<Query>& queries, int64_
 
 // GB/s of the upload by the number of threads, from memory and from a file in the page cache.
 void time_upload(const ModelPtr& model, const char* path) {
-  auto device = gpu::open_cuda_device();
+  auto device = gpu::open_cuda_device(0);
   if (!device.ok()) std::exit(1);
   const std::atomic<bool> cancelled{false};
-  const auto bytes = static_cast<int64_t>(model->parts().front().levels.front().codes.size());
+  const auto bytes = static_cast<int64_t>(model->parts().front().level(8).codes.size());
   auto block = device.value()->allocate(bytes);
   if (!block.ok()) std::exit(1);
   gpu::CopyTask task;
@@ -154,9 +154,9 @@ void time_upload(const ModelPtr& model, const char* path) {
   std::FILE* file = path != nullptr ? std::fopen(path, "rb") : nullptr;
   for (const bool from_file : {false, true}) {
     if (from_file && file == nullptr) break;
-    task.memory =
-        from_file ? nullptr
-                  : reinterpret_cast<const std::byte*>(model->parts().front().levels.front().codes.data());
+    task.memory = from_file
+                      ? nullptr
+                      : reinterpret_cast<const std::byte*>(model->parts().front().level(8).codes.data());
     task.descriptor = from_file ? fileno(file) : -1;
     for (const int threads : {2, 4, 6, 8, 10, 12, 14}) {
       std::vector<double> rates;
@@ -189,7 +189,7 @@ class KernelBench {
  public:
   explicit KernelBench(const ModelPtr& model) : model_(model) {
     const ModelPart& part = model->parts().front();
-    const CodeLevel& level = part.levels.front();
+    const CodeLevel& level = part.level(8);
     rows_ = tile_count(part.rows) * kTileRows;
     part_.rows = part.rows;
     part_.dims = static_cast<int32_t>(part.dims);
@@ -241,8 +241,8 @@ class KernelBench {
     put("kernel_" + key + "_scan_us", scan);
     put("kernel_" + key + "_select_us", spread_of(select).median);
     put("kernel_" + key + "_rescore_us", spread_of(rescore).median);
-    const double bytes = static_cast<double>(model_->parts().front().levels.front().codes.size()) +
-                         static_cast<double>(rows_) * 8;
+    const double bytes =
+        static_cast<double>(model_->parts().front().level(8).codes.size()) + static_cast<double>(rows_) * 8;
     put("kernel_" + key + "_scan_tb_s", bytes / spread_of(scan).median * 1e-6);
   }
 

@@ -3,8 +3,8 @@
 //   struct Definition {
 //     static constexpr const char* kName = "glove_t";
 //     static constexpr const char* kSchema = "CREATE TABLE glove_t(a TEXT, b INTEGER)";
-//     static Result<std::vector<SnapshotRow>> rows(Engine& engine);   // called from the thread of the scan
-//   };
+//     static Result<std::vector<SnapshotRow>> rows(Engine& engine);   // or rows(Connection& connection);
+//   };  // rows() is called from the thread of the scan
 //   int register_glove_t(sqlite3* db, Engine& engine) {
 //     return vtab::register_table<vtab::Snapshot<Definition>>(db, engine);
 //   }
@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -37,7 +38,7 @@ class Snapshot {
   static constexpr const char* kName = Definition::kName;
   static constexpr const char* kSchema = Definition::kSchema;
 
-  explicit Snapshot(Connection& connection) : engine_(connection.engine()) {}
+  explicit Snapshot(Connection& connection) : connection_(connection) {}
 
   Status plan(sqlite3_index_info* info) {
     info->estimatedCost = 1000;
@@ -47,11 +48,15 @@ class Snapshot {
 
   class Cursor {
    public:
-    Cursor(Snapshot& table, Connection::Pin&) : engine_(table.engine_) {}
+    Cursor(Snapshot& table, Connection::Pin&) : connection_(table.connection_) {}
 
     Status start(int, const char*, Arguments) {
       position_ = 0;
-      GLOVE_ASSIGN_OR_RETURN(rows_, Definition::rows(engine_));
+      if constexpr (std::is_invocable_v<decltype(Definition::rows), Connection&>) {
+        GLOVE_ASSIGN_OR_RETURN(rows_, Definition::rows(connection_));
+      } else {
+        GLOVE_ASSIGN_OR_RETURN(rows_, Definition::rows(connection_.engine()));
+      }
       return {};
     }
     Status next() {
@@ -66,13 +71,13 @@ class Snapshot {
     Result<int64_t> rowid() { return static_cast<int64_t>(position_) + 1; }
 
    private:
-    Engine& engine_;
+    Connection& connection_;
     std::vector<SnapshotRow> rows_;
     size_t position_ = 0;
   };
 
  private:
-  Engine& engine_;
+  Connection& connection_;
 };
 
 }  // namespace glove::sql::vtab

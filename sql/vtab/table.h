@@ -28,9 +28,8 @@
 //   bool column_buffered(sqlite3_context* context, int column) noexcept;   // false: call column()
 //
 // sql/vtab/inputs.h plans and reads the inputs of a table; sql/vtab/snapshot.h is for small tables whose rows
-// are computed at once. All tables are read-only and eponymous, so they exist without CREATE VIRTUAL TABLE. A
-// writable table would add xCreate, xUpdate and the transaction callbacks in make_module(), with the same
-// guard.
+// are computed at once. These tables are read-only and eponymous, so they exist without CREATE VIRTUAL TABLE;
+// sql/vtab/created_table.h is for those that the user creates.
 #pragma once
 
 #include <concepts>
@@ -50,10 +49,15 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 
 namespace detail {
 
-// The table object of SQLite, created by xConnect and freed by xDisconnect.
+// The table object of SQLite, created by xConnect and freed by xDisconnect. `arguments` are those that the
+// table takes besides the connection.
 template <class Table>
 struct TableObject : sqlite3_vtab {
-  explicit TableObject(ConnectionPtr of) : sqlite3_vtab{}, connection(std::move(of)), table(*connection) {}
+  template <class... Arguments>
+  explicit TableObject(ConnectionPtr of, Arguments&&... arguments)
+      : sqlite3_vtab{},
+        connection(std::move(of)),
+        table(*connection, std::forward<Arguments>(arguments)...) {}
   const ConnectionPtr connection;
   Table table;
 };
@@ -82,10 +86,13 @@ concept HasBufferedColumns = requires(Cursor& cursor, sqlite3_context* context, 
 // SQLite's callbacks for one Table.
 template <class Table>
 class Callbacks {
+ protected:
   using Object = TableObject<Table>;
   using Cursor = typename Table::Cursor;
 
   static Table& table_of(sqlite3_vtab* base) { return static_cast<Object*>(base)->table; }
+
+ private:
   static Cursor& cursor_of(sqlite3_vtab_cursor* base) {
     return static_cast<CursorObject<Table>*>(base)->cursor;
   }
@@ -159,8 +166,15 @@ class Callbacks {
   }
 
   static constexpr sqlite3_module make_module() {
-    sqlite3_module module{};
+    sqlite3_module module = make_scan_module();
     module.xConnect = connect;
+    return module;
+  }
+
+ protected:
+  // Everything except how a table is connected.
+  static constexpr sqlite3_module make_scan_module() {
+    sqlite3_module module{};
     module.xBestIndex = best_index;
     module.xDisconnect = disconnect;
     module.xOpen = open;

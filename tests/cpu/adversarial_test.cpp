@@ -8,6 +8,7 @@
 
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
+#include "model/nibbles.h"
 #include "search/engine.h"
 #include "search/nearest.h"
 #include "tests/cpu/test_support.h"
@@ -128,14 +129,14 @@ TEST_F(Adversarial, CodesOfMinus128AndCoarseCodes) {
   for (const int64_t dims : {3, 100, 1030}) {
     const Matrix matrix = clustered(300, dims, random_);
     const ModelPtr base = make_model(matrix);
-    std::vector<int8_t> codes(base->parts().front().levels.front().codes.begin(),
-                              base->parts().front().levels.front().codes.end());
+    std::vector<int8_t> codes(base->parts().front().level(8).codes.begin(),
+                              base->parts().front().level(8).codes.end());
     std::vector<float> scales(300), residuals(300);
     for (int64_t i = 0; i < 300; ++i) {
       const double norm = std::sqrt(base->norm_squared(i));
       const double shrink = i % 3 == 0 ? 1.0 : 1.0 + static_cast<double>(random_() % 100) / 50;
       const auto scale =
-          static_cast<float>(base->parts().front().levels.front().scales[static_cast<size_t>(i)] / shrink);
+          static_cast<float>(base->parts().front().level(8).scales[static_cast<size_t>(i)] / shrink);
       double squares = 0;
       for (int64_t j = 0; j < dims; ++j) {
         const double unit = matrix.row(i)[j] / norm;
@@ -156,12 +157,86 @@ TEST_F(Adversarial, CodesOfMinus128AndCoarseCodes) {
   }
 }
 
+// Another writer may choose codes of 4 bits that are far from the best, if its residuals cover them.
+TEST_F(Adversarial, AnyCodesOf4BitsWithinTheirResidual) {
+  for (const int64_t dims : {3, 100, 1030}) {
+    const Matrix matrix = clustered(300, dims, random_);
+    const ModelPtr base = make_model(matrix);
+    std::vector<int8_t> codes(static_cast<size_t>(nibble_bytes(300, dims)));
+    for (int8_t& code : codes) code = static_cast<int8_t>(random_());
+    std::vector<float> scales(300), residuals(300);
+    for (int64_t i = 0; i < 300; ++i) {
+      const double norm = std::sqrt(base->norm_squared(i));
+      const float scale = std::ldexp(1.0f, -static_cast<int>(random_() % 20));
+      double squares = 0;
+      for (int64_t j = 0; j < dims; ++j) {
+        const int code = nibble_code(codes[static_cast<size_t>(nibble_index(i, j, dims))], j);
+        const double rest = matrix.row(i)[j] / norm - double{scale} * code;
+        squares += rest * rest;
+      }
+      scales[static_cast<size_t>(i)] = scale;
+      residuals[static_cast<size_t>(i)] =
+          std::nextafter(static_cast<float>(std::sqrt(squares) * (1 + 0x1p-40) + 0x1p-40), 1e9f);
+    }
+    std::vector<Query> queries;
+    for (int64_t i = 0; i < 3; ++i) queries.push_back(row_query(matrix, i));
+    expect_exact(matrix, with_coarse_codes(base, codes, scales, residuals), queries, 10);
+  }
+}
+
+// A damaged file may return wrong rows, but must not crash, and returns each row once.
+TEST_F(Adversarial, DamagedCodesOf4Bits) {
+  const Matrix matrix = gaussian(500, 20, random_);
+  const ModelPtr base = make_model(matrix);
+  std::vector<int8_t> codes(static_cast<size_t>(nibble_bytes(500, 20)));
+  std::vector<float> scales(500), residuals(500);
+  for (int8_t& code : codes) code = static_cast<int8_t>(random_());
+  for (float& scale : scales) scale = std::bit_cast<float>(static_cast<uint32_t>(random_()));
+  for (float& residual : residuals) residual = std::bit_cast<float>(static_cast<uint32_t>(random_()));
+  const ModelPtr model = with_coarse_codes(base, codes, scales, residuals);
+  for (const Variant& variant : all_variants({1, 7})) {
+    SCOPED_TRACE(variant.name);
+    const std::vector<Row> rows =
+        backend_rows(*variant.backend, model, std::vector<Query>{row_query(matrix, 0)}, 10).front();
+    std::vector<int32_t> ids;
+    for (const Row& row : rows) ids.push_back(row.id);
+    std::sort(ids.begin(), ids.end());
+    EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
+  }
+}
+
+// One-hot rows, and rows that are equal by the thousand, leave most rows to the bounds of 4 bits, so that the
+// search goes on with 8 bits; for every k the rows must be those of the reference.
+TEST_F(Adversarial, RowsThatCodesOf4BitsCannotTellApart) {
+  constexpr int64_t kRows = 24000 / kShare;
+  Matrix one_hot{kRows, 40, std::vector<float>(kRows * 40)};
+  for (int64_t i = 0; i < kRows; ++i) one_hot.row(i)[random_() % 40] = random_() % 2 ? 1e30f : 1e-41f;
+  Matrix equal = gaussian(kRows, 24, random_);
+  for (int64_t i = 0; i < kRows; ++i)
+    if (i % 3 != 0) std::copy_n(equal.row(i % 2), 24, equal.row(i));
+  Matrix near = gaussian(kRows, 24, random_);  // around one direction, closer than 4 bits can tell
+  for (float& x : near.values) x = 1.0f + x * 1e-4f;
+  for (const Matrix* matrix : {&one_hot, &equal, &near}) {
+    const ModelPtr model = make_model(*matrix);
+    const std::vector<Query> queries = {row_query(*matrix, 1)};
+    for (const int64_t k : {1, 10, 300, 5000}) {
+      const std::vector<Row> expected = reference_rows(*matrix, queries[0], k);
+      for (const int bits : {4, 8})
+        for (const int threads : {1, 3}) {
+          SCOPED_TRACE(std::to_string(bits) + " bits, k = " + std::to_string(k));
+          const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = bits});
+          ASSERT_EQ(backend_rows(*backend, model, queries, k).front(), expected);
+        }
+    }
+  }
+}
+
 // A damaged file may return wrong rows, but must not crash, and returns each row once.
 TEST_F(Adversarial, DamagedCodesScalesAndResiduals) {
   const Matrix matrix = gaussian(500, 20, random_);
   const ModelPtr base = make_model(matrix);
-  std::vector<int8_t> codes(base->parts().front().levels.front().codes.begin(),
-                            base->parts().front().levels.front().codes.end());
+  std::vector<int8_t> codes(base->parts().front().level(8).codes.begin(),
+                            base->parts().front().level(8).codes.end());
   std::vector<float> scales(500), residuals(500);
   for (int8_t& code : codes) code = static_cast<int8_t>(random_());
   for (float& scale : scales) scale = std::bit_cast<float>(static_cast<uint32_t>(random_()));

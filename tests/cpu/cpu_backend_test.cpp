@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/float_environment.h"
+#include "model/quantize.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::test {
@@ -131,6 +132,32 @@ TEST(CpuBackend, CountsWhatItCosts) {
   EXPECT_LE(cost.candidates, 2000);
 }
 
+// One query reads the codes of 4 bits of all rows, and those of 8 bits only where it must.
+TEST(CpuBackend, CountsWhatASearchIn2StepsCosts) {
+  std::mt19937_64 random = make_random(8);
+  constexpr int64_t kRows = 40000;
+  const Matrix random_rows = gaussian(kRows, 256, random);
+  Matrix near = random_rows;  // around one direction, closer than 4 bits can tell
+  for (float& x : near.values) x = 1.0f + x * 1e-3f;
+  const ScopedFloatEnvironment environment;
+  for (const Matrix* matrix : {&random_rows, static_cast<const Matrix*>(&near)}) {
+    const ModelPtr model = make_model(*matrix);
+    const std::vector<Query> queries = {make_query(matrix->row(0), 256)};
+    std::vector<SearchRequest> requests;
+    ASSERT_TRUE(
+        search(*make_cpu_backend({.target = "", .threads = 1}), model, queries, 1, {}, requests).ok());
+    const ScanCost& cost = requests.front().cost;
+    EXPECT_EQ(cost.rows_scanned, kRows);
+    EXPECT_GE(cost.candidates, 1);
+    if (matrix == &random_rows) {
+      EXPECT_EQ(cost.bytes_scanned, kRows * (128 + 8));
+      EXPECT_LE(cost.candidates, 100);
+    } else {
+      EXPECT_GT(cost.bytes_scanned, kRows * (200 + 8));
+    }
+  }
+}
+
 TEST(CpuBackend, AnInterruptStopsTheScan) {
   std::mt19937_64 random = make_random(7);
   const Matrix matrix = gaussian(20000, 64, random);
@@ -144,6 +171,10 @@ TEST(CpuBackend, AnInterruptStopsTheScan) {
         *variant.backend, model, queries, 5, [] { return true; }, requests);
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, ErrorCode::kInterrupted);
+    requests.clear();
+    EXPECT_FALSE(search(
+                     *variant.backend, model, {queries.data(), 1}, 5, [] { return true; }, requests)
+                     .ok());
   }
 }
 

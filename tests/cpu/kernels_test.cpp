@@ -8,6 +8,7 @@
 
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
+#include "model/nibbles.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::cpu {
@@ -70,7 +71,7 @@ TEST(Kernels, BoundsHoldForEveryRow) {
       kernel->pack(queries, component_groups(dims), packed);
       SharedThreshold shared;
       Collector collector(1000, {}, shared);
-      kernel->scan(part, part.levels.front(), 0, tile_count(part.rows), queries, packed.data(), &collector);
+      kernel->scan(part, part.level(8), 0, tile_count(part.rows), queries, packed.data(), &collector);
       ASSERT_EQ(collector.candidates().size(), 77u) << kernels->name;
       ASSERT_EQ(collector.lower_bounds().size(), 77u) << kernels->name;
       for (const Collector::Candidate& candidate : collector.candidates()) {
@@ -82,6 +83,50 @@ TEST(Kernels, BoundsHoldForEveryRow) {
       double best = -1;
       for (const float bound : collector.lower_bounds()) best = std::max(best, double{bound});
       ASSERT_LE(best, 1.0) << kernels->name;
+    }
+  }
+}
+
+// A scan of the codes of 4 bits returns a row unless its similarity is below the threshold, with an upper
+// bound that holds, on every target.
+TEST(Kernels, CoarseScansKeepEveryRowAboveTheThreshold) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(22);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 2, 7, 8, 9, 31, 100, 257, 1030}) {
+    Matrix matrix = test::clustered(77, dims, random);
+    std::fill_n(matrix.row(40), dims, 0.0f);
+    const ModelPtr model = test::make_model(matrix);
+    const ModelPart& part = model->parts().front();
+    const Query query = test::make_query(matrix.row(5), dims);
+    const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kMaxCoarseQueryCode);
+    for (const Kernels* kernels : usable_kernels()) {
+      std::vector<int8_t> packed;
+      kernels->coarse->pack(quantized, nibble_words(dims), packed);
+      for (const float threshold : {-std::numeric_limits<float>::infinity(), -0.5f, 0.3f, 0.9f}) {
+        std::vector<Survivor> survivors(96);
+        survivors.resize(static_cast<size_t>(
+            kernels->coarse->scan(part, part.level(4), 0, tile_count(part.rows), quantized, packed.data(),
+                                  threshold, survivors.data())));
+        size_t next = 0;
+        for (int32_t row = 0; row < part.rows; ++row) {
+          const bool kept = next < survivors.size() && survivors[next].row == row;
+          const double norm_squared = model->norm_squared(row);
+          ASSERT_FALSE(kept && norm_squared == 0) << kernels->name << ", row " << row;
+          if (norm_squared == 0) continue;
+          const double similarity =
+              cosine_from_dots(test::reference_dot(query.vector.data(), matrix.row(row), dims),
+                               query.norm_squared, norm_squared);
+          ASSERT_TRUE(kept || similarity < threshold) << kernels->name << ", row " << row;
+          if (!kept) continue;
+          const Survivor& survivor = survivors[next++];
+          ASSERT_GE(survivor.upper, similarity) << kernels->name << ", row " << row;
+          ASSERT_GE(survivor.upper, threshold);
+          const float error = quantized.bound.error(part.level(4).residuals[static_cast<size_t>(row)]);
+          ASSERT_LE(survivor.upper - 2 * error, similarity + 1e-5) << kernels->name << ", row " << row;
+        }
+        ASSERT_EQ(next, survivors.size()) << kernels->name;
+      }
     }
   }
 }

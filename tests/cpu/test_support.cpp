@@ -60,7 +60,9 @@ ModelPtr make_model(const Matrix& matrix) {
   return model.value();
 }
 
-ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
+namespace {
+
+ModelPtr with_level(const ModelPtr& model, int bits, std::vector<int8_t> codes, std::vector<float> scales,
                     std::vector<float> residuals) {
   struct Owner {
     ModelPtr base;
@@ -70,10 +72,24 @@ ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vecto
   auto owner =
       std::make_shared<Owner>(Owner{model, std::move(codes), std::move(scales), std::move(residuals)});
   ModelPart part = model->parts().front();
-  part.levels = {{8, owner->codes, owner->scales, owner->residuals}};
+  const CodeLevel fine = part.level(8);
+  part.levels = {{bits, owner->codes, owner->scales, owner->residuals}};
+  if (bits != 8) part.levels.push_back(fine);
   Model::Source source;
   source.path = model->path();
   return std::make_shared<Model>(std::vector{part}, model->vocabulary(), source, owner);
+}
+
+}  // namespace
+
+ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
+                    std::vector<float> residuals) {
+  return with_level(model, 8, std::move(codes), std::move(scales), std::move(residuals));
+}
+
+ModelPtr with_coarse_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
+                           std::vector<float> residuals) {
+  return with_level(model, 4, std::move(codes), std::move(scales), std::move(residuals));
 }
 
 Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded) {
@@ -144,10 +160,13 @@ Status search(Backend& backend, const ModelPtr& model, std::span<const Query> qu
 
 std::vector<Variant> all_variants(const std::vector<int>& threads) {
   std::vector<Variant> variants;
-  for (const std::string_view target : cpu_targets())
-    for (const int count : threads)
-      variants.push_back({std::string(target) + ", " + std::to_string(count) + " threads",
-                          make_cpu_backend({.target = std::string(target), .threads = count})});
+  for (const int bits : {8, 4})
+    for (const std::string_view target : cpu_targets())
+      for (const int count : threads)
+        variants.push_back(
+            {std::string(target) + ", " + std::to_string(count) + " threads, " + std::to_string(bits) +
+                 " bits first",
+             make_cpu_backend({.target = std::string(target), .threads = count, .scan_bits = bits})});
   return variants;
 }
 

@@ -42,9 +42,13 @@ Matrix clustered(int64_t rows, int64_t dims, std::mt19937_64& random);
 // The words are "w0", "w1", ...
 ModelPtr make_model(const Matrix& matrix);
 
-// The same model of one part with other codes, scales and residuals (sizes as in CodeLevel).
+// The same model of one part with other codes of 8 bits, scales and residuals (sizes as in CodeLevel), and no
+// other level.
 ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
                     std::vector<float> residuals);
+// The same for the level of 4 bits; the one of 8 bits stays.
+ModelPtr with_coarse_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
+                           std::vector<float> residuals);
 
 Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded = {});
 Query row_query(const Matrix& matrix, int64_t row);  // excludes the row, as word = '...' does
@@ -68,7 +72,8 @@ std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& mod
 Status search(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
               const InterruptCheck& interrupted, std::vector<SearchRequest>& requests);
 
-// One backend for each target of this machine and each of `threads`.
+// Two backends, which read 8 or 4 bits first, for each target of this machine and each of `threads`. The
+// number of threads changes fastest.
 struct Variant {
   std::string name;
   std::unique_ptr<Backend> backend;

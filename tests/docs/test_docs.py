@@ -3,7 +3,8 @@
 examples   Every ```sql block of README.md and docs/*.md runs, statement by statement, in one session per document, as the
            sqlite3 shell would: in a folder with ./glove.so and glove.safetensors (the sample of examples/data). A block that is
            followed by a plain ``` block must print exactly that. An error prints "Error: ..."; "..." at the end of a line of
-           output stands for what differs between machines.
+           output stands for what differs between machines. Every ```python and ```sh block of README.md and docs/live.md
+           runs as a program in the same folder, in the order of the page, and prints the plain block that follows.
 reference  Every registered function and table, with its arguments and columns, every setting, load option and environment
            variable has its entry in docs/sql.md, and docs/sql.md has no others.
 """
@@ -21,6 +22,8 @@ SKIPPED = 77
 PLANS_OF = (3, 40)  # the SQLite whose wording of plans the documents show; with others their blocks only run
 SAMPLE = "examples/data/glove-6b-100d-20k.txt.gz"
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+PROGRAM = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+WITH_PROGRAMS = {"README.md", "live.md"}
 # Read by the library, but part of its tests' machinery rather than of its interface.
 FOR_TESTS = {"GLOVE_NN_DISABLE", "GLOVE_SQLITE_CEILING"}
 
@@ -106,18 +109,30 @@ def check_block(connection, block, expected):
     return "it prints\n%s\nand not\n%s" % ("\n".join(printed), expected)
 
 
+def check_program(language, block, expected):
+    """Returns what is wrong with a program of the documents, or None."""
+    if language == "sh" and not shutil.which("sqlite3"):
+        return None
+    command = [sys.executable, "-c", block] if language == "python" else ["sh", "-ec", block]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0 and (expected is None or done.stdout == expected):
+        return None
+    return "it ends with %d and prints\n%s%s\nand not\n%s" % (done.returncode, done.stdout, done.stderr, expected)
+
+
 def check_document(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     connection = connect()
+    blocks = [(match, check_block(connection, match[1], match[2])) for match in BLOCK.finditer(text)]
+    if os.path.basename(path) in WITH_PROGRAMS:
+        blocks += [(match, check_program(*match.groups())) for match in PROGRAM.finditer(text)]
     failures = 0
-    blocks = list(BLOCK.finditer(text))
-    for match in blocks:
-        problem = check_block(connection, match[1], match[2])
+    for match, problem in blocks:
         if problem:
             failures += 1
             line = text.count("\n", 0, match.start()) + 1
-            print("%s:%d:\n%s\n%s\n" % (path, line, match[1], problem))
+            print("%s:%d:\n%s\n%s\n" % (path, line, match[0], problem))
     print("%s: %d blocks, %d wrong" % (os.path.basename(path), len(blocks), failures))
     return failures
 
@@ -178,7 +193,7 @@ def registered(options):
         "setting": names_after(error_of(loaded, "SELECT glove_config('?')"), "the settings are: "),
         "option": names_after(error_of(loaded, "SELECT glove_load('f', NULL, '{\"?\":1}')"), "the options are: "),
     }
-    sources = [name for room in ("extension", "sql", "search", "analysis", "text", "cpu", "gpu", "convert", "loader", "model", "base")
+    sources = [name for room in ("extension", "sql", "live", "search", "analysis", "text", "cpu", "gpu", "convert", "loader", "model", "base")
                for name in glob.glob(os.path.join(options.project, room, "**", "*.*"), recursive=True)]
     variables = set()
     for name in sources:

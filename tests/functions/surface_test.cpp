@@ -73,8 +73,8 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_clusters"}, {"glove_kmeans"}, {"glove_map"},
-                         {"glove_models"},   {"glove_nn"},     {"glove_pca"},
+  const Rows expected = {{"glove_clusters"}, {"glove_index"},  {"glove_indexes"}, {"glove_kmeans"},
+                         {"glove_map"},      {"glove_models"}, {"glove_nn"},      {"glove_pca"},
                          {"glove_stats"},    {"glove_tokens"}, {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
@@ -91,6 +91,31 @@ TEST(Surface, ColumnsOfGloveNn) {
   EXPECT_EQ(columns_of("glove_nn"),
             "neighbor TEXT, similarity REAL, rank INTEGER, +word TEXT, +expr TEXT, +k INTEGER, +model TEXT, "
             "+backend TEXT");
+}
+
+TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
+  Connection connection;
+  connection.rows(
+      "CREATE TABLE doc(id INTEGER PRIMARY KEY, v);"
+      "CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')");
+  EXPECT_EQ(
+      connection.value("SELECT group_concat(iif(hidden, '+', '') || name || ' ' || type, ', ') "
+                       "FROM pragma_table_xinfo('doc_vec')"),
+      "id INTEGER, similarity REAL, rank INTEGER, +query TEXT, +k INTEGER, +backend TEXT, +doc_vec TEXT");
+  EXPECT_EQ(connection.value("SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE name GLOB "
+                             "'doc_vec_*' ORDER BY name)"),
+            "doc_vec_block,doc_vec_config,doc_vec_dead,doc_vec_delete,doc_vec_insert,doc_vec_log,"
+            "doc_vec_segment,doc_vec_update");
+  EXPECT_EQ(
+      connection.value("SELECT group_concat(name) FROM (SELECT name FROM pragma_table_list WHERE type = "
+                       "'shadow' ORDER BY name)"),
+      "doc_vec_block,doc_vec_config,doc_vec_dead,doc_vec_segment");
+}
+
+TEST(Surface, ColumnsOfGloveIndexes) {
+  EXPECT_EQ(columns_of("glove_indexes"),
+            "schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER, logged INTEGER, bytes "
+            "INTEGER, backend TEXT, state TEXT");
 }
 
 TEST(Surface, ColumnsOfGloveModels) {

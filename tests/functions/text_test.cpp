@@ -117,6 +117,9 @@ TEST_F(Text, Errors) {
             "glove_text_vec: the text must be text, not a BLOB; use CAST(... AS TEXT)");
   EXPECT_EQ(connection.error("SELECT glove_text_vec('a', 'nosuch')"),
             "there is no model 'nosuch'; the loaded models are: 'tiny'");
+  EXPECT_NE(connection.error("SELECT glove_text_vec('a', NULL, '{}' || char(0) || 'x')")
+                .find("must be a JSON object"),
+            std::string::npos);
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"x", "the options must be a JSON object such as {\"components\":0}, but are: x"},
       {"[]", "the options must be a JSON object such as {\"components\":0}, but are: []"},

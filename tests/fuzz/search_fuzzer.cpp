@@ -56,18 +56,22 @@ void check_search(Bytes bytes) {
   }
   if (queries.empty()) return;
   if (damaged) {
-    std::vector<int8_t> codes(model->parts().front().levels.front().codes.size());
+    const bool coarse = bytes.take<uint8_t>() % 2 != 0;
+    const CodeLevel& level = model->parts().front().level(coarse ? 4 : 8);
+    std::vector<int8_t> codes(level.codes.size());
     for (int8_t& code : codes) code = bytes.take<int8_t>();
-    std::vector<float> scales(model->parts().front().levels.front().scales.size()),
-        residuals(model->parts().front().levels.front().residuals.size());
+    std::vector<float> scales(level.scales.size()), residuals(level.residuals.size());
     for (float& scale : scales) scale = bytes.take<float>();
     for (float& residual : residuals) residual = bytes.take<float>();
-    model = with_codes(model, std::move(codes), std::move(scales), std::move(residuals));
+    model = (coarse ? with_coarse_codes : with_codes)(model, std::move(codes), std::move(scales),
+                                                      std::move(residuals));
   }
   static const std::vector<Variant> variants = all_variants({1, 2, 3});
   for (size_t i = static_cast<size_t>(threads - 1); i < variants.size(); i += 3) {
     const auto rows = backend_rows(*variants[i].backend, model, queries, k);
+    const auto alone = backend_rows(*variants[i].backend, model, {queries.data(), 1}, k);
     if (damaged) continue;
+    if (alone.front() != rows.front()) ADD_FAILURE() << variants[i].name << ", one query";
     for (size_t q = 0; q < queries.size(); ++q)
       if (rows[q] != reference_rows(matrix, queries[q], k)) ADD_FAILURE() << variants[i].name;
   }

@@ -115,7 +115,7 @@ TEST(CudaWithoutDevice, SaysSo) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    const auto backend = make_cuda_backend(engine().settings());
+    const auto backend = make_cuda_backend(engine().settings(), engine().log());
     const Status status = backend->available();
     const bool named = !status.ok() && status.error().code == ErrorCode::kUnavailable &&
                        (status.error().message.find("driver") != std::string::npos);

@@ -10,6 +10,7 @@ namespace {
 using CudaLost = CudaTest;
 
 TEST_F(CudaLost, TheCpuAnswersAndTheReasonIsNamed) {
+  ASSERT_TRUE(engine().settings().set("devices", "0").ok());
   const ModelPtr model = large_model(random_(), 50000, 100);
   const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 20);
   expect_equal_rows(model, queries, 10);

@@ -89,7 +89,7 @@ TEST_F(CudaRows, WithMoreEqualRowsThanTheDeviceRanks) {
 
 // Searches as in models with more rows than the bounds in a block's shared memory.
 TEST_F(CudaRows, WithBoundsInDeviceMemory) {
-  auto device = gpu::open_cuda_device();
+  auto device = gpu::open_cuda_device(0);
   ASSERT_TRUE(device.ok()) << device.error().message;
   const ModelPtr model = large_model(random_(), 50000, 60);
   auto resident = gpu::ResidentModel::upload(*device.value(), model, int64_t{1} << 40, {});

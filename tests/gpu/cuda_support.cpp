@@ -31,7 +31,7 @@ Engine& engine() {
   static Engine* const instance = [] {
     auto* made = new Engine;
     auto cpu = make_cpu_backend();
-    made->backends().add(make_cuda_backend(made->settings(), cpu->analysis()));
+    made->backends().add(make_cuda_backend(made->settings(), made->log(), cpu.get()));
     made->backends().add(std::move(cpu));
     return made;
   }();

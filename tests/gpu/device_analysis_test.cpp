@@ -88,8 +88,7 @@ TEST_F(DeviceAnalysisTest, TheHostTakesOverFromADeviceThatFailsInAFit) {
   ASSERT_TRUE(wanted.ok()) << wanted.error().message;
   std::vector<std::string> reasons;
   const auto fit_on_either = [&](int64_t k, const InterruptCheck& interrupted) {
-    return cluster_rows_on_either(*backend().analysis(), host_analysis_.get(), set.points(), k, {},
-                                  interrupted,
+    return cluster_rows_on_either(*backend().analysis(), host_analysis_, set.points(), k, {}, interrupted,
                                   [&](const Error& reason) { reasons.push_back(reason.message); });
   };
   const auto expect_wanted = [&](const Result<Clustering>& got) {

@@ -69,7 +69,7 @@ TEST_F(DeviceBackendTest, ReadsAFileRatherThanItsMap) {
   const std::string path = ::testing::TempDir() + "glove-upload-" + std::to_string(getpid());
   std::ofstream out(path, std::ios::binary);
   const ModelPart& part = heap->parts().front();
-  const CodeLevel& level = part.levels.front();
+  const CodeLevel& level = part.level(8);
   const auto append = [&](auto span) {
     out.seekp((out.tellp() + std::streamoff{63}) / 64 * 64);
     const auto offset = static_cast<int64_t>(out.tellp());

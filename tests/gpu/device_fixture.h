@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,7 +15,7 @@
 
 #include "analysis/analysis.h"
 #include "base/float_environment.h"
-#include "cpu/cpu_analysis.h"
+#include "cpu/cpu_backend.h"
 #include "gpu/device_backend.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
@@ -27,20 +28,30 @@ namespace glove::testing {
 
 class DeviceBackendTest : public ::testing::Test {
  protected:
-  // A fresh engine whose only backend is on a fresh device.
+  // A fresh engine whose only backend is on fresh devices: one, and those of more_knobs_.
   void make() {
     {
       const std::lock_guard lock(mutex_);
       searchers_.clear();
     }
     engine_ = std::make_unique<Engine>();
-    engine_->backends().add(gpu::make_device_backend(
-        [this]() -> Result<std::unique_ptr<gpu::Device>> {
-          ++opened_;
-          if (!open_error_.empty()) return Error{ErrorCode::kUnavailable, open_error_};
-          return std::unique_ptr<gpu::Device>(std::make_unique<FakeDevice>(knobs_));
-        },
-        [this]() -> Result<int64_t> { return limit_.load(); }, host_analysis_.get()));
+    gpu::DeviceBackendOptions options;
+    options.devices.count = [this]() -> Result<int> { return static_cast<int>(1 + more_knobs_.size()); };
+    options.devices.open = [this](int number) -> Result<std::unique_ptr<gpu::Device>> {
+      ++opened_;
+      if (!open_error_.empty()) return Error{ErrorCode::kUnavailable, open_error_};
+      if (knobs(number).absent) return Error{ErrorCode::kUnavailable, "fake: absent"};
+      return std::unique_ptr<gpu::Device>(std::make_unique<FakeDevice>(knobs(number)));
+    };
+    options.devices.chosen = [this] { return engine_->settings().devices(); };
+    options.devices.memory_limit = [this]() -> Result<int64_t> { return limit_.load(); };
+    options.host = host_.get();
+    options.log = &engine_->log();
+    options.least_slice_bytes = least_slice_bytes_;
+    engine_->backends().add(gpu::make_device_backend(std::move(options)));
+  }
+  FakeDevice::Knobs& knobs(int device) {
+    return device == 0 ? knobs_ : more_knobs_[static_cast<size_t>(device - 1)];
   }
   Backend& backend() { return *engine_->backends().all()[0]; }
 
@@ -103,8 +114,11 @@ class DeviceBackendTest : public ::testing::Test {
   ScopedFloatEnvironment float_environment_;
   ::testing::ScopedTrace trace_{__FILE__, __LINE__, "GLOVE_TEST_SEED=" + std::to_string(test_seed())};
   std::mt19937_64 random_ = random_source();
-  std::unique_ptr<Analysis> host_analysis_ = std::move(make_cpu_analysis({"", 2}).value());
-  FakeDevice::Knobs knobs_;
+  std::unique_ptr<Backend> host_ = make_cpu_backend({.target = "", .threads = 2});
+  Analysis* const host_analysis_ = host_->analysis();
+  FakeDevice::Knobs knobs_;                   // of device 0
+  std::deque<FakeDevice::Knobs> more_knobs_;  // of the others
+  int64_t least_slice_bytes_ = gpu::kLeastSliceBytes;
   std::atomic<int64_t> limit_{0};
   std::atomic<int> opened_{0};
   std::string open_error_;

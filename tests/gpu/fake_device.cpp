@@ -141,6 +141,10 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
   if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    if (knobs_.searches_left >= 0 && knobs_.searches_left.fetch_sub(1) <= 0) {
+      knobs_.lost = true;
+      return {ErrorCode::kUnavailable, "fake: lost"};
+    }
     request.rows = search(part, *request.query, top_rows);
     request.cost.rows_scanned += part.rows;
     ++knobs_.searches;
@@ -149,12 +153,13 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
 }
 
 Status FakeDevice::score_all(const gpu::DevicePart& part, const Query& query, std::span<double> dots,
-                             const InterruptCheck&, ScanCost&) {
+                             const InterruptCheck&, ScanCost& cost) {
   if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
   ++knobs_.searches;
   for (int64_t row = 0; row < part.rows; ++row)
     dots[static_cast<size_t>(row)] =
         exact_dot(query.vector.data(), part.vectors + row * part.dims, part.dims);
+  cost.rows_scanned += part.rows;
   return {};
 }
 

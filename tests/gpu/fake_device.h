@@ -22,6 +22,8 @@ class FakeDevice : public gpu::Device {
     std::atomic<int> uploads_of_codes{0};    // allocations: one per model, and one more for its vectors
     std::atomic<int> fail_copies_after{-1};  // the number of copies that succeed; -1 = all
     std::atomic<bool> lost{false};
+    std::atomic<bool> absent{false};     // cannot be opened
+    std::atomic<int> searches_left{-1};  // until the device is lost; -1 = all
     std::atomic<int64_t> searches{0};
     std::atomic<int64_t> passes{0};  // of k-means
     std::atomic<int64_t> sums{0};    // over rows

@@ -9,9 +9,11 @@ __global__ void write_nowhere() {
 
 }  // namespace
 
-void lose_the_device() {
+void lose_the_device(int number) {
+  static_cast<void>(cudaSetDevice(number));
   write_nowhere<<<1, 1>>>();
   static_cast<void>(cudaDeviceSynchronize());
+  static_cast<void>(cudaSetDevice(0));
 }
 
 }  // namespace glove::testing

@@ -100,12 +100,12 @@ TEST_F(QueryCodesTest, BatchBoundsHold) {
         if (!(model->norm_squared(row) > 0)) continue;
         int32_t sum = 0;
         for (int64_t j = 0; j < dims; ++j)
-          sum += model->parts().front().levels.front().codes[static_cast<size_t>(code_index(row, j, dims))] *
+          sum += model->parts().front().level(8).codes[static_cast<size_t>(code_index(row, j, dims))] *
                  quantized.codes[static_cast<size_t>(j)];
         const auto at = static_cast<size_t>(row);
         const float estimate =
-            bound.estimate(static_cast<float>(sum), model->parts().front().levels.front().scales[at]);
-        const float error = bound.error(model->parts().front().levels.front().residuals[at]);
+            bound.estimate(static_cast<float>(sum), model->parts().front().level(8).scales[at]);
+        const float error = bound.error(model->parts().front().level(8).residuals[at]);
         const double similarity = cosine_from_dots(exact_dot(query.vector.data(), model->vector(row), dims),
                                                    query.norm_squared, model->norm_squared(row));
         ASSERT_LE(estimate - error, similarity);

@@ -24,7 +24,7 @@ std::vector<std::vector<Neighbor>> answers(Searcher& searcher, const std::vector
 
 TEST_F(DeviceBackendTest, ShardsAnswerAsTheWholeModel) {
   make();
-  const auto cpu = make_cpu_backend({"", 2, nullptr});
+  const auto cpu = make_cpu_backend({.target = "", .threads = 2});
   for (const int64_t shards : {1, 2, 3, 7})
     for (const Rows kind : {Rows::kMixed, Rows::kDuplicates}) {
       const TemporaryDirectory directory;

@@ -110,7 +110,7 @@ TEST_F(BadInput, ModelFiles) {
   EXPECT_NE(opened.error().message.find("; the file is damaged"), std::string::npos)
       << opened.error().message;
   std::string newer = good;
-  newer.replace(newer.find("\"1.2\""), 5, "\"2.5\"");
+  newer.replace(newer.find("\"1.3\""), 5, "\"2.5\"");
   expect_error(newer,
                "the file has format version 2.5, but this build reads version 1; convert the original "
                "again, or use a newer build");

@@ -68,21 +68,38 @@ class ModelFile:
         rows, dims = vectors.shape
         norms_squared = dot_of_rows(vectors, vectors)
         assert norms_squared.tobytes() == self.tensors["norms_squared"].tobytes()
-        groups = -(-dims // TILE_COMPONENTS)
         tiles = self.tensors["codes"]
+        groups = -(-dims // TILE_COMPONENTS)
         assert tiles.shape == (-(-rows // TILE_ROWS), groups, TILE_ROWS, TILE_COMPONENTS)
         codes = tiles.transpose(0, 2, 1, 3).reshape(-1, groups * TILE_COMPONENTS)
         assert not codes[rows:].any() and not codes[:, dims:].any(), "padding of the codes"
         assert codes.min() >= -127
+        self.check_level(norms_squared, codes, "scales", "residuals")
+        if "codes4" in self.tensors:
+            self.check_level(norms_squared, self.codes_of_4_bits(rows, dims), "scales4", "residuals4")
+
+    def codes_of_4_bits(self, rows, dims):
+        tiles = self.tensors["codes4"]
+        words = -(-dims // 8)
+        assert tiles.shape == (-(-rows // TILE_ROWS), words, TILE_ROWS, 4)
+        halves = numpy.stack([tiles & 15, tiles >> 4], axis=3)  # [tile, word, row, half, byte]
+        bits = halves.transpose(0, 2, 1, 3, 4).reshape(-1, words * 8)
+        assert not bits[rows:].any() and not bits[:, dims:].any(), "padding of the codes of 4 bits"
+        return 2 * bits.astype("<i1") - 15
+
+    def check_level(self, norms_squared, codes, scales, residuals):
+        vectors = self.tensors["vectors"]
+        rows, dims = vectors.shape
         codes = codes[:rows, :dims].astype(numpy.longdouble)
-        scales = self.tensors["scales"].astype(numpy.longdouble)
+        scales = self.tensors[scales].astype(numpy.longdouble)
+        residuals = self.tensors[residuals]
         zero = norms_squared == 0
-        assert not scales[zero].any() and numpy.isposinf(self.tensors["residuals"][zero]).all()
+        assert not scales[zero].any() and numpy.isposinf(residuals[zero]).all()
         norms = numpy.sqrt(norms_squared.astype(numpy.longdouble))
         units = vectors[~zero].astype(numpy.longdouble) / norms[~zero, None]
         errors = numpy.sqrt(((units - scales[~zero, None] * codes[~zero]) ** 2).sum(axis=1))
         assert (scales[~zero] > 0).all()
-        assert (errors <= self.tensors["residuals"][~zero]).all(), "a residual is too small"
+        assert (errors <= residuals[~zero]).all(), "a residual is too small"
 
 
 def dot_of_rows(a, b):

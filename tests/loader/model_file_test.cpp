@@ -54,6 +54,22 @@ TEST(ModelFile, HoldsTheSameModelAsTheTextItCameFrom) {
   }
 }
 
+// Version 1.3 added the level of 4 bits. Without it the file is searched as before, and nothing is derived.
+TEST(ModelFile, OpensFilesWithoutCodesOf4Bits) {
+  const std::string corpus = GLOVE_FUZZ_CORPUS "/glove-model/";
+  OpenOptions options;
+  options.verify = true;
+  const auto before = open_model(corpus + "full_1.2", options);
+  const auto now = open_model(corpus + "full", options);
+  const auto minimal = open_model(corpus + "minimal");
+  ASSERT_TRUE(before.ok() && now.ok() && minimal.ok());
+  const ModelPart& part = before.value()->parts().front();
+  EXPECT_FALSE(part.has_level(4));
+  EXPECT_TRUE(part.has_level(8));
+  EXPECT_TRUE(now.value()->parts().front().has_level(4));
+  testing::expect_same_parts(*now.value(), *minimal.value());
+}
+
 // If a header promises the number of rows, the codes are written to their final place before the last row is
 // read. If rows are omitted, the codes are moved within the file.
 TEST(ModelFile, IsTheSameWhetherTheRowsWerePromisedOrNot) {

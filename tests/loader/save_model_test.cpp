@@ -177,12 +177,14 @@ TEST(SaveModel, KeepsComponentsAndFrequencies) {
   };
   EXPECT_EQ(error_of("\"common_components\"", "\"commonXcomponents\""), "none");
   EXPECT_EQ(error_of("\"zipf\"", "\"none\""), "none") << "weights that this build does not know";
-  EXPECT_EQ(error_of("\"shape\":[2,5]", "\"shape\":[5,2]"),
-            "the tensor 'common_components' has another type or shape than a model of 4 words and 5 "
-            "dimensions needs");
-  EXPECT_EQ(error_of("\"shape\":[2,5]", "\"shape\":[10] "),
-            "the tensor 'common_components' has 10 rows; there are 1 to 5 components of a model of 5 "
-            "dimensions");
+  EXPECT_EQ(
+      error_of("\"shape\":[2,5]", "\"shape\":[5,2]"),
+      "the tensor 'common_components' has 5 rows; a model of 5 dimensions has at least 1 and fewer than 5 "
+      "components");
+  EXPECT_EQ(
+      error_of("\"shape\":[2,5]", "\"shape\":[10] "),
+      "the tensor 'common_components' has 10 rows; a model of 5 dimensions has at least 1 and fewer than 5 "
+      "components");
   EXPECT_EQ(error_of("glove.components.a\":\"0.1\"", "glove.components.a\":\"1e9\""), "ok");
   for (const char* wrong : {"0.0", "-.1", "nan", "0x1", "1e "})
     EXPECT_EQ(error_of("glove.components.a\":\"0.1\"", "glove.components.a\":\"" + std::string(wrong) + "\""),

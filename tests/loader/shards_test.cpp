@@ -61,11 +61,10 @@ void expect_same_rows(const Model& got, const Model& wanted) {
     const int64_t row = id - part.first_row;
     ASSERT_TRUE(std::equal(part.vector(row), part.vector(row) + part.dims, whole.vector(id)));
     ASSERT_EQ(part.norm_squared(row), whole.norm_squared(id));
-    ASSERT_EQ(part.levels[0].scales[static_cast<size_t>(row)],
-              whole.levels[0].scales[static_cast<size_t>(id)]);
+    ASSERT_EQ(part.level(8).scales[static_cast<size_t>(row)], whole.level(8).scales[static_cast<size_t>(id)]);
     for (int64_t j = 0; j < part.dims; ++j)
-      ASSERT_EQ(part.levels[0].codes[static_cast<size_t>(code_index(row, j, part.dims))],
-                whole.levels[0].codes[static_cast<size_t>(code_index(id, j, part.dims))]);
+      ASSERT_EQ(part.level(8).codes[static_cast<size_t>(code_index(row, j, part.dims))],
+                whole.level(8).codes[static_cast<size_t>(code_index(id, j, part.dims))]);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/float_environment.h"
 #include "model/derived_arrays.h"
 #include "model/exact_dot.h"
+#include "model/nibbles.h"
 #include "model/quantize.h"
 #include "model/vocabulary.h"
 #include "model/word_order.h"
@@ -59,8 +60,93 @@ TEST(Quantize, TheFastPathGivesThePlainOnesBits) {
   }
 }
 
-// There are more vectors than are derived at once. Every row's arrays must equal those of
-// quantize_row_plain() and be in their place.
+// The residual is checked against the codes in long double, and every bit against the plain path.
+TEST(Nibbles, TheFastPathGivesThePlainOnesBitsAndCodesAreWithinTheirResidual) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  const ScopedFloatEnvironment environment;
+  for (int i = 0; i < 20000; ++i) {
+    const int64_t dims = 1 + static_cast<int64_t>(random() % (i % 100 == 0 ? 1000 : 70));
+    std::vector<float> row = random_row(random, dims);
+    if (i % 50 == 0) std::fill(row.begin(), row.end(), 0.0f);
+    if (i % 50 == 1) std::fill(row.begin(), row.end(), 1e30f);
+    if (i % 50 == 2) row.back() = 1e-45f;
+    const double norm_squared = exact_dot(row.data(), row.data(), dims);
+    const int64_t stride = i % 2 == 0 ? kNibbleWordBytes : kTileRows * kNibbleWordBytes;
+    const auto bytes = static_cast<size_t>(nibble_words(dims) * stride);
+    std::vector<int8_t> fast(bytes, 99), plain(bytes, 99);  // bytes that nobody writes stay 99
+    float results[4] = {};
+    quantize_row_nibbles(row.data(), norm_squared, dims, fast.data(), stride, results[0], results[1]);
+    quantize_row_nibbles_plain(row.data(), norm_squared, dims, plain.data(), stride, results[2], results[3]);
+    ASSERT_EQ(fast, plain) << dims;
+    ASSERT_EQ(std::memcmp(&results[0], &results[2], 2 * sizeof(float)), 0) << dims;
+
+    long double distance = 0;
+    for (int64_t j = 0; j < nibble_words(dims) * kNibbleGroup; ++j) {
+      const int8_t byte =
+          fast[static_cast<size_t>(j / kNibbleGroup * stride + j % kNibbleGroup % kNibbleWordBytes)];
+      const int code = nibble_code(byte, j);
+      if (j >= dims || norm_squared == 0) {
+        ASSERT_EQ(code, -15) << j;
+        continue;
+      }
+      const long double u = row[static_cast<size_t>(j)] / std::sqrt(static_cast<long double>(norm_squared));
+      distance += std::pow(u - static_cast<long double>(results[0]) * code, 2.0L);
+    }
+    if (norm_squared == 0) {
+      ASSERT_EQ(results[0], 0.0f);
+      ASSERT_TRUE(std::isinf(results[1]));
+      continue;
+    }
+    ASSERT_GT(results[0], 0.0f);
+    ASSERT_LE(std::sqrt(distance), results[1]) << dims;
+    ASSERT_LT(results[1], 1.0f) << dims;
+  }
+}
+
+// Rows of independent normal components: what the scan's cost depends on.
+TEST(Nibbles, TheResidualOfARandomRowIsAboutATenth) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  const ScopedFloatEnvironment environment;
+  std::normal_distribution<float> normal;
+  double sum = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<float> row(300);
+    for (float& x : row) x = normal(random);
+    std::vector<int8_t> codes(static_cast<size_t>(nibble_words(300) * kNibbleWordBytes));
+    float scale = 0, residual = 0;
+    quantize_row_nibbles(row.data(), exact_dot(row.data(), row.data(), 300), 300, codes.data(),
+                         kNibbleWordBytes, scale, residual);
+    sum += static_cast<double>(residual);
+  }
+  EXPECT_NEAR(sum / 1000, 0.104, 0.003);
+}
+
+// Checks that row `row` of both levels is what the plain quantisers return, and lies at its place.
+void expect_derived_row(const DerivedArrays& derived, const MemorySink& codes8, const MemorySink& codes4,
+                        int64_t row, const float* x, int64_t dims) {
+  const auto i = static_cast<size_t>(row);
+  const double norm_squared = exact_dot(x, x, dims);
+  ASSERT_EQ(derived.norms_squared()[i], norm_squared);
+  std::vector<int8_t> plain(static_cast<size_t>(nibble_words(dims) * kNibbleGroup));
+  float scale = 0, residual = 0;
+  quantize_row_plain(x, norm_squared, dims, plain.data(), kTileComponents, scale, residual);
+  ASSERT_EQ(derived.level8().scales()[i], scale);
+  ASSERT_EQ(derived.level8().residuals()[i], residual);
+  for (int64_t j = 0; j < dims; ++j)
+    ASSERT_EQ(codes8.view<int8_t>()[static_cast<size_t>(code_index(row, j, dims))],
+              plain[static_cast<size_t>(j)]);
+  quantize_row_nibbles_plain(x, norm_squared, dims, plain.data(), kNibbleWordBytes, scale, residual);
+  ASSERT_EQ(derived.level4().scales()[i], scale);
+  ASSERT_EQ(derived.level4().residuals()[i], residual);
+  for (int64_t j = 0; j < nibble_words(dims) * kNibbleGroup; ++j)
+    ASSERT_EQ(nibble_code(codes4.view<int8_t>()[static_cast<size_t>(nibble_index(row, j, dims))], j),
+              nibble_code(
+                  plain[static_cast<size_t>(j / kNibbleGroup * kNibbleWordBytes + j % kNibbleWordBytes)], j));
+}
+
+// There are more vectors than are derived at once.
 TEST(DerivedArrays, LayOutTilesOfAnyNumberOfRows) {
   GLOVE_TRACE_SEED();
   auto random = testing::random_source();
@@ -69,28 +155,18 @@ TEST(DerivedArrays, LayOutTilesOfAnyNumberOfRows) {
        {std::pair<int64_t, int64_t>{1, 1}, {33, 7}, {100'003, 50}, {130, 65'536}}) {
     std::vector<float> vectors(static_cast<size_t>(rows * dims));
     for (float& x : vectors) x = static_cast<float>(random() % 2001) - 1000;
-    MemorySink codes;
-    DerivedArrays derived(codes);
+    MemorySink codes8, codes4;
+    DerivedArrays derived(codes8, codes4);
     ASSERT_TRUE(derived.append_vectors("test", vectors, dims, 2).ok());
     ASSERT_TRUE(derived.finish().ok());
     ASSERT_EQ(derived.rows(), rows);
-    const auto tiles = codes.view<int8_t>();
-    ASSERT_EQ(static_cast<int64_t>(tiles.size()), code_bytes(rows, dims));
-    std::vector<int8_t> plain(static_cast<size_t>(padded_dims(dims)));
-    for (int64_t row = 0; row<rows; row += rows> 1000 ? 997 : 1) {
-      const auto i = static_cast<size_t>(row);
-      const float* const x = vectors.data() + row * dims;
-      float scale = 0, residual = 0;
-      ASSERT_EQ(derived.norms_squared()[i], exact_dot(x, x, dims));
-      quantize_row_plain(x, derived.norms_squared()[i], dims, plain.data(), kTileComponents, scale, residual);
-      ASSERT_EQ(derived.scales()[i], scale);
-      ASSERT_EQ(derived.residuals()[i], residual);
-      for (int64_t j = 0; j < dims; ++j)
-        ASSERT_EQ(tiles[static_cast<size_t>(code_index(row, j, dims))], plain[static_cast<size_t>(j)]);
-    }
+    ASSERT_EQ(static_cast<int64_t>(codes8.view<int8_t>().size()), code_bytes(rows, dims));
+    ASSERT_EQ(static_cast<int64_t>(codes4.view<int8_t>().size()), nibble_bytes(rows, dims));
+    for (int64_t row = 0; row<rows; row += rows> 1000 ? 997 : 1)
+      expect_derived_row(derived, codes8, codes4, row, vectors.data() + row * dims, dims);
     vectors[vectors.size() / 2] = NAN;
     MemorySink unused;
-    EXPECT_EQ(DerivedArrays(unused).append_vectors("test", vectors, dims, 2).error().message,
+    EXPECT_EQ(DerivedArrays(unused, unused).append_vectors("test", vectors, dims, 2).error().message,
               "test: row " + std::to_string(static_cast<int64_t>(vectors.size() / 2) / dims + 1) +
                   " of the vectors has a component that is NaN or infinite");
   }

@@ -159,7 +159,7 @@ TEST(ModelBuilder, CodesAreWithinTheirResidual) {
       ASSERT_TRUE(builder.add(std::to_string(row), vector).ok());
     }
     const ModelPtr model = builder.finish().value();
-    const CodeLevel& level = model->parts().front().levels.front();
+    const CodeLevel& level = model->parts().front().level(8);
     for (int64_t row = 0; row < rows; ++row) {
       const auto i = static_cast<size_t>(row);
       const float* x = model->vector(row);
@@ -179,6 +179,8 @@ TEST(ModelBuilder, CodesAreWithinTheirResidual) {
       ASSERT_LE(std::sqrt(distance), level.residuals[i]);
       ASSERT_GT(level.scales[i], 0.0f);
       ASSERT_LT(level.residuals[i], 0.01f * std::sqrt(static_cast<float>(dims)));
+      // fast_paths_test.cpp checks the residuals of 4 bits.
+      ASSERT_GT(model->parts().front().level(4).scales[i], 0.0f);
     }
   }
 }

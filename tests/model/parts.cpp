@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/model_builder.h"
+#include "model/nibbles.h"
 
 namespace glove::testing {
 namespace {
@@ -16,17 +17,19 @@ ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
   const auto from = static_cast<size_t>(first);
   const auto count = static_cast<size_t>(last - first);
   const auto width = static_cast<size_t>(whole.dims);
-  const CodeLevel& level = whole.levels.front();
-  const auto codes = static_cast<size_t>(code_bytes(first, whole.dims));
   ModelPart part;
   part.first_row = first;
   part.rows = last - first;
   part.dims = whole.dims;
   part.vectors = whole.vectors.subspan(from * width, count * width);
   part.norms_squared = whole.norms_squared.subspan(from, count);
-  part.levels = {{level.bits,
-                  level.codes.subspan(codes, static_cast<size_t>(code_bytes(part.rows, whole.dims))),
-                  level.scales.subspan(from, count), level.residuals.subspan(from, count)}};
+  for (const CodeLevel& level : whole.levels) {
+    const auto bytes = level.bits == 4 ? nibble_bytes : code_bytes;
+    part.levels.push_back({level.bits,
+                           level.codes.subspan(static_cast<size_t>(bytes(first, whole.dims)),
+                                               static_cast<size_t>(bytes(part.rows, whole.dims))),
+                           level.scales.subspan(from, count), level.residuals.subspan(from, count)});
+  }
   return part;
 }
 

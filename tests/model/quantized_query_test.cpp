@@ -19,9 +19,9 @@ using namespace glove::testing;
 int32_t code_sum(const Model& model, int64_t row, const QuantizedQuery& query) {
   int64_t sum = 0;
   for (int64_t j = 0; j < model.dims(); ++j)
-    sum += int64_t{model.parts().front().levels.front().codes[static_cast<size_t>(
-               code_index(row, j, model.dims()))]} *
-           query.codes[static_cast<size_t>(j)];
+    sum +=
+        int64_t{model.parts().front().level(8).codes[static_cast<size_t>(code_index(row, j, model.dims()))]} *
+        query.codes[static_cast<size_t>(j)];
   EXPECT_LE(std::abs(sum), INT32_MAX);
   return static_cast<int32_t>(sum);
 }
@@ -31,8 +31,8 @@ void check_bounds(const Model& model, const Query& query, int32_t max_code) {
   for (int64_t i = 0; i < model.words(); ++i) {
     const auto row = static_cast<size_t>(i);
     const float estimate = quantized.bound.estimate(static_cast<float>(code_sum(model, i, quantized)),
-                                                    model.parts().front().levels.front().scales[row]);
-    const float error = quantized.bound.error(model.parts().front().levels.front().residuals[row]);
+                                                    model.parts().front().level(8).scales[row]);
+    const float error = quantized.bound.error(model.parts().front().level(8).residuals[row]);
     if (model.norm_squared(i) == 0) {
       EXPECT_EQ(estimate - error, -INFINITY);
       EXPECT_EQ(estimate + error, INFINITY);

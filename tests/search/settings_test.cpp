@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <tuple>
 
 #include "tests/search/test_engine.h"
 
@@ -18,11 +19,11 @@ std::string problem(const Status& status) {
 TEST(Settings, Keys) {
   TestEngine test;
   Settings& settings = test.engine.settings();
-  EXPECT_EQ(Settings::keys(), (std::vector<std::string>{"backend", "threads", "gpu_memory"}));
+  EXPECT_EQ(Settings::keys(), (std::vector<std::string>{"backend", "threads", "gpu_memory", "devices"}));
   EXPECT_EQ(settings.get("thread").error().message,
-            "there is no setting 'thread'; the settings are: backend, threads, gpu_memory");
+            "there is no setting 'thread'; the settings are: backend, threads, gpu_memory, devices");
   EXPECT_EQ(problem(settings.set("", "1")),
-            "there is no setting ''; the settings are: backend, threads, gpu_memory");
+            "there is no setting ''; the settings are: backend, threads, gpu_memory, devices");
 }
 
 TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
@@ -56,6 +57,23 @@ TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
         "memory, not '" +
             std::string(bad) + "'");
   ASSERT_TRUE(settings.set("gpu_memory", "0").ok());
+
+  EXPECT_EQ(settings.get("devices").value(), "all");
+  for (const auto& [text, spelled, bits] :
+       {std::tuple{"0", "0", 1}, {"1,0", "0,1", 3}, {"3,01,3", "1,3", 10}}) {
+    ASSERT_TRUE(settings.set("devices", text).ok()) << text;
+    EXPECT_EQ(settings.get("devices").value(), spelled);
+    EXPECT_EQ(settings.devices().value(), static_cast<uint64_t>(bits));
+  }
+  ASSERT_TRUE(settings.set("devices", "62").ok());
+  EXPECT_EQ(settings.get("devices").value(), "62");
+  for (const char* bad : {"", ",", "0,", ",1", "0 1", "-1", "63", "none", "all,0"})
+    EXPECT_EQ(problem(settings.set("devices", bad)),
+              "the setting 'devices' must be all, or numbers of devices such as 0 or 0,1, not '" +
+                  std::string(bad) + "'");
+  EXPECT_EQ(settings.get("devices").value(), "62");
+  ASSERT_TRUE(settings.set("devices", "all").ok());
+  EXPECT_EQ(settings.devices().value(), 0u);
 
   ASSERT_TRUE(settings.set("backend", "cpu").ok());
   EXPECT_EQ(problem(settings.set("backend", "CPU")),

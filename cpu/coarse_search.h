@@ -1,0 +1,97 @@
+// A search for one query that reads the codes of 4 bits first and scores the rows that these do not rule out
+// at once (docs/exactness.md, "Two steps").
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "cpu/collector.h"
+#include "cpu/part_chunks.h"
+#include "cpu/scan.h"
+#include "cpu/wide_query.h"
+#include "search/searcher.h"
+
+namespace glove::cpu {
+
+// Returns true if such a search is possible, and either promises to be faster than one by 8 bits or is wanted
+// by context.scan_bits.
+bool wants_coarse_search(const ScanContext& context, const SearchRequest& request);
+
+// The best k rows of one query so far. Thread-safe.
+class BestRows {
+ public:
+  BestRows(int64_t k, SharedThreshold& threshold) : k_(static_cast<size_t>(k)), threshold_(threshold) {}
+
+  // Adds rows with their exact similarities, and raises the threshold once there are k. Rows without a
+  // similarity are omitted. Each row may be offered once.
+  void offer(std::span<const Neighbor> rows);
+
+  // The rows, in any order. REQUIRES: nobody offers any more.
+  const std::vector<Neighbor>& rows() const { return rows_; }
+
+ private:
+  const size_t k_;
+  SharedThreshold& threshold_;
+  std::mutex mutex_;
+  std::vector<Neighbor> rows_;  // a heap of at most k rows, the last in rank in front
+};
+
+// One search. References outlive it.
+class CoarseSearch {
+ public:
+  // REQUIRES: wants_coarse_search(context, request)
+  CoarseSearch(const ScanContext& context, const SearchRequest& request);
+
+  // Returns false if it was interrupted.
+  bool run(const InterruptCheck& interrupted);
+
+  // After run(): every row of the answer is in one of these. Those of the second have no similarity yet.
+  const std::vector<Neighbor>& scored_rows() const { return best_.rows(); }
+  std::vector<Neighbor> unscored_rows() const;
+
+  // Adds bytes_scanned and the candidates that were scored.
+  void add_cost(ScanCost& cost) const;
+
+ private:
+  using SurvivorIterator = std::vector<Survivor>::iterator;
+
+  // What one thread uses.
+  struct Slot {
+    std::vector<Survivor> survivors;
+    std::vector<int32_t> scored_ids;   // of the latest chunk
+    std::vector<int32_t> excluded;     // from the collector; ascending
+    std::vector<Collector> collector;  // at most one: made when the thread first scans by 8 bits
+    int64_t scored = 0;
+    int64_t bytes = 0;
+  };
+
+  // Returns false if the search gave up before all rows of the chunk were either ruled out or scored.
+  bool scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  // Scores a few rows with the highest upper bounds. [begin, end) is a heap. Returns the end of the rows that
+  // the threshold does not rule out.
+  SurvivorIterator score_best(Slot& slot, const ModelPart& part, SurvivorIterator begin,
+                              SurvivorIterator end);
+  // Returns false, from then on, once scoring has cost more than reading 4 bits instead of 8 has saved.
+  bool is_worthwhile();
+
+  const ScanContext& context_;
+  const SearchRequest& request_;
+  const int64_t k_;
+  const QuantizedQuery coarse_query_;
+  const QuantizedQuery fine_query_;
+  std::vector<int8_t> coarse_packed_;
+  std::vector<int8_t> fine_packed_;
+  const std::vector<double> wide_;
+  SharedThreshold threshold_;
+  BestRows best_;
+  std::vector<Slot> slots_;
+  std::atomic<int64_t> rows_read_{0};  // by 4 bits
+  std::atomic<int64_t> rows_scored_{0};
+  std::atomic<bool> gave_up_{false};
+};
+
+}  // namespace glove::cpu

@@ -1,0 +1,172 @@
+#include "gpu/side_threads.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "base/io_thread.h"
+#include "base/timer.h"
+
+namespace glove::gpu {
+namespace {
+
+constexpr double kSpinUs = 100;
+constexpr std::chrono::milliseconds kPollInterval{1};
+
+// Returns true once done() does, or false after kSpinUs.
+template <class Done>
+bool spin_until(const Done& done) {
+  const Timer timer;
+  for (int turn = 1; !done(); ++turn) {
+#if defined(__x86_64__)
+    _mm_pause();
+#endif
+    if (turn % 16 == 0 && timer.microseconds() > kSpinUs) return false;
+  }
+  return true;
+}
+
+// What the threads of one run() share.
+struct Run {
+  const SideThreads::Work& work;
+  const InterruptCheck& interrupted;
+  std::atomic<bool> stopped = false;
+  std::mutex mutex = {};
+  std::exception_ptr error = {};  // the first; guarded by mutex
+
+  void fail(std::exception_ptr thrown) {
+    stopped = true;
+    const std::lock_guard lock(mutex);
+    if (!error) error = std::move(thrown);
+  }
+
+  // For the calling thread. Never throws.
+  bool ask() {
+    try {
+      if (!stopped && interrupted && interrupted()) stopped = true;
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    return stopped;
+  }
+
+  void do_work(size_t i, const InterruptCheck& check) {
+    try {
+      work(i, check);
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+};
+
+}  // namespace
+
+// A thread that does one piece of work after another.
+class SideThreads::Thread {
+ public:
+  Thread() = default;
+  ~Thread() {
+    if (process_ != getpid()) {  // the thread is the parent's: there is nothing to join
+      static_cast<void>(thread_.release());
+      return;
+    }
+    if (!thread_->started()) return;
+    change_to(State::kStop);
+    thread_->join();
+  }
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  Status create() {
+    if (thread_->start("glove-device", [this] { loop(); })) return {};
+    return {ErrorCode::kOutOfMemory, "the system has no more threads"};
+  }
+
+  // Begins work() on this thread. REQUIRES: the work before has been waited for; `work` does not throw and
+  // outlives the call of wait().
+  void begin(const std::function<void()>* work) {
+    work_ = work;
+    change_to(State::kWorking);
+  }
+
+  // Waits for the work, and calls `while_waiting`, which may throw, about every millisecond.
+  template <class WhileWaiting>
+  void wait(const WhileWaiting& while_waiting) {
+    if (spin_until([this] { return idle(); })) return;
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, kPollInterval, [this] { return idle(); })) {
+      lock.unlock();
+      while_waiting();
+      lock.lock();
+    }
+  }
+
+ private:
+  enum class State { kIdle, kWorking, kStop };
+
+  bool idle() const { return state_.load(std::memory_order_acquire) == State::kIdle; }
+
+  void change_to(State state) {
+    const std::lock_guard lock(mutex_);
+    state_.store(state, std::memory_order_release);
+    changed_.notify_all();
+  }
+
+  void loop() {
+    for (;;) {
+      if (!spin_until([this] { return !idle(); })) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !idle(); });
+      }
+      if (state_.load(std::memory_order_acquire) == State::kStop) return;
+      (*work_)();
+      change_to(State::kIdle);
+    }
+  }
+
+  const pid_t process_ = getpid();
+  std::unique_ptr<IoThread> thread_ = std::make_unique<IoThread>();
+  const std::function<void()>* work_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<State> state_ = State::kIdle;  // written with mutex_ held
+};
+
+SideThreads::SideThreads() : process_(getpid()) {}
+
+SideThreads::~SideThreads() = default;
+
+bool SideThreads::run(size_t count, const Work& work, const InterruptCheck& interrupted) {
+  Run run{work, interrupted};
+  const InterruptCheck own = [&run] { return run.ask(); };
+  const InterruptCheck others = [&run] { return run.stopped.load(std::memory_order_relaxed); };
+  const size_t further = process_ == getpid() && count > 0 ? count - 1 : 0;
+  std::vector<std::function<void()>> works;
+  std::vector<Pool<Thread>::Loan> threads;
+  works.reserve(further);  // threads keep addresses of its elements
+  threads.reserve(further);
+  for (size_t i = 0; i < further; ++i) {
+    auto thread = threads_.take();
+    if (!thread.ok()) break;
+    works.emplace_back([&run, &others, i] { run.do_work(i + 1, others); });
+    threads.push_back(std::move(thread).value());
+  }
+  for (size_t i = 0; i < threads.size(); ++i) threads[i]->begin(&works[i]);
+  if (count > 0) run.do_work(0, own);
+  for (size_t i = threads.size() + 1; i < count; ++i) run.do_work(i, own);
+  for (const auto& thread : threads) thread->wait([&run] { run.ask(); });
+  if (run.error) std::rethrow_exception(run.error);
+  return !run.stopped;
+}
+
+}  // namespace glove::gpu

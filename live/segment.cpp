@@ -1,0 +1,106 @@
+#include "live/segment.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "model/quantize.h"
+
+namespace glove::live {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "segments are little-endian");
+
+// A row of a tile has its components in groups that lie this many bytes apart.
+constexpr int64_t kGroupStride = kTileRows * kTileComponents;
+
+template <class T>
+char* append(char* place, const std::vector<T>& values) {
+  const size_t bytes = values.size() * sizeof(T);
+  if (bytes > 0) std::memcpy(place, values.data(), bytes);
+  return place + bytes;
+}
+
+bool usable(float number) {
+  return std::isfinite(number) && number >= 0;
+}
+
+}  // namespace
+
+int64_t segment_bytes(int64_t rows, int64_t dims) {
+  return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float));
+}
+
+Segment::Segment(Buffer<char> bytes, int64_t rows, int64_t dims)
+    : bytes_(std::move(bytes)), rows_(rows), dims_(dims) {
+  const auto count = static_cast<size_t>(rows);
+  const char* place = bytes_.data();
+  level_.bits = 8;
+  level_.codes = {reinterpret_cast<const int8_t*>(place), static_cast<size_t>(code_bytes(rows, dims))};
+  place += level_.codes.size();
+  ids_ = {reinterpret_cast<const int64_t*>(place), count};
+  place += ids_.size_bytes();
+  level_.scales = {reinterpret_cast<const float*>(place), count};
+  place += level_.scales.size_bytes();
+  level_.residuals = {reinterpret_cast<const float*>(place), count};
+}
+
+Result<SegmentPtr> Segment::parse(Buffer<char> bytes, int64_t rows, int64_t dims, const std::string& name) {
+  const auto corrupt = [&name](const std::string& what) {
+    return Error{ErrorCode::kCorrupt, name + " is damaged: " + what};
+  };
+  if (static_cast<int64_t>(bytes.size()) != segment_bytes(rows, dims))
+    return corrupt("it has " + std::to_string(bytes.size()) + " bytes, but " + std::to_string(rows) +
+                   " rows take " + std::to_string(segment_bytes(rows, dims)));
+  const SegmentPtr segment(new Segment(std::move(bytes), rows, dims));
+  const auto not_above = [](int64_t id, int64_t next) { return next <= id; };
+  if (std::adjacent_find(segment->ids_.begin(), segment->ids_.end(), not_above) != segment->ids_.end())
+    return corrupt("its ids are not in ascending order");
+  if (!std::all_of(segment->level_.scales.begin(), segment->level_.scales.end(), usable) ||
+      !std::all_of(segment->level_.residuals.begin(), segment->level_.residuals.end(), usable))
+    return corrupt("it has a scale or a residual that is not a number of at least 0");
+  return segment;
+}
+
+std::optional<int64_t> Segment::find(int64_t id) const {
+  const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
+  if (found == ids_.end() || *found != id) return std::nullopt;
+  return found - ids_.begin();
+}
+
+// Begins a row, and returns the place of its first group.
+int8_t* SegmentBuilder::next_row(int64_t id) {
+  const int64_t row = rows();
+  codes_.resize(static_cast<size_t>(code_bytes(row + 1, dims_)));
+  ids_.push_back(id);
+  return codes_.data() + code_index(row, 0, dims_);
+}
+
+void SegmentBuilder::add(int64_t id, std::span<const float> vector, double norm_squared) {
+  int8_t* const place = next_row(id);
+  quantize_row(vector.data(), norm_squared, dims_, place, kGroupStride, scales_.emplace_back(),
+               residuals_.emplace_back());
+}
+
+void SegmentBuilder::copy(const Segment& segment, int64_t row) {
+  int8_t* const place = next_row(segment.ids()[static_cast<size_t>(row)]);
+  const int8_t* const from = segment.level().codes.data() + code_index(row, 0, dims_);
+  for (int64_t group = 0; group < component_groups(dims_); ++group)
+    std::memcpy(place + group * kGroupStride, from + group * kGroupStride, kTileComponents);
+  scales_.push_back(segment.level().scales[static_cast<size_t>(row)]);
+  residuals_.push_back(segment.level().residuals[static_cast<size_t>(row)]);
+}
+
+Buffer<char> SegmentBuilder::finish() {
+  Buffer<char> bytes(static_cast<size_t>(segment_bytes(rows(), dims_)));
+  char* place = append(bytes.data(), codes_);
+  place = append(place, ids_);
+  place = append(place, scales_);
+  append(place, residuals_);
+  *this = SegmentBuilder(dims_);
+  return bytes;
+}
+
+}  // namespace glove::live

@@ -1,0 +1,79 @@
+// A segment of a live index: the ids and codes of rows of a user's table. The vectors stay in that table.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/status.h"
+#include "model/model_part.h"
+
+namespace glove::live {
+
+// Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
+// model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32).
+class Segment {
+ public:
+  // Takes the bytes of a segment. It is an error, kCorrupt, if they cannot be those of `rows` rows of `dims`
+  // dimensions; `name` begins its message. REQUIRES: rows >= 1, dims >= 1, and neither is above the limits of
+  // model/limits.h.
+  static Result<std::shared_ptr<const Segment>> parse(Buffer<char> bytes, int64_t rows, int64_t dims,
+                                                      const std::string& name);
+
+  int64_t rows() const { return rows_; }
+  int64_t dims() const { return dims_; }
+  std::span<const int64_t> ids() const { return ids_; }
+  const CodeLevel& level() const { return level_; }
+  std::span<const char> bytes() const { return bytes_; }
+
+  // Returns the row of this id; nullopt if the segment has none.
+  std::optional<int64_t> find(int64_t id) const;
+
+ private:
+  Segment(Buffer<char> bytes, int64_t rows, int64_t dims);
+
+  Buffer<char> bytes_;
+  int64_t rows_;
+  int64_t dims_;
+  std::span<const int64_t> ids_;
+  CodeLevel level_;
+};
+
+// Segments are shared by the connections of a process.
+using SegmentPtr = std::shared_ptr<const Segment>;
+
+// The number of bytes of a segment.
+int64_t segment_bytes(int64_t rows, int64_t dims);
+
+// Makes the bytes of a segment of rows that arrive by ascending id. One thread at a time may use it.
+class SegmentBuilder {
+ public:
+  explicit SegmentBuilder(int64_t dims) : dims_(dims) {}
+
+  // Appends a row. REQUIRES: the float environment; id is above the earlier ones; the vector has `dims`
+  // finite components and norm_squared = D(x, x) > 0; rows() < kMaxRows.
+  void add(int64_t id, std::span<const float> vector, double norm_squared);
+
+  // Appends a row of another segment of the same dimensions.
+  void copy(const Segment& segment, int64_t row);
+
+  int64_t rows() const { return static_cast<int64_t>(ids_.size()); }
+
+  // Returns the bytes; the builder is empty afterwards. REQUIRES: rows() > 0.
+  Buffer<char> finish();
+
+ private:
+  int8_t* next_row(int64_t id);
+
+  int64_t dims_;
+  std::vector<int8_t> codes_;
+  std::vector<int64_t> ids_;
+  std::vector<float> scales_;
+  std::vector<float> residuals_;
+};
+
+}  // namespace glove::live

@@ -1,0 +1,173 @@
+#include "sql/live/content_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/limits.h"
+#include "sql/live/model_fingerprint.h"
+#include "sql/row_vector.h"
+
+namespace glove::sql {
+
+Status ContentRows::begin(int64_t dims) {
+  dims_ = dims;
+  encoder_ = nullptr;
+  sqlite3* const db = connection_.db();
+  const std::string table = index_.content_table();
+  const std::string id = quoted(index_.rowid);
+  GLOVE_RETURN_IF_ERROR(one_.prepare(
+      db, "SELECT d." + id + columns("d") + " FROM " + table + " d WHERE d." + id + " = ?", index_.name));
+  GLOVE_RETURN_IF_ERROR(all_.prepare(
+      db, "SELECT d." + id + ", 1" + columns("d") + " FROM " + table + " d ORDER BY d." + id, index_.name));
+  GLOVE_RETURN_IF_ERROR(logged_.prepare(db,
+                                        "SELECT l.id, d." + id + " IS NOT NULL" + columns("d") + " FROM " +
+                                            index_.object("_log") + " l LEFT JOIN " + table + " d ON d." +
+                                            id + " = l.id ORDER BY l.id",
+                                        index_.name));
+  return index_.is_text ? find_encoder() : Status();
+}
+
+Status ContentRows::begin(int64_t dims, const std::string& expected_fingerprint) {
+  GLOVE_RETURN_IF_ERROR(begin(dims));
+  const std::string found = fingerprint();
+  if (found == expected_fingerprint) return {};
+  return {ErrorCode::kInvalidArgument,
+          index_.name + ": the model '" + index_.model + "' has the fingerprint " + found +
+              ", but the vectors of the index were made by one with " + expected_fingerprint +
+              "; load that model under this name, or run the command 'rebuild' to adopt the new one"};
+}
+
+std::string ContentRows::fingerprint() const {
+  return index_.is_text ? model_fingerprint(connection_.engine(), model_, index_.options) : std::string();
+}
+
+// The indexed columns, each with a comma before it.
+std::string ContentRows::columns(const char* table) const {
+  std::string text;
+  for (const std::string& column : index_.columns) text += std::string(", ") + table + "." + quoted(column);
+  return text;
+}
+
+Status ContentRows::find_encoder() {
+  if (index_.model.empty())
+    return {ErrorCode::kInvalidArgument,
+            index_.name +
+                ": the query is a text, but the index has no model to make a vector of it; pass a BLOB of "
+                "float32, or create the index with model='...'"};
+  GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_.find(index_.model));
+  model_ = entry.model;
+  std::optional<std::string_view> options;
+  if (!index_.options.empty()) options = index_.options;
+  GLOVE_ASSIGN_OR_RETURN(encoder_, kept_encoder_.find(connection_, model_, options, index_.name));
+  if (index_.is_text && dims_ == 0) dims_ = model_->dims();
+  if (dims_ != 0 && dims_ != model_->dims())
+    return {ErrorCode::kInvalidArgument, index_.name + ": the model '" + index_.model + "' has " +
+                                             std::to_string(model_->dims()) +
+                                             " dimensions, but the index has " + std::to_string(dims_)};
+  return {};
+}
+
+Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>& vector) {
+  if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());
+  GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_));
+  vector = scratch_.vector;
+  return found;
+}
+
+// Sets fault_ if vector_ cannot be indexed.
+void ContentRows::check_vector() {
+  const auto length = static_cast<int64_t>(vector_.size());
+  const auto bad = std::find_if(vector_.begin(), vector_.end(), [](float x) { return !std::isfinite(x); });
+  if (length == 0) {
+    fault_ = "has a vector without components";
+  } else if (length > kMaxDims) {
+    fault_ =
+        "has a vector of " + std::to_string(length) + " components; the most is " + std::to_string(kMaxDims);
+  } else if (dims_ != 0 && length != dims_) {
+    fault_ = "has a vector of " + std::to_string(length) + " components, but the index has " +
+             std::to_string(dims_) + " dimensions";
+  } else if (bad != vector_.end()) {
+    fault_ = "has a component, number " + std::to_string(bad - vector_.begin() + 1) + ", that is " +
+             (std::isnan(*bad) ? "NaN" : "infinite");
+  }
+}
+
+Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
+  if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());  // another scan began and failed
+  std::string text;
+  for (size_t i = 0; i < index_.columns.size(); ++i) {
+    const int column = first_column + static_cast<int>(i);
+    if (i > 0) text += '\n';
+    if (!run.null(column)) text += run.text(column);
+  }
+  const Result<bool> found = encoder_->encode(*model_, text, scratch_);
+  if (!found.ok()) {
+    fault_ = "has a text whose vector overflows";
+    return RowVector::kInvalid;
+  }
+  if (found.value()) vector_ = scratch_.vector;
+  return found.value() ? RowVector::kVector : RowVector::kNone;
+}
+
+// Reads the vector of the current row into vector_, or what is wrong with it into fault_.
+Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_column) {
+  vector_.clear();
+  fault_.clear();
+  if (index_.is_text) return encode_row(run, first_column);
+  if (run.null(first_column)) return RowVector::kNone;
+  if (const Status read = read_row_vector(run.value(first_column), vector_); !read.ok())
+    fault_ = read.error().message;
+  else
+    check_vector();
+  if (!fault_.empty()) return RowVector::kInvalid;
+  if (dims_ == 0) dims_ = static_cast<int64_t>(vector_.size());
+  return RowVector::kVector;
+}
+
+Result<bool> ContentRows::read(int64_t id, std::vector<float>& vector) {
+  OwnStatement::Run run(one_);
+  run.bind(id);
+  GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
+  if (!exists) return false;
+  GLOVE_ASSIGN_OR_RETURN(const RowVector found, vector_of(run, 1));
+  if (found != RowVector::kVector) return false;
+  std::swap(vector, vector_);
+  return true;
+}
+
+Status ContentRows::pass_rows(OwnStatement& statement, const UseContent& use) {
+  OwnStatement::Run run(statement);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return {};
+    RowVector found = RowVector::kNone;
+    if (run.integer(1) != 0) {
+      GLOVE_ASSIGN_OR_RETURN(found, vector_of(run, 2));
+    }
+    const std::span<const float> vector =
+        found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
+    GLOVE_RETURN_IF_ERROR(use(run.integer(0), found, vector, fault_));
+  }
+}
+
+Status ContentRows::read_all(const live::UseRow& use) {
+  return pass_rows(all_, [&](int64_t id, RowVector found, std::span<const float> vector, const std::string&) {
+    return found == RowVector::kVector ? use(id, vector) : Status();
+  });
+}
+
+Status ContentRows::read_logged(const UseContent& use) {
+  return pass_rows(logged_, use);
+}
+
+Status ContentRows::read_content(const UseContent& use) {
+  return pass_rows(all_, use);
+}
+
+Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
+  return {ErrorCode::kInvalidArgument,
+          index_.name + ": the row " + std::to_string(id) + " of '" + index_.content + "' " + fault +
+              "; correct the row or set its vector to NULL, or create the index with invalid='skip'"};
+}
+
+}  // namespace glove::sql

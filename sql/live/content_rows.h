@@ -1,0 +1,87 @@
+// The rows of the table that a live index is over, with their vectors.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "live/live_search.h"
+#include "sql/connection.h"
+#include "sql/live/index_definition.h"
+#include "sql/live/own_statement.h"
+#include "sql/text_encoder.h"
+
+namespace glove::sql {
+
+// What a row of the content has.
+enum class RowVector {
+  kNone,     // no row, NULL, or a text without words of the model
+  kInvalid,  // a vector that cannot be indexed
+  kVector,
+};
+
+// Reads the content as the running statement sees it. Belongs to the table object of one connection, which
+// outlives it, like `index`.
+class ContentRows final : public live::RowSource {
+ public:
+  ContentRows(Connection& connection, const IndexDefinition& index)
+      : connection_(connection), index_(index) {}
+
+  // Must be called before each use in a statement. For an index of texts, finds the model. `dims`: those of
+  // the index; 0: the first vector that is read sets them.
+  Status begin(int64_t dims);
+  // The same, and an error if the model of an index of texts has another fingerprint.
+  Status begin(int64_t dims, const std::string& expected_fingerprint);
+
+  // The fingerprint of the model of an index of texts (sql/live/model_fingerprint.h); empty for others.
+  // REQUIRES: begin() succeeded.
+  std::string fingerprint() const;
+
+  // The dimensions; 0 while they are not known.
+  int64_t dims() const { return dims_; }
+
+  Result<bool> read(int64_t id, std::vector<float>& vector) override;
+  Status read_all(const live::UseRow& use) override;
+
+  // Receives a row and what it has; the vector is empty unless it has one. For kInvalid, `fault` is the end
+  // of a message, as in "has a vector of 3 components ...".
+  using UseContent = std::function<Status(int64_t id, RowVector found, std::span<const float> vector,
+                                          const std::string& fault)>;
+  // Passes every logged row, by ascending id, also those that the content no longer has.
+  Status read_logged(const UseContent& use);
+  // Passes every row of the content, by ascending id.
+  Status read_content(const UseContent& use);
+
+  // Makes the vector of a query of a text. Returns false if the text has none.
+  Result<bool> encode_query(std::string_view text, std::vector<float>& vector);
+
+  // The error of a row that cannot be indexed.
+  Error fault_of_row(int64_t id, const std::string& fault) const;
+
+ private:
+  std::string columns(const char* table) const;
+  Result<RowVector> vector_of(OwnStatement::Run& run, int first_column);
+  Result<RowVector> encode_row(OwnStatement::Run& run, int first_column);
+  void check_vector();
+  Status find_encoder();
+  Status pass_rows(OwnStatement& statement, const UseContent& use);
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  int64_t dims_ = 0;
+  OwnStatement one_;
+  OwnStatement all_;
+  OwnStatement logged_;
+  std::vector<float> vector_;  // of the current row
+  std::string fault_;          // of the current row; empty: none
+  KeptEncoder kept_encoder_;
+  ModelPtr model_;
+  const SentenceEncoder* encoder_ = nullptr;
+  SentenceEncoder::Scratch scratch_;
+};
+
+}  // namespace glove::sql

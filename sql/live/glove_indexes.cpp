@@ -1,0 +1,116 @@
+// glove_indexes: the live indexes of the connection's databases.
+//
+//   SELECT name, rows, segments, logged, state FROM glove_indexes;   -- doc_vec|1000|2|17|changed
+//
+// rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
+// one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
+// for an index that cannot be read it is the reason. A rebuilt index has no dead rows.
+#include <bit>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sql/live/index_definition.h"
+#include "sql/live/own_statement.h"
+#include "sql/register.h"
+#include "sql/vtab/snapshot.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr const char* kTable = "glove_indexes";
+constexpr int64_t kMostLogged = 10'000;
+
+// The schemas of the connection, and the tables of each that are made with glove_index.
+Result<std::vector<IndexDefinition>> indexes_of(sqlite3* db) {
+  const std::string table = kTable;
+  OwnStatement schemas;
+  GLOVE_RETURN_IF_ERROR(schemas.prepare(db, "SELECT name FROM pragma_database_list", table));
+  OwnStatement::Run schema(schemas);
+  std::vector<IndexDefinition> indexes;
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more_schemas, schema.next());
+    if (!more_schemas) return indexes;
+    const std::string name(schema.text(0));
+    OwnStatement names;
+    GLOVE_RETURN_IF_ERROR(names.prepare(db,
+                                        "SELECT t.name FROM " + quoted(name) + ".sqlite_master t JOIN " +
+                                            quoted(name) +
+                                            ".sqlite_master s ON s.name = t.name || '_segment' WHERE t.sql "
+                                            "LIKE 'CREATE VIRTUAL TABLE%USING%glove_index%' "
+                                            "ORDER BY t.name",
+                                        table));
+    OwnStatement::Run run(names);
+    while (true) {
+      GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+      if (!more) break;
+      IndexDefinition& index = indexes.emplace_back();
+      index.schema = name;
+      index.name = run.text(0);
+    }
+  }
+}
+
+// What the shadow tables of an index have.
+struct IndexSize {
+  int64_t segments = 0;
+  int64_t rows = 0;
+  int64_t logged = 0;
+  int64_t bytes = 0;
+  int64_t dead = 0;
+};
+
+Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement count;
+  GLOVE_RETURN_IF_ERROR(count.prepare(db,
+                                      "SELECT (SELECT count(*) FROM " + index.object("_segment") +
+                                          "), (SELECT sum(rows) FROM " + index.object("_segment") +
+                                          "), (SELECT count(*) FROM " + index.object("_log") +
+                                          "), (SELECT sum(length(data)) FROM " + index.object("_block") + ")",
+                                      index.name));
+  OwnStatement::Run counted(count);
+  GLOVE_RETURN_IF_ERROR(counted.next());
+  IndexSize size{counted.integer(0), counted.integer(1), counted.integer(2), counted.integer(3), 0};
+  OwnStatement bits;
+  GLOVE_RETURN_IF_ERROR(bits.prepare(db, "SELECT bits FROM " + index.object("_dead"), index.name));
+  OwnStatement::Run run(bits);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) break;
+    for (const std::byte byte : run.blob(0)) size.dead += std::popcount(std::to_integer<unsigned char>(byte));
+  }
+  return size;
+}
+
+vtab::SnapshotRow row_of(Connection& connection, const IndexDefinition& index) {
+  const Result<IndexSize> found = size_of(connection.db(), index);
+  const IndexSize size = found.ok() ? found.value() : IndexSize();
+  std::string state = size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
+  if (!found.ok()) state = found.error().message;
+  const std::string backend(connection.engine().backends().all().back()->name());  // the CPU
+  return {index.schema, index.name, size.rows - size.dead, size.segments, size.dead, size.logged,
+          size.bytes,   backend,    std::move(state)};
+}
+
+struct GloveIndexes {
+  static constexpr const char* kName = kTable;
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_indexes(schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER,"
+      " logged INTEGER, bytes INTEGER, backend TEXT, state TEXT)";
+
+  static Result<std::vector<vtab::SnapshotRow>> rows(Connection& connection) {
+    GLOVE_ASSIGN_OR_RETURN(const auto indexes, indexes_of(connection.db()));
+    std::vector<vtab::SnapshotRow> result;
+    for (const IndexDefinition& index : indexes) result.push_back(row_of(connection, index));
+    return result;
+  }
+};
+
+}  // namespace
+
+int register_glove_indexes(sqlite3* db, Engine& engine) {
+  // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_stats.
+  return vtab::register_table<vtab::Snapshot<GloveIndexes>>(db, engine);
+}
+
+}  // namespace glove::sql

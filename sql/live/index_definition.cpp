@@ -1,0 +1,137 @@
+#include "sql/live/index_definition.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "model/limits.h"
+#include "sql/live/own_statement.h"
+
+namespace glove::sql {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r\n\f";
+  const size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
+}
+
+// Takes the quotes off, if there are any.
+std::string unquoted(std::string_view text) {
+  const char open = text.empty() ? '\0' : text.front();
+  const char close = open == '[' ? ']' : open;
+  if (std::string_view("'\"`[").find(open) == std::string_view::npos || text.size() < 2 ||
+      text.back() != close)
+    return std::string(text);
+  std::string value;
+  for (size_t i = 1; i + 1 < text.size(); ++i) {
+    value += text[i];
+    if (text[i] == close && text[i + 1] == close) ++i;
+  }
+  return value;
+}
+
+Error wrong(const IndexDefinition& index, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, "glove_index: " + index.name + ": " + rest};
+}
+
+constexpr std::string_view kExample =
+    "USING glove_index(content='doc', rowid='id', vector='embedding'), or text='title, body', model='glove' "
+    "in "
+    "place of vector";
+
+Status set_dims(IndexDefinition& index, const std::string& value) {
+  const char* const end = value.data() + value.size();
+  const auto [stop, code] = std::from_chars(value.data(), end, index.dims);
+  if (code == std::errc() && stop == end && index.dims >= 1 && index.dims <= kMaxDims) return {};
+  return wrong(index,
+               "dims must be an integer from 1 to " + std::to_string(kMaxDims) + ", but is '" + value + "'");
+}
+
+void add_columns(IndexDefinition& index, std::string_view list) {
+  while (true) {
+    const size_t comma = list.find(',');
+    index.columns.push_back(unquoted(trimmed(list.substr(0, comma))));
+    if (comma == std::string_view::npos) return;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+Status set_argument(IndexDefinition& index, std::string_view key, const std::string& value) {
+  if (key == "content") {
+    index.content = value;
+  } else if (key == "rowid") {
+    index.rowid = value;
+  } else if (key == "vector" || key == "text") {
+    if (!index.columns.empty())
+      return wrong(index, "vector and text are given more than once; give one of them");
+    index.is_text = key == "text";
+    if (index.is_text)
+      add_columns(index, value);
+    else
+      index.columns.push_back(value);
+  } else if (key == "model") {
+    index.model = value;
+  } else if (key == "options") {
+    index.options = value;
+  } else if (key == "dims") {
+    return set_dims(index, value);
+  } else if (key == "invalid") {
+    if (value != "error" && value != "skip")
+      return wrong(index, "invalid must be 'error' or 'skip', but is '" + value + "'");
+    index.skip_invalid = value == "skip";
+  } else {
+    return wrong(index,
+                 "there is no argument '" + std::string(key) +
+                     "'; the arguments are: content, rowid, vector, text, model, options, dims, invalid");
+  }
+  return {};
+}
+
+Status check_complete(const IndexDefinition& index) {
+  constexpr std::array<std::string_view, 6> kColumns = {"id", "similarity", "rank", "query", "k", "backend"};
+  for (const std::string_view column : kColumns)
+    if (sqlite3_stricmp(index.name.c_str(), std::string(column).c_str()) == 0)
+      return wrong(index, "the table has a column of this name; choose another name for the table");
+  const bool no_column =
+      index.columns.empty() || std::any_of(index.columns.begin(), index.columns.end(),
+                                           [](const std::string& column) { return column.empty(); });
+  if (index.content.empty() || index.rowid.empty() || no_column)
+    return wrong(index, "content, rowid, and vector or text must be given: " + std::string(kExample));
+  if (index.is_text && index.model.empty())
+    return wrong(index, "text needs the name of the model that makes the vectors: model='glove'");
+  if (!index.options.empty() && index.model.empty())
+    return wrong(index, "options are those of a model; give model as well");
+  return {};
+}
+
+}  // namespace
+
+std::string IndexDefinition::object(const char* suffix) const {
+  return quoted(schema) + "." + quoted(name + suffix);
+}
+
+std::string IndexDefinition::content_table() const {
+  return quoted(schema) + "." + quoted(content);
+}
+
+Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments) {
+  IndexDefinition index;
+  index.schema = arguments[1];
+  index.name = arguments[2];
+  for (const char* const argument : arguments.subspan(3)) {
+    const std::string_view text = argument;
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos)
+      return wrong(index,
+                   "'" + std::string(trimmed(text)) + "' is not an argument; write " + std::string(kExample));
+    GLOVE_RETURN_IF_ERROR(
+        set_argument(index, trimmed(text.substr(0, equals)), unquoted(trimmed(text.substr(equals + 1)))));
+  }
+  GLOVE_RETURN_IF_ERROR(check_complete(index));
+  return index;
+}
+
+}  // namespace glove::sql

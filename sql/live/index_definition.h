@@ -1,0 +1,48 @@
+// The definition of a live index: the arguments of CREATE VIRTUAL TABLE ... USING glove_index(...).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace glove::sql {
+
+// What an index is made of. Names are as the user wrote them, without quotes.
+struct IndexDefinition {
+  std::string schema;  // of the index and of its content: "main", "temp" or an attached database
+  std::string name;
+  std::string content;               // the user's table
+  std::string rowid;                 // its INTEGER PRIMARY KEY
+  std::vector<std::string> columns;  // `vector`, or those of `text`
+  bool is_text = false;
+  std::string model;          // empty: none is given
+  std::string options;        // of glove_text_vec; empty: none are given
+  int64_t dims = 0;           // 0: the first row's
+  bool skip_invalid = false;  // rows with an invalid vector are left out, rather than an error at sync
+
+  // Returns a table of the index, or one of its triggers, as an identifier with its schema.
+  std::string object(const char* suffix) const;
+  // Returns the content as an identifier with its schema.
+  std::string content_table() const;
+};
+
+// Reads the arguments that SQLite passes to xCreate and xConnect: the module, the schema, the name, and then
+// those of the user.
+//
+// argument  value                        meaning
+// content   a table                      whose rows are indexed
+// rowid     its INTEGER PRIMARY KEY      identifies the rows
+// vector    a column                     of BLOBs of float32 or JSON arrays
+// text      columns, with commas         whose texts the model makes vectors of
+// model     a model's name               makes vectors of texts, for `text` and for queries
+// options   JSON                         those of glove_text_vec
+// dims      1 to 65536                   the dimensions of the vectors
+// invalid   'error' or 'skip'            what sync does about a row with an invalid vector
+//
+// The message of an error names the offender and what is allowed.
+Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments);
+
+}  // namespace glove::sql

@@ -1,0 +1,224 @@
+#include "sql/live/index_schema.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "sql/live/own_statement.h"
+
+namespace glove::sql {
+namespace {
+
+struct ShadowTable {
+  const char* suffix;
+  const char* columns;
+};
+constexpr std::array<ShadowTable, 5> kTables = {{
+    {"_config", "(key TEXT PRIMARY KEY, value)"},
+    {"_segment", "(id INTEGER PRIMARY KEY, uuid BLOB, rows INTEGER, crc INTEGER)"},
+    {"_block", "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
+    {"_dead", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
+    {"_log", "(id INTEGER PRIMARY KEY)"},
+}};
+constexpr const char* kLog = "_log";
+constexpr std::array<const char*, 3> kTriggers = {"_insert", "_update", "_delete"};
+
+Error wrong(const IndexDefinition& index, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
+}
+
+// A column of the content, as PRAGMA table_xinfo reports it.
+struct ContentColumn {
+  std::string name;
+  std::string type;
+  bool key = false;
+  bool generated = false;
+};
+
+Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement pragma;
+  GLOVE_RETURN_IF_ERROR(pragma.prepare(
+      db, "PRAGMA " + quoted(index.schema) + ".table_xinfo(" + quoted(index.content) + ")", index.name));
+  OwnStatement::Run run(pragma);
+  std::vector<ContentColumn> columns;
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return columns;
+    columns.push_back({std::string(run.text(1)), std::string(run.text(2)), run.integer(5) > 0,
+                       run.integer(6) == 2 || run.integer(6) == 3});
+  }
+}
+
+const ContentColumn* find_column(const std::vector<ContentColumn>& columns, const std::string& name) {
+  for (const ContentColumn& column : columns)
+    if (sqlite3_stricmp(column.name.c_str(), name.c_str()) == 0) return &column;
+  return nullptr;
+}
+
+// True if the primary key is an index of its own: the table is WITHOUT ROWID, or its key is no alias of the
+// rowid.
+Result<bool> has_key_index(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement pragma;
+  GLOVE_RETURN_IF_ERROR(pragma.prepare(
+      db, "PRAGMA " + quoted(index.schema) + ".index_list(" + quoted(index.content) + ")", index.name));
+  OwnStatement::Run run(pragma);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return false;
+    if (run.text(3) == "pk") return true;
+  }
+}
+
+Status check_kind(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(
+      find.prepare(db,
+                   "SELECT type, sql LIKE 'CREATE VIRTUAL%' FROM " + quoted(index.schema) +
+                       ".sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
+                   index.name));
+  OwnStatement::Run run(find);
+  run.bind(index.content);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  if (!found)
+    return wrong(index,
+                 "there is no table '" + index.content + "' in the schema " + index.schema +
+                     ", where the index is; the content of an index must be a table of its own schema");
+  if (run.text(0) == "view")
+    return wrong(index, "'" + index.content +
+                            "' is a view; only a table's changes can be followed, so index its table");
+  if (run.integer(1) != 0)
+    return wrong(index, "'" + index.content +
+                            "' is a virtual table, which cannot have triggers; index an ordinary table");
+  return {};
+}
+
+Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
+  const ContentColumn* const key = find_column(columns, index.rowid);
+  const auto keys =
+      std::count_if(columns.begin(), columns.end(), [](const auto& column) { return column.key; });
+  GLOVE_ASSIGN_OR_RETURN(const bool key_index, has_key_index(db, index));
+  if (key != nullptr && key->key && keys == 1 && !key_index &&
+      sqlite3_stricmp(key->type.c_str(), "INTEGER") == 0)
+    return {};
+  std::string what = key == nullptr
+                         ? "has no column '" + index.rowid + "'"
+                         : "has the column '" + index.rowid + "', but it is not its INTEGER PRIMARY KEY";
+  return wrong(index,
+               "the table '" + index.content + "' " + what +
+                   "; rowid must be the INTEGER PRIMARY KEY of a table that is not WITHOUT ROWID, because "
+                   "VACUUM may change other rowids");
+}
+
+Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_RETURN_IF_ERROR(check_kind(db, index));
+  GLOVE_ASSIGN_OR_RETURN(auto columns, content_columns(db, index));
+  GLOVE_RETURN_IF_ERROR(check_key(db, index, columns));
+  for (const std::string& name : index.columns)
+    if (find_column(columns, name) == nullptr)
+      return wrong(index, "the table '" + index.content + "' has no column '" + name + "'");
+  return columns;
+}
+
+// A statement that logs old or new, once. OR IGNORE would yield to the conflict clause of the statement that
+// fires the trigger; DO NOTHING (SQLite 3.24) does not.
+std::string log_statement(const IndexDefinition& index, const char* row) {
+  const std::string log = quoted(index.name + kLog);
+  const std::string id = std::string(row) + "." + quoted(index.rowid);
+  return "INSERT INTO " + log + "(id) VALUES (" + id + ") ON CONFLICT DO NOTHING; ";
+}
+
+// The text of a trigger from its name on, as SQLite keeps it.
+std::string trigger_text(const IndexDefinition& index, size_t trigger,
+                         const std::vector<ContentColumn>& columns) {
+  std::string event = trigger == 0 ? "INSERT" : trigger == 1 ? "UPDATE" : "DELETE";
+  bool generated = false;
+  for (const std::string& name : index.columns) {
+    const ContentColumn* const column = find_column(columns, name);
+    generated = generated || column == nullptr || column->generated;
+  }
+  // SQLite does not say which columns a generated one depends on. UPDATE ... SET rowid names no column.
+  if (trigger == 1 && !generated) {
+    event += " OF rowid, oid, _rowid_, " + quoted(index.rowid);
+    for (const std::string& name : index.columns) event += ", " + quoted(name);
+  }
+  return quoted(index.name + kTriggers[trigger]) + " AFTER " + event + " ON " + quoted(index.content) +
+         " BEGIN " + (trigger != 0 ? log_statement(index, "old") : "") +
+         (trigger != 2 ? log_statement(index, "new") : "") + "END";
+}
+
+}  // namespace
+
+bool is_shadow_suffix(std::string_view suffix) {
+  return std::any_of(kTables.begin(), kTables.end(), [&](const ShadowTable& table) {
+    return std::string_view(table.suffix).substr(1) == suffix && table.suffix != kTables.back().suffix;
+  });
+}
+
+Status check_content(sqlite3* db, const IndexDefinition& index) {
+  return checked_columns(db, index).status();
+}
+
+Status check_index(sqlite3* db, const IndexDefinition& index) {
+  const std::string rebuild =
+      "run INSERT INTO " + quoted(index.name) + "(" + quoted(index.name) + ") VALUES ('rebuild')";
+  const auto columns = checked_columns(db, index);
+  if (!columns.ok())
+    return {columns.error().code,
+            columns.error().message + "; the table was changed since it was indexed: change it back and " +
+                rebuild + ", or drop the index and create it for the table as it is now"};
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(
+      db, "SELECT sql FROM " + quoted(index.schema) + ".sqlite_master WHERE type = 'trigger' AND name = ?",
+      index.name));
+  for (size_t i = 0; i < kTriggers.size(); ++i) {
+    OwnStatement::Run run(find);
+    const std::string name = index.name + kTriggers[i];
+    run.bind(name);
+    GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+    if (!found || run.text(0) != "CREATE TRIGGER " + trigger_text(index, i, columns.value()))
+      return wrong(index, "the trigger '" + name + "' on '" + index.content + "' was " +
+                              (found ? "changed" : "dropped") + ", so the index may have missed changes" +
+                              "; " + rebuild + ", which makes the triggers again and reads every row");
+  }
+  return {};
+}
+
+Status create_tables(sqlite3* db, const IndexDefinition& index) {
+  for (const ShadowTable& table : kTables)
+    GLOVE_RETURN_IF_ERROR(
+        execute(db, "CREATE TABLE " + index.object(table.suffix) + table.columns, index.name));
+  return {};
+}
+
+Status create_triggers(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
+  for (size_t i = 0; i < kTriggers.size(); ++i)
+    GLOVE_RETURN_IF_ERROR(execute(
+        db, "CREATE TRIGGER " + quoted(index.schema) + "." + trigger_text(index, i, columns), index.name));
+  return {};
+}
+
+Status drop_tables(sqlite3* db, const IndexDefinition& index) {
+  for (const ShadowTable& table : kTables)
+    GLOVE_RETURN_IF_ERROR(execute(db, "DROP TABLE IF EXISTS " + index.object(table.suffix), index.name));
+  return {};
+}
+
+Status drop_triggers(sqlite3* db, const IndexDefinition& index) {
+  for (const char* const trigger : kTriggers)
+    GLOVE_RETURN_IF_ERROR(execute(db, "DROP TRIGGER IF EXISTS " + index.object(trigger), index.name));
+  return {};
+}
+
+Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string& new_name) {
+  GLOVE_RETURN_IF_ERROR(drop_triggers(db, index));
+  for (const ShadowTable& table : kTables)
+    GLOVE_RETURN_IF_ERROR(execute(
+        db, "ALTER TABLE " + index.object(table.suffix) + " RENAME TO " + quoted(new_name + table.suffix),
+        index.name));
+  IndexDefinition renamed = index;
+  renamed.name = new_name;
+  return create_triggers(db, renamed);
+}
+
+}  // namespace glove::sql

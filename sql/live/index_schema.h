@@ -1,0 +1,43 @@
+// The tables and triggers of a live index in the user's database.
+//
+//   NAME_config(key, value)              format version, dimensions
+//   NAME_segment(id, uuid, rows, crc)    the segments
+//   NAME_block(segment, number, data)    their bytes, in pieces of at most 1,000,000
+//   NAME_dead(segment, bits)             their rows that were deleted or changed: bit r % 8 of byte r / 8
+//   NAME_log(id)                         the rows of the content that changed since the last sync
+//   NAME_insert, NAME_update, NAME_delete   the triggers on the content that write the log, in plain SQL
+//
+// The first four are shadow tables: a defensive connection cannot write to them. The log is an ordinary
+// table, because triggers must be able to write it wherever the content can be written.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "sql/boundary.h"
+#include "sql/live/index_definition.h"
+
+namespace glove::sql {
+
+// True if NAME_`suffix` is a shadow table.
+bool is_shadow_suffix(std::string_view suffix);
+
+// Checks that the content is a table that can be indexed, and has the columns. The error says what is wrong.
+Status check_content(sqlite3* db, const IndexDefinition& index);
+
+// Checks the content and that the triggers are those that create_triggers() makes. The error names 'rebuild'.
+Status check_index(sqlite3* db, const IndexDefinition& index);
+
+// Makes the tables and the triggers.
+Status create_tables(sqlite3* db, const IndexDefinition& index);
+Status create_triggers(sqlite3* db, const IndexDefinition& index);
+
+// Removes those that exist.
+Status drop_tables(sqlite3* db, const IndexDefinition& index);
+Status drop_triggers(sqlite3* db, const IndexDefinition& index);
+
+// Renames the tables, and makes the triggers again. `index` has the old name.
+Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string& new_name);
+
+}  // namespace glove::sql

@@ -1,0 +1,91 @@
+#include "sql/live/own_statement.h"
+
+#include <new>
+
+#include "sql/database_code.h"
+
+namespace glove::sql {
+namespace {
+
+ErrorCode error_code_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return ErrorCode::kCorrupt;
+    case SQLITE_ERROR:
+      return ErrorCode::kInvalidArgument;
+    default:
+      return ErrorCode::kIo;
+  }
+}
+
+void check_bound(int code) {
+  if (code != SQLITE_OK) throw std::bad_alloc();  // the parameter exists, and the value is not too long
+}
+
+}  // namespace
+
+std::string quoted(std::string_view name) {
+  std::string text = "\"";
+  for (const char c : name) {
+    if (c == '"') text += c;
+    text += c;
+  }
+  return text += '"';
+}
+
+Error database_error(sqlite3* db, int code, std::string_view table) {
+  if ((code & 0xff) == SQLITE_NOMEM) throw std::bad_alloc();
+  if ((code & 0xff) == SQLITE_INTERRUPT) return interrupted_error();
+  remember_database_code(code);
+  return {error_code_of(code), std::string(table) + ": " + sqlite3_errmsg(db)};
+}
+
+Status OwnStatement::prepare(sqlite3* db, const std::string& sql, const std::string& table) {
+  if (statement_ != nullptr) return {};
+  table_ = table;
+  const int code = sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()), &statement_, nullptr);
+  return code == SQLITE_OK ? Status() : database_error(db, code, table);
+}
+
+OwnStatement::Run& OwnStatement::Run::bind(int64_t value) {
+  check_bound(sqlite3_bind_int64(statement_.statement_, ++parameter_, value));
+  return *this;
+}
+
+OwnStatement::Run& OwnStatement::Run::bind(std::string_view text) {
+  check_bound(sqlite3_bind_text(statement_.statement_, ++parameter_, text.data(),
+                                static_cast<int>(text.size()), SQLITE_STATIC));
+  return *this;
+}
+
+OwnStatement::Run& OwnStatement::Run::bind_blob(std::span<const char> bytes) {
+  check_bound(
+      sqlite3_bind_blob64(statement_.statement_, ++parameter_, bytes.data(), bytes.size(), SQLITE_STATIC));
+  return *this;
+}
+
+Result<bool> OwnStatement::Run::next() {
+  const int code = sqlite3_step(statement_.statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return database_error(sqlite3_db_handle(statement_.statement_), code, statement_.table_);
+}
+
+std::string_view OwnStatement::Run::text(int column) const {
+  return null(column) ? std::string_view() : text_of(value(column));
+}
+
+Status OwnStatement::finish(Run& run) {
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return {};
+  }
+}
+
+Status execute(sqlite3* db, const std::string& sql, const std::string& table) {
+  const int code = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? Status() : database_error(db, code, table);
+}
+
+}  // namespace glove::sql

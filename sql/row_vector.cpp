@@ -1,0 +1,82 @@
+#include "sql/row_vector.h"
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sql/arguments.h"
+#include "sql/json_options.h"
+#include "sql/json_reader.h"
+
+namespace glove::sql {
+namespace {
+
+Error wrong_row(const std::string& what) {
+  return Error{ErrorCode::kInvalidArgument, what};
+}
+
+Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
+  if (bytes.size() % sizeof(float) != 0)
+    return wrong_row("has a vector of " + std::to_string(bytes.size()) +
+                     " bytes; a float32 vector has 4 bytes per component");
+  vector.resize(bytes.size() / sizeof(float));
+  if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
+  return Status();
+}
+
+class VectorHandler final : public JsonHandler {
+ public:
+  explicit VectorHandler(std::vector<float>& vector) : vector_(vector) {}
+
+  bool value(JsonValue& value) override {
+    if (!inside_) return inside_ = is_array = value.kind == JsonKind::kArray;
+    if (!value.is_number() && fault.empty())
+      fault = "has a vector whose component " + std::to_string(vector_.size() + 1) + " is " +
+              shown_json(value) + ", which is not a number";
+    vector_.push_back(static_cast<float>(value.number));
+    return false;
+  }
+
+  bool is_array = false;
+  std::string fault;  // the first one: the end of a message
+
+ private:
+  std::vector<float>& vector_;
+  bool inside_ = false;
+};
+
+Status floats_of_json(std::string_view text, std::vector<float>& vector) {
+  vector.clear();
+  VectorHandler handler(vector);
+  if (!read_json(text, handler) || !handler.is_array)
+    return wrong_row("has a TEXT vector that is not a JSON array");
+  return handler.fault.empty() ? Status() : wrong_row(handler.fault);
+}
+
+}  // namespace
+
+const char* type_name_of(int type) {
+  switch (type) {
+    case SQLITE_INTEGER:
+      return "INTEGER";
+    case SQLITE_FLOAT:
+      return "REAL";
+    case SQLITE_TEXT:
+      return "TEXT";
+    case SQLITE_BLOB:
+      return "BLOB";
+    default:
+      return "NULL";
+  }
+}
+
+Status read_row_vector(sqlite3_value* value, std::vector<float>& vector) {
+  const int type = sqlite3_value_type(value);
+  if (type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
+  if (type == SQLITE_TEXT) return floats_of_json(text_of(value), vector);
+  return wrong_row(std::string("has a vector of type ") + type_name_of(type) +
+                   "; a vector must be a BLOB of float32 or a JSON array");
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,19 @@
+// Reads the vectors that rows of the user's tables contain.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "sql/boundary.h"
+
+namespace glove::sql {
+
+// "INTEGER", "REAL", "TEXT", "BLOB" or "NULL" for a type of SQLite.
+const char* type_name_of(int type);
+
+// Reads a BLOB of little-endian float32 or a JSON array of numbers. Does not check that the numbers are
+// finite. An error has the end of a message, as in "has a vector of type REAL"; the caller puts the row
+// before it.
+Status read_row_vector(sqlite3_value* value, std::vector<float>& vector);
+
+}  // namespace glove::sql

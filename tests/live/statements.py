@@ -1,0 +1,246 @@
+"""Random statements over a table and its index, and the queries that compare them.
+
+A step is a dictionary that JSON can hold, so that a failing sequence can be kept and shrunk:
+    {"do": "run", "session": NAME, "sql": [STATEMENT...], "schema": BOOL, "rebuild": BOOL}
+    {"do": "check", "session": NAME, "index": SQL, "expected": SQL}
+    {"do": "close", "session": NAME}
+    {"do": "copy", "session": NAME, "how": "vacuum" or "backup"}, which is followed by its check
+In every statement {s} stands for the schema of the session.
+"""
+import array
+import json
+
+WITH_EXTENSION = ("main", "second", "attached", "other")
+WRITERS = ("main", "main", "main", "second", "attached", "other", "plain", "defensive")
+LAST = (1 << 63) - 1
+COMMANDS = ("sync", "sync", "sync", "merge", "rebuild", "integrity-check")
+WORDS = ("king", "queen", "man", "woman", "piano", "violin", "river", "bank", "xyzzy")
+# Content table, key, vector column, index.
+NAMES = (("doc", "id", "vec", "doc_vec"), ("my docs", "the id", "a \"vector\"", "my index"), ("select", "group", "order", "from"),
+         ("doc", "Id", "VEC", "Doc_Vec"))
+
+
+def quoted(name):
+    return '"%s"' % name.replace('"', '""')
+
+
+def text(value):
+    return "'%s'" % value.replace("'", "''")
+
+
+class Generator:
+    """Makes the steps of one database from a source of random numbers. form: "blob", "json" or "text"."""
+
+    def __init__(self, source, form, commands=True):
+        self.source, self.form, self.commands = source, form, commands
+        self.content, self.key, self.vector, self.index = source.choice(NAMES)
+        self.dims = source.choice((1, 3, 5, 8, 17))
+        self.generated = commands and form != "text" and source.random() < 0.15  # the vector is computed from a column `raw`
+        self.in_transaction = set()
+
+    # --- names and values ---
+
+    def table(self):
+        return "{s}" + quoted(self.content)
+
+    def create_content(self):
+        body = "body TEXT" if self.form == "text" else quoted(self.vector)
+        if self.generated:
+            body = "raw, %s AS (raw) %s" % (body, self.source.choice(("VIRTUAL", "STORED")))
+        return ("CREATE TABLE %s(%s INTEGER PRIMARY KEY, owner INTEGER REFERENCES owner(id) ON DELETE CASCADE ON UPDATE CASCADE, "
+                "code INTEGER UNIQUE, lang TEXT, %s)" % (quoted(self.content), quoted(self.key), body))
+
+    def create_index(self):
+        what = "text='body', model='glove'" if self.form == "text" else "vector=%s" % text(self.vector)
+        return "CREATE VIRTUAL TABLE %s USING glove_index(content=%s, rowid=%s, %s)" % (
+            quoted(self.index), text(self.content), text(self.key), what)
+
+    def vector_column(self):
+        return quoted("body" if self.form == "text" else self.vector)
+
+    def written_column(self):
+        return "raw" if self.generated else self.vector_column()
+
+    def components(self):
+        scale = self.source.choice((1, 1, 1, 0.5, 1e30, 1e-30))
+        return [scale * self.source.choice((-2, -1, 0, 0, 1, 1, 2)) for _ in range(self.dims)]
+
+    def value(self, usable=True):
+        """A value of the vector's column, as SQL."""
+        if self.source.random() < 0.06:
+            return "NULL"
+        if self.form == "text":
+            return text(" ".join(self.source.choice(WORDS) for _ in range(self.source.randrange(5))))
+        if not usable:
+            return self.source.choice(("X'00'", "X''", "'[1,'", "'no vector'", "X'%s'" % ("0000c07f" * self.dims), "17"))
+        return text(json.dumps(self.components())) if self.form == "json" else self.blob()
+
+    def blob(self):
+        return "X'%s'" % array.array("f", self.components()).tobytes().hex()
+
+    def query(self):
+        return text(" ".join(self.source.choices(WORDS, k=self.source.randrange(4)))) if self.form == "text" else self.blob()
+
+    def id(self):
+        return self.source.choice((self.source.randrange(1, 12), self.source.randrange(1, 60), self.source.randrange(-3, 3),
+                                   self.source.choice((LAST, -LAST - 1, 1 << 40, 1 << 53))))
+
+    def owner(self):
+        return self.source.choice(("NULL", str(self.source.randrange(1, 6))))
+
+    def row(self):
+        return "%d, %s, %s, '%s', %s" % (self.id(), self.owner(), self.source.choice(("NULL", self.source.randrange(12))),
+                                          self.source.choice("ab"), self.value())
+
+    # --- set-up ---
+
+    def set_up(self, journal):
+        source = self.source
+        statements = ["PRAGMA page_size = %d" % source.choice((512, 1024, 4096, 65536)),
+                      "PRAGMA auto_vacuum = %d" % source.randrange(3), "PRAGMA encoding = '%s'" % source.choice(("UTF-8", "UTF-16le")),
+                      "PRAGMA journal_mode = %s" % journal, "CREATE TABLE owner(id INTEGER PRIMARY KEY, name TEXT)",
+                      "INSERT INTO owner(id) VALUES (1), (2), (3), (4), (5)", self.create_content()]
+        rows = ["INSERT INTO %s VALUES (%d, NULL, NULL, 'a', %s)" % (self.table(), i, self.value())
+                for i in range(1, source.choice((1, 5, 40)))]
+        statements += rows if source.random() < 0.5 else []
+        if self.commands:
+            statements.append(self.create_index())
+        # A trigger of the application that writes into the content.
+        statements.append("CREATE TRIGGER named AFTER UPDATE OF name ON owner BEGIN "
+                          "INSERT OR REPLACE INTO %s VALUES (new.id, new.id, NULL, 'b', %s); END" % (quoted(self.content), self.value()))
+        return [{"do": "run", "session": "main", "sql": [s], "set_up": True} for s in statements]
+
+    # --- statements ---
+
+    def write(self):
+        source, table, key, vector = self.source, self.table(), quoted(self.key), self.written_column()
+        some = "%s IN (%s)" % (key, ", ".join(str(self.id()) for _ in range(source.randrange(1, 5))))
+        conflict = source.choice(("", "OR REPLACE", "OR REPLACE", "OR IGNORE", "OR ABORT", "OR FAIL", "OR ROLLBACK"))
+        update = "%s = excluded.%s" % (vector, vector)
+        return source.choice((
+            "INSERT %s INTO %s VALUES (%s)" % (conflict, table, self.row()),
+            "INSERT %s INTO %s VALUES (%s), (%s), (%s)" % (conflict, table, self.row(), self.row(), self.row()),
+            "REPLACE INTO %s VALUES (%s)" % (table, self.row()),
+            "INSERT INTO %s VALUES (%s) ON CONFLICT DO UPDATE SET %s" % (table, self.row(), update),
+            "INSERT INTO %s VALUES (%s) ON CONFLICT(code) DO UPDATE SET %s, %s = excluded.%s" % (table, self.row(), update, key, key),
+            "UPDATE %s SET %s = %s WHERE %s" % (table, vector, self.value(), some),
+            "UPDATE %s %s SET code = %d, lang = 'b' WHERE %s" % ("OR REPLACE" if source.random() < 0.5 else "", table,
+                                                                 source.randrange(12), some),
+            "UPDATE %s %s SET %s = %d WHERE %s" % (conflict, table, key, self.id(), some),
+            "UPDATE %s SET %s = %d WHERE %s" % (table, source.choice(("rowid", "oid", "_rowid_")), self.id(), some),
+            "UPDATE %s SET %s = %s + %d WHERE %s BETWEEN 1 AND 1000" % (table, key, key, source.choice((1000, -1000, 7)), key),
+            "DELETE FROM %s WHERE %s" % (table, some),
+            "DELETE FROM %s WHERE %s" % (table, some),
+            self.delete_many() if source.random() < 0.2 else "DELETE FROM %s WHERE %s = %d" % (table, key, self.id()),
+            "DELETE FROM {s}owner WHERE id = %d" % source.randrange(1, 6),
+            "INSERT OR REPLACE INTO {s}owner(id) VALUES (%d)" % source.randrange(1, 6),
+            "UPDATE {s}owner SET id = id + 1 WHERE id = 5",
+            "UPDATE {s}owner SET name = 'x' WHERE id = %d" % source.randrange(1, 6),
+            "WITH RECURSIVE n(i) AS (VALUES (%d) UNION ALL SELECT i + 1 FROM n LIMIT 30) INSERT OR IGNORE INTO %s SELECT i, NULL, NULL, "
+            "'a', %s FROM n" % (source.randrange(100, 200), table, self.value()),
+        ))
+
+    def delete_many(self):
+        return "DELETE FROM %s" % self.table() + self.source.choice(
+            ("", " WHERE lang = 'b'", " WHERE %s > %d" % (quoted(self.key), self.id())))
+
+    def bad_row(self):
+        return "INSERT OR REPLACE INTO %s VALUES (%d, NULL, NULL, 'a', %s)" % (self.table(), self.source.randrange(1, 12),
+                                                                               self.value(usable=False))
+
+    def no_bad_row(self):
+        return "UPDATE %s SET %s = NULL WHERE as_vector(%s, %d) IS NULL" % (
+            self.table(), self.written_column(), self.vector_column(), self.dims)
+
+    def command(self, what=None):
+        return "INSERT INTO {s}%s(%s) VALUES ('%s')" % (quoted(self.index), quoted(self.index),
+                                                       what or self.source.choice(COMMANDS))
+
+    def control(self, session):
+        """A statement that controls transactions."""
+        if session in self.in_transaction:
+            what = self.source.choice(("COMMIT", "COMMIT", "ROLLBACK", "SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a", "ROLLBACK TO b",
+                                       "RELEASE a", "RELEASE b"))
+        else:
+            what = self.source.choice(("BEGIN", "BEGIN IMMEDIATE", "BEGIN", "SAVEPOINT a"))
+        if what in ("COMMIT", "ROLLBACK") or what == "RELEASE a" and self.source.random() < 0.5:
+            self.in_transaction.discard(session)
+        else:
+            self.in_transaction.add(session)
+        return what
+
+    def schema_change(self, triggers):
+        """Statements that change the schema around the index. triggers: [(name, sql)] of the index's triggers."""
+        source, content, index = self.source, quoted(self.content), quoted(self.index)
+        column = self.vector_column()
+        rename = "ALTER TABLE %s RENAME TO %s"
+        rename_column = "ALTER TABLE %s RENAME COLUMN %s TO %s"
+        create = self.create_content()
+        choices = [
+            [rename % (content, "away"), "INSERT OR REPLACE INTO away VALUES (%s)" % self.row(), rename % ("away", content)],
+            [rename_column % (content, column, "gone"), rename_column % (content, "gone", column)],
+            [rename_column % (content, quoted(self.key), "gone"), rename_column % (content, "gone", quoted(self.key))],
+            [rename_column % (content, "lang", "lang2"), rename_column % (content, "lang2", "lang")],
+            [rename % (index, "moved"), rename % ("moved", index)],
+            ["DROP TABLE %s" % content, create],
+            ["DROP TABLE %s" % content, create, "INSERT OR REPLACE INTO %s VALUES (%s)" % (content, self.row())],
+            ["DROP TABLE %s" % index, self.create_index()],
+            ["CREATE INDEX IF NOT EXISTS by_lang ON %s(lang)" % content],
+            ["DROP INDEX IF EXISTS by_lang"],
+        ]
+        if triggers:
+            name, sql = source.choice(triggers)
+            choices += [["DROP TRIGGER %s" % quoted(name), sql], ["DROP TRIGGER %s" % quoted(name)]]
+        return source.choice(choices)
+
+    # --- comparisons ---
+
+    def check(self, session):
+        """A query over the index and the same over a full scan of the content."""
+        source = self.source
+        queries = sorted({self.query() for _ in range(source.choice((1, 1, 1, 3)))})
+        k = source.choice((None, None, 0, 1, 2, 3, 10, 1000))
+        given = "%s%s" % ("v.query = %s" % queries[0] if len(queries) == 1 else "v.query IN (%s)" % ", ".join(queries),
+                          "" if k is None else " AND v.k = %d" % k)
+        at = "{s}" + quoted(self.index)
+        if len(queries) == 1 and source.random() < 0.3:
+            at = "%s(%s%s)" % (at, queries[0], "" if k is None else ", %d" % k)
+            given = "1"
+        expected_given = "1" if k is None else "v.rank <= %d" % k
+        select, tail = source.choice(self.shapes(source.randrange(1, 12), len(queries) > 1))
+        return {"do": "check", "session": session,
+                "index": self.over_index(queries, select, at, given, expected_given) + tail,
+                "expected": self.full_scan(queries, self.table()) + select % ("full_scan", expected_given) + tail}
+
+    def over_index(self, queries, select, at, given, expected_given):
+        """The query over the index; a stand-in needs the queries and how a full scan would be given its inputs."""
+        return select % (at, given)
+
+    def shapes(self, number, batch):
+        """(SELECT with places for the table and its inputs, the rest), with an order that leaves nothing open."""
+        columns = "SELECT v.query, v.id, v.similarity, v.rank FROM " if batch else "SELECT v.id, v.similarity, v.rank FROM "
+        order = " ORDER BY v.query, v.rank" if batch else " ORDER BY v.rank"
+        joined = "%%s v JOIN %s d ON d.%s = v.id WHERE %%s AND d.lang = 'a'" % (self.table(), quoted(self.key))
+        plain = "%s v WHERE %s"
+        return (
+            (columns + plain, order), (columns + plain, order),
+            (columns + joined, order), (columns + joined, order + " LIMIT %d" % number),
+            (columns + plain + " AND v.rank < %d" % number, order), (columns + plain + " AND v.similarity >= 0.5", order),
+            (columns + plain + " AND v.id IN (%d, %d, 3)" % (number, number + 1), order),
+            (columns + plain + " AND v.id = %d" % number, order),
+            ("SELECT count(*), max(v.rank), sum(v.id = %d) FROM " % number + plain, ""),
+            (columns + plain, order + " LIMIT 3 OFFSET %d" % number),
+            (columns + plain, " ORDER BY v.similarity DESC, v.rank" + (", v.query" if batch else "")),
+        )
+
+    def full_scan(self, queries, table):
+        """WITH full_scan(query, id, similarity, rank) AS (...), the relation that the index must equal."""
+        column, key = self.vector_column(), quoted(self.key)
+        if self.form == "text":
+            vector, query = "glove_text_vec(c.%s, 'glove')" % column, "glove_text_vec(q.query, 'glove')"
+        else:
+            vector, query = "as_vector(c.%s, %d)" % (column, self.dims), "q.query"
+        return ("WITH q(query) AS (VALUES %s), scored(query, id, similarity) AS (SELECT q.query, c.%s, cos_sim(%s, %s) FROM q, %s c), "
+                "full_scan(query, id, similarity, rank) AS (SELECT query, id, similarity, row_number() OVER (PARTITION BY query ORDER BY "
+                "similarity DESC, id) FROM scored WHERE similarity NOT NULL) "
+                % (", ".join("(%s)" % q for q in queries), key, vector, query, table))

@@ -1,0 +1,499 @@
+"""Tables of glove_index follow the rows of an ordinary table: live_index_test.py GLOVE_SO
+
+Each answer is compared with a brute-force query over the table itself (cos_sim, which has the same bits).
+"""
+import os
+import random
+import sqlite3
+import struct
+import sys
+import tempfile
+import unittest
+
+EXTENSION = os.environ.get("GLOVE_TEST_EXTENSION") or sys.argv.pop(1)
+SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.randrange(1 << 30))
+
+
+def blob(*numbers):
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+def connect(path=":memory:", extension=True):
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
+    if extension:
+        connection.enable_load_extension(True)
+        connection.load_extension(EXTENSION)
+    return connection
+
+
+class LiveTest(unittest.TestCase):
+    DIMS = 6
+
+    def setUp(self):
+        self.random = random.Random(SEED)
+        self.db = connect()
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
+
+    def run(self, result=None):
+        with self.subTest(seed=SEED):
+            return super().run(result)
+
+    def vector(self):
+        return blob(*(self.random.choice((0, 1, -1, 0.5, self.random.gauss(0, 1))) for _ in range(self.DIMS)))
+
+    def fill(self, rows):
+        for id in range(rows):
+            self.db.execute("INSERT INTO doc VALUES (?, ?, ?)", (3 * id, f"t{id}", self.vector()))
+
+    def create(self, arguments="content='doc', rowid='id', vector='embedding'"):
+        self.db.execute(f"CREATE VIRTUAL TABLE doc_vec USING glove_index({arguments})")
+
+    def command(self, name, db=None):
+        (db or self.db).execute("INSERT INTO doc_vec(doc_vec) VALUES (?)", (name,))
+
+    def brute(self, query, k=-1, db=None):
+        return (db or self.db).execute(
+            "SELECT id, s, row_number() OVER (ORDER BY s DESC, id) FROM "
+            "(SELECT id, cos_sim(embedding, ?1) AS s FROM doc WHERE embedding IS NOT NULL) WHERE s IS NOT NULL "
+            "ORDER BY s DESC, id LIMIT ?2", (query, k)).fetchall()
+
+    def expect_current(self, db=None):
+        db = db or self.db
+        for k in (1, 5, 40):
+            query = self.vector()
+            self.assertEqual(
+                db.execute("SELECT id, similarity, rank FROM doc_vec WHERE query = ? AND k = ?", (query, k)).fetchall(),
+                self.brute(query, k, db))
+        query = self.vector()
+        self.assertEqual(db.execute("SELECT id, similarity, rank FROM doc_vec(?)", (query,)).fetchall(),
+                         self.brute(query, db=db))
+
+    def expect_error(self, pattern, sql, *values):
+        with self.assertRaisesRegex(sqlite3.Error, pattern):
+            self.db.execute(sql, values).fetchall()
+
+
+class Rows(LiveTest):
+    def test_an_empty_table_answers_and_follows(self):
+        self.create()
+        self.assertEqual(self.db.execute("SELECT * FROM doc_vec(?)", (blob(1, 2),)).fetchall(), [])
+        self.fill(3)
+        self.expect_current()
+        self.command("sync")
+        self.expect_current()
+        self.command("integrity-check")
+
+    def test_rows_that_exist_are_found_at_once(self):
+        self.fill(2000)
+        self.create()
+        self.assertEqual(self.db.execute("SELECT count(*) FROM doc_vec_log").fetchone(), (0,))
+        self.expect_current()
+        self.command("integrity-check")
+
+    def test_changes_are_seen_inside_the_transaction_and_undone_with_it(self):
+        self.fill(1500)
+        self.create()
+        self.db.execute("BEGIN")
+        self.db.execute("DELETE FROM doc WHERE id % 5 = 0")
+        self.db.execute("UPDATE doc SET embedding = ? WHERE id = 3", (self.vector(),))
+        self.db.execute("UPDATE doc SET id = 100000 WHERE id = 6")
+        self.db.execute("UPDATE doc SET rowid = 100001 WHERE id = 9")
+        self.db.execute("UPDATE doc SET embedding = NULL WHERE id = 12")
+        self.expect_current()
+        self.db.execute("SAVEPOINT s")
+        self.command("sync")
+        self.expect_current()
+        self.db.execute("ROLLBACK TO s")
+        self.expect_current()
+        self.command("sync")
+        self.command("integrity-check")
+        self.db.execute("ROLLBACK")
+        self.expect_current()
+        self.command("integrity-check")
+
+    def test_replace_through_a_unique_column(self):
+        for recursive in (0, 1):
+            self.db.execute(f"PRAGMA recursive_triggers = {recursive}")
+            if recursive:
+                self.db.execute("DROP TABLE doc_vec")
+                self.db.execute("DELETE FROM doc")
+            self.fill(1200)
+            self.create()
+            for i in range(0, 300):
+                self.db.execute("INSERT OR REPLACE INTO doc VALUES (?, ?, ?)", (50000 + i, f"t{i}", self.vector()))
+            for verb in ("IGNORE", "ABORT", "FAIL", "ROLLBACK", "REPLACE"):
+                self.db.execute(f"INSERT OR {verb} INTO doc VALUES (?, ?, ?)", (60000, f"x{verb}", self.vector()))
+                self.db.execute("DELETE FROM doc WHERE id = 60000")
+            self.db.execute("INSERT INTO doc VALUES (50000, 'u', ?) ON CONFLICT(id) DO UPDATE SET embedding = "
+                            "excluded.embedding", (self.vector(),))
+            self.expect_current()
+            self.command("sync")
+            self.expect_current()
+            self.command("integrity-check")
+
+    def test_a_thousand_syncs_leave_few_segments(self):
+        self.create()
+        self.db.execute("BEGIN")
+        most = 0
+        for sync in range(300):
+            for row in range(5):
+                self.db.execute("INSERT INTO doc(embedding) VALUES (?)", (self.vector(),))
+            self.db.execute("DELETE FROM doc WHERE id = ?", (self.random.randrange(1, 5 * sync + 5),))
+            self.command("sync")
+            most = max(most, self.db.execute("SELECT count(*) FROM doc_vec_segment").fetchone()[0])
+        self.assertLessEqual(most, 8)
+        self.assertGreater(most, 1)
+        self.expect_current()
+        self.command("integrity-check")
+        self.command("merge")
+        self.assertEqual(self.db.execute("SELECT count(*) FROM doc_vec_segment").fetchone(), (1,))
+        self.assertEqual(self.db.execute("SELECT count(*) FROM doc_vec_dead").fetchone(), (0,))
+        self.expect_current()
+        self.db.execute("DELETE FROM doc")
+        self.command("sync")
+        self.assertEqual(self.db.execute("SELECT count(*) FROM doc_vec_block").fetchone(), (0,))
+        self.db.execute("COMMIT")
+
+    def test_random_changes(self):
+        self.fill(1000)
+        self.create()
+        for _ in range(60):
+            for _ in range(self.random.randrange(30)):
+                id = self.random.randrange(3000)
+                self.db.execute(self.random.choice((
+                    "INSERT OR REPLACE INTO doc(id, title, embedding) VALUES (?1, 't' || (?1 / 7), ?2)",
+                    "UPDATE OR IGNORE doc SET embedding = ?2 WHERE id BETWEEN ?1 AND ?1 + 5",
+                    "DELETE FROM doc WHERE id BETWEEN ?1 AND ?1 + 5 AND ?2 IS NOT NULL",
+                    "UPDATE OR REPLACE doc SET id = id + 17 WHERE id = ?1 AND ?2 IS NOT NULL")), (id, self.vector()))
+            if self.random.random() < 0.4:
+                self.command(self.random.choice(("sync", "merge", "rebuild")))
+            self.expect_current()
+        self.command("integrity-check")
+
+    def test_json_vectors_and_rows_without_a_vector(self):
+        self.create("content=doc, rowid=\"id\", vector=[embedding], dims=2")
+        self.db.execute("INSERT INTO doc(id, embedding) VALUES (1, '[1, 2]'), (2, NULL), (3, '[0, 0]'), (4, ?)",
+                        (blob(2, 4),))
+        for _ in range(2):
+            self.assertEqual(self.db.execute("SELECT id, similarity, rank FROM doc_vec(?, 5)", (blob(1, 2),)).fetchall(),
+                             [(1, 1.0, 1), (4, 1.0, 2)])
+            self.command("sync")
+
+
+class Statements(LiveTest):
+    def setUp(self):
+        super().setUp()
+        self.fill(1000)
+        self.create()
+        self.db.execute("DELETE FROM doc WHERE id < 90")
+        self.query = self.vector()
+        self.db.execute("CREATE TEMP TABLE r AS SELECT * FROM (SELECT NULL id, NULL s, NULL rank) WHERE 0")
+        self.db.executemany("INSERT INTO r VALUES (?, ?, ?)", self.brute(self.query))
+
+    def expect_same(self, over_index, over_table):
+        expected = self.db.execute(over_table).fetchall()
+        self.assertTrue(expected)
+        self.assertEqual(self.db.execute(over_index.replace("$q", "x'" + self.query.hex() + "'")).fetchall(), expected)
+
+    def test_filters_and_joins_change_no_row(self):
+        self.expect_same("SELECT id FROM doc_vec($q) LIMIT 7 OFFSET 2", "SELECT id FROM r ORDER BY rank LIMIT 7 OFFSET 2")
+        self.expect_same("SELECT id, rank FROM doc_vec($q) WHERE rank BETWEEN 3 AND 5",
+                         "SELECT id, rank FROM r WHERE rank BETWEEN 3 AND 5")
+        self.expect_same("SELECT id FROM doc_vec($q) WHERE similarity > 0.7 ORDER BY rank",
+                         "SELECT id FROM r WHERE s > 0.7 ORDER BY rank")
+        self.expect_same("SELECT id, similarity FROM doc_vec($q) WHERE id IN (300, 303, 3, 306) ORDER BY id",
+                         "SELECT id, s FROM r WHERE id IN (300, 303, 3, 306) ORDER BY id")
+        self.expect_same("SELECT id, rank FROM doc_vec($q) WHERE id = 300", "SELECT id, rank FROM r WHERE id = 300")
+        self.expect_same("SELECT d.title FROM doc_vec($q) v JOIN doc d ON d.id = v.id WHERE d.id % 7 = 0 ORDER BY v.rank "
+                         "LIMIT 9", "SELECT d.title FROM r JOIN doc d USING (id) WHERE d.id % 7 = 0 ORDER BY rank LIMIT 9")
+        self.expect_same("SELECT id FROM doc_vec WHERE query = $q AND (rank < 3 OR id = 300) ORDER BY id",
+                         "SELECT id FROM r WHERE rank < 3 OR id = 300 ORDER BY id")
+        self.expect_same("SELECT count(*) FROM doc_vec($q)", "SELECT count(*) FROM r")
+
+    def test_a_batch(self):
+        rows = self.db.execute("SELECT d.id, v.id, v.similarity FROM doc d JOIN doc_vec v ON v.query = d.embedding "
+                               "AND v.k = 2 WHERE d.id < 130 ORDER BY d.id, v.rank").fetchall()
+        batch = self.db.execute("SELECT d.id, v.id, v.similarity FROM doc_vec v JOIN doc d ON d.embedding = v.query "
+                                "WHERE v.query IN (SELECT embedding FROM doc WHERE id < 130) AND v.k = 2 AND d.id < 130 "
+                                "ORDER BY d.id, v.rank").fetchall()
+        self.assertTrue(rows)
+        self.assertEqual(rows, batch)
+        for id, vector in self.db.execute("SELECT id, embedding FROM doc WHERE id < 130").fetchall():
+            self.assertEqual([row[1:] for row in rows if row[0] == id],
+                             [row[:2] for row in self.brute(vector, 2)])
+
+    def test_only_commands_write(self):
+        self.expect_error("takes no rows; insert them into 'doc'", "INSERT INTO doc_vec(id) VALUES (1)")
+        self.expect_error("cannot be changed; change the rows of 'doc'", "DELETE FROM doc_vec WHERE query = ?", self.query)
+        self.expect_error("Rows are written to 'doc', not to doc_vec", "UPDATE doc_vec SET id = 1 WHERE query = ?",
+                          self.query)
+        self.expect_error("no query.*Rows are written to 'doc', not to doc_vec", "DELETE FROM doc_vec")
+        self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
+                          "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
+
+    def test_wrong_queries(self):
+        self.expect_error("no query", "SELECT * FROM doc_vec")
+        self.expect_error("a BLOB of 4 bytes, but a vector of 6 float32 has 24", "SELECT * FROM doc_vec(x'00000000')")
+        self.expect_error("the index has no model", "SELECT * FROM doc_vec('text')")
+        self.expect_error("doc_vec: k must be a non-negative integer", "SELECT * FROM doc_vec(?, 'x')", self.query)
+        self.expect_error("NaN", "SELECT * FROM doc_vec(?)", blob(*[float("nan")] * 6))
+
+
+class Definitions(LiveTest):
+    def expect_refused(self, pattern, arguments="content='doc', rowid='id', vector='embedding'", name="doc_vec"):
+        before = self.db.execute("SELECT name, sql FROM sqlite_master").fetchall()
+        self.expect_error(pattern, f"CREATE VIRTUAL TABLE {name} USING glove_index({arguments})")
+        self.assertEqual(self.db.execute("SELECT name, sql FROM sqlite_master").fetchall(), before)
+
+    def test_tables_that_cannot_be_followed(self):
+        self.db.execute("CREATE TABLE implicit(v)")
+        self.db.execute("CREATE TABLE descending(id INTEGER PRIMARY KEY DESC, v)")
+        self.db.execute("CREATE TABLE plain(id INTEGER PRIMARY KEY, v) WITHOUT ROWID")
+        self.db.execute("CREATE VIEW view AS SELECT * FROM doc")
+        self.db.execute("CREATE TEMP TABLE elsewhere(id INTEGER PRIMARY KEY, v)")
+        for table in ("implicit", "descending", "plain"):
+            self.expect_refused("rowid must be the INTEGER PRIMARY KEY", f"content={table}, rowid='id', vector='v'")
+        self.expect_refused("is a view", "content=view, rowid=id, vector=embedding")
+        self.expect_refused("no table 'elsewhere' in the schema main", "content=elsewhere, rowid=id, vector=v")
+        self.expect_refused("no column 'x'", "content=doc, rowid=id, vector=x")
+        self.expect_refused("must be given", "content=doc")
+        self.expect_refused("there is no argument 'dim'", "content=doc, rowid=id, vector=embedding, dim=2")
+        self.expect_refused("choose another name", name="rank")
+
+    def test_invalid_rows(self):
+        self.create("content=doc, rowid=id, vector=embedding, dims=2")
+        self.db.execute("INSERT INTO doc(id, embedding) VALUES (1, ?), (2, ?)", (blob(1, 2), blob(1, 2, 3)))
+        self.assertEqual(self.db.execute("SELECT id FROM doc_vec(?)", (blob(1, 2),)).fetchall(), [(1,)])
+        self.expect_error("the row 2 of 'doc' has a vector of 3 components, but the index has 2 dimensions",
+                          "INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
+        self.db.execute("UPDATE doc SET embedding = ? WHERE id = 2", (blob(1, float("inf")),))
+        self.expect_error("the row 2 of 'doc' has a component, number 2, that is infinite",
+                          "INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
+        self.db.execute("DROP TABLE doc_vec")
+        self.expect_refused("the row 2 of 'doc'", "content=doc, rowid=id, vector=embedding")
+        self.create("content=doc, rowid=id, vector=embedding, invalid='skip'")
+        self.assertEqual(self.db.execute("SELECT id FROM doc_vec(?)", (blob(1, 2),)).fetchall(), [(1,)])
+        self.command("integrity-check")
+
+    def test_drop_leaves_nothing(self):
+        before = self.db.execute("SELECT * FROM sqlite_master").fetchall()
+        self.fill(5)
+        self.create()
+        self.db.execute("DROP TABLE doc_vec")
+        self.assertEqual(self.db.execute("SELECT * FROM sqlite_master").fetchall(), before)
+
+    def test_rename(self):
+        self.fill(50)
+        self.create()
+        self.db.execute("ALTER TABLE doc_vec RENAME TO \"new \"\"name\"")
+        self.fill_more()
+        self.db.execute("INSERT INTO \"new \"\"name\"(\"new \"\"name\") VALUES ('sync')")
+        query = self.vector()
+        self.assertEqual(self.db.execute("SELECT id, similarity, rank FROM \"new \"\"name\"(?, 9)", (query,)).fetchall(),
+                         self.brute(query, 9))
+        self.db.execute("DROP TABLE \"new \"\"name\"")
+        self.assertEqual(self.db.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE '%name%' OR name LIKE '%vec%'")
+                         .fetchone(), (0,))
+
+    def fill_more(self):
+        for _ in range(20):
+            self.db.execute("INSERT INTO doc(embedding) VALUES (?)", (self.vector(),))
+
+    def test_a_changed_table_needs_rebuild(self):
+        self.fill(50)
+        self.create()
+        self.db.execute("DROP TRIGGER doc_vec_update")
+        self.db.execute("UPDATE doc SET embedding = ? WHERE id = 3", (self.vector(),))
+        query = self.vector()
+        self.expect_error("the trigger 'doc_vec_update'.*'rebuild'", "SELECT * FROM doc_vec(?)", query)
+        self.expect_error("the trigger 'doc_vec_update'.*'rebuild'", "INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
+        self.command("rebuild")
+        self.expect_current()
+        self.db.execute("ALTER TABLE doc RENAME TO paper")
+        self.expect_error("no table 'doc'", "SELECT * FROM doc_vec(?)", query)
+        self.db.execute("ALTER TABLE paper RENAME TO doc")
+        self.command("rebuild")
+        self.expect_current()
+        self.command("integrity-check")
+
+    def test_rows_that_changed_without_the_triggers(self):
+        self.fill(50)
+        self.create()
+        self.db.execute("DELETE FROM doc_vec_log")
+        trigger, = self.db.execute("SELECT sql FROM sqlite_master WHERE name = 'doc_vec_update'").fetchone()
+        self.db.execute("DROP TRIGGER doc_vec_update")
+        self.db.execute("UPDATE doc SET embedding = ? WHERE id = 3", (blob(*range(6)),))
+        self.db.execute(trigger)
+        self.expect_error("the row 3 of 'doc' has another vector than the index", "INSERT INTO doc_vec(doc_vec) VALUES "
+                          "('integrity-check')")
+
+
+class Texts(LiveTest):
+    WORDS = "sun rain storm piano violin lemon banana".split()
+
+    def setUp(self):
+        super().setUp()
+        self.load("m")
+        self.db.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT, body TEXT)")
+
+    def load(self, name):
+        rows = [(word, "[" + ",".join(str(self.random.gauss(0, 1)) for _ in range(4)) + "]") for word in self.WORDS]
+        self.db.execute("CREATE TEMP TABLE IF NOT EXISTS words(word TEXT, v TEXT)")
+        self.db.execute("DELETE FROM words")
+        self.db.executemany("INSERT INTO words VALUES (?, ?)", rows)
+        self.db.execute("SELECT glove_load_table(?, 'SELECT word, v FROM words')", (name,)).fetchall()
+
+    def text(self):
+        return self.random.choice((None, "", "unknown", " ".join(self.random.choices(self.WORDS, k=3))))
+
+    def write(self, rows):
+        for _ in range(rows):
+            self.db.execute("INSERT INTO note(title, body) VALUES (?, ?)", (self.text(), self.text()))
+
+    def expect_current(self, db=None):
+        query = " ".join(self.random.choices(self.WORDS, k=2))
+        expected = self.db.execute(
+            "SELECT id, s FROM (SELECT id, cos_sim(glove_text_vec(ifnull(title, '') || char(10) || ifnull(body, ''), 'm'), "
+            "glove_text_vec(?, 'm')) AS s FROM note) WHERE s IS NOT NULL ORDER BY s DESC, id", (query,)).fetchall()
+        self.assertEqual(self.db.execute("SELECT id, similarity FROM note_vec(?)", (query,)).fetchall(), expected)
+        self.assertEqual(self.db.execute("SELECT id, similarity FROM note_vec(?, 4)", (query,)).fetchall(), expected[:4])
+
+    def test_texts_are_followed(self):
+        self.write(300)
+        self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text='title, body', model=m)")
+        self.expect_current()
+        self.write(20)
+        self.db.execute("UPDATE note SET body = 'piano violin' WHERE id % 9 = 0")
+        self.expect_current()
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('sync')")
+        self.expect_current()
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
+
+    def test_another_model_needs_rebuild(self):
+        self.write(100)
+        self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text='title, body', model=m)")
+        self.db.execute("SELECT glove_unload('m')").fetchall()
+        self.load("other")
+        self.write(3)
+        self.expect_error("'m'", "SELECT * FROM note_vec('rain')")
+        self.expect_error("'m'", "INSERT INTO note_vec(note_vec) VALUES ('sync')")
+        self.load("m")
+        self.expect_error("has the fingerprint 7x4:.*made by one with 7x4:.*'rebuild'", "SELECT * FROM note_vec('rain')")
+        self.expect_error("fingerprint", "INSERT INTO note_vec(note_vec) VALUES ('sync')")
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('rebuild')")
+        self.expect_current()
+
+    def test_texts_as_queries_of_vectors(self):
+        self.db.execute("INSERT INTO doc(id, embedding) SELECT rowid, glove_text_vec(word, 'm') FROM words")
+        self.create("content=doc, rowid=id, vector=embedding, model=m")
+        for id, word in self.db.execute("SELECT rowid, word FROM words").fetchall():
+            self.assertEqual(self.db.execute("SELECT id, similarity FROM doc_vec(?, 1)", (word,)).fetchall(), [(id, 1.0)])
+        self.assertEqual(self.db.execute("SELECT id FROM doc_vec('unknown')").fetchall(), [])
+        self.assertEqual(self.db.execute("SELECT id FROM doc_vec(NULL)").fetchall(), [])
+
+
+class Files(LiveTest):
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.TemporaryDirectory(prefix="glove-live-")
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "doc.db")
+        self.db = connect(self.path)
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
+
+    def test_writers_without_the_extension(self):
+        self.fill(1100)
+        self.create()
+        writer = connect(self.path, extension=False)
+        writer.execute("PRAGMA trusted_schema = OFF")
+        writer.execute("DELETE FROM doc WHERE id % 7 = 0")
+        writer.execute("INSERT INTO doc(embedding) VALUES (?)", (self.vector(),))
+        self.expect_current()
+        self.command("sync")
+        self.expect_current()
+        self.command("integrity-check")
+
+    def test_reopened_vacuumed_attached_and_read_only(self):
+        self.fill(1100)
+        self.create()
+        self.db.execute("DELETE FROM doc WHERE id % 7 = 0")
+        self.db.execute("VACUUM")
+        self.db.close()
+        self.db = connect(self.path)
+        self.expect_current()
+        self.command("integrity-check")
+        other = connect()
+        other.execute("ATTACH ? AS a", (self.path,))
+        query = self.vector()
+        self.assertEqual(other.execute("SELECT id, similarity, rank FROM a.doc_vec(?, 5)", (query,)).fetchall(),
+                         self.brute(query, 5))
+        other.execute("INSERT INTO a.doc_vec(doc_vec) VALUES ('sync')")
+        other.close()
+        reader = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
+        reader.enable_load_extension(True)
+        reader.load_extension(EXTENSION)
+        self.expect_current(reader)
+        with self.assertRaises(sqlite3.Error):
+            self.command("rebuild", reader)
+
+    def test_the_indexes_of_a_connection(self):
+        self.fill(20)
+        self.create()
+        self.db.execute("DELETE FROM doc WHERE id < 9")
+        self.command("sync")
+        self.db.execute("UPDATE doc SET embedding = NULL WHERE id = 9")
+        self.db.execute("ATTACH ? AS other", (os.path.join(self.folder.name, "other.db"),))
+        self.db.execute("CREATE TABLE other.doc(id INTEGER PRIMARY KEY, v)")
+        self.db.execute("CREATE VIRTUAL TABLE other.o USING glove_index(content=doc, rowid=id, vector=v)")
+        self.assertEqual(
+            self.db.execute("SELECT schema, name, rows, segments, dead, logged, bytes > 100, state FROM glove_indexes").fetchall(),
+            [("main", "doc_vec", 17, 1, 3, 1, 1, "changed"), ("other", "o", 0, 0, 0, 0, 0, "current")])
+
+    def test_a_locked_database_is_busy(self):
+        self.fill(20)
+        self.create()
+        other = connect(self.path)
+        other.execute("PRAGMA busy_timeout = 0")
+        self.db.execute("BEGIN IMMEDIATE")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            self.command("merge", other)
+        self.db.execute("ROLLBACK")
+        self.command("merge", other)
+
+    def test_damage_is_an_error_or_an_answer(self):
+        self.fill(40)
+        self.create()
+        self.db.execute("DELETE FROM doc WHERE id = 9")
+        self.command("sync")
+        query = self.vector()
+        data, = self.db.execute("SELECT data FROM doc_vec_block").fetchone()
+        for place in range(0, len(data), 7):
+            damaged = bytearray(data)
+            damaged[place] ^= 1 << self.random.randrange(8)
+            self.db.execute("UPDATE doc_vec_block SET data = ?", (bytes(damaged),))
+            other = connect(self.path)
+            self.db.close() if place == 0 else None
+            if place == 0:
+                self.db = connect(self.path)
+            with self.assertRaisesRegex(sqlite3.Error, "doc_vec is damaged.*rebuild"):
+                other.execute("INSERT INTO doc_vec(doc_vec) VALUES ('integrity-check')")
+            other.close()
+        self.command("rebuild")
+        self.expect_current()
+        for table, column in (("segment", "uuid"), ("segment", "rows"), ("segment", "crc"), ("dead", "bits"),
+                              ("dead", "segment"), ("config", "value"), ("block", "number")):
+            for value in (None, 0, -1, 1 << 40, 3, "x", b"", b"\xff" * 5):
+                self.db.execute("BEGIN")
+                self.db.execute("INSERT OR IGNORE INTO doc_vec_dead SELECT id, zeroblob((rows + 7) / 8) FROM doc_vec_segment")
+                try:
+                    self.db.execute(f"UPDATE doc_vec_{table} SET {column} = ?", (value,))
+                    self.db.execute("SELECT * FROM doc_vec(?, 2)", (query,)).fetchall()
+                except sqlite3.Error:
+                    pass
+                self.db.execute("ROLLBACK")
+        self.expect_current()
+
+
+if __name__ == "__main__":
+    unittest.main()
