@@ -13,6 +13,7 @@
 #include "gpu/cuda_kmeans.h"
 #include "gpu/cuda_memory.h"
 #include "gpu/cuda_moments.h"
+#include "gpu/kernels/packed_rows.h"
 #include "gpu/kernels/score_all.h"
 #include "gpu/plan.h"
 #include "gpu/pool.h"
@@ -97,6 +98,7 @@ class CudaDevice : public Device {
   void give_back_ring(std::unique_ptr<CopyRing> ring) override;
   Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                  const InterruptCheck& interrupted) override;
+  Status pack_rows(const DevicePart& part, std::byte* rows) override;
   Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
   Status column_sums(const DevicePart& part, std::span<const double> weights, std::span<double> sums,
@@ -211,6 +213,7 @@ Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
                                               " dimensions does not fit the shared memory of " + info_.name};
   }
   GLOVE_RETURN_IF_ERROR(cuda_status(error, "preparing the scan"));
+  GLOVE_RETURN_IF_ERROR(cuda_status(prepare_coarse_scan(shape), "preparing the scan"));
   last_shape_.store(&*scan_shapes_.emplace(dims, shape).first, std::memory_order_release);
   return shape;
 }
@@ -221,7 +224,10 @@ Status CudaDevice::propose_one(const DevicePart& part, SearchRequest& request, i
   GLOVE_ASSIGN_OR_RETURN(auto search, single_searches_.take());
   // Every other scan starts where the previous one ended, because those rows are still in the cache.
   const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
-  return search->run(part, shape, top_rows, reversed, interrupted, request);
+  const bool coarse =
+      part.packed_rows != nullptr && coarse_worthwhile(part.rows, part.dims, top_rows, info_.coarse_from);
+  const auto codes = coarse ? SingleSearch::Scan::kCoarse : SingleSearch::Scan::kFine;
+  return search->run(part, shape, codes, top_rows, reversed, interrupted, request);
 }
 
 Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
@@ -241,6 +247,14 @@ Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requ
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }
   return {};
+}
+
+Status CudaDevice::pack_rows(const DevicePart& part, std::byte* rows) {
+  const ScopedDevice current(number_);
+  Stream stream;
+  GLOVE_RETURN_IF_ERROR(stream.create());
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_packed_rows(part, rows, stream.get()), "packing rows"));
+  return cuda_status(cudaStreamSynchronize(stream.get()), "packing rows");
 }
 
 Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::span<double> dots,

@@ -15,6 +15,7 @@
 #include "analysis/moments.h"
 #include "base/status.h"
 #include "gpu/device_part.h"
+#include "gpu/plan.h"
 #include "gpu/query_codes.h"
 #include "search/searcher.h"
 
@@ -26,6 +27,7 @@ struct DeviceInfo {
   int compute_capability{};  // 90 = 9.0
   int multiprocessors{};
   int64_t total_bytes{};
+  int64_t coarse_from = kCoarseFrom;  // as in coarse_worthwhile
 };
 
 class Device;
@@ -99,6 +101,10 @@ class Device {
   // `interrupted` speaks for all requests.
   virtual Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                          const InterruptCheck& interrupted) = 0;
+
+  // Writes part.level as packed rows to device memory.
+  //   rows  [tile_count(part.rows) * kTileRows, packed_row_bytes(part.dims)]
+  virtual Status pack_rows(const DevicePart& part, std::byte* rows) = 0;
 
   // Searcher::score_all for one part. REQUIRES: part.vectors.
   virtual Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,

@@ -1,6 +1,7 @@
 // A part of a model (model/model_part.h) in device memory. Kernels take it as a parameter.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace glove::gpu {
@@ -21,7 +22,11 @@ struct DevicePart {
   int32_t dims = 0;
   const float* vectors = nullptr;         // [rows, dims]; null until they are uploaded
   const double* norms_squared = nullptr;  // [rows]; set if `vectors` is
-  DeviceLevel level;
+  DeviceLevel level;                      // of 8 bits
+  // What the scan of 4-bit codes reads besides vectors; null until it is uploaded, and for models without
+  // such codes.
+  DeviceLevel coarse;
+  const std::byte* packed_rows = nullptr;  // [rows, packed_row_bytes(dims)]
 };
 
 }  // namespace glove::gpu

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gpu/packed_rows.h"
+#include "model/nibbles.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -21,11 +23,19 @@ MemoryPlan plan_memory(int64_t rows, int64_t dims) {
   plan.residuals = aligned(padded * 4);
   plan.norms_squared = aligned(rows * 8);
   plan.vectors = aligned(rows * dims * 4);
+  plan.coarse_codes = aligned(nibble_bytes(rows, dims));
+  plan.coarse_scales = plan.scales;
+  plan.coarse_residuals = plan.residuals;
+  plan.packed_rows = aligned(padded * packed_row_bytes(dims));
   return plan;
 }
 
 bool count_every_row(int64_t rows, int64_t top_rows) {
   return top_rows * 4 > tile_count(rows);
+}
+
+bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from) {
+  return code_bytes(rows, dims) >= from && !count_every_row(rows, top_rows);
 }
 
 BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows) {

@@ -15,9 +15,15 @@ struct MemoryPlan {
   int64_t residuals = 0;
   int64_t norms_squared = 0;
   int64_t vectors = 0;
+  int64_t coarse_codes = 0;
+  int64_t coarse_scales = 0;
+  int64_t coarse_residuals = 0;
+  int64_t packed_rows = 0;
 
   int64_t scan_bytes() const { return codes + scales + residuals; }  // required for any search
   int64_t exact_bytes() const { return norms_squared + vectors; }    // spare the host the rescoring
+  // Let one query read 4 bits per component instead of 8. REQUIRES: the model has such codes.
+  int64_t coarse_bytes() const { return coarse_codes + coarse_scales + coarse_residuals + packed_rows; }
 };
 MemoryPlan plan_memory(int64_t rows, int64_t dims);
 
@@ -31,6 +37,12 @@ constexpr int64_t scratch_reserve(int64_t rows) {
 // Whether a single search counts every row to find its threshold (true), or only the best row of each tile
 // (false). Every row must be counted when k is not small compared with the number of tiles.
 bool count_every_row(int64_t rows, int64_t top_rows);
+
+// Bytes of 8-bit codes from which on reading half as many saves more time than looking rows up takes.
+constexpr int64_t kCoarseFrom = int64_t{128} << 20;
+// Whether a single search should scan the 4-bit codes, if they and the vectors are on the device: if the part
+// has at least `from` bytes of 8-bit codes, and if top_rows is small compared with the number of tiles.
+bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from);
 
 // How to search a batch: a sample of tiles yields thresholds, and then all tiles yield lists of the rows
 // above them.

@@ -52,6 +52,26 @@ class BlockFiller {
     return offset;
   }
 
+  struct LevelOffsets {
+    int64_t codes, scales, residuals;
+  };
+  LevelOffsets add_level(const CodeLevel& level, int64_t codes, int64_t scales, int64_t residuals) {
+    static constexpr std::array<float, kTileRows> kZeros = {};
+    static constexpr auto kInfinities = [] {
+      std::array<float, kTileRows> values{};
+      values.fill(std::numeric_limits<float>::infinity());
+      return values;
+    }();
+    LevelOffsets offsets{};
+    offsets.codes = add(level.codes, codes);
+    offsets.scales = add_padded(level.scales, kZeros, scales);
+    offsets.residuals = add_padded(level.residuals, kInfinities, residuals);
+    return offsets;
+  }
+
+  // Reserves `planned` bytes that the device fills.
+  int64_t add_empty(int64_t planned) { return std::exchange(end_, end_ + planned); }
+
   int64_t bytes() const { return end_; }
   std::vector<CopyTask> take_tasks() { return std::move(tasks_); }
 
@@ -72,6 +92,12 @@ struct BackgroundUploads {
 BackgroundUploads& background_uploads() {
   static BackgroundUploads* const instance = new BackgroundUploads;
   return *instance;
+}
+
+DeviceLevel level_at(int bits, const std::byte* block, const BlockFiller::LevelOffsets& offsets) {
+  return {bits, reinterpret_cast<const int8_t*>(block + offsets.codes),
+          reinterpret_cast<const float*>(block + offsets.scales),
+          reinterpret_cast<const float*>(block + offsets.residuals)};
 }
 
 std::string megabytes(int64_t bytes) {
@@ -110,9 +136,11 @@ Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, Mod
   std::shared_ptr<ResidentModel> resident(new ResidentModel(device, std::move(model)));
   int64_t scan_bytes = 0;
   int64_t exact_bytes = 0;
+  int64_t coarse_bytes = 0;
   for (const MemoryPlan& plan : resident->plans_) {
     scan_bytes += plan.scan_bytes();
     exact_bytes += plan.exact_bytes();
+    coarse_bytes += plan.coarse_bytes();
   }
   if (scan_bytes > budget)
     return Error{ErrorCode::kOutOfMemory, resident->model_->path() + " needs at least " +
@@ -120,7 +148,13 @@ Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, Mod
                                               megabytes(std::max<int64_t>(budget, 0)) + " of " +
                                               device.info().name + " are there for it"};
   GLOVE_RETURN_IF_ERROR(resident->upload_levels(interrupted));
-  if (scan_bytes + exact_bytes <= budget) resident->exact_bytes_ = exact_bytes;
+  if (scan_bytes + exact_bytes > budget) return resident;
+  const auto uses_nibbles = [&device](const ModelPart& part) {
+    return part.has_level(4) && coarse_worthwhile(part.rows, part.dims, 1, device.info().coarse_from);
+  };
+  resident->with_coarse_ = scan_bytes + exact_bytes + coarse_bytes <= budget &&
+                           std::ranges::all_of(resident->model_->parts(), uses_nibbles);
+  resident->exact_bytes_ = exact_bytes + (resident->with_coarse_ ? coarse_bytes : 0);
   return resident;
 }
 
@@ -131,7 +165,7 @@ void ResidentModel::upload_rest() {
     const std::lock_guard lock(background_uploads().mutex);
     if (!registered || background_uploads().exiting) return;
     background_uploads().models.insert(this);
-    if (!background_upload_.start("glove-upload", [this] { upload_exact_arrays(); })) exact_bytes_ = 0;
+    if (!background_upload_.start("glove-upload", [this] { upload_in_background(); })) exact_bytes_ = 0;
   });
 }
 
@@ -150,24 +184,11 @@ Result<DeviceBlock> ResidentModel::upload_block(std::vector<CopyTask> tasks, int
 
 // Copies what a scan reads of each part.
 Status ResidentModel::upload_levels(const InterruptCheck& interrupted) {
-  static constexpr std::array<float, kTileRows> kZeros = {};
-  static constexpr auto kInfinities = [] {
-    std::array<float, kTileRows> values{};
-    values.fill(std::numeric_limits<float>::infinity());
-    return values;
-  }();
-  struct LevelOffsets {
-    int64_t codes, scales, residuals;
-  };
-  std::vector<LevelOffsets> offsets;
+  std::vector<BlockFiller::LevelOffsets> offsets;
   BlockFiller filler(*model_);
-  for (size_t i = 0; i < plans_.size(); ++i) {
-    const CodeLevel& level = model_->parts()[i].level(8);
-    const int64_t codes = filler.add(level.codes, plans_[i].codes);
-    const int64_t scales = filler.add_padded(level.scales, kZeros, plans_[i].scales);
-    const int64_t residuals = filler.add_padded(level.residuals, kInfinities, plans_[i].residuals);
-    offsets.push_back({codes, scales, residuals});
-  }
+  for (size_t i = 0; i < plans_.size(); ++i)
+    offsets.push_back(filler.add_level(model_->parts()[i].level(8), plans_[i].codes, plans_[i].scales,
+                                       plans_[i].residuals));
   GLOVE_ASSIGN_OR_RETURN(scan_block_, upload_block(filler.take_tasks(), filler.bytes(), interrupted));
   for (size_t i = 0; i < plans_.size(); ++i) {
     const ModelPart& part = model_->parts()[i];
@@ -175,42 +196,56 @@ Status ResidentModel::upload_levels(const InterruptCheck& interrupted) {
     on_device.first_row = part.first_row;
     on_device.rows = part.rows;
     on_device.dims = static_cast<int32_t>(part.dims);
-    on_device.level = {part.level(8).bits,
-                       reinterpret_cast<const int8_t*>(scan_block_.data() + offsets[i].codes),
-                       reinterpret_cast<const float*>(scan_block_.data() + offsets[i].scales),
-                       reinterpret_cast<const float*>(scan_block_.data() + offsets[i].residuals)};
+    on_device.level = level_at(8, scan_block_.data(), offsets[i]);
+  }
+  return {};
+}
+
+// Copies the arrays that spare the host the rescoring and, if they fit, those of the 4-bit scan.
+Status ResidentModel::upload_exact_arrays() {
+  struct ExactOffsets {
+    int64_t norms_squared, vectors, packed_rows;
+    BlockFiller::LevelOffsets coarse;
+  };
+  std::vector<ExactOffsets> offsets;
+  BlockFiller filler(*model_);
+  for (size_t i = 0; i < plans_.size(); ++i) {
+    const ModelPart& part = model_->parts()[i];
+    const MemoryPlan& plan = plans_[i];
+    ExactOffsets& at = offsets.emplace_back();
+    at.norms_squared = filler.add(part.norms_squared, plan.norms_squared);
+    at.vectors = filler.add(part.vectors, plan.vectors);
+    if (!with_coarse_) continue;
+    at.coarse = filler.add_level(part.level(4), plan.coarse_codes, plan.coarse_scales, plan.coarse_residuals);
+    at.packed_rows = filler.add_empty(plan.packed_rows);
+  }
+  GLOVE_ASSIGN_OR_RETURN(exact_block_, upload_block(filler.take_tasks(), filler.bytes(), {}));
+  exact_parts_ = scan_parts_;
+  std::byte* const data = exact_block_.data();
+  for (size_t i = 0; i < plans_.size(); ++i) {
+    DevicePart& part = exact_parts_[i];
+    part.norms_squared = reinterpret_cast<const double*>(data + offsets[i].norms_squared);
+    part.vectors = reinterpret_cast<const float*>(data + offsets[i].vectors);
+    if (!with_coarse_) continue;
+    GLOVE_RETURN_IF_ERROR(device_.pack_rows(part, data + offsets[i].packed_rows));
+    part.coarse = level_at(4, data, offsets[i].coarse);
+    part.packed_rows = data + offsets[i].packed_rows;
   }
   return {};
 }
 
 // The body of the background upload. Starts with a short delay, because the host is reading rows for the
 // first answer.
-void ResidentModel::upload_exact_arrays() {
+void ResidentModel::upload_in_background() {
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   try {
-    struct ExactOffsets {
-      int64_t norms_squared, vectors;
-    };
-    std::vector<ExactOffsets> offsets;
-    BlockFiller filler(*model_);
-    for (size_t i = 0; i < plans_.size(); ++i) {
-      const ModelPart& part = model_->parts()[i];
-      const int64_t norms_squared = filler.add(part.norms_squared, plans_[i].norms_squared);
-      offsets.push_back({norms_squared, filler.add(part.vectors, plans_[i].vectors)});
-    }
-    if (auto block = upload_block(filler.take_tasks(), filler.bytes(), {}); block.ok()) {
-      exact_block_ = std::move(block).value();
-      exact_parts_ = scan_parts_;
-      for (size_t i = 0; i < plans_.size(); ++i) {
-        const std::byte* const data = exact_block_.data();
-        exact_parts_[i].norms_squared = reinterpret_cast<const double*>(data + offsets[i].norms_squared);
-        exact_parts_[i].vectors = reinterpret_cast<const float*>(data + offsets[i].vectors);
-      }
+    if (upload_exact_arrays().ok()) {
       exact_ready_.store(true, std::memory_order_release);
       return;
     }
   } catch (const std::exception&) {  // not enough memory for threads or tasks
   }
+  exact_block_ = DeviceBlock();
   exact_bytes_ = 0;  // the host continues to rescore
 }
 

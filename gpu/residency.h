@@ -20,10 +20,11 @@ namespace glove::gpu {
 // One model in the memory of one device. Thread-safe once created.
 class ResidentModel {
  public:
-  // Copies codes, scales and residuals before it returns. If the vectors and norms fit into `budget` (bytes)
-  // as well, upload_rest() will copy them. Returns kOutOfMemory, with the numbers in the message, if the
-  // device or the budget has too little room, and kInterrupted if `interrupted` stopped it. After an error no
-  // device memory stays allocated.
+  // Copies the 8-bit codes, their scales and residuals before it returns. If the vectors and norms fit into
+  // `budget` (bytes) as well, upload_rest() will copy them, and with them the 4-bit codes if the model has
+  // such codes and they and the packed rows fit too. Returns kOutOfMemory, with the numbers in the message,
+  // if the device or the budget has too little room, and kInterrupted if `interrupted` stopped it. After an
+  // error no device memory stays allocated.
   static Result<std::shared_ptr<ResidentModel>> upload(Device& device, ModelPtr model, int64_t budget,
                                                        const InterruptCheck& interrupted);
 
@@ -33,8 +34,9 @@ class ResidentModel {
   ResidentModel(const ResidentModel&) = delete;
   ResidentModel& operator=(const ResidentModel&) = delete;
 
-  // Copies vectors and norms, if they fit, on a background thread. Later calls do nothing. Called after the
-  // first search, which would otherwise have to wait for it. A failure costs only speed.
+  // Copies vectors, norms and 4-bit codes, as far as they fit, on a background thread. Later calls do
+  // nothing. Called after the first search, which would otherwise have to wait for it. A failure costs only
+  // speed.
   void upload_rest();
 
   // Returns what a search may read now: each part of the model, with its vectors once all of them are
@@ -53,7 +55,8 @@ class ResidentModel {
   Result<DeviceBlock> upload_block(std::vector<CopyTask> tasks, int64_t bytes,
                                    const InterruptCheck& interrupted);
   Status upload_levels(const InterruptCheck& interrupted);
-  void upload_exact_arrays();
+  Status upload_exact_arrays();
+  void upload_in_background();
   static void stop_all();
 
   Device& device_;
@@ -62,6 +65,7 @@ class ResidentModel {
   DeviceBlock scan_block_;
   std::vector<DevicePart> scan_parts_;  // without vectors
   // These belong to the background upload until exact_ready_ is set.
+  bool with_coarse_ = false;  // whether exact_block_ includes the 4-bit codes and the packed rows
   DeviceBlock exact_block_;
   std::vector<DevicePart> exact_parts_;  // with vectors
   std::atomic<int64_t> exact_bytes_{0};  // of exact_block_, valid while it is being filled

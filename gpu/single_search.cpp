@@ -10,6 +10,7 @@
 #include "base/timer.h"
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
+#include "model/nibbles.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -32,8 +33,10 @@ void pause_briefly() {
 
 }  // namespace
 
-int64_t SingleSearch::bytes_read(const DevicePart& part) {
-  return code_bytes(part.rows, part.dims) + tile_count(part.rows) * kTileRows * 8;
+int64_t SingleSearch::bytes_read(const DevicePart& part, Scan scan) {
+  const int64_t codes =
+      scan == Scan::kCoarse ? nibble_bytes(part.rows, part.dims) : code_bytes(part.rows, part.dims);
+  return codes + tile_count(part.rows) * kTileRows * 8;
 }
 
 Status SingleSearch::create() {
@@ -58,10 +61,12 @@ Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int
 }
 
 // Copies the query to the kernel's parameter or, if it is too long for that, to device memory.
-Status SingleSearch::pack(const DevicePart& part, const Query& query, SingleScanParams& scan) {
+Status SingleSearch::pack(const DevicePart& part, const Query& query, CoarseScanParams& coarse) {
+  SingleScanParams& scan = coarse.scan;
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
   scan.bound = quantized.bound;
   scan.norm_squared = query.norm_squared;
+  coarse.code_sum = quantized.code_sum;
   const int64_t bytes = query_bytes(part.dims);
   std::byte* to = scan.query;
   if (bytes > kInlineQueryBytes) {
@@ -131,8 +136,10 @@ Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& in
   return {};
 }
 
-Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& shape, SingleScanParams& scan,
-                                      bool ranked, const InterruptCheck& interrupted) {
+Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& shape,
+                                      CoarseScanParams& coarse, bool ranked,
+                                      const InterruptCheck& interrupted) {
+  SingleScanParams& scan = coarse.scan;
   scan.part = part;
   scan.tiles = static_cast<int32_t>(tile_count(part.rows));
   scan.groups = static_cast<int32_t>(component_groups(part.dims));
@@ -146,7 +153,9 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
   scan.ranked_similarities = ranked ? similarities() : nullptr;
   scan.ranked_ids = ranked ? ids() : nullptr;
   scan.done = done_.as<ScanDone>();
-  GLOVE_RETURN_IF_ERROR(cuda_status(launch_single_scan(scan, shape, stream_.get()), "launching a scan"));
+  const cudaError_t launched = coarse.seeds_per_warp > 0 ? launch_coarse_scan(coarse, shape, stream_.get())
+                                                         : launch_single_scan(scan, shape, stream_.get());
+  GLOVE_RETURN_IF_ERROR(cuda_status(launched, "launching a scan"));
   ++sequence_;  // a failed launch has not cleared its counters
   if (Status status = wait(scan, interrupted); !status.ok()) {
     clear_answer(capacity_);
@@ -168,20 +177,22 @@ void SingleSearch::take_answer(int64_t rows, bool with_similarities, std::vector
     to.push_back({ids()[i], with_similarities ? similarities()[i] : kNoSimilarity});
 }
 
-Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, int64_t top_rows, bool reversed,
-                         const InterruptCheck& interrupted, SearchRequest& request) {
+Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan codes, int64_t top_rows,
+                         bool reversed, const InterruptCheck& interrupted, SearchRequest& request) {
   const Timer timer;
   GLOVE_RETURN_IF_ERROR(reserve(part, shape, std::max(kFirstCapacity, 4 * top_rows)));
-  SingleScanParams scan;
-  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, scan));
+  CoarseScanParams coarse;
+  SingleScanParams& scan = coarse.scan;
+  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, coarse));
+  coarse.seeds_per_warp = codes == Scan::kCoarse ? seeds_per_warp(shape, top_rows) : 0;
   scan.top_rows = static_cast<int32_t>(top_rows);
   scan.count_every_row = count_every_row(part.rows, top_rows) ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
   const bool ranked = part.vectors != nullptr && top_rows >= kRankedFrom && top_rows <= kRankedTo;
-  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, scan, ranked, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, coarse, ranked, interrupted));
   if (count > scan.capacity) {  // never truncated: run again with room for all of them
     GLOVE_RETURN_IF_ERROR(reserve(part, shape, int64_t{count} + kFirstCapacity));
-    GLOVE_ASSIGN_OR_RETURN(count, launch(part, shape, scan, ranked && count <= kMostRanked, interrupted));
+    GLOVE_ASSIGN_OR_RETURN(count, launch(part, shape, coarse, ranked && count <= kMostRanked, interrupted));
   }
   take_answer(answer_rows(scan, count), part.vectors != nullptr, request.rows);
 
@@ -195,7 +206,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, int64_t
   cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // including packing and launching
   cost.candidates += int64_t{count};
   cost.rows_scanned += part.rows;
-  cost.bytes_scanned += bytes_read(part);
+  cost.bytes_scanned += bytes_read(part, codes);
   return {};
 }
 

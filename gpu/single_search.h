@@ -6,7 +6,7 @@
 
 #include "gpu/cuda_memory.h"
 #include "gpu/device.h"
-#include "gpu/kernels/single_scan.h"
+#include "gpu/kernels/coarse_scan.h"
 
 namespace glove::gpu {
 
@@ -16,16 +16,19 @@ class SingleSearch {
  public:
   Status create();
 
+  // Which codes of a part a search scans. kCoarse REQUIRES: part.vectors, part.coarse and part.packed_rows.
+  enum class Scan { kFine, kCoarse };
+
   // Device::propose for one request. `reversed` starts the scan at the last tile.
-  Status run(const DevicePart& part, const ScanShape& shape, int64_t top_rows, bool reversed,
+  Status run(const DevicePart& part, const ScanShape& shape, Scan scan, int64_t top_rows, bool reversed,
              const InterruptCheck& interrupted, SearchRequest& request);
 
   // Returns the number of bytes that a scan of this model reads.
-  static int64_t bytes_read(const DevicePart& part);
+  static int64_t bytes_read(const DevicePart& part, Scan scan);
 
  private:
   Status reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity);
-  Status pack(const DevicePart& part, const Query& query, SingleScanParams& scan);
+  Status pack(const DevicePart& part, const Query& query, CoarseScanParams& coarse);
   double* similarities() const { return answer_.as<double>(); }
   int32_t* ids() const { return answer_.as<int32_t>(capacity_ * 8); }
   void take_answer(int64_t rows, bool with_similarities, std::vector<Neighbor>& to);
@@ -33,8 +36,8 @@ class SingleSearch {
   static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
   bool arrived(const SingleScanParams& scan);
   Status wait(const SingleScanParams& scan, const InterruptCheck& interrupted);
-  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, SingleScanParams& scan, bool ranked,
-                          const InterruptCheck& interrupted);
+  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, CoarseScanParams& coarse,
+                          bool ranked, const InterruptCheck& interrupted);
 
   Stream stream_;
   DeviceMemory counters_;  // two ScanCounters, used alternately

@@ -1,6 +1,8 @@
 // Timings of the CUDA backend on random unit vectors; one JSON object on stdout.
 //
-//   gpu_bench [--words 2196016] [--dims 300] [--queries 200] [--variants [--file FILE]]
+//   gpu_bench [--words 2196016] [--dims 300] [--queries 200] [--variants [--file FILE]] [--kernels]
+//
+// --kernels times nothing but the kernels for one query.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -13,8 +15,9 @@
 #include <vector>
 
 #include "base/float_environment.h"
+#include "bench/gpu/kernel_bench.h"
+#include "bench/gpu/timing.h"
 #include "gpu/cuda_device.h"
-#include "gpu/kernels/single_scan.h"
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
 #include "gpu/upload.h"
@@ -24,46 +27,8 @@
 namespace {
 
 using namespace glove;
+using namespace glove::bench;
 using namespace glove::testing;
-using Clock = std::chrono::steady_clock;
-
-double us_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-struct Spread {
-  double median, low, high;
-};
-
-Spread spread_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values[values.size() / 2], values[values.size() / 10], values[values.size() * 9 / 10]};
-}
-
-bool first_field = true;
-
-void put(const std::string& key, double value) {
-  std::printf("%s\n  \"%s\": %.6g", first_field ? "" : ",", key.c_str(), value);
-  first_field = false;
-}
-
-void put(const std::string& key, const std::string& value) {
-  std::printf("%s\n  \"%s\": \"%s\"", first_field ? "" : ",", key.c_str(), value.c_str());
-  first_field = false;
-}
-
-void put(const std::string& key, const std::vector<double>& values) {
-  const Spread spread = spread_of(values);
-  put(key + "_median", spread.median);
-  put(key + "_p10", spread.low);
-  put(key + "_p90", spread.high);
-}
-
-void require(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
-}
 
 // GB/s of a copy from pinned memory.
 double pinned_bandwidth() {
@@ -184,121 +149,6 @@ size_t different_answers(const ModelPtr& model, const std::vector<Query>& querie
   return wrong;
 }
 
-// The kernel alone, launched by hand on a copy of the arrays.
-class KernelBench {
- public:
-  explicit KernelBench(const ModelPtr& model) : model_(model) {
-    const ModelPart& part = model->parts().front();
-    const CodeLevel& level = part.level(8);
-    rows_ = tile_count(part.rows) * kTileRows;
-    part_.rows = part.rows;
-    part_.dims = static_cast<int32_t>(part.dims);
-    upload(&part_.level.codes, level.codes, level.codes.size_bytes());
-    upload(&part_.level.scales, level.scales, static_cast<size_t>(rows_) * 4);
-    upload(&part_.level.residuals, level.residuals, static_cast<size_t>(rows_) * 4);
-    upload(&part_.vectors, part.vectors, part.vectors.size_bytes());
-    upload(&part_.norms_squared, part.norms_squared, part.norms_squared.size_bytes());
-    clear(&counters_, 2 * sizeof(gpu::ScanCounters));
-    clear(&collected_, kCapacity * 12);
-    require(cudaHostAlloc(reinterpret_cast<void**>(&answer_), kCapacity * 12 + 256, cudaHostAllocMapped),
-            "pinned memory");
-    std::memset(answer_, 0, kCapacity * 12 + 256);
-    require(cudaStreamCreate(&stream_), "stream");
-    for (auto& event : events_) require(cudaEventCreate(&event), "event");
-  }
-
-  void run(const std::string& key, const std::vector<Query>& queries, int64_t k, bool alternate,
-           bool ranked) {
-    gpu::ScanShape shape;
-    require(gpu::single_scan_shape(0, model_->dims(), &shape), "shape");
-    if (const int64_t bytes = gpu::row_upper_bytes(shape, rows_ / kTileRows);
-        bytes > 0 && row_upper_ == nullptr)
-      clear(&row_upper_, static_cast<size_t>(bytes));
-    std::vector<double> total, scan, select, rescore;
-    for (size_t i = 0; i < 60; ++i) {
-      gpu::SingleScanParams launch = make(queries[i % queries.size()], k);
-      launch.reversed = alternate && i % 2 != 0 ? 1 : 0;
-      if (ranked) {
-        launch.ranked_similarities = launch.similarities;
-        launch.ranked_ids = launch.ids;
-        launch.similarities = reinterpret_cast<double*>(collected_);
-        launch.ids = reinterpret_cast<int32_t*>(collected_ + kCapacity * 8);
-      }
-      require(cudaEventRecord(events_[0], stream_), "event");
-      require(gpu::launch_single_scan(launch, shape, stream_), "launch");
-      require(cudaEventRecord(events_[1], stream_), "event");
-      require(cudaStreamSynchronize(stream_), "scan");
-      float ms = 0;
-      require(cudaEventElapsedTime(&ms, events_[0], events_[1]), "event");
-      if (i < 10) continue;
-      const auto* done = reinterpret_cast<const gpu::ScanDone*>(answer_ + kCapacity * 12);
-      total.push_back(ms * 1e3);
-      scan.push_back(static_cast<double>(done->scan_ns) * 1e-3);
-      select.push_back(static_cast<double>(done->times >> 16 & 0xffff) * gpu::kTimeUnit * 1e-3);
-      rescore.push_back(static_cast<double>(done->times & 0xffff) * gpu::kTimeUnit * 1e-3);
-    }
-    put("kernel_" + key + "_us", total);
-    put("kernel_" + key + "_scan_us", scan);
-    put("kernel_" + key + "_select_us", spread_of(select).median);
-    put("kernel_" + key + "_rescore_us", spread_of(rescore).median);
-    const double bytes =
-        static_cast<double>(model_->parts().front().level(8).codes.size()) + static_cast<double>(rows_) * 8;
-    put("kernel_" + key + "_scan_tb_s", bytes / spread_of(scan).median * 1e-6);
-  }
-
- private:
-  static constexpr size_t kCapacity = 65536;
-
-  template <class T>
-  static void clear(T** device, size_t bytes) {
-    require(cudaMalloc(reinterpret_cast<void**>(device), bytes), "device memory");
-    require(cudaMemset(*device, 0, bytes), "clearing");
-  }
-
-  // Padded with zeros to `bytes`.
-  template <class T>
-  static void upload(const T** device, std::span<const T> from, size_t bytes) {
-    T* copy = nullptr;
-    clear(&copy, bytes);
-    require(cudaMemcpy(copy, from.data(), from.size_bytes(), cudaMemcpyHostToDevice), "copy");
-    *device = copy;
-  }
-
-  gpu::SingleScanParams make(const Query& query, int64_t k) {
-    const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
-    gpu::SingleScanParams scan = {};
-    scan.part = part_;
-    scan.tiles = static_cast<int32_t>(tile_count(model_->words()));
-    scan.groups = static_cast<int32_t>(component_groups(model_->dims()));
-    scan.bound = quantized.bound;
-    scan.norm_squared = query.norm_squared;
-    scan.top_rows = static_cast<int32_t>(k);
-    scan.sequence = ++sequence_;
-    scan.counters = counters_ + (sequence_ & 1u);
-    scan.next_counters = counters_ + ((sequence_ & 1u) ^ 1u);
-    scan.row_upper = row_upper_;
-    scan.capacity = kCapacity;
-    scan.similarities = reinterpret_cast<double*>(answer_);
-    scan.ids = reinterpret_cast<int32_t*>(answer_ + kCapacity * 8);
-    scan.done = reinterpret_cast<gpu::ScanDone*>(answer_ + kCapacity * 12);
-    gpu::pack_planes(quantized.codes, reinterpret_cast<int8_t*>(scan.query));
-    std::memcpy(scan.query + gpu::query_floats_offset(model_->dims()), query.vector.data(),
-                query.vector.size() * 4);
-    return scan;
-  }
-
-  ModelPtr model_;
-  int64_t rows_ = 0;
-  gpu::DevicePart part_;
-  gpu::ScanCounters* counters_ = nullptr;
-  uint16_t* row_upper_ = nullptr;
-  std::byte* collected_ = nullptr;
-  std::byte* answer_ = nullptr;
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t events_[2] = {};
-  uint32_t sequence_ = 0;
-};
-
 std::vector<Query> unit_queries(std::mt19937_64& random, const Model& model, size_t count) {
   std::vector<Query> queries = random_queries(random, model, Rows::kGaussian, count);
   return queries;
@@ -311,6 +161,7 @@ int main(int argc, char** argv) {
   int64_t dims = 300;
   size_t count = 200;
   bool variants = false;
+  bool kernels_only = false;
   const char* upload_file = nullptr;
   for (int i = 1; i < argc; ++i) {
     const auto number = [&] { return i + 1 < argc ? std::atoll(argv[++i]) : 0; };
@@ -318,6 +169,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--dims") == 0) dims = number();
     if (std::strcmp(argv[i], "--queries") == 0) count = static_cast<size_t>(number());
     if (std::strcmp(argv[i], "--variants") == 0) variants = true;
+    if (std::strcmp(argv[i], "--kernels") == 0) kernels_only = true;
     if (std::strcmp(argv[i], "--file") == 0 && i + 1 < argc) upload_file = argv[++i];
   }
   const ScopedFloatEnvironment float_environment;
@@ -339,6 +191,11 @@ int main(int argc, char** argv) {
   const ModelPtr model = large_model(test_seed(), words, dims);
   put("generate_s", us_since(start) * 1e-6);
   const std::vector<Query> queries = unit_queries(random, *model, 1024);
+  if (kernels_only) {
+    const size_t wrong = time_kernels(model, queries);
+    std::printf("\n}\n");
+    return wrong == 0 ? 0 : 1;
+  }
   start = Clock::now();
   if (const Status status = searchers_of(model).open(0, {}).status(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.error().message.c_str());
@@ -361,15 +218,7 @@ int main(int argc, char** argv) {
   for (const int64_t k : {1, 10, 100, 1000})
     wrong += different_answers(model, {queries.begin(), queries.begin() + 16}, k);
   put("different_answers", static_cast<double>(wrong));
-  if (variants) {
-    KernelBench kernel(model);
-    kernel.run("one_way", singles, 10, false, false);
-    kernel.run("alternate", singles, 10, true, false);
-    for (const int64_t k : {10, 100, 1000, 5000}) {
-      kernel.run("k" + std::to_string(k), singles, k, true, false);
-      kernel.run("k" + std::to_string(k) + "_ranked", singles, k, true, true);
-    }
-  }
+  if (variants) wrong += time_kernels(model, singles);
   if (variants) time_upload(model, upload_file);
   std::printf("\n}\n");
   return wrong == 0 ? 0 : 1;

@@ -50,15 +50,20 @@ __device__ inline int row_of_lane(int lane) {
   return (lane & 7) * 4 + (lane >> 4) * 2 + ((lane >> 3) & 1);
 }
 
-// tile: kQuadsPerGroup * groups quads in global memory, 16-byte aligned; they are read once and hinted to
-// leave the cache first. planes: [groups] in shared memory. kBatch: 16-byte loads in flight per lane.
-template <int kBatch>
-__device__ inline int tile_dot(const uint4* tile, const uint2* planes, int groups, int lane) {
-  TileSums sums;
-  for (int base = lane >> 3; base < groups; base += 4 * kBatch) {
+// Returns the sum of row_of_lane(lane).
+//   tile    kQuadsPerGroup * groups quads in global memory, 16-byte aligned; they are read once and hinted to
+//           leave the cache first
+//   planes  [groups] in shared memory
+//   kBatch  16-byte loads in flight per lane
+template <int kBatch, class Sums, class Planes>
+__device__ inline int tile_dot(const uint4* tile, const Planes* planes, int groups, int lane) {
+  Sums sums;
+  const int skipped = lane >> 3;
+  for (int first = 0; first < groups; first += 4 * kBatch) {
     uint4 codes[kBatch];
+    const int base = first + skipped;
     const uint4* mine = tile + base * kQuadsPerGroup + (lane & 7);
-    if (base + 4 * (kBatch - 1) < groups) {
+    if (first + 4 * kBatch <= groups) {
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) codes[i] = __ldcs(mine + kWarpLanes * i);
 #pragma unroll

@@ -111,7 +111,8 @@ TEST_F(CudaRows, WithBoundsInDeviceMemory) {
       for (const bool reversed : {false, true}) {
         const Query query = query_of(vector);
         SearchRequest found{&query, k, nullptr, {}, {}, {}};
-        const Status status = search.run(resident.value()->parts().front(), shape, k, reversed, {}, found);
+        const Status status = search.run(resident.value()->parts().front(), shape,
+                                         gpu::SingleSearch::Scan::kFine, k, reversed, {}, found);
         ASSERT_TRUE(status.ok()) << status.error().message;
         std::set<int32_t> ids;
         for (const Neighbor& row : found.rows) ids.insert(row.id);

@@ -9,6 +9,7 @@
 #include "base/float_environment.h"
 #include "cpu/cpu_backend.h"
 #include "gpu/cuda_backend.h"
+#include "model/nibbles.h"
 #include "tests/search/reference.h"
 
 namespace glove::testing {
@@ -112,6 +113,9 @@ struct HeapArrays {
   std::vector<int8_t> codes;
   std::vector<float> scales;
   std::vector<float> residuals;
+  std::vector<int8_t> nibbles;
+  std::vector<float> nibble_scales;
+  std::vector<float> nibble_residuals;
   std::vector<char> word_bytes;
   std::vector<int64_t> word_offsets;
   std::vector<int32_t> sorted_ids;
@@ -143,6 +147,9 @@ void fill_rows(HeapArrays& arrays, uint64_t seed, int64_t first, int64_t last, i
     quantize_row(arrays.vectors.data() + row * dims, arrays.norms_squared[i], dims,
                  arrays.codes.data() + code_index(row, 0, dims), kTileRows * kTileComponents,
                  arrays.scales[i], arrays.residuals[i]);
+    quantize_row_nibbles(arrays.vectors.data() + row * dims, arrays.norms_squared[i], dims,
+                         arrays.nibbles.data() + nibble_index(row, 0, dims), kTileRows * kNibbleWordBytes,
+                         arrays.nibble_scales[i], arrays.nibble_residuals[i]);
   }
 }
 
@@ -156,6 +163,9 @@ ModelPtr large_model(uint64_t seed, int64_t words, int64_t dims) {
   arrays->codes.resize(static_cast<size_t>(code_bytes(words, dims)));
   arrays->scales.resize(n);
   arrays->residuals.resize(n);
+  arrays->nibbles.resize(static_cast<size_t>(nibble_bytes(words, dims)));
+  arrays->nibble_scales.resize(n);
+  arrays->nibble_residuals.resize(n);
   arrays->word_offsets.resize(n + 1);
   arrays->sorted_ids.resize(n);
   const int64_t threads = usable_cores();
@@ -171,7 +181,8 @@ ModelPtr large_model(uint64_t seed, int64_t words, int64_t dims) {
   part.dims = dims;
   part.vectors = arrays->vectors;
   part.norms_squared = arrays->norms_squared;
-  part.levels = {{8, arrays->codes, arrays->scales, arrays->residuals}};
+  part.levels = {{4, arrays->nibbles, arrays->nibble_scales, arrays->nibble_residuals},
+                 {8, arrays->codes, arrays->scales, arrays->residuals}};
   const Vocabulary vocabulary(arrays->word_bytes, arrays->word_offsets, arrays->sorted_ids);
   Model::Source source;
   source.path = "random rows";

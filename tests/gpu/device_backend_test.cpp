@@ -161,6 +161,31 @@ TEST_F(DeviceBackendTest, VectorsStayOnTheHostIfTheyDoNotFit) {
                    .ok());
 }
 
+// The 4-bit codes follow with the vectors, if there is room for all of it.
+TEST_F(DeviceBackendTest, ScansFourBitsOnceTheyAreThere) {
+  make();
+  const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
+  for (const int64_t room : {plan.coarse_bytes() - 1, plan.coarse_bytes()}) {
+    const ModelPtr m = model(5000, 40, Rows::kGaussian);
+    ASSERT_TRUE(m->parts().front().has_level(4));
+    limit_ = plan.scan_bytes() + plan.exact_bytes() + room;
+    const bool fits = room == plan.coarse_bytes();
+    ASSERT_TRUE(open(m).ok());
+    const int64_t before = knobs_.coarse_searches;
+    expect_right(m);
+    for (int i = 0; i < 1000 && knobs_.coarse_searches == before; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (!fits && i == 50) break;
+      expect_right(m);
+    }
+    EXPECT_EQ(knobs_.coarse_searches > before, fits);
+    EXPECT_EQ(info(m).device_bytes, plan.scan_bytes() + plan.exact_bytes() + (fits ? room : 0));
+    for (const int64_t k : {1, 10, 39}) expect_right(m, k);
+    forget(m);
+    EXPECT_EQ(knobs_.allocated, 0);
+  }
+}
+
 TEST_F(DeviceBackendTest, TheLimitCountsAllModels) {
   make();
   const ModelPtr first = model(5000, 40);

@@ -6,14 +6,18 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <thread>
 
 #include "analysis/analysis.h"
 #include "cpu/cpu_analysis.h"
 #include "gpu/bounds.h"
+#include "gpu/packed_rows.h"
+#include "gpu/plan.h"
 #include "gpu/query_codes.h"
 #include "model/exact_dot.h"
+#include "model/nibbles.h"
 #include "model/quantize.h"
 
 namespace glove::testing {
@@ -63,19 +67,75 @@ struct Bounds {
   float upper;
 };
 
-// Computes a row's bounds from its tile and the query's planes.
-Bounds bounds_of(const gpu::DevicePart& part, int64_t row, const std::vector<int8_t>& planes,
-                 const QueryBound& bound) {
-  if (std::isinf(part.level.residuals[row]))
+// Computes a row's bounds from its codes and the query's planes.
+//   code_of  returns the code of a component
+template <class CodeOf>
+Bounds bounds_of(int64_t dims, const CodeOf& code_of, float scale, float residual,
+                 const std::vector<int8_t>& planes, const QueryBound& bound) {
+  if (std::isinf(residual))
     return {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
   int32_t sum = 0;
-  for (int64_t j = 0; j < part.dims; ++j) {
+  for (int64_t j = 0; j < dims; ++j) {
     const auto at = static_cast<size_t>(j / 4 * 8 + j % 4);
-    sum += part.level.codes[code_index(row, j, part.dims)] * (planes[at] * 128 + planes[at + 4]);
+    sum += code_of(j) * (planes[at] * 128 + planes[at + 4]);
   }
-  const float estimate = bound.estimate(static_cast<float>(sum), part.level.scales[row]);
-  const float error = bound.error(part.level.residuals[row]);
+  const float estimate = bound.estimate(static_cast<float>(sum), scale);
+  const float error = bound.error(residual);
   return {estimate - error, estimate + error};
+}
+
+// The same from one of the arrays of a part.
+Bounds fine_bounds(const gpu::DevicePart& part, int64_t row, const std::vector<int8_t>& planes,
+                   const QueryBound& bound) {
+  const auto code_of = [&](int64_t j) -> int { return part.level.codes[code_index(row, j, part.dims)]; };
+  return bounds_of(part.dims, code_of, part.level.scales[row], part.level.residuals[row], planes, bound);
+}
+
+Bounds coarse_bounds(const gpu::DevicePart& part, int64_t row, const std::vector<int8_t>& planes,
+                     const QueryBound& bound) {
+  const auto code_of = [&](int64_t j) {
+    return nibble_code(part.coarse.codes[nibble_index(row, j, part.dims)], j);
+  };
+  return bounds_of(part.dims, code_of, part.coarse.scales[row], part.coarse.residuals[row], planes, bound);
+}
+
+Bounds packed_bounds(const gpu::DevicePart& part, int64_t row, const std::vector<int8_t>& planes,
+                     const QueryBound& bound) {
+  const int64_t bytes = gpu::packed_row_bytes(part.dims);
+  const std::byte* packed = part.packed_rows + row * bytes;
+  float numbers[2];
+  std::memcpy(numbers, packed + bytes - 8, 8);
+  const auto code_of = [&](int64_t j) -> int { return static_cast<int8_t>(packed[j]); };
+  return bounds_of(part.dims, code_of, numbers[0], numbers[1], planes, bound);
+}
+
+double similarity_of(const gpu::DevicePart& part, int64_t row, const Query& query) {
+  return cosine_from_dots(exact_dot(query.vector.data(), part.vectors + row * part.dims, part.dims),
+                          query.norm_squared, part.norms_squared[row]);
+}
+
+// As coarse_scan_kernel, with the rows of the best upper bounds as seeds.
+std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const Query& query, int64_t top_rows) {
+  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
+  std::vector<int8_t> planes(quantized.codes.size() * 2);
+  gpu::pack_planes(quantized.codes, planes.data());
+  std::vector<std::pair<float, int64_t>> uppers;
+  for (int64_t row = 0; row < part.rows; ++row) {
+    const float upper = coarse_bounds(part, row, planes, quantized.bound).upper;
+    if (upper > -std::numeric_limits<float>::infinity()) uppers.emplace_back(upper, row);
+  }
+  std::ranges::sort(uppers, std::greater<>());
+  std::vector<double> seeds;
+  for (size_t i = 0; i < std::min(uppers.size(), static_cast<size_t>(2 * top_rows)); ++i)
+    seeds.push_back(similarity_of(part, uppers[i].second, query));
+  std::ranges::sort(seeds, std::greater<>());
+  const auto k = static_cast<size_t>(top_rows);
+  const double threshold = seeds.size() < k ? -2.0 : seeds[k - 1];
+  std::vector<Neighbor> candidates;
+  for (const auto& [upper, row] : uppers)
+    if (upper >= threshold && packed_bounds(part, row, planes, quantized.bound).upper >= threshold)
+      candidates.push_back({static_cast<int32_t>(row), similarity_of(part, row, query)});
+  return candidates;
 }
 
 std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, int64_t top_rows) {
@@ -85,7 +145,7 @@ std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, in
   std::vector<Bounds> rows;
   std::vector<int64_t> counts(gpu::kBins);
   for (int64_t row = 0; row < part.rows; ++row) {
-    rows.push_back(bounds_of(part, row, planes, quantized.bound));
+    rows.push_back(fine_bounds(part, row, planes, quantized.bound));
     if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(gpu::bin_of(rows.back().lower))];
   }
   int bin = gpu::kBins;
@@ -96,10 +156,7 @@ std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, in
   for (int64_t row = 0; row < part.rows; ++row) {
     if (gpu::upper_code(rows[static_cast<size_t>(row)].upper) < threshold) continue;
     candidates.push_back({static_cast<int32_t>(row), kNoSimilarity});
-    if (part.vectors != nullptr)
-      candidates.back().similarity =
-          cosine_from_dots(exact_dot(query.vector.data(), part.vectors + row * part.dims, part.dims),
-                           query.norm_squared, part.norms_squared[row]);
+    if (part.vectors != nullptr) candidates.back().similarity = similarity_of(part, row, query);
   }
   return candidates;
 }
@@ -145,9 +202,26 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
       knobs_.lost = true;
       return {ErrorCode::kUnavailable, "fake: lost"};
     }
-    request.rows = search(part, *request.query, top_rows);
+    const bool coarse = part.packed_rows != nullptr &&
+                        gpu::coarse_worthwhile(part.rows, part.dims, top_rows, info_.coarse_from);
+    request.rows =
+        coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
     request.cost.rows_scanned += part.rows;
+    knobs_.coarse_searches += coarse ? 1 : 0;
     ++knobs_.searches;
+  }
+  return {};
+}
+
+Status FakeDevice::pack_rows(const gpu::DevicePart& part, std::byte* rows) {
+  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
+  const int64_t bytes = gpu::packed_row_bytes(part.dims);
+  for (int64_t row = 0; row < tile_count(part.rows) * kTileRows; ++row, rows += bytes) {
+    std::fill_n(rows, bytes, std::byte{0});
+    for (int64_t j = 0; j < part.dims; ++j)
+      rows[j] = static_cast<std::byte>(part.level.codes[code_index(row, j, part.dims)]);
+    std::memcpy(rows + bytes - 8, part.level.scales + row, 4);
+    std::memcpy(rows + bytes - 4, part.level.residuals + row, 4);
   }
   return {};
 }

@@ -25,8 +25,9 @@ class FakeDevice : public gpu::Device {
     std::atomic<bool> absent{false};     // cannot be opened
     std::atomic<int> searches_left{-1};  // until the device is lost; -1 = all
     std::atomic<int64_t> searches{0};
-    std::atomic<int64_t> passes{0};  // of k-means
-    std::atomic<int64_t> sums{0};    // over rows
+    std::atomic<int64_t> coarse_searches{0};  // those of `searches` that read 4-bit codes
+    std::atomic<int64_t> passes{0};           // of k-means
+    std::atomic<int64_t> sums{0};             // over rows
     std::atomic<bool> ring_missing{false};
     std::atomic<bool> hold_deallocations{false};  // those that begin wait until it is false
     std::atomic<int> deallocations{0};            // that have begun
@@ -42,6 +43,7 @@ class FakeDevice : public gpu::Device {
   void give_back_ring(std::unique_ptr<gpu::CopyRing> ring) override;
   Status propose(const gpu::DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                  const InterruptCheck& interrupted) override;
+  Status pack_rows(const gpu::DevicePart& part, std::byte* rows) override;
   Status score_all(const gpu::DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
   Status column_sums(const gpu::DevicePart& part, std::span<const double> weights, std::span<double> sums,
@@ -55,7 +57,7 @@ class FakeDevice : public gpu::Device {
 
  private:
   Knobs& knobs_;
-  const gpu::DeviceInfo info_{"fake device", 90, 4, int64_t{1} << 40};
+  const gpu::DeviceInfo info_{"fake device", 90, 4, int64_t{1} << 40, 0};
   std::mutex mutex_;
   std::map<std::byte*, std::vector<std::byte>> blocks_;
 };

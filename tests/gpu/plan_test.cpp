@@ -14,6 +14,10 @@ TEST(MemoryPlan, PadsToTilesAndAlignment) {
   EXPECT_EQ(plan.residuals, 256);
   EXPECT_EQ(plan.norms_squared, 512);  // 33 x 8 = 264
   EXPECT_EQ(plan.vectors, 768);        // 33 x 5 x 4 = 660
+  EXPECT_EQ(plan.coarse_codes, 256);   // 2 tiles x 1 word x 128 bytes
+  EXPECT_EQ(plan.coarse_scales, 256);
+  EXPECT_EQ(plan.coarse_residuals, 256);
+  EXPECT_EQ(plan.packed_rows, 1024);  // 64 rows x 16 bytes
 }
 
 TEST(MemoryPlan, OfTheLargestPublishedModel) {
@@ -21,6 +25,7 @@ TEST(MemoryPlan, OfTheLargestPublishedModel) {
   EXPECT_EQ(plan.codes, code_bytes(2196016, 300));
   EXPECT_NEAR(static_cast<double>(plan.scan_bytes()), 676.4e6, 1e6);
   EXPECT_NEAR(static_cast<double>(plan.exact_bytes()), 2652.8e6, 1e6);
+  EXPECT_NEAR(static_cast<double>(plan.coarse_bytes()), 1054.1e6, 1e6);
 }
 
 TEST(BatchPlan, ListsFitTheirMemory) {
@@ -50,6 +55,13 @@ TEST(SingleScan, CountsRowsWhenTilesAreTooFew) {
   EXPECT_FALSE(count_every_row(2196016, 5000));
   EXPECT_TRUE(count_every_row(20000, 1000));
   EXPECT_TRUE(count_every_row(1, 1));
+}
+
+TEST(SingleScan, ReadsFourBitsOfLargeModelsForSmallK) {
+  EXPECT_TRUE(coarse_worthwhile(2196016, 300, 5000, kCoarseFrom));
+  EXPECT_FALSE(coarse_worthwhile(2196016, 300, 20000, kCoarseFrom));
+  EXPECT_FALSE(coarse_worthwhile(100000, 300, 10, kCoarseFrom));
+  EXPECT_FALSE(coarse_worthwhile(1, 1, 1, 0));
 }
 
 }  // namespace
