@@ -1,7 +1,7 @@
 """cmake --install into a temporary folder: the files that the README promises and no others, and they work from there.
 
 test_install.py --cmake CMAKE --build FOLDER --extension PATH --convert PATH --documents FOLDER --manual FOLDER, the last four below
-the prefix; --development INCLUDE LIB where the static library is built
+the prefix; --development INCLUDE LIB where the static library is built, --verifier PATH where glove-verify is
 """
 import argparse
 import os
@@ -32,6 +32,7 @@ def main():
     for option in ("--cmake", "--build", "--extension", "--convert", "--documents", "--manual"):
         parser.add_argument(option, required=True)
     parser.add_argument("--development", nargs=2)
+    parser.add_argument("--verifier")
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +42,9 @@ def main():
                        stdout=subprocess.DEVNULL)
         documents = [os.path.join(arguments.documents, name) for name in ("LICENSE", "README.md")]
         manual = os.path.join(arguments.manual, "glove-convert.1")
-        expected = sorted([arguments.extension, arguments.convert, manual] + documents + development_files(arguments.development))
+        verifier = [arguments.verifier, os.path.join(arguments.manual, "glove-verify.1")] if arguments.verifier else []
+        expected = sorted([arguments.extension, arguments.convert, manual] + documents + verifier +
+                          development_files(arguments.development))
         found = files_below(prefix)
         assert found == expected, f"installed: {found}, expected: {expected}"
 

@@ -13,7 +13,7 @@ struct SliceStatistics {
   size_t instructions = 0;  // before
 };
 
-// What else may be removed, or must stay.
+// What a slice keeps besides synchronisation, accesses and what they need.
 struct SliceOptions {
   std::set<int> keep_data;   // PTX lines of stores whose data stay
   bool shared_only = false;  // accesses of global memory matter only for what they load
