@@ -14,6 +14,8 @@
 #include <sys/auxv.h>
 #endif
 
+#include "base/x86_features.h"
+
 namespace glove {
 namespace {
 
@@ -88,7 +90,7 @@ using Crc32 = uint32_t (*)(uint32_t crc, std::span<const char> bytes);
 
 Crc32 fastest() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("pclmul")) return crc32_clmul;
+  if (x86_features().pclmul) return crc32_clmul;
 #elif defined(GLOVE_CRC32_INSTRUCTIONS)
   if ((getauxval(AT_HWCAP) & HWCAP_CRC32) != 0) return crc32_instructions;
 #endif

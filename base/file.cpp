@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/linux_calls.h"
+
 namespace glove {
 
 Error system_error(const std::string& action, const std::string& path) {
@@ -71,7 +73,7 @@ Result<File> File::open_for_reading(const std::string& path) {
 
 std::string File::random_name(const std::string& directory) {
   uint64_t bits = 0;
-  if (::getentropy(&bits, sizeof bits) != 0)
+  if (linux_calls::getrandom(&bits, sizeof bits) != ssize_t{sizeof bits})
     bits = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016" PRIx64, bits);
@@ -147,7 +149,7 @@ Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset,
   off_t out = static_cast<off_t>(to_offset);
   while (count > 0) {
     const ssize_t copied =
-        ::copy_file_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count), 0);
+        linux_calls::copy_file_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count));
     // Not supported between these file systems, or a real error, which the plain copy will report.
     if (copied <= 0) break;
     count -= copied;

@@ -1,11 +1,12 @@
 #include "base/number.h"
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <system_error>
+
+#include "base/float_from_chars.h"
 
 namespace glove {
 namespace {
@@ -20,11 +21,11 @@ const char* parse_any(const char* begin, const char* end, float& value) {
     ++begin;
     if (begin < end && *begin == '-') return nullptr;
   }
-  const auto [rest, error] = std::from_chars(begin, end, value);
+  const auto [rest, error] = from_chars(begin, end, value);
   if (error == std::errc()) return rest;
   if (error != std::errc::result_out_of_range) return nullptr;
   double wide = 0;
-  const auto [wide_rest, wide_error] = std::from_chars(begin, end, wide);
+  const auto [wide_rest, wide_error] = from_chars(begin, end, wide);
   if (wide_error == std::errc()) {
     value = static_cast<float>(wide);  // a zero or an infinity, because it is outside float32's range
   } else {

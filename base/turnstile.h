@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/cancel.h"
+#include "base/linux_calls.h"
 #include "base/status.h"
 
 namespace glove {
@@ -49,7 +50,7 @@ class Turnstile {
  private:
   // The process id in the upper half, the thread id in the lower half.
   static uint64_t this_thread() {
-    return static_cast<uint64_t>(getpid()) << 32 | static_cast<uint32_t>(gettid());
+    return static_cast<uint64_t>(getpid()) << 32 | static_cast<uint32_t>(linux_calls::gettid());
   }
 
   std::atomic<uint64_t> inside_ = 0;

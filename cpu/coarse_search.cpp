@@ -64,7 +64,7 @@ bool wants_coarse_search(const ScanContext& context, const SearchRequest& reques
                                        bytes_saved(model.words(), model.dims());
 }
 
-void BestRows::offer(std::span<const Neighbor> rows) {
+void SharedBest::offer(std::span<const Neighbor> rows) {
   const std::lock_guard lock(mutex_);
   for (const Neighbor& row : rows) {
     if (!(row.similarity > kNoSimilarity)) continue;

@@ -21,9 +21,9 @@ namespace glove::cpu {
 bool wants_coarse_search(const ScanContext& context, const SearchRequest& request);
 
 // The best k rows of one query so far. Thread-safe.
-class BestRows {
+class SharedBest {
  public:
-  BestRows(int64_t k, SharedThreshold& threshold) : k_(static_cast<size_t>(k)), threshold_(threshold) {}
+  SharedBest(int64_t k, SharedThreshold& threshold) : k_(static_cast<size_t>(k)), threshold_(threshold) {}
 
   // Adds rows with their exact similarities, and raises the threshold once there are k. Rows without a
   // similarity are omitted. Each row may be offered once.
@@ -87,7 +87,7 @@ class CoarseSearch {
   std::vector<int8_t> fine_packed_;
   const std::vector<double> wide_;
   SharedThreshold threshold_;
-  BestRows best_;
+  SharedBest best_;
   std::vector<Slot> slots_;
   std::atomic<int64_t> rows_read_{0};  // by 4 bits
   std::atomic<int64_t> rows_scored_{0};

@@ -4,7 +4,6 @@
 #include <string>
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #elif defined(__aarch64__)
@@ -12,35 +11,26 @@
 #include <sys/auxv.h>
 #endif
 
+#include "base/x86_features.h"
+
 namespace glove::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// Not every compiler's __builtin_cpu_supports knows this feature.
-bool has_f16c() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+bool has_sse4(const X86Features& has) {
+  return has.ssse3 && has.sse4_1 && has.sse4_2 && has.pclmul && has.aes;
 }
 
-bool has_sse4() {
-  return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
-         __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
-         __builtin_cpu_supports("aes");
+bool has_avx2(const X86Features& has) {
+  return has_sse4(has) && has.avx && has.avx2 && has.bmi && has.bmi2 && has.fma && has.f16c;
 }
 
-bool has_avx2() {
-  return has_sse4() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
-         has_f16c();
+bool has_avx512(const X86Features& has) {
+  return has_avx2(has) && has.avx512f && has.avx512vl && has.avx512dq && has.avx512bw;
 }
 
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-}
-
-bool has_avx512vnni() {
-  return has_avx512() && __builtin_cpu_supports("avx512vnni");
+bool has_avx512vnni(const X86Features& has) {
+  return has_avx512(has) && has.avx512vnni;
 }
 
 // Asks the system for the tile registers, which it saves for a process only on request. It refuses where it
@@ -56,11 +46,8 @@ bool allowed_amx() {
 #endif
 }
 
-bool has_amx() {
-  constexpr unsigned kTilesAndInt8 = 1u << 24 | 1u << 25;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return has_avx512vnni() && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
-         (edx & kTilesAndInt8) == kTilesAndInt8 && allowed_amx();
+bool has_amx(const X86Features& has) {
+  return has_avx512vnni(has) && has.amx_tile && has.amx_int8 && allowed_amx();
 }
 #elif defined(GLOVE_HAS_NEONDOTPROD)
 // Checks for the dot product instructions and for all other Armv8.2 features that a compiler may use with
@@ -76,14 +63,14 @@ std::vector<const Kernels*> find_usable() {
 #if defined(__x86_64__)
   // Each target needs the features that its functions' attributes name (kernels_simd.cpp), and the system's
   // support.
-  __builtin_cpu_init();
-  if (has_sse4()) usable.push_back(&sse4::kKernels);
-  if (has_avx2()) usable.push_back(&avx2::kKernels);
-  if (has_avx512()) usable.push_back(&avx512::kKernels);
-  if (has_avx512vnni()) usable.push_back(&avx512vnni::kKernels);
+  const X86Features& features = x86_features();
+  if (has_sse4(features)) usable.push_back(&sse4::kKernels);
+  if (has_avx2(features)) usable.push_back(&avx2::kKernels);
+  if (has_avx512(features)) usable.push_back(&avx512::kKernels);
+  if (has_avx512vnni(features)) usable.push_back(&avx512vnni::kKernels);
   // The request for the registers binds the whole process, so it is made only if they may be used.
   const char* const forced = std::getenv("GLOVE_CPU_TARGET");
-  if ((forced == nullptr || std::string_view(forced) == "amx") && has_amx())
+  if ((forced == nullptr || std::string_view(forced) == "amx") && has_amx(features))
     usable.push_back(&avx512vnni::kAmxKernels);
 #elif defined(__aarch64__)
   usable.push_back(&neon::kKernels);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/crc32.h"
+#include "base/float_from_chars.h"
 #include "base/utf8.h"
 #include "loader/model_format.h"
 #include "model/derived_arrays.h"
@@ -194,7 +195,7 @@ class ModelFileReader {
   template <class T>
   Status read_number(std::string_view key, T& number) const {
     const std::string_view text = header_.metadata_value(key);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto [end, error] = from_chars(text.data(), text.data() + text.size(), number);
     if (error == std::errc() && end == text.data() + text.size() && number > 0 &&
         std::isfinite(static_cast<double>(number)))
       return {};

@@ -1,10 +1,11 @@
 #include "loader/word_counts.h"
 
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <string_view>
+#include <system_error>
 
+#include "base/float_from_chars.h"
 #include "base/utf8.h"
 #include "loader/word_list.h"
 #include "model/row_block.h"
@@ -23,7 +24,7 @@ bool add_line(std::string_view line, const Vocabulary& vocabulary, std::vector<d
   if (separator == std::string_view::npos || separator == 0) return false;
   const std::string_view number = line.substr(separator + 1);
   double count = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
+  const auto [end, error] = from_chars(number.data(), number.data() + number.size(), count);
   if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(count) || count < 0)
     return false;
   const auto id = vocabulary.find_exact(line.substr(0, separator));

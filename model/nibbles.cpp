@@ -9,6 +9,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/x86_features.h"
 #include "model/round_up.h"
 
 namespace glove {
@@ -140,7 +141,7 @@ constexpr NibbleLoops kPlainLoops = {choose_plain, code_plain, distance_plain};
 
 const NibbleLoops& fastest_loops() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return kAvx2Loops;
+  if (x86_features().avx2) return kAvx2Loops;
 #endif
   return kPlainLoops;
 }

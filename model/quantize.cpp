@@ -10,6 +10,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/x86_features.h"
 #include "model/round_up.h"
 
 namespace glove {
@@ -121,7 +122,7 @@ constexpr RowLoops kAvx2Loops = {largest_avx2, code_avx2};
 
 const RowLoops& fastest_loops() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return kAvx2Loops;
+  if (x86_features().avx2) return kAvx2Loops;
 #endif
   return kPlainLoops;
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the npm packages: npm.py BUILD DIST
+"""Writes the npm packages: npm.py BUILD DIST [ZIG_ROOT]
 
 BUILD is a build folder with glove.so and glove-convert, DIST the folder that the two tarballs are written to: sqlite-glove, which
-people install, and sqlite-glove-linux-x64, the library, on which the first depends. The names of the files are printed.
+people install, and sqlite-glove-linux-x64, the library, on which the first depends. The names of the files are printed. With
+ZIG_ROOT the first also depends on the packages of what packaging/zig.sh has built there, which zig.py writes.
 """
 import gzip
 import io
@@ -11,33 +12,42 @@ import os
 import sys
 import tarfile
 
+import platforms
 import project
 
-MAIN, NATIVE = "sqlite-glove", "sqlite-glove-linux-x64"
+MAIN = "sqlite-glove"
 COMMON = {"version": project.VERSION, "license": project.LICENSE,
           "keywords": ["sqlite", "sqlite-extension", "word-embeddings", "glove", "vector-search"]}
 
 
-def main_package():
+def main_package(others):
     manifest = {"name": MAIN, "description": project.DESCRIPTION, **COMMON, "main": "index.js", "types": "index.d.ts",
                 "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"},
-                "optionalDependencies": {NATIVE: project.VERSION}}
+                "optionalDependencies": {platform.npm: project.VERSION for platform in (platforms.NATIVE, *others)}}
     names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
     return manifest, [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
 
 
-def native_package(build):
-    manifest = {"name": NATIVE, "description": "The library of sqlite-glove for 64-bit x86 Linux with glibc", **COMMON,
-                "os": ["linux"], "cpu": ["x64"], "libc": ["glibc"]}
-    return manifest, [("README.md", project.read("packaging/npm", NATIVE, "README.md"), False),
-                      ("glove.so", project.built(build, "glove.so"), True),
-                      ("glove-convert", project.built(build, "glove-convert"), True)]
+README = """# {name}
+
+The library of the package `sqlite-glove` for {description}. Install
+`sqlite-glove`, which depends on it.
+"""
 
 
-def write_package(dist, manifest, files):
+def platform_package(build, platform):
+    manifest = {"name": platform.npm, "description": f"The library of sqlite-glove for {platform.description}", **COMMON,
+                "os": [platform.os], "cpu": [platform.cpu], **({"libc": [platform.libc]} if platform.libc else {})}
+    readme = README.format(name=platform.npm, description=platform.description)
+    return manifest, [("README.md", readme.encode(), False),
+                      (platform.library, project.built(build, platform.library, platform), True),
+                      ("glove-convert", project.built(build, "glove-convert", platform), True)]
+
+
+def write_package(dist, manifest, files, platform=platforms.NATIVE):
     path = os.path.join(dist, f"{manifest['name']}-{manifest['version']}.tgz")
     files = [("package.json", (json.dumps(manifest, indent=2) + "\n").encode(), False),
-             ("LICENSE", project.notices(), False)] + files
+             ("LICENSE", project.notices(platform), False)] + files
     with open(path, "wb") as out, gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=project.EPOCH) as zipped, \
             tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, data, executable in files:
@@ -48,12 +58,16 @@ def write_package(dist, manifest, files):
     return path
 
 
-def write_packages(build, dist):
+def write_packages(build, dist, zig_root=None):
     os.makedirs(dist, exist_ok=True)
-    return [write_package(dist, *main_package()), write_package(dist, *native_package(build))]
+    return [write_package(dist, *main_package(platforms.built(zig_root) if zig_root else ())), write_platform(build, dist, platforms.NATIVE)]
+
+
+def write_platform(build, dist, platform):
+    return write_package(dist, *platform_package(build, platform), platform)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         raise SystemExit(__doc__)
-    print("\n".join(write_packages(sys.argv[1], sys.argv[2])))
+    print("\n".join(write_packages(*sys.argv[1:])))

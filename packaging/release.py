@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes everything that a release has: release.py BUILD DIST
+"""Writes everything that a release has: release.py BUILD DIST [ZIG_ROOT]
 
 BUILD is a build folder with -DGLOVE_STATIC=ON. DIST is emptied of what an earlier release left and then holds the wheel, the npm
 packages, the Debian packages, a tar archive of what `cmake --install` copies, an SBOM in SPDX's form, and SHA256SUMS of them all.
-packaging/release.sh makes such a build first.
+With ZIG_ROOT, the folder where packaging/zig.sh builds, it also holds a wheel and an npm package for each platform built there.
+packaging/release.sh makes such builds first.
 """
 import gzip
 import hashlib
@@ -21,9 +22,12 @@ import deb
 import npm
 import project
 import wheel
+import zig
 
 LICENSES = {"libstdc++-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1", "libhwy-dev": "Apache-2.0", "libeigen3-dev": "MPL-2.0",
-            "nlohmann-json3-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "libfmt-dev": "MIT"}
+            "nlohmann-json3-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "libfmt-dev": "MIT", "libfast-float-dev": "MIT",
+            "zlib1g-dev": "Zlib", "zig": "MIT", "libc++": "Apache-2.0 WITH LLVM-exception",
+            "libc++abi": "Apache-2.0 WITH LLVM-exception", "libunwind": "Apache-2.0 WITH LLVM-exception", "musl": "MIT"}
 OURS = re.compile(r"(sqlite[_-]glove|libsqlite3-mod-glove|glove-convert).*\.(whl|tgz|deb|tar\.gz|spdx\.json)|SHA256SUMS")
 
 
@@ -71,12 +75,23 @@ def cuda_version(build):
     return "unknown"
 
 
+def debian_components(packages):
+    for package in packages:
+        done = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], capture_output=True, text=True, check=True)
+        yield package, done.stdout, LICENSES[package]
+
+
+def zig_components():
+    """The same of packaging/zig.sh's builds."""
+    with open(os.path.join(project.ZIG, "package.json"), encoding="utf-8") as file:
+        version = json.load(file)["version"]
+    parts = [(name, version if name == "zig" else f"of Zig {version}", LICENSES[name]) for name in project.ZIG_PARTS]
+    return [*debian_components(project.ZIG_CONTAINED), *parts]
+
+
 def components(build):
     """[(name, version, licence)] of what the binaries contain."""
-    found = []
-    for package in project.CONTAINED:
-        done = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], capture_output=True, text=True, check=True)
-        found.append((package, done.stdout, LICENSES[package]))
+    found = list(debian_components(project.CONTAINED))
     header = project.read("third_party/sqlite/sqlite3.h").decode("utf-8", errors="replace")
     found.append(("sqlite3.h", re.search(r'#define SQLITE_VERSION\s+"([^"]*)"', header).group(1), "blessing"))
     cuda = cuda_version(build)
@@ -95,15 +110,18 @@ def spdx_package(name, version, license_, checksum=None):
     return package
 
 
-def write_sbom(build, dist, artifacts):
+def write_sbom(build, dist, artifacts, zig_artifacts):
     """SPDX 2.3: every artifact, and what each of them contains."""
     created = int(os.environ.get("SOURCE_DATE_EPOCH") or project.EPOCH)
-    contained = [spdx_package(*component) for component in components(build)]
+    native_parts = components(build)
+    zig_parts = zig_components() if zig_artifacts else []
+    contained = [spdx_package(*component) for component in dict.fromkeys([*native_parts, *zig_parts])]
+    names_of = {path: {part[0] for part in (zig_parts if path in zig_artifacts else native_parts)} for path in artifacts}
     files = [spdx_package(os.path.basename(path), project.VERSION, project.LICENSE, sha256(path)) for path in artifacts]
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": file["SPDXID"]}
                  for file in files]
     relations += [{"spdxElementId": file["SPDXID"], "relationshipType": "CONTAINS", "relatedSpdxElement": part["SPDXID"]}
-                  for file in files for part in contained]
+                  for path, file in zip(artifacts, files) for part in contained if part["name"] in names_of[path]]
     digest = hashlib.sha256("".join(sha256(path) for path in artifacts).encode()).hexdigest()
     document = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
@@ -121,14 +139,15 @@ def write_sbom(build, dist, artifacts):
     return path
 
 
-def write_release(build, dist):
+def write_release(build, dist, zig_root=None):
     os.makedirs(dist, exist_ok=True)
     for name in os.listdir(dist):
         if OURS.fullmatch(name):
             os.remove(os.path.join(dist, name))
-    artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist), *deb.write_packages(build, dist),
-                 write_tree(build, dist)]
-    artifacts.append(write_sbom(build, dist, artifacts))
+    zig_artifacts = zig.write_packages(zig_root, dist) if zig_root else []
+    artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist, zig_root), *deb.write_packages(build, dist),
+                 write_tree(build, dist), *zig_artifacts]
+    artifacts.append(write_sbom(build, dist, artifacts, zig_artifacts))
     with open(os.path.join(dist, "SHA256SUMS"), "w", encoding="utf-8") as file:
         for path in sorted(artifacts):
             file.write(f"{sha256(path)}  {os.path.basename(path)}\n")
@@ -136,6 +155,6 @@ def write_release(build, dist):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         raise SystemExit(__doc__)
-    print("\n".join(write_release(sys.argv[1], sys.argv[2])))
+    print("\n".join(write_release(*sys.argv[1:])))

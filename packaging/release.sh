@@ -3,16 +3,21 @@
 #
 #   ./packaging/release.sh                every GPU architecture; needs a CUDA compiler
 #   ./packaging/release.sh --cpu-only     without the CUDA backend
+#   ./packaging/release.sh --others       also the packages for other systems (packaging/zig.sh)
 #
-# ./tests/packages.sh builds the same and installs each package. GLOVE_CMAKE_ARGS: additional arguments for cmake.
+# ./tests/packages.sh and ./tests/packages-zig.sh build the same and install or run each package.
+# GLOVE_CMAKE_ARGS: additional arguments for cmake.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-case "${1:-}" in
-  "") cuda=ON ;;
-  --cpu-only) cuda=OFF ;;
-  *) echo "release.sh: unknown argument '$1'; see the head of this file" >&2 && exit 2 ;;
-esac
+cuda=ON zig=
+for argument in "$@"; do
+  case "$argument" in
+    --cpu-only) cuda=OFF ;;
+    --others) zig=build/zig ;;
+    *) echo "release.sh: unknown argument '$argument'; see the head of this file" >&2 && exit 2 ;;
+  esac
+done
 build=build/dist-$([[ $cuda == ON ]] && echo cuda || echo cpu)
 [[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only packages
 mkdir -p build
@@ -24,4 +29,5 @@ if [[ $cuda == ON ]] && ! grep -q 'CUDA backend: yes' "$build.log"; then
   exit 1
 fi
 cmake --build "$build"
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)} python3 packaging/release.py "$build" dist
+[[ -z $zig ]] || ./packaging/zig.sh
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)} python3 packaging/release.py "$build" dist ${zig:+"$zig"}

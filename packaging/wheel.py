@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the Python wheel: wheel.py BUILD DIST
+"""Writes the Python wheel: wheel.py BUILD DIST [ZIG_TARGET]
 
 BUILD is a build folder with glove.so and glove-convert, DIST the folder that the wheel is written to. The file's name is
-printed. The wheel holds no Python extension module, so one file serves every Python 3.8 or newer.
+printed. The wheel holds no Python extension module, so one file serves every Python 3.8 or newer. ZIG_TARGET names the platform
+if packaging/zig.sh made the build.
 """
 import base64
 import hashlib
@@ -11,10 +12,10 @@ import sys
 import time
 import zipfile
 
+import platforms
 import project
 
 NAME = "sqlite_glove"
-TAG = "py3-none-manylinux_2_34_x86_64"
 METADATA = f"""Metadata-Version: 2.1
 Name: sqlite-glove
 Version: {project.VERSION}
@@ -36,21 +37,22 @@ Requires-Dist: distributed>=2022.12; extra == "cluster"
 Description-Content-Type: text/markdown
 
 """
-WHEEL = f"Wheel-Version: 1.0\nGenerator: sqlite-glove ({project.VERSION})\nRoot-Is-Purelib: false\nTag: {TAG}\n"
+WHEEL = f"Wheel-Version: 1.0\nGenerator: sqlite-glove ({project.VERSION})\nRoot-Is-Purelib: false\n"
 
 
-def contents(build):
+def contents(build, platform):
     """[(path, bytes, executable)] of everything but RECORD."""
     package = "packaging/python/sqlite_glove"
     information = f"{NAME}-{project.VERSION}.dist-info"
+    tags = "".join(f"Tag: py3-none-{tag}\n" for tag in platform.wheel.split("."))
     files = [(f"{NAME}/{name}", project.read(package, name), False)
              for name in sorted(os.listdir(os.path.join(project.ROOT, package))) if name.endswith((".py", ".typed"))]
     files.append((f"{NAME}/_version.py", f'__version__ = "{project.VERSION}"\n'.encode(), False))
-    files.append((f"{NAME}/glove.so", project.built(build, "glove.so"), True))
-    files.append((f"{NAME}-{project.VERSION}.data/scripts/glove-convert", project.built(build, "glove-convert"), True))
+    files.append((f"{NAME}/glove.so", project.built(build, platform.library, platform), True))
+    files.append((f"{NAME}-{project.VERSION}.data/scripts/glove-convert", project.built(build, "glove-convert", platform), True))
     files.append((f"{information}/METADATA", METADATA.encode() + project.read("packaging/python/README.md"), False))
-    files.append((f"{information}/WHEEL", WHEEL.encode(), False))
-    files.append((f"{information}/LICENSE", project.notices(), False))
+    files.append((f"{information}/WHEEL", (WHEEL + tags).encode(), False))
+    files.append((f"{information}/LICENSE", project.notices(platform), False))
     return files
 
 
@@ -64,11 +66,11 @@ def record(files):
     return path, ("".join(lines) + f"{path},,\n").encode(), False
 
 
-def write_wheel(build, dist):
-    files = contents(build)
+def write_wheel(build, dist, platform=platforms.NATIVE):
+    files = contents(build, platform)
     files.append(record(files))
     os.makedirs(dist, exist_ok=True)
-    path = os.path.join(dist, f"{NAME}-{project.VERSION}-{TAG}.whl")
+    path = os.path.join(dist, f"{NAME}-{project.VERSION}-py3-none-{platform.wheel}.whl")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data, executable in files:
             information = zipfile.ZipInfo(name, time.gmtime(project.EPOCH)[:6])
@@ -80,6 +82,6 @@ def write_wheel(build, dist):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         raise SystemExit(__doc__)
-    print(write_wheel(sys.argv[1], sys.argv[2]))
+    print(write_wheel(sys.argv[1], sys.argv[2], platforms.of_target(*sys.argv[3:])))

@@ -1,10 +1,11 @@
 #include "search/expression.h"
 
-#include <charconv>
 #include <cstddef>
 #include <optional>
+#include <system_error>
 #include <utility>
 
+#include "base/float_from_chars.h"
 #include "base/utf8.h"
 
 namespace glove {
@@ -114,7 +115,7 @@ class Tokenizer {
     token.kind = TokenKind::kNumber;
     const size_t sign = token.text[0] == '+' ? 1 : 0;
     const char* end = token.text.data() + token.text.size();
-    if (std::from_chars(token.text.data() + sign, end, token.number).ec != std::errc())
+    if (from_chars(token.text.data() + sign, end, token.number).ec != std::errc())
       return parse_error(text_, "the number " + describe(token) +
                                     " is outside the range of a double; write one that is nearer to 1");
     return token;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/float_from_chars.h"
 #include "search/backend.h"
 #include "search/expression.h"
 #include "sql/sqlite_features.h"
@@ -56,8 +57,7 @@ std::optional<int64_t> integral(std::string_view text) {
       error == std::errc() && stop == end)
     return whole;
   double number = 0;
-  if (const auto [stop, error] = std::from_chars(text.data(), end, number);
-      error == std::errc() && stop == end)
+  if (const auto [stop, error] = from_chars(text.data(), end, number); error == std::errc() && stop == end)
     return integral(number);
   return std::nullopt;
 }

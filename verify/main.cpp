@@ -8,6 +8,7 @@
 
 #include "verify/launch/spec_file.h"
 #include "verify/ptx/parser.h"
+#include "verify/report/json.h"
 #include "verify/report/text.h"
 #include "verify/run/verify.h"
 
@@ -22,7 +23,9 @@ struct CommandLine {
   std::vector<std::string> files;
   std::string kernel, block, grid, launch, name;
   glove::verify::Options options;
+  std::string format = "text";
   bool explain = false;
+  bool list = false;
 };
 
 bool parse_size(const std::string& text, std::array<uint32_t, 3>* size) {
@@ -66,7 +69,20 @@ std::optional<glove::verify::Module> read_module(const std::string& file) {
   return module;
 }
 
-int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const CommandLine& arguments) {
+// One line per kernel: its name, the size of its blocks, its static shared memory.
+void list_kernel(const glove::verify::Kernel& kernel) {
+  std::cout << kernel.name << ": ";
+  if (kernel.max_threads[0] == 0)
+    std::cout << "any block";
+  else
+    std::cout << "block " << kernel.max_threads[0] << "," << kernel.max_threads[1] << ","
+              << kernel.max_threads[2];
+  std::cout << ", " << kernel.shared_bytes << " bytes of shared memory, " << kernel.code.size()
+            << " instructions\n";
+}
+
+int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const CommandLine& arguments,
+               const std::string& file, std::vector<Verdict>* verdicts) {
   if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
   if (launch.block[0] == 0) launch.block = kernel.max_threads;
   if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
@@ -76,12 +92,15 @@ int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Command
     return complain("glove-verify: a block has at most 1024 threads");
   if (uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] > 65536)
     return complain("glove-verify: a grid has at most 65536 blocks here");
-  const Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
-  std::cout << glove::verify::text_of(verdict, arguments.explain);
-  return verdict.exit_code();
+  Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
+  verdict.file = file;
+  if (arguments.format == "text") std::cout << glove::verify::text_of(verdict, arguments.explain);
+  const int code = verdict.exit_code();
+  verdicts->push_back(std::move(verdict));
+  return code;
 }
 
-int run_file(const std::string& file, const CommandLine& arguments) {
+int run_file(const std::string& file, const CommandLine& arguments, std::vector<Verdict>* verdicts) {
   const auto module = read_module(file);
   if (!module) return kUsage;
   glove::verify::SpecFile spec;
@@ -98,10 +117,15 @@ int run_file(const std::string& file, const CommandLine& arguments) {
   };
   for (const auto& kernel : module->kernels) {
     if (!matches(kernel.name, arguments.kernel)) continue;
+    if (arguments.list) {
+      ++matched;
+      list_kernel(kernel);
+      continue;
+    }
     for (const Launch& launch : spec.launches) {
       if (!matches(kernel.name, launch.kernel) || !matches(launch.name, arguments.name)) continue;
       ++matched;
-      worst = worse(worst, run_kernel(kernel, launch, arguments));
+      worst = worse(worst, run_kernel(kernel, launch, arguments, file, verdicts));
     }
   }
   if (matched == 0)
@@ -130,6 +154,9 @@ int main(int argc, char** argv) {
   app.add_flag("--allow-undefined", arguments.options.allow_undefined,
                "do not report reads of shared memory that nobody wrote");
   app.add_option("--time-limit", arguments.options.time_limit, "seconds for a kernel");
+  app.add_option("--format", arguments.format, "text, json or sarif")
+      ->check(CLI::IsMember({"text", "json", "sarif"}));
+  app.add_flag("--list", arguments.list, "list the kernels and verify nothing");
   app.add_flag("--explain", arguments.explain, "how each defect comes about");
   try {
     app.parse(argc, argv);
@@ -143,12 +170,10 @@ int main(int argc, char** argv) {
       return kUsage;
     }
   int worst = 0;
-  const auto rank = [](int code) {
-    return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0;
-  };
-  for (const std::string& file : arguments.files) {
-    const int code = run_file(file, arguments);
-    if (rank(code) > rank(worst)) worst = code;
-  }
+  std::vector<Verdict> verdicts;
+  for (const std::string& file : arguments.files) worst = worse(worst, run_file(file, arguments, &verdicts));
+  if (arguments.list) return worst;
+  if (arguments.format == "json") std::cout << glove::verify::json_of(verdicts);
+  if (arguments.format == "sarif") std::cout << glove::verify::sarif_of(verdicts);
   return worst;
 }

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs what the tests of the bindings need from npm (about 500 MB) into build/bindings, where they look for it:
-# Node.js 22, Bun, Deno, better-sqlite3, libsql and @photostructure/sqlite. The other languages come from Debian; packages.txt
-# lists their packages under "bindings".
+# Node.js 22, Bun, Deno, better-sqlite3, libsql and @photostructure/sqlite; and @electron/asar for packages.npm. The other
+# languages come from Debian; packages.txt lists their packages under "bindings".
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 mkdir -p build/bindings
 cd build/bindings
 [[ -f package.json ]] || echo '{"private": true}' >package.json
-npm install --no-audit --no-fund node@22.23.3 better-sqlite3@12.11.1 libsql@0.5.29 @photostructure/sqlite@1.2.1 bun@1.4.5 deno@2.9.6
+npm install --no-audit --no-fund node@22.23.3 better-sqlite3@12.11.1 libsql@0.5.29 @photostructure/sqlite@1.2.1 bun@1.4.5 deno@2.9.6 \
+  @electron/asar@3.4.1

@@ -2,7 +2,7 @@
 
 npm installs both tarballs without a registry; load() and loadablePath() work with each of node:sqlite, better-sqlite3, libsql and
 @photostructure/sqlite that is there, as does glove-convert. A project below a folder app.asar, with the library in
-app.asar.unpacked, stands for an Electron application. With $GLOVE_CHROOT, a tar archive of a small Debian that tests/packages.sh
+app.asar.unpacked, stands for an Electron application, and so does an archive that @electron/asar packs, if that is there. With $GLOVE_CHROOT, a tar archive of a small Debian that tests/packages.sh
 makes, npm also installs them into a copy of it, to which only node and npm are added, and node:sqlite answers there; needs root.
 
 GLOVE_NODE_MODULES   a node_modules folder with better-sqlite3 and others; the default is the one of tests/bindings/install.sh
@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,31 @@ load(new DatabaseSync(":memory:", { allowExtension: true }));
 // @ts-expect-error: a path is not a connection
 load(path);
 export { bytes };
+"""
+
+
+# Packs the project ARGV[1] as the archive ARGV[2], with what the package's README says about unpacking, and runs index.js out of the
+# archive, with a require() that resolves names there as Electron's does. Prints the library's path; exit status 77 without asar.
+ARCHIVE = r"""
+const assert = require('assert'), fs = require('fs'), path = require('path');
+const [project, archive] = process.argv.slice(1);
+let asar;
+try {
+  asar = require('@electron/asar');
+} catch (error) {
+  process.exit(77);
+}
+asar.createPackageWithOptions(project, archive, { unpackDir: 'node_modules/sqlite-glove-linux-*' }).then(() => {
+  assert.ok(fs.statSync(archive).isFile());
+  const inside = (name) => {
+    asar.statFile(archive, path.join('node_modules', name));  // throws if there is no such file
+    return path.join(archive, 'node_modules', name);
+  };
+  const module_ = { exports: {} };
+  const source = asar.extractFile(archive, path.join('node_modules', 'sqlite-glove', 'index.js')).toString();
+  new Function('module', 'exports', 'require', source)(module_, module_.exports, Object.assign((name) => require(name), { resolve: inside }));
+  console.log(module_.exports.loadablePath());
+});
 """
 
 
@@ -111,6 +137,22 @@ def check_electron(clean, folder, environment):
     assert found == os.path.join(unpacked, "glove.so"), found
 
 
+def check_archive(clean, folder, environment):
+    archive = os.path.join(folder, "packed.asar")
+    done = subprocess.run(["node", "-e", ARCHIVE, clean, archive], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == SKIPPED:
+        print("archive: skipped, there is no @electron/asar")
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    path = done.stdout.strip()
+    assert path == archive + ".unpacked/node_modules/sqlite-glove-linux-x64/glove.so", path
+    connection = sqlite3.connect(":memory:")
+    if hasattr(connection, "enable_load_extension"):
+        connection.enable_load_extension(True)
+        connection.load_extension(path)
+    print("archive: the library was found outside of it")
+
+
 def check_in_chroot(archive, folder, tarballs, sample, environment):
     node = os.path.join(environment["NODE_PATH"], "node/bin/node")  # newer than Debian's, perhaps
     node = node if os.path.exists(node) else os.path.realpath(shutil.which("node"))
@@ -156,6 +198,7 @@ def main():
         run(os.path.join(clean, "node_modules/.bin/glove-convert"), "-q", "nowhere.txt", "x", cwd=clean, status=1)
         worked = check_hosts(clean, environment)
         check_electron(clean, folder, environment)
+        check_archive(clean, folder, environment)
         run("node", "--input-type=module", "-e", MODULE, cwd=clean, env=environment)
         check_types(clean, environment)
         # The library is optional for npm, so its absence must be explained.

@@ -205,8 +205,10 @@ void Flow::find_post_dominators() {
     }
   }
   // A block from which no way leads to the end joins at the end.
-  for (size_t b = 0; b < count; ++b)
+  for (size_t b = 0; b < count; ++b) {
+    every_block_ends_ = every_block_ends_ && dominator[b] >= 0;
     blocks_[b].post_dominator = dominator[b] < 0 ? exit_block() : dominator[b];
+  }
 }
 
 const Region& Flow::region(int branch) {

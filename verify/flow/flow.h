@@ -36,6 +36,8 @@ class Flow {
   int exit_block() const { return static_cast<int>(blocks_.size()); }
   int end() const { return static_cast<int>(block_of_.size()); }
   int block_of(int instruction) const { return block_of_[static_cast<size_t>(instruction)]; }
+  // Whether a way leads from each block to the kernel's end.
+  bool every_block_ends() const { return every_block_ends_; }
   // Lanes at the instruction with the least order run first.
   int order(int instruction) const { return order_[static_cast<size_t>(instruction)]; }
   // REQUIRES: the instruction is a branch or a guarded return.
@@ -54,6 +56,7 @@ class Flow {
   std::vector<BasicBlock> blocks_;
   std::vector<int> block_of_;
   std::vector<int> order_;
+  bool every_block_ends_ = true;
   std::map<int, Region> regions_;
   std::vector<std::vector<uint64_t>> live_;  // by block, a bit per register
   std::map<int, std::vector<uint32_t>> live_lists_;

@@ -1,17 +1,22 @@
 #include "verify/flow/slice.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+
+#include "verify/flow/flow.h"
 
 namespace glove::verify {
 namespace {
 
-bool has_effect(const Instruction& in) {
+bool has_effect(const Instruction& in, bool shared_only) {
   switch (in.op) {
     case Op::kLoad:
-      return in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal;
+      return in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal &&
+             !(shared_only && in.space == Space::kGlobal);
     case Op::kStore:
+      return !(shared_only && in.space == Space::kGlobal);
     case Op::kAtomic:
-    case Op::kBranch:
     case Op::kBranchIndexed:
     case Op::kReturn:
     case Op::kTrap:
@@ -39,13 +44,42 @@ bool has_effect(const Instruction& in) {
   }
 }
 
+// For each block, the branches that decide whether it runs (Ferrante, Ottenstein and Warren: the program
+// dependence graph). Where a block has no way to the end, each branch decides about every block.
+std::vector<std::vector<int>> control_dependences(const Flow& flow) {
+  const auto& blocks = flow.blocks();
+  std::vector<std::vector<int>> deciding(blocks.size());
+  const bool ends = flow.every_block_ends();
+  for (size_t from = 0; from < blocks.size(); ++from) {
+    if (blocks[from].successors.size() < 2) continue;
+    const int branch = blocks[from].last - 1;
+    if (!ends) {
+      for (auto& list : deciding) list.push_back(branch);
+      continue;
+    }
+    for (int block : blocks[from].successors)
+      for (; block != blocks[from].post_dominator && block != flow.exit_block();
+           block = blocks[static_cast<size_t>(block)].post_dominator)
+        deciding[static_cast<size_t>(block)].push_back(branch);
+  }
+  return deciding;
+}
+
 // A branch on a number that a long computation yields may go either way: the computation need not be
-// followed.
+// followed further than so many operations in floats, and not at all where that would still keep very many.
 constexpr int kFloatDepth = 6;
+constexpr size_t kMostFloats = 512;
+constexpr int kAnyDepth = 1 << 20;  // to see that two stores compute the same
 
 class Slicer {
  public:
-  Slicer(const Kernel& kernel, bool keep_data) : kernel_(kernel), keep_data_(keep_data) {
+  Slicer(const Kernel& kernel, const SliceOptions& options, const Flow& flow, int float_depth)
+      : kernel_(kernel),
+        options_(options),
+        flow_(flow),
+        float_depth_(float_depth),
+        deciding_(control_dependences(flow_)) {
+    block_depth_.assign(flow_.blocks().size(), float_depth_ + 1);
     needed_.assign(kernel.registers.size(), false);
     depth_.assign(kernel.registers.size(), 0);
     writers_.resize(kernel.registers.size());
@@ -54,19 +88,29 @@ class Slicer {
         if (result.kind == OperandKind::kRegister) writers_[result.index].push_back(i);
   }
 
-  Kernel run(SliceStatistics* statistics) {
+  // Finds what is needed.
+  void find_needed() {
     for (size_t i = 0; i < kernel_.code.size(); ++i)
-      if (has_effect(kernel_.code[i])) visit(i);
+      if (has_effect(kernel_.code[i], options_.shared_only)) visit(i);
     drain();
     // Stored data are needed when a load of the same size is, whose value is needed in turn.
-    unsigned done = 0;
+    std::map<unsigned, int> done;
     do {
-      done = loaded_sizes_;
+      done = loaded_;
       for (const Instruction& in : kernel_.code)
         if (in.op == Op::kStore && needs_data(in))
-          for (const PtxOperand& operand : in.operands) need(operand);
+          for (const PtxOperand& operand : in.operands) need(operand, depth_of_data(in));
       drain();
-    } while (done != loaded_sizes_);
+    } while (done != loaded_);
+  }
+
+  size_t floats() const {
+    size_t count = 0;
+    for (size_t r = 0; r < needed_.size(); ++r) count += needed_[r] && is_float(kernel_.registers[r].type);
+    return count;
+  }
+
+  Kernel result(SliceStatistics* statistics) {
     if (statistics != nullptr) {
       statistics->registers = needed_.size();
       statistics->kept = static_cast<size_t>(std::count(needed_.begin(), needed_.end(), true));
@@ -77,23 +121,47 @@ class Slicer {
 
  private:
   bool needs_data(const Instruction& in) const {
-    return keep_data_ || (in.space != Space::kGlobal && (loaded_sizes_ & bits_of(in.type)) != 0);
+    return keeps_data(in) || (in.space != Space::kGlobal && loaded_.count(bits_of(in.type)) > 0);
   }
+
+  bool keeps_data(const Instruction& in) const {
+    return options_.keep_data.count(kernel_.sites[in.site].ptx_line) > 0;
+  }
+
+  int depth_of_data(const Instruction& in) const { return keeps_data(in) ? 0 : loaded_.at(bits_of(in.type)); }
 
   // `depth`: how many float operations lie between the value and what needs it.
   void need(const PtxOperand& operand, int depth = 0) {
     if (operand.kind != OperandKind::kRegister) return;
-    if (kernel_.registers[operand.index].type == Type::kPred) depth = 0;
-    if (depth > kFloatDepth) return;
+    if (depth > float_depth_) return;
     if (needed_[operand.index] && depth_[operand.index] <= depth) return;
     needed_[operand.index] = true;
     depth_[operand.index] = depth;
     work_.push_back(operand.index);
   }
 
+  // The branches that decide whether the instruction runs.
+  void need_control(size_t index, int depth) {
+    std::vector<int> work = {flow_.block_of(static_cast<int>(index))};
+    while (!work.empty()) {
+      const auto block = static_cast<size_t>(work.back());
+      work.pop_back();
+      if (block_depth_[block] <= depth) continue;
+      block_depth_[block] = depth;
+      for (const int branch : deciding_[block]) {
+        const Instruction& in = kernel_.code[static_cast<size_t>(branch)];
+        branches_.insert(branch);
+        if (in.has_guard) need(in.guard, depth);
+        for (const PtxOperand& operand : in.operands) need(operand, depth);
+        work.push_back(flow_.block_of(branch));
+      }
+    }
+  }
+
   // Everything that the instruction reads, but for data that it only moves.
   void visit(size_t index) {
     const Instruction& in = kernel_.code[index];
+    need_control(index, 0);
     if (in.has_guard) need(in.guard);
     need(in.address);
     const bool moves_data = in.op == Op::kStore || in.op == Op::kMatrix || in.op == Op::kMatrixStore;
@@ -111,14 +179,26 @@ class Slicer {
         const Instruction& in = kernel_.code[writer];
         const bool loads = in.op == Op::kLoad && in.space != Space::kParam && in.space != Space::kConst;
         const bool floats = is_float(in.type) && is_float(kernel_.registers[reg].type);
-        const int depth = floats ? depth_[reg] + 1 : 0;
-        if (loads && depth <= kFloatDepth) loaded_sizes_ |= bits_of(in.type);
-        if (in.has_guard) need(in.guard);
-        need(in.address);
+        const int depth = depth_[reg] + (floats ? 1 : 0);
+        if (loads && depth <= float_depth_) {
+          const auto [known, added] = loaded_.try_emplace(bits_of(in.type), depth);
+          known->second = std::min(known->second, depth);
+        }
+        need_control(writer, depth);
+        if (in.has_guard) need(in.guard, depth);
+        need(in.address, depth);
         if (in.op != Op::kMatrix)
           for (const PtxOperand& operand : in.operands) need(operand, depth);
       }
     }
+  }
+
+  // A branch that decides nothing goes straight to where its two ways meet.
+  void keep_branch(int index, Instruction& in) const {
+    if (!in.has_guard || branches_.count(index) > 0) return;
+    const int join = flow_.blocks()[static_cast<size_t>(flow_.block_of(index))].post_dominator;
+    in.has_guard = false;
+    in.targets = {join == flow_.exit_block() ? flow_.end() : flow_.blocks()[static_cast<size_t>(join)].first};
   }
 
   Kernel rebuild() {
@@ -145,7 +225,10 @@ class Slicer {
       bool read = false;
       for (const PtxOperand& result : in.results)
         read |= result.kind == OperandKind::kRegister && needed_[result.index];
-      if (!has_effect(in) && !read) continue;
+      if (in.op == Op::kBranch)
+        keep_branch(static_cast<int>(i), in);
+      else if (!has_effect(in, options_.shared_only) && !read)
+        continue;
       if (in.op == Op::kStore && !needs_data(in))
         for (PtxOperand& operand : in.operands) operand = PtxOperand{};
       for (PtxOperand& operand : in.results) renumber(operand);
@@ -163,18 +246,30 @@ class Slicer {
   }
 
   const Kernel& kernel_;
-  bool keep_data_;
+  const SliceOptions options_;
+  const Flow& flow_;
+  const int float_depth_;
+  const std::vector<std::vector<int>> deciding_;  // by block
+  std::vector<int> block_depth_;
   std::vector<bool> needed_;
   std::vector<int> depth_;
   std::vector<std::vector<size_t>> writers_;
+  std::set<int> branches_;  // that decide about something needed
   std::vector<uint32_t> work_;
-  unsigned loaded_sizes_ = 0;
+  std::map<unsigned, int> loaded_;  // sizes in bits of the loads whose value is needed, with their depth
 };
 
 }  // namespace
 
-Kernel slice(const Kernel& kernel, bool keep_data, SliceStatistics* statistics) {
-  return Slicer(kernel, keep_data).run(statistics);
+Kernel slice(const Kernel& kernel, const SliceOptions& options, SliceStatistics* statistics) {
+  const Flow flow(kernel);
+  const bool compares_data = !options.keep_data.empty();
+  Slicer exact(kernel, options, flow, compares_data ? kAnyDepth : kFloatDepth);
+  exact.find_needed();
+  if (compares_data || exact.floats() <= kMostFloats) return exact.result(statistics);
+  Slicer coarse(kernel, options, flow, 0);
+  coarse.find_needed();
+  return coarse.result(statistics);
 }
 
 }  // namespace glove::verify

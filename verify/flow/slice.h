@@ -1,5 +1,7 @@
-// Removes what no address, branch, barrier or value that one of them needs depends on.
+// Removes what no memory access, no synchronisation and no value or branch that they need depends on.
 #pragma once
+
+#include <set>
 
 #include "verify/ptx/program.h"
 
@@ -11,8 +13,14 @@ struct SliceStatistics {
   size_t instructions = 0;  // before
 };
 
-// Drops pure instructions without a reader, forgets stored data that nobody needs (OperandKind::kNone) and
-// numbers the registers anew. With `keep_data` everything that is stored stays.
-Kernel slice(const Kernel& kernel, bool keep_data, SliceStatistics* statistics);
+struct SliceOptions {
+  std::set<int> keep_data;   // PTX lines of stores whose data stay
+  bool shared_only = false;  // accesses of global memory matter only for what they load
+};
+
+// Drops pure instructions without a reader, turns branches that decide nothing into jumps, forgets stored
+// data that nobody needs (OperandKind::kNone) and numbers the registers anew. Loops without an effect are
+// taken to end.
+Kernel slice(const Kernel& kernel, const SliceOptions& options, SliceStatistics* statistics);
 
 }  // namespace glove::verify

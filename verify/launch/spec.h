@@ -27,6 +27,15 @@ struct Lemma {
   std::string reason;
 };
 
+// A fact about the data that is declared and not proved: what a load of this line returns lies in the range.
+struct DataRange {
+  std::string file;
+  int line = 0;
+  int64_t least = 0;
+  int64_t most = 0;
+  std::string reason;
+};
+
 // One launch of a kernel. What is not fixed may have any value.
 struct Launch {
   std::string name;
@@ -36,6 +45,7 @@ struct Launch {
   std::optional<uint64_t> dynamic_shared;
   std::vector<ParameterValue> parameters;
   std::vector<Lemma> lemmas;
+  std::vector<DataRange> ranges;
 };
 
 // What a run looks for, and for how long.

@@ -56,6 +56,17 @@ struct Reader {
     launch->parameters.push_back(value);
   }
 
+  void range(const toml::node& node, Launch* launch) {
+    const toml::table* entry = node.as_table();
+    if (entry == nullptr || !(*entry)["file"].is_string() || !(*entry)["line"].is_integer() ||
+        !(*entry)["least"].is_integer() || !(*entry)["most"].is_integer() || !(*entry)["reason"].is_string())
+      return fail(node, "a range has a file, a line, the least and the most number, and a reason");
+    launch->ranges.push_back({(*entry)["file"].value_or<std::string>(""),
+                              static_cast<int>((*entry)["line"].value_or<int64_t>(0)),
+                              (*entry)["least"].value_or<int64_t>(0), (*entry)["most"].value_or<int64_t>(0),
+                              (*entry)["reason"].value_or<std::string>("")});
+  }
+
   void launch(const toml::table& table, Launch* out) {
     if (const auto name = table["name"].value<std::string>()) out->name = *name;
     if (const auto kernel = table["kernel"].value<std::string>()) out->kernel = *kernel;
@@ -70,6 +81,8 @@ struct Reader {
         else
           fail(node, "a parameter is a table");
       }
+    if (const toml::array* ranges = table["ranges"].as_array())
+      for (const toml::node& node : *ranges) range(node, out);
     if (const toml::array* lemmas = table["lemmas"].as_array())
       for (const toml::node& node : *lemmas) {
         const toml::table* entry = node.as_table();

@@ -34,6 +34,11 @@ bool is_defect(FindingKind kind) {
   return kind != FindingKind::kUnproved && kind != FindingKind::kUnsupported;
 }
 
+std::string_view name_of_exit_code(int code) {
+  static constexpr std::string_view kNames[] = {"proved", "DEFECT", "could not prove", "unsupported"};
+  return kNames[static_cast<size_t>(code)];
+}
+
 int Verdict::exit_code() const {
   bool unproved = false, unsupported = false;
   for (const Finding& finding : findings) {

@@ -35,16 +35,20 @@ struct Finding {
 
 // As reports print it.
 std::string_view name_of(FindingKind kind);
+// "proved", "DEFECT", "could not prove" or "unsupported".
+std::string_view name_of_exit_code(int code);
 // A defect, and not merely something that could not be proved.
 bool is_defect(FindingKind kind);
 
 // The result for one launch of one kernel.
 struct Verdict {
+  std::string file;  // with the PTX
   std::string kernel;
   std::string shape;  // block, grid, what is fixed
   std::vector<Finding> findings;
   std::vector<std::string> assumptions;
   std::vector<std::string> uncovered;  // synchronising and memory instructions that no path reached
+  bool out_of_time = false;
   size_t paths = 0;
   size_t steps = 0;  // warp instructions
   double seconds = 0;

@@ -26,7 +26,6 @@ std::string inlined(const Site& site, const std::string& kernel) {
 }  // namespace
 
 std::string text_of(const Verdict& verdict, bool explain) {
-  static const char* kVerdicts[] = {"proved", "DEFECT", "could not prove", "unsupported"};
   std::string text;
   for (const Finding& finding : verdict.findings) {
     text += (finding.site.ptx_line == 0 ? verdict.kernel : place(finding.site)) + ": " +
@@ -40,9 +39,9 @@ std::string text_of(const Verdict& verdict, bool explain) {
   }
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", verdict.seconds);
-  text += verdict.kernel + ": " + kVerdicts[verdict.exit_code()] + " (" + verdict.shape + "; " + seconds +
-          " s, " + std::to_string(verdict.steps) + " warp instructions, " + std::to_string(verdict.paths) +
-          " paths)\n";
+  text += verdict.kernel + ": " + std::string(name_of_exit_code(verdict.exit_code())) + " (" + verdict.shape +
+          "; " + seconds + " s, " + std::to_string(verdict.steps) + " warp instructions, " +
+          std::to_string(verdict.paths) + " paths)\n";
   for (const std::string& line : verdict.assumptions) text += "  assumed: " + line + "\n";
   for (const std::string& line : verdict.uncovered) text += "  not reached: " + line + "\n";
   return text;

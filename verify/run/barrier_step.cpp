@@ -136,6 +136,7 @@ void KernelRun::release(BlockState& state, uint32_t barrier) {
       write_result(state, warp, in.results[0], lane,
                    kernel_.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
     warp.waiting &= ~(1u << lane);
+    warp.last_barrier[static_cast<size_t>(lane)] = warp.pc[static_cast<size_t>(lane)] + 1;
     ++warp.pc[static_cast<size_t>(lane)];
   }
   if (only_waiters && released.size() == alive && state.barriers.idle()) state.at_full_barrier = true;

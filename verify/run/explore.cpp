@@ -42,9 +42,23 @@ void KernelRun::drop_thread_facts(BlockState& state) {
   for (Warp& warp : state.warps) warp.path = nullptr;
 }
 
-std::shared_ptr<BlockSnapshot> KernelRun::snapshot(const BlockState& state) const {
+// Drops the registers that no lane reads again.
+void KernelRun::forget_dead(Warp& warp) {
+  std::set<int> places;
+  each_lane(warp.alive, [&](int lane) { places.insert(warp.pc[static_cast<size_t>(lane)]); });
+  for (size_t r = 0; r < warp.registers.size(); ++r) {
+    const bool live = std::any_of(places.begin(), places.end(), [&](int place) {
+      const auto& list = flow_.live_in(place);
+      return std::binary_search(list.begin(), list.end(), static_cast<uint32_t>(r));
+    });
+    if (!live) warp.registers.forget(r);
+  }
+}
+
+std::shared_ptr<BlockSnapshot> KernelRun::snapshot(const BlockState& state) {
   auto copy = std::make_shared<BlockSnapshot>();
   copy->warps = state.warps;
+  for (Warp& warp : copy->warps) forget_dead(warp);
   copy->shared = state.shared;
   copy->path = state.path;
   return copy;
@@ -171,13 +185,13 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
     std::map<std::array<uint64_t, 4>, Value> common;
     for (size_t w = 0; w < state.warps.size(); ++w)
       each_lane(state.warps[w].alive, [&](int lane) {
-        WarpRegister& target = result.warps[w].registers[r];
-        const Value before = start.warps[w].registers[r].get(lane), now = target.get(lane);
+        RegisterFile& registers = result.warps[w].registers;
+        const Value before = start.warps[w].registers[r].get(lane), now = registers[r].get(lane);
         Value out;
         if (before == now) return;
         if (type != Type::kPred && !is_float(type) && affine(before, now, bits, &out))
-          return target.set(lane, out);
-        target.set(lane, common_unknown(common, before, now, type, result));
+          return registers.change(r).set(lane, out);
+        registers.change(r).set(lane, common_unknown(common, before, now, type, result));
       });
   }
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
@@ -207,15 +221,15 @@ void KernelRun::weaken(const BlockSnapshot& general, BlockState& state, BlockSna
     std::map<std::array<uint64_t, 4>, Value> common;
     for (size_t w = 0; w < state.warps.size(); ++w)
       each_lane(state.warps[w].alive, [&](int lane) {
-        WarpRegister& target = result.warps[w].registers[r];
-        const Value before = general.warps[w].registers[r].get(lane), now = target.get(lane);
+        RegisterFile& registers = result.warps[w].registers;
+        const Value before = general.warps[w].registers[r].get(lane), now = registers[r].get(lane);
         if (before == now) return;
         for (const LinearTerm& term : table_.terms(type == Type::kPred ? 0 : before.form))
           if (term.symbol == general.iteration &&
               table_.subtract(now, before, bits) ==
                   Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
-            return target.set(lane, before);
-        target.set(lane, common_unknown(common, before, now, type, result));
+            return registers.change(r).set(lane, before);
+        registers.change(r).set(lane, common_unknown(common, before, now, type, result));
       });
   }
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {

@@ -39,7 +39,7 @@ BlockState KernelRun::initial_state(uint32_t block) {
     warp.index = first / 32;
     warp.lanes = threads_ - first >= 32 ? ~Lanes{0} : (Lanes{1} << (threads_ - first)) - 1;
     warp.alive = warp.lanes;
-    warp.registers.resize(kernel_.registers.size());
+    warp.registers = RegisterFile(kernel_.registers.size());
     state.warps.push_back(std::move(warp));
   }
   return state;
@@ -229,6 +229,7 @@ void KernelRun::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
 void KernelRun::tick(uint32_t) {
   if ((++verdict_.steps & 0xff) != 0) return;
   if (std::chrono::steady_clock::now() < deadline_) return;
+  verdict_.out_of_time = true;
   Finding finding;
   finding.kind = FindingKind::kUnproved;
   finding.message =

@@ -154,6 +154,8 @@ class KernelRun {
   uint64_t shared_end() const;
   std::string outside(const Instruction& in, const Place& place) const;
   std::string source_line(const Instruction& in) const;
+  bool comes_from(const Instruction& in, const std::string& file, int line) const;
+  void apply_range(const Instruction& in, Value value);
   bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                     bool certain);
 
@@ -166,6 +168,8 @@ class KernelRun {
   void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                     const std::array<Place, 32>& places);
   void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
+  bool writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
+                            const AccessEntry& entry, const Place& place);
   TicketShape ticket_shape(const BlockState& state, const Warp& warp, int lane, Value address);
   std::vector<RangeAccess> grouped(const BlockState& state, const Warp& warp, uint32_t record, Lanes lanes,
                                    const std::array<Place, 32>& places);
@@ -186,6 +190,8 @@ class KernelRun {
   bool already_reported(const AccessRecord& a, const AccessRecord& b) const;
   void report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
                    const std::string& place, bool exact, Overlap overlap, bool same_value);
+  void explain_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                    Finding& finding) const;
   void keep_for_grid(BlockState& state);
   void keep_range_for_grid(const RangeAccess& range);
   void compare_blocks();
@@ -240,7 +246,8 @@ class KernelRun {
   void fork(BlockState& state, PredicateId condition, uint32_t site);
   void at_full_barrier(BlockState& state);
   bool subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ);
-  std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state) const;
+  std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state);
+  void forget_dead(Warp& warp);
   void widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result);
   Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
                        BlockSnapshot& result);

@@ -124,6 +124,20 @@ Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in
   return table_.loaded(in.type, 0, bits, place.address);
 }
 
+// What the launch declares about the data of a line.
+void KernelRun::apply_range(const Instruction& in, Value value) {
+  const SymbolId single = table_.single(value);
+  if (single == 0) return;
+  for (const DataRange& range : launch_.ranges) {
+    if (!comes_from(in, range.file, range.line)) continue;
+    Symbol& symbol = table_.change(single);
+    symbol.range = symbol.range.meet({range.least, range.most});
+    if (range.least >= 0) symbol.unsigned_range = symbol.unsigned_range.meet({range.least, range.most});
+    assumptions_.insert("what " + source_line(in) + " loads is from " + std::to_string(range.least) + " to " +
+                        std::to_string(range.most) + ": " + range.reason);
+  }
+}
+
 void KernelRun::step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
                           const Guarded& guard) {
   std::array<Place, 32> places;
@@ -151,6 +165,7 @@ void KernelRun::step_load(BlockState& state, Warp& warp, Lanes lanes, const Inst
       }
       if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
         const Value value = load_value(state, warp, in, place, lane, i);
+        if (!launch_.ranges.empty()) apply_range(in, value);
         write_result(state, warp, in.results[i], lane, value, guard.condition[static_cast<size_t>(lane)]);
       }
       place.address = table_.add(place.address, {bytes, 0}, 64);

@@ -127,6 +127,13 @@ std::string KernelRun::source_line(const Instruction& in) const {
   return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(site.chain[0].line);
 }
 
+// Whether a line of the source, the innermost or one that it was inlined into, is that of the instruction.
+bool KernelRun::comes_from(const Instruction& in, const std::string& file, int line) const {
+  for (const SourceLine& at : kernel_.sites[in.site].chain)
+    if (at.line == line && at.file.ends_with(file)) return true;
+  return false;
+}
+
 void KernelRun::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                             int lane, Value value, bool known, PredicateId condition) {
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);

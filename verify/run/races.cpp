@@ -26,6 +26,8 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction&
   record.block_scope = in.fence == FenceScope::kBlock && !in.is_volatile;
   record.warp_path = std::move(path);
   record.block_path = state.path;
+  if (warp.alive != 0)
+    record.last_barrier = warp.last_barrier[static_cast<size_t>(std::countr_zero(warp.alive))];
   // The same instruction in the same situation shares its record.
   const uint64_t key = (uint64_t{record.instruction} * 1024 + warp.index) * 2 + (certain ? 1 : 0);
   const auto found = recent_records_.find(key);
@@ -33,7 +35,7 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction&
     const AccessRecord& last = records_[found->second];
     if (last.warp_path == record.warp_path && last.block_path == record.block_path &&
         last.block == record.block && last.acquired == record.acquired &&
-        last.uncovered == record.uncovered && last.bytes == bytes)
+        last.uncovered == record.uncovered && last.bytes == bytes && last.last_barrier == record.last_barrier)
       return found->second;
   }
   records_.push_back(std::move(record));
@@ -117,6 +119,27 @@ bool KernelRun::ordered(const BlockState& state, const AccessRecord& other, int 
          state.clocks.before(other.warp * 32 + static_cast<uint32_t>(other_lane), epoch, warp.thread(lane));
 }
 
+// Whether a store of shared memory writes what the store before it, which nothing orders with it, has
+// written.
+bool KernelRun::writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
+                                     const AccessEntry& entry, const Place& place) {
+  const Instruction& in = kernel_.code[records_[id].instruction];
+  if (in.op != Op::kStore || in.operands.size() < in.vector) return false;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const bool together = entry.record == id;  // the slots do not hold the other lane's values yet
+  const int other = std::countr_zero(entry.lanes);
+  if (together && !(operand(state, warp, in.address, lane) == operand(state, warp, in.address, other)))
+    return false;
+  for (unsigned i = 0; i < in.vector; ++i) {
+    if (in.operands[i].kind == OperandKind::kNone) return false;
+    const Value mine = operand(state, warp, in.operands[i], lane);
+    const Slot& slot = state.shared.at(place.address.constant + i * bytes);
+    if (!together && (slot.known != Known::kValue || slot.bytes != bytes)) return false;
+    if (!(mine == (together ? operand(state, warp, in.operands[i], other) : slot.value))) return false;
+  }
+  return true;
+}
+
 void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
                            const Place& place) {
   const uint32_t epoch = state.clocks.epoch(warp.thread(lane));
@@ -141,17 +164,9 @@ void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane,
         exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
                            {other.warp_path.get(), other.block_path.get(), other_lane}, table_))
       continue;
-    bool same_value = false;
-    if (mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
-        place.space == Space::kShared) {
-      const Slot& slot = state.shared.at(place.address.constant);
-      const Instruction& in = kernel_.code[mine.instruction];
-      if (in.vector == 1 && !in.operands.empty() && in.operands[0].kind != OperandKind::kNone &&
-          (slot.known == Known::kValue || entry.record == id))
-        same_value =
-            operand(state, warp, in.operands[0], lane) ==
-            (slot.known == Known::kValue ? slot.value : operand(state, warp, in.operands[0], other_lane));
-    }
+    const bool same_value = mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
+                            place.space == Space::kShared &&
+                            writes_what_is_there(state, warp, id, lane, entry, place);
     const std::string where =
         place.space == Space::kShared
             ? "shared memory at " + std::to_string(place.address.constant)
@@ -365,10 +380,7 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
   const Instruction& other = kernel_.code[b.instruction];
   const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
     for (const Lemma& lemma : launch_.lemmas)
-      for (const SourceLine& line : kernel_.sites[at.site].chain)
-        if (line.line == lemma.line && line.file.size() >= lemma.file.size() &&
-            line.file.compare(line.file.size() - lemma.file.size(), lemma.file.size(), lemma.file) == 0)
-          return &lemma;
+      if (comes_from(at, lemma.file, lemma.line)) return &lemma;
     return nullptr;
   };
   if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
@@ -386,7 +398,9 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
   if (kind != FindingKind::kSameValueRace)
     reported_races_[std::minmax(a.instruction, b.instruction)] +=
         kind == FindingKind::kRace ? kMostAttempts : 1;
+  const size_t before = verdict_.findings.size();
   find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
+  if (verdict_.findings.size() > before) explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
 }
 
 }  // namespace glove::verify

@@ -55,7 +55,7 @@ KernelRun::Bundle KernelRun::capture(const Warp& warp, const Context& context, L
 
 void KernelRun::restore(Warp& warp, const Context& context, const Bundle& bundle) const {
   for (size_t i = 0; i < context.written->size(); ++i) {
-    WarpRegister& target = warp.registers[(*context.written)[i]];
+    WarpRegister& target = warp.registers.change((*context.written)[i]);
     if (bundle.lanes == ~Lanes{0})
       target = bundle.registers[i];
     else
@@ -387,7 +387,8 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
         const PredicateId p = bundles[0]->path->of(lane), q = bundles[1]->path->of(lane);
         if (p != 0 && p == (q ^ 1)) condition = p;
       }
-      warp.registers[r].set(lane, join_values(values, kernel_.registers[r].type, condition, lane, state));
+      warp.registers.change(r).set(lane,
+                                   join_values(values, kernel_.registers[r].type, condition, lane, state));
     }
   });
   (void)kept_conditions;

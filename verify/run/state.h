@@ -35,6 +35,30 @@ struct WarpRegister {
   }
 };
 
+// The registers of a warp, 0 until they are written. Copies share those that neither has written since.
+class RegisterFile {
+ public:
+  explicit RegisterFile(size_t count = 0) : registers_(count) {}
+
+  const WarpRegister& operator[](size_t index) const {
+    static const WarpRegister kZero;
+    return registers_[index] == nullptr ? kZero : *registers_[index];
+  }
+  WarpRegister& change(size_t index) {
+    auto& slot = registers_[index];
+    if (slot == nullptr)
+      slot = std::make_shared<WarpRegister>();
+    else if (slot.use_count() > 1)
+      slot = std::make_shared<WarpRegister>(*slot);
+    return *slot;
+  }
+  void forget(size_t index) { registers_[index].reset(); }
+  size_t size() const { return registers_.size(); }
+
+ private:
+  std::vector<std::shared_ptr<WarpRegister>> registers_;
+};
+
 // What a thread's last fence covers.
 struct FenceMark {
   ClockPointer clock;
@@ -52,9 +76,10 @@ struct Warp {
   std::array<int, 32> pc{};
   std::array<uint8_t, 32> observed{};  // counters of grid barriers that were seen full, before a fence
   std::array<FenceMark, 32> fence;
-  mutable std::vector<WarpRegister> registers;  // reading an unnamed value names it
-  std::vector<Contents> local;                  // by lane; empty until it is used
+  mutable RegisterFile registers;  // reading an unnamed value names it
+  std::vector<Contents> local;     // by lane; empty until it is used
   PathPointer path;
+  std::array<int, 32> last_barrier{};  // 1 plus the instruction; 0: none
 
   uint32_t thread(int lane) const { return index * 32 + static_cast<uint32_t>(lane); }
 };

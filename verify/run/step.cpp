@@ -68,7 +68,7 @@ Value KernelRun::operand(const BlockState& state, const Warp& warp, const PtxOpe
       Value value = warp.registers[operand.index].get(lane);
       if (value.form == kUnnamed && kernel_.registers[operand.index].type != Type::kPred) {
         value = table_.fresh(std::max(16u, bits_of(kernel_.registers[operand.index].type)), Scope::kThread);
-        warp.registers[operand.index].set(lane, value);
+        warp.registers.change(operand.index).set(lane, value);
       }
       if (operand.negated) value = SymbolTable::logical_not(value);
       if (operand.immediate != 0) value = table_.add(value, {operand.immediate, 0}, register_bits(operand));
@@ -99,7 +99,7 @@ Value KernelRun::operand(const BlockState& state, const Warp& warp, const PtxOpe
 void KernelRun::write_result(const BlockState& state, Warp& warp, const PtxOperand& result, int lane,
                              Value value, PredicateId condition) {
   if (result.kind != OperandKind::kRegister) return;
-  WarpRegister& target = warp.registers[result.index];
+  WarpRegister& target = warp.registers.change(result.index);
   if (condition != 0) {  // under a guard that is not known
     PtxOperand old = result;
     old.negated = false, old.immediate = 0;

@@ -13,26 +13,35 @@ std::string dimensions(const std::array<uint32_t, 3>& size) {
   return text;
 }
 
+// The PTX lines of the stores that race with another store.
+std::set<int> racing_stores(const Verdict& verdict) {
+  std::set<int> lines;
+  for (const Finding& finding : verdict.findings)
+    if (finding.kind == FindingKind::kRace && finding.message.find("write by") == 0 &&
+        finding.message.find("and write by") != std::string::npos)
+      lines.insert({finding.site.ptx_line, finding.other.ptx_line});
+  return lines;
+}
+
 }  // namespace
 
 Verdict verify(const Kernel& kernel, const Launch& launch, const Options& options) {
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                              std::chrono::duration<double>(options.time_limit));
-  const auto run = [&](bool keep_data) {
-    const Kernel sliced = slice(kernel, keep_data, nullptr);
+  const auto run = [&](const std::set<int>& keep_data) {
+    const Kernel sliced = slice(kernel, {keep_data, options.shared_only}, nullptr);
     Options exact = options;
-    exact.name_all_data = keep_data;
+    exact.name_all_data = !keep_data.empty();
     return KernelRun(sliced, launch, exact, deadline).run();
   };
-  Verdict verdict = run(false);
+  Verdict verdict = run({});
   // Whether two writes store the same needs the data that were sliced away.
-  for (const Finding& finding : verdict.findings)
-    if (finding.kind == FindingKind::kRace && finding.message.find("write by") == 0) {
-      Verdict with_data = run(true);
-      if (with_data.exit_code() == 1) verdict = std::move(with_data);
-      break;
-    }
+  const std::set<int> stores = racing_stores(verdict);
+  if (!stores.empty()) {
+    Verdict with_data = run(stores);
+    if (with_data.exit_code() == 1 && !with_data.out_of_time) verdict = std::move(with_data);
+  }
   verdict.kernel = kernel.name;
   verdict.shape = "block " + dimensions(launch.block) + ", grid " + dimensions(launch.grid) +
                   (options.shared_only ? ", shared memory only" : "") +

@@ -71,7 +71,9 @@ void KernelRun::step_warp_barrier(BlockState& state, Warp& warp, Lanes members) 
   state.clocks.synchronise(threads_of(warp, members));
   for (Context* context = context_; context != nullptr; context = context->outer)
     context->synchronises = true;
-  each_lane(members, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
+  each_lane(members, [&](int lane) {
+    warp.last_barrier[static_cast<size_t>(lane)] = ++warp.pc[static_cast<size_t>(lane)];
+  });
 }
 
 void KernelRun::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
@@ -111,7 +113,8 @@ void KernelRun::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const I
   each_lane(lanes, [&](int lane) {
     const Value by = operand(state, warp, in.operands[1], lane),
                 clamp = operand(state, warp, in.operands[2], lane);
-    Value result = table_.fresh(32, Scope::kThread), valid = table_.fresh_predicate(Scope::kThread, false);
+    const bool checks = in.results.size() > 1 && in.results[1].kind == OperandKind::kRegister;
+    std::optional<Value> result, valid;  // once they are known
     if (by.known() && clamp.known()) {
       const int segment = static_cast<int>(clamp.constant >> 8 & 0x1f),
                 limit = static_cast<int>(clamp.constant & 0x1f);
@@ -134,11 +137,14 @@ void KernelRun::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const I
           break;
       }
       if (!inside) from = lane;
-      valid = {inside ? 1u : 0u, 0};
+      valid = Value{inside ? 1u : 0u, 0};
       if ((lanes >> from & 1) != 0) result = data[static_cast<size_t>(from)];
     }
-    if (needed) write_result(state, warp, in.results[0], lane, result, 0);
-    if (in.results.size() > 1) write_result(state, warp, in.results[1], lane, valid, 0);
+    if (needed)
+      write_result(state, warp, in.results[0], lane, result ? *result : table_.fresh(32, Scope::kThread), 0);
+    if (checks)
+      write_result(state, warp, in.results[1], lane,
+                   valid ? *valid : table_.fresh_predicate(Scope::kThread, false), 0);
   });
 }
 

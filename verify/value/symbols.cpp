@@ -1,5 +1,7 @@
 #include "verify/value/symbols.h"
 
+#include <algorithm>
+
 namespace glove::verify {
 namespace {
 
@@ -18,15 +20,27 @@ SymbolTable::SymbolTable() {
 
 FormId SymbolTable::form_of(std::vector<LinearTerm> terms) {
   if (terms.empty()) return 0;
+  if (terms.size() == 1 && terms[0].factor == 1) return of(terms[0].symbol).form;
   const auto found = form_ids_.find(terms);
-  if (found != form_ids_.end()) return found->second;
+  if (found != form_ids_.end()) return *found;
   const auto id = static_cast<FormId>(forms_.size());
-  form_ids_.emplace(terms, id);
+  terms.shrink_to_fit();
   forms_.push_back(std::move(terms));
+  form_ids_.insert(id);
   return id;
 }
 
+Value SymbolTable::of(SymbolId id) {
+  Symbol& symbol = symbols_[id];
+  if (symbol.form == 0) {
+    symbol.form = static_cast<FormId>(forms_.size());
+    forms_.push_back({{id, 1}});
+  }
+  return {0, symbol.form};
+}
+
 SymbolId SymbolTable::add_symbol(Symbol symbol) {
+  symbol.form = 0;
   symbols_.push_back(symbol);
   return static_cast<SymbolId>(symbols_.size() - 1);
 }
@@ -50,35 +64,37 @@ Value SymbolTable::fresh_in(unsigned bits, Scope scope, Interval range) {
   return value;
 }
 
+InternKey SymbolTable::key_of(const Symbol& symbol) {
+  if (symbol.kind != SymbolKind::kOperation)
+    return {{static_cast<uint64_t>(symbol.kind), symbol.detail, symbol.bits, 0, 0, 0, 1}};
+  const auto& x = symbol.arguments;
+  return {{static_cast<uint64_t>(symbol.op) | static_cast<uint64_t>(symbol.type) << 8 |
+               uint64_t{symbol.bits} << 16 | uint64_t{symbol.detail} << 32,
+           symbol.condition | uint64_t{x[0].form} << 32, x[1].form | uint64_t{x[2].form} << 32, x[0].constant,
+           x[1].constant, x[2].constant, 0}};
+}
+
 Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, const Value (&arguments)[3],
                              PredicateId condition) {
-  const InternKey key = {{static_cast<uint64_t>(op) | static_cast<uint64_t>(type) << 8 |
-                              uint64_t{bits} << 16 | uint64_t{detail} << 32,
-                          condition | uint64_t{arguments[0].form} << 32,
-                          arguments[1].form | uint64_t{arguments[2].form} << 32, arguments[0].constant,
-                          arguments[1].constant, arguments[2].constant, 0}};
-  const auto [found, added] = symbol_ids_.try_emplace(key, static_cast<uint32_t>(symbols_.size()));
-  if (added) {
-    Symbol symbol;
-    symbol.kind = SymbolKind::kOperation;
-    symbol.op = op;
-    symbol.type = type;
-    symbol.detail = detail;
-    symbol.bits = static_cast<uint8_t>(bits);
-    symbol.condition = condition;
-    symbol.scope = condition != 0 ? scope_of_predicate(condition) : Scope::kGrid;
-    for (size_t i = 0; i < 3; ++i) {
-      symbol.arguments[i] = arguments[i];
-      symbol.scope = std::max(symbol.scope, scope_of(arguments[i]));
-    }
-    const bool passes_data = op == Op::kAnd || op == Op::kRem || op == Op::kShr || op == Op::kMin ||
-                             op == Op::kMax || op == Op::kConvert || op == Op::kBitExtract;
-    if (passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1])))
-      symbol.data = true;
-    set_operation_range(symbol);
-    add_symbol(symbol);
-  }
-  return of(found->second);
+  Symbol symbol;
+  symbol.kind = SymbolKind::kOperation;
+  symbol.op = op;
+  symbol.type = type;
+  symbol.detail = detail;
+  symbol.bits = static_cast<uint8_t>(bits);
+  symbol.condition = condition;
+  std::copy(arguments, arguments + 3, symbol.arguments);
+  const auto found = symbol_ids_.find(key_of(symbol));
+  if (found != symbol_ids_.end()) return of(*found);
+  symbol.scope = condition != 0 ? scope_of_predicate(condition) : Scope::kGrid;
+  for (const Value& argument : arguments) symbol.scope = std::max(symbol.scope, scope_of(argument));
+  const bool passes_data = op == Op::kAnd || op == Op::kRem || op == Op::kShr || op == Op::kMin ||
+                           op == Op::kMax || op == Op::kConvert || op == Op::kBitExtract;
+  symbol.data = passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1]));
+  set_operation_range(symbol);
+  const SymbolId id = add_symbol(symbol);
+  symbol_ids_.insert(id);
+  return of(id);
 }
 
 Value SymbolTable::loaded(Type type, uint32_t space, unsigned bits, Value address) {
@@ -88,14 +104,18 @@ Value SymbolTable::loaded(Type type, uint32_t space, unsigned bits, Value addres
 }
 
 Value SymbolTable::input(SymbolKind kind, uint32_t detail, unsigned bits, Scope scope) {
-  const InternKey key = {{static_cast<uint64_t>(kind), detail, bits, 0, 0, 0, 1}};
-  const auto [found, added] = symbol_ids_.try_emplace(key, static_cast<uint32_t>(symbols_.size()));
-  if (added) {
-    fresh(bits, scope);
-    symbols_.back().kind = kind;
-    symbols_.back().detail = detail;
-  }
-  return of(found->second);
+  Symbol symbol;
+  symbol.kind = kind;
+  symbol.detail = detail;
+  symbol.bits = static_cast<uint8_t>(bits);
+  const auto found = symbol_ids_.find(key_of(symbol));
+  if (found != symbol_ids_.end()) return of(*found);
+  symbol.scope = scope;
+  symbol.range = Interval::of_signed(bits);
+  symbol.unsigned_range = Interval::of_unsigned(bits);
+  const SymbolId id = add_symbol(symbol);
+  symbol_ids_.insert(id);
+  return of(id);
 }
 
 Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
@@ -168,9 +188,12 @@ Value SymbolTable::zero_extended(Value a, unsigned from) {
 
 // What the counter's lower half counts: a ticket of its own, as long as that half does not wrap either.
 Value SymbolTable::lower_half(SymbolId ticket) {
-  const Value half = operation(Op::kConvert, Type::kB32, 32, 32, {of(ticket), {}, {}});
+  const auto known = lower_halves_.find(ticket);
+  if (known != lower_halves_.end()) return of(known->second);
   const Value amount = truncated(symbols_[ticket].arguments[0], 64, 32);
-  Symbol& symbol = symbols_[terms(half.form)[0].symbol];
+  const Value half = fresh(32, symbols_[ticket].scope);
+  lower_halves_[ticket] = static_cast<SymbolId>(symbols_.size() - 1);
+  Symbol& symbol = symbols_.back();
   symbol.kind = SymbolKind::kTicket;
   symbol.detail = symbols_[ticket].detail | kLowerHalf;
   symbol.owner = symbols_[ticket].owner;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "verify/ptx/program.h"
@@ -81,6 +82,7 @@ struct Symbol {
   Value arguments[3];         // a ticket's first: how much was added
   PredicateId condition = 0;  // of kSelect
   bool data = false;          // loaded from memory that may hold anything, so that any value may occur
+  FormId form = 0;            // this symbol alone, once it has been asked for
 };
 
 enum class CompareKind : uint8_t { kEq, kLt, kLe, kGt, kGe, kNe, kNumber };  // kGt to kNumber: floats only
@@ -132,6 +134,8 @@ struct InternHash {
 class SymbolTable {
  public:
   SymbolTable();
+  SymbolTable(const SymbolTable&) = delete;
+  SymbolTable& operator=(const SymbolTable&) = delete;
 
   const Symbol& symbol(SymbolId id) const { return symbols_[id]; }
   const std::vector<LinearTerm>& terms(FormId form) const { return forms_[form]; }
@@ -139,7 +143,7 @@ class SymbolTable {
   size_t symbol_count() const { return symbols_.size(); }
 
   static Value number(uint64_t value) { return {value, 0}; }
-  Value of(SymbolId id) { return {0, form_of({{id, 1}})}; }
+  Value of(SymbolId id);
   FormId form_of(std::vector<LinearTerm> terms);
 
   SymbolId add_symbol(Symbol symbol);
@@ -201,9 +205,40 @@ class SymbolTable {
   std::deque<Symbol> symbols_;
   std::deque<std::vector<LinearTerm>> forms_;
   std::deque<Predicate> predicates_;
-  std::unordered_map<std::vector<LinearTerm>, uint32_t, InternHash> form_ids_;
-  std::unordered_map<InternKey, uint32_t, InternHash> symbol_ids_;
+  // Finds the form of given terms without holding them a second time.
+  struct FormHash {
+    using is_transparent = void;
+    const std::deque<std::vector<LinearTerm>>* forms;
+    size_t operator()(FormId id) const { return InternHash()((*forms)[id]); }
+    size_t operator()(const std::vector<LinearTerm>& terms) const { return InternHash()(terms); }
+  };
+  struct FormEqual {
+    using is_transparent = void;
+    const std::deque<std::vector<LinearTerm>>* forms;
+    bool operator()(FormId a, FormId b) const { return a == b; }
+    bool operator()(const std::vector<LinearTerm>& terms, FormId id) const { return (*forms)[id] == terms; }
+    bool operator()(FormId id, const std::vector<LinearTerm>& terms) const { return (*forms)[id] == terms; }
+  };
+  std::unordered_set<FormId, FormHash, FormEqual> form_ids_{16, FormHash{&forms_}, FormEqual{&forms_}};
+  // Operations and inputs, found by what they are without holding it a second time.
+  static InternKey key_of(const Symbol& symbol);
+  struct SymbolHash {
+    using is_transparent = void;
+    const std::deque<Symbol>* symbols;
+    size_t operator()(SymbolId id) const { return InternHash()(key_of((*symbols)[id])); }
+    size_t operator()(const InternKey& key) const { return InternHash()(key); }
+  };
+  struct SymbolEqual {
+    using is_transparent = void;
+    const std::deque<Symbol>* symbols;
+    bool operator()(SymbolId a, SymbolId b) const { return a == b; }
+    bool operator()(const InternKey& key, SymbolId id) const { return key_of((*symbols)[id]) == key; }
+    bool operator()(SymbolId id, const InternKey& key) const { return key_of((*symbols)[id]) == key; }
+  };
+  std::unordered_set<SymbolId, SymbolHash, SymbolEqual> symbol_ids_{16, SymbolHash{&symbols_},
+                                                                    SymbolEqual{&symbols_}};
   std::unordered_map<InternKey, uint32_t, InternHash> predicate_ids_;
+  std::unordered_map<SymbolId, SymbolId> lower_halves_;  // of tickets of 64 bits
   bool assumed_no_wrap_ = false;
 };
 

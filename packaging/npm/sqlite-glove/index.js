@@ -1,26 +1,64 @@
 'use strict';
 const fs = require('fs');
 
-// The packages that hold the library, by process.platform and process.arch.
-const packages = { 'linux-x64': 'sqlite-glove-linux-x64' };
+// The packages that hold the library, by process.platform and process.arch, the preferred one first. `glibc` is the oldest
+// version that the package runs with; one without it needs musl.
+const packages = {
+  'linux-x64': [
+    { name: 'sqlite-glove-linux-x64', glibc: '2.34' },
+    { name: 'sqlite-glove-linux-x64-glibc-2.17', glibc: '2.17' },
+    { name: 'sqlite-glove-linux-x64-musl' },
+  ],
+  'linux-arm64': [
+    { name: 'sqlite-glove-linux-arm64', glibc: '2.17' },
+    { name: 'sqlite-glove-linux-arm64-musl' },
+  ],
+};
+
+// Returns a number in the order of glibc's versions, which are MAJOR.MINOR.
+const ordinal = (version) => version.split('.').slice(0, 2).reduce((sum, part) => 1000 * sum + Number(part), 0);
+
+// Returns glibc's version as ordinal() does, 0 with musl, and infinity if it cannot be found out.
+function glibcVersion() {
+  const report = process.report;
+  if (!report || !report.getReport) return Infinity;
+  const saved = report.excludeNetwork;
+  report.excludeNetwork = true;  // the names of network peers, which may take seconds
+  const { header } = report.getReport();
+  report.excludeNetwork = saved;
+  if (header && header.glibcVersionRuntime) return ordinal(header.glibcVersionRuntime);
+  return fs.existsSync(`/lib/ld-musl-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`) ? 0 : Infinity;
+}
+
+// Returns the names of the packages that run here, the preferred one first.
+function packagesOf(platform, glibc) {
+  const candidates = packages[platform];
+  if (!candidates) {
+    throw new Error(`sqlite-glove has no build for ${platform}; it has builds for: ${Object.keys(packages).join(', ')}`);
+  }
+  const fitting = candidates.filter((one) => (glibc === 0 ? !one.glibc : one.glibc && ordinal(one.glibc) <= glibc));
+  if (fitting.length === 0) {
+    throw new Error(`sqlite-glove has no build for ${platform} with a glibc as old as this system's; it needs 2.17 or newer`);
+  }
+  return fitting.map((one) => one.name);
+}
 
 // Returns the path of a file of the platform's package. In an Electron application the package is part of an archive
 // (app.asar), which only Electron's own functions can read; SQLite needs the copy in app.asar.unpacked.
 function nativeFile(name) {
-  const platform = `${process.platform}-${process.arch}`;
-  const package_ = packages[platform];
-  if (!package_) {
-    throw new Error(`sqlite-glove has no build for ${platform}; it has builds for: ${Object.keys(packages).join(', ')}`);
+  const names = packagesOf(`${process.platform}-${process.arch}`, glibcVersion());
+  for (const package_ of names) {
+    let path;
+    try {
+      path = require.resolve(`${package_}/${name}`);
+    } catch (error) {
+      continue;
+    }
+    const unpacked = path.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
+    return unpacked !== path && fs.existsSync(unpacked) ? unpacked : path;
   }
-  let path;
-  try {
-    path = require.resolve(`${package_}/${name}`);
-  } catch (error) {
-    throw new Error(`The package ${package_} is not installed. npm omits it with --omit=optional and on systems without ` +
-                    `glibc; install it with: npm install ${package_}`, { cause: error });
-  }
-  const unpacked = path.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
-  return unpacked !== path && fs.existsSync(unpacked) ? unpacked : path;
+  throw new Error(`The package ${names[0]} is not installed. npm omits it with --omit=optional; ` +
+                  `install it with: npm install ${names[0]}`);
 }
 
 exports.loadablePath = () => nativeFile('glove.so');

@@ -1,0 +1,56 @@
+"""The systems that have packages, and how pip and npm name them.
+
+pip chooses among the wheels by their tags. npm installs each package whose os, cpu and libc fit, and sqlite-glove's index.js
+chooses among them.
+"""
+import os
+from typing import NamedTuple
+
+
+class Platform(NamedTuple):
+    name: str         # of the npm package, after sqlite-glove-
+    zig: str          # the target of packaging/zig.sh; "" for the build of Debian's compiler, which may have CUDA
+    wheel: str        # the platform tag of the wheel
+    os: str           # these three as npm names them
+    cpu: str
+    libc: str
+    description: str  # completes "The library runs on"
+
+    @property
+    def npm(self):
+        return "sqlite-glove-" + self.name
+
+    @property
+    def library(self):
+        return "glove.dylib" if self.os == "darwin" else "glove.so"
+
+
+NATIVE = Platform("linux-x64", "", "manylinux_2_34_x86_64", "linux", "x64", "glibc", "64-bit x86 Linux with glibc 2.34 or newer")
+OTHERS = [
+    Platform("linux-x64-glibc-2.17", "x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64", "linux", "x64", "glibc",
+             "64-bit x86 Linux with glibc 2.17 or newer, without a GPU"),
+    Platform("linux-x64-musl", "x86_64-linux-musl", "musllinux_1_2_x86_64", "linux", "x64", "musl",
+             "64-bit x86 Linux with musl 1.2 or newer, without a GPU"),
+    Platform("linux-arm64", "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64", "linux", "arm64", "glibc",
+             "64-bit Arm Linux with glibc 2.17 or newer, without a GPU"),
+    Platform("linux-arm64-musl", "aarch64-linux-musl", "musllinux_1_2_aarch64", "linux", "arm64", "musl",
+             "64-bit Arm Linux with musl 1.2 or newer, without a GPU"),
+]
+ALL = [NATIVE, *OTHERS]
+
+
+def built(root):
+    """The platforms that packaging/zig.sh has built below `root`."""
+    return [platform for platform in OTHERS if os.path.isfile(os.path.join(root, platform.zig, platform.library))]
+
+
+def of_target(target=""):
+    """The platform of a target of packaging/zig.sh, or of Debian's compiler."""
+    for platform in ALL:
+        if platform.zig == target:
+            return platform
+    raise SystemExit(f"there is no platform '{target}'; there are: {', '.join(platform.zig for platform in OTHERS)}")
+
+
+if __name__ == "__main__":
+    print(" ".join(platform.zig for platform in OTHERS))  # for packaging/zig.sh

