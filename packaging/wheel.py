@@ -40,7 +40,7 @@ Description-Content-Type: text/markdown
 WHEEL = f"Wheel-Version: 1.0\nGenerator: sqlite-glove ({project.VERSION})\nRoot-Is-Purelib: false\n"
 
 
-def contents(build, platform):
+def contents(build, platform=platforms.NATIVE):
     """[(path, bytes, executable)] of everything but RECORD."""
     package = "packaging/python/sqlite_glove"
     information = f"{NAME}-{project.VERSION}.dist-info"
