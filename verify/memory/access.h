@@ -25,7 +25,7 @@ struct AccessRecord {
   uint32_t warp = 0;
   uint32_t block = 0;
   uint32_t bytes = 4;
-  uint32_t acquired = 0;   // grid barriers that were seen full before
+  uint32_t acquired = 0;   // grid barriers that all its lanes have seen full
   uint32_t uncovered = 0;  // grid barriers at which the block had arrived before
   int last_barrier = 0;    // that the warp's first lane has come through: 1 plus the instruction; 0: none
   PathPointer warp_path;

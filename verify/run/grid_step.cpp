@@ -59,6 +59,7 @@ void KernelRun::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Ins
     const uint32_t thread = warp.thread(lane);
     warp.fence[static_cast<size_t>(lane)] = {state.clocks.known(thread), state.clocks.epoch(thread),
                                              state.shadow.phase};
+    state.clocks.advance({thread});  // what comes behind the fence is not covered by it
     for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter)
       if ((warp.observed[static_cast<size_t>(lane)] >> counter & 1) != 0) {
         state.clocks.see_counter(thread, counter);

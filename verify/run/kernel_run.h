@@ -160,8 +160,8 @@ class KernelRun {
                     bool certain);
 
   // races.cpp
-  uint32_t add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
-                      PathPointer path, bool certain);
+  uint32_t add_record(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, AccessKind kind,
+                      unsigned bytes, PathPointer path, bool certain);
   void access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
               Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard);
   void exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place);

@@ -68,7 +68,7 @@ Value KernelRun::load_shared(BlockState& state, Warp&, const Instruction& in, co
           is_signed(in.type)
               ? mask_bits(static_cast<uint64_t>(sign_extend(value.constant, bits_of(in.type))), bits)
               : mask_bits(value.constant, bits_of(in.type));
-    else if (bytes < 4)
+    else if (bytes < 4 && !Interval{0, 127}.contains(table_.base_range(value, bits, true)))
       return table_.operation(Op::kLoad, in.type, 3, bits, {value, {}, {}});
     return value;
   }

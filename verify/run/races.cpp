@@ -10,8 +10,8 @@ constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not b
 
 }  // namespace
 
-uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind,
-                               unsigned bytes, PathPointer path, bool certain) {
+uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                               AccessKind kind, unsigned bytes, PathPointer path, bool certain) {
   AccessRecord record;
   record.kind = kind;
   record.certain = certain;
@@ -20,8 +20,7 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, const Instruction&
   record.block = state.block;
   record.bytes = bytes;
   record.acquired = ~0u;
-  each_lane(warp.alive, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
-  if (warp.alive == 0) record.acquired = 0;
+  each_lane(lanes, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
   record.uncovered = state.arrived_before;
   record.block_scope = in.fence == FenceScope::kBlock && !in.is_volatile;
   record.warp_path = std::move(path);
@@ -66,7 +65,7 @@ void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, Acc
   PathPointer path =
       guard.possible != 0 ? lane_path(warp.path, guard.possible, guard.condition, false, 0) : warp.path;
   const bool certain = context_ == nullptr && state.path == nullptr && path == nullptr;
-  const uint32_t id = add_record(state, warp, in, kind, bytes, path, certain);
+  const uint32_t id = add_record(state, warp, shared | global, in, kind, bytes, path, certain);
   records_[id].strong =
       in.strong || in.acquire || in.release ||
       (in.is_volatile && (shared != 0 ? options_.volatile_shared_strong : options_.volatile_global_strong));

@@ -25,6 +25,16 @@ Interval solve(Interval sum, Wide constant, int64_t factor) {
 
 }  // namespace
 
+Path::~Path() {
+  // Whoever holds the last pointer to a path takes its parent before it ends, so that its end is not nested.
+  // A count of one cannot rise meanwhile: a run has one thread.
+  std::shared_ptr<Path> next = std::move(parent);
+  while (next != nullptr && next.use_count() == 1) {
+    std::shared_ptr<Path> after = std::move(next->parent);
+    next = std::move(after);
+  }
+}
+
 PathPointer extend(PathPointer parent, PredicateId condition, uint32_t site) {
   auto path = std::make_shared<Path>();
   path->parent = std::move(parent);

@@ -9,16 +9,22 @@
 
 namespace glove::verify {
 
-// A condition that holds from a branch on, and what held before. Immutable and shared.
+// A condition that holds from a branch on, and what held before. Immutable and shared. A path may have a
+// million conditions, so its end releases those that nobody else holds one after the other, not by recursion.
 struct Path {
-  std::shared_ptr<const Path> parent;
+  Path() = default;
+  Path(const Path&) = delete;
+  Path& operator=(const Path&) = delete;
+  ~Path();
+
+  std::shared_ptr<Path> parent;
   PredicateId everyone = 0;                              // the same for all lanes, or
   std::unique_ptr<std::array<PredicateId, 32>> by_lane;  // lane by lane; 0: nothing
   uint32_t site = 0;                                     // of the branch
 
   PredicateId of(int lane) const { return by_lane ? (*by_lane)[static_cast<size_t>(lane)] : everyone; }
 };
-using PathPointer = std::shared_ptr<const Path>;
+using PathPointer = std::shared_ptr<Path>;  // not changed but by ~Path
 
 // A path with one condition more, which holds for all lanes.
 PathPointer extend(PathPointer parent, PredicateId condition, uint32_t site);

@@ -308,3 +308,77 @@ BLOCK(64) ok_index(const int* in, int* out) {
   if (threadIdx.x == 0) t[in[0]] = 1;
   __syncthreads();
   out[threadIdx.x] = t[threadIdx.x]; }
+#define RELAXED_STORE(at, value) asm volatile("st.relaxed.cta.shared.u32 [%0], %1;" :: "r"(at), "r"(value) : "memory")
+BLOCK(64) race_relaxed_load(int* out) {
+  const unsigned flag = static_cast<unsigned>(__cvta_generic_to_shared(s + 64));
+  unsigned seen = 0;
+  if (threadIdx.x == 0) RELAXED_STORE(flag, 0);
+  __syncthreads();
+  if (threadIdx.x == 0) asm volatile("ld.relaxed.cta.shared.u32 %0, [%1];" : "=r"(seen) : "r"(flag) : "memory");
+  if (seen == 1) s[0] = 1;  // although the schedule that runs thread 0 first sees 0
+  if (threadIdx.x == 32) { RELAXED_STORE(flag, 1); s[0] = 2; } }
+BLOCK(64) ok_relaxed(int* out) {
+  const unsigned flag = static_cast<unsigned>(__cvta_generic_to_shared(s + 64));
+  unsigned seen = 0;
+  if (threadIdx.x == 0) RELAXED_STORE(flag, 0);
+  __syncthreads();
+  if (threadIdx.x == 0) asm volatile("ld.relaxed.cta.shared.u32 %0, [%1];" : "=r"(seen) : "r"(flag) : "memory");
+  if (threadIdx.x == 32) RELAXED_STORE(flag, 1);
+  out[threadIdx.x] = seen; }
+BLOCK(64) race_relaxed_and_plain(int* out) {
+  if (threadIdx.x == 0) s[64] = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) out[0] = s[64];
+  if (threadIdx.x == 32) RELAXED_STORE(static_cast<unsigned>(__cvta_generic_to_shared(s + 64)), 1); }
+BLOCK(64) race_volatile_shared(int* out) {
+  volatile int* flag = s + 64;
+  if (threadIdx.x == 0) *flag = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) out[0] = *flag;
+  if (threadIdx.x == 32) *flag = 1; }
+BLOCK(64) race_blocks_volatile_and_plain(int* data, int* out) {
+  if (threadIdx.x == 0) { data[blockIdx.x] = 1; out[blockIdx.x] = *static_cast<volatile int*>(data + 1 - blockIdx.x); } }
+BLOCK(64) ok_blocks_volatile(int* data, int* out) {
+  volatile int* strong = data;
+  if (threadIdx.x == 0) { strong[blockIdx.x] = 1; out[blockIdx.x] = strong[1 - blockIdx.x]; } }
+BLOCK(64) ok_blocks_last(int* data, int* counter, int* out) {
+  __shared__ bool last;
+  data[64 * blockIdx.x + threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) { __threadfence(); last = atomicAdd(counter, 1) == gridDim.x - 1; }
+  __syncthreads();
+  if (last) { __threadfence(); out[threadIdx.x] = data[threadIdx.x] + data[64 + threadIdx.x]; } }
+BLOCK(64) race_blocks_last_without_fence(int* data, int* counter, int* out) {
+  __shared__ bool last;
+  data[64 * blockIdx.x + threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicAdd(counter, 1) == gridDim.x - 1;
+  __syncthreads();
+  if (last) { __threadfence(); out[threadIdx.x] = data[threadIdx.x] + data[64 + threadIdx.x]; } }
+BLOCK(64) ok_blocks_flag_of_one_thread(int* data, int* counter, int* out) {
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = 1;
+    __threadfence();
+    atomicAdd(counter, 1);
+    while (*static_cast<volatile int*>(counter) < gridDim.x) {}
+    __threadfence();
+    out[blockIdx.x] = data[1 - blockIdx.x];
+  } }
+BLOCK(64) race_blocks_after_arrival(int* data, int* counter, int* out) {
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(counter, 1);
+    data[blockIdx.x] = 1;
+    while (*static_cast<volatile int*>(counter) < gridDim.x) {}
+    __threadfence();
+    out[blockIdx.x] = data[1 - blockIdx.x];
+  } }
+BLOCK(64) race_blocks_between_fence_and_arrival(int* data, int* counter, int* out) {
+  if (threadIdx.x == 0) {
+    __threadfence();
+    data[blockIdx.x] = 1;
+    atomicAdd(counter, 1);
+    while (*static_cast<volatile int*>(counter) < gridDim.x) {}
+    __threadfence();
+    out[blockIdx.x] = data[1 - blockIdx.x];
+  } }
