@@ -1,6 +1,7 @@
 // glove-verify: proves that kernels in PTX have no deadlock, no misuse of barriers and no race.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <regex>
@@ -175,5 +176,9 @@ int main(int argc, char** argv) {
   if (arguments.list) return worst;
   if (arguments.format == "json") std::cout << glove::verify::json_of(verdicts);
   if (arguments.format == "sarif") std::cout << glove::verify::sarif_of(verdicts);
+  // What runs that were out of time have left may still be freed; the end does not wait for it.
+  std::cout.flush();
+  for (const Verdict& verdict : verdicts)
+    if (verdict.out_of_time) std::_Exit(worst);
   return worst;
 }

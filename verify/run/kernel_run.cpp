@@ -119,6 +119,9 @@ void KernelRun::run_block(uint32_t block) {
       run_path(state);
     } catch (const PathEnds&) {
       context_ = nullptr;
+    } catch (const RunEnds&) {
+      forks_.push_back(std::move(state));  // ends with the engine, for which the caller may choose the time
+      throw;
     }
     if (check_global_) keep_for_grid(state);
   }
@@ -227,7 +230,7 @@ void KernelRun::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
 }
 
 void KernelRun::tick(uint32_t) {
-  if ((++verdict_.steps & 0xff) != 0) return;
+  if ((++verdict_.steps & 0xf) != 0) return;
   if (std::chrono::steady_clock::now() < deadline_) return;
   verdict_.out_of_time = true;
   Finding finding;

@@ -54,6 +54,7 @@ class KernelRun {
   };
   struct Context {
     Context* outer = nullptr;
+    int depth = 1;
     Lanes scope = 0;
     int stop = 0;
     bool loops = false;

@@ -6,6 +6,11 @@
 #include "verify/run/kernel_run.h"
 
 namespace glove::verify {
+namespace {
+
+constexpr int kMostNested = 256;  // regions inside each other, each with a frame of its own
+
+}  // namespace
 
 PathPointer KernelRun::lane_path(PathPointer parent, Lanes lanes,
                                  const std::array<PredicateId, 32>& conditions, bool negate,
@@ -73,6 +78,9 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
                            const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context context;
   context.outer = context_;
+  if (context_ != nullptr) context.depth = context_->depth + 1;
+  if (context.depth > kMostNested)
+    unproved(kernel_.code[static_cast<size_t>(pc)], "too many branches inside each other", &state);
   context.scope = lanes;
   context.stop = region.join;
   context.loops = region.loops;

@@ -51,6 +51,10 @@ void SymbolTable::imply_selection(Predicate& predicate) const {
                        : predicate.compare == CompareKind::kLt ? a < b
                                                                : a <= b;
     // If the comparison comes out otherwise, the other argument was selected.
+    // Chains of selections end where conjunctions do; both sides count, since each may be walked.
+    const unsigned parts = predicate.parts + predicates_[symbol.condition >> 1].parts;
+    if (parts > kMostParts) continue;
+    predicate.parts = static_cast<uint16_t>(parts);
     predicate.implied[holds ? 0 : 1] = symbol.condition ^ (i == 0 ? 1u : 0u);
   }
 }
@@ -61,7 +65,9 @@ Value SymbolTable::logical_and(Value a, Value b) {
   if (a.form == b.form) return a;
   if (a.form == (b.form ^ 1)) return {0, 0};
   Predicate predicate;
-  predicate.kind = PredicateKind::kAnd;
+  const unsigned parts = 1 + parts_of(a.form) + parts_of(b.form);
+  predicate.kind = parts <= kMostParts ? PredicateKind::kAnd : PredicateKind::kSymbol;
+  if (parts <= kMostParts) predicate.parts = static_cast<uint16_t>(parts);
   predicate.p = std::min(a.form, b.form);
   predicate.q = std::max(a.form, b.form);
   predicate.scope = std::max(scope_of_predicate(a.form), scope_of_predicate(b.form));

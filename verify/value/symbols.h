@@ -57,6 +57,9 @@ enum class SymbolKind : uint8_t {
   kObserved,   // what a strong load saw; `detail` names the location
 };
 
+// A conjunction of more parts is a symbol: a loop may make one of a million.
+constexpr unsigned kMostParts = 256;
+
 constexpr uint32_t kLowerHalf = 1u << 30;  // in a ticket's location: of a counter of 64 bits
 
 // A closed interval of floats.
@@ -99,6 +102,7 @@ struct Predicate {
   bool data = false;
   Value a, b;
   PredicateId p = 0, q = 0;
+  uint16_t parts = 1;  // that hold if it holds, counted as often as a walk over them meets them
   // What follows if it does not hold, and if it does: of a comparison with a selection, which side was
   // selected.
   PredicateId implied[2] = {0, 0};
@@ -200,6 +204,10 @@ class SymbolTable {
   void set_operation_range(Symbol& symbol) const;
   PredicateId intern(Predicate predicate);
   void imply_selection(Predicate& predicate) const;
+  unsigned parts_of(PredicateId id) const {
+    const Predicate& of = predicate(id);
+    return of.kind == PredicateKind::kAnd && (id & 1) != 0 ? 1 : of.parts;
+  }
 
   // References to what they hold stay valid when they grow.
   std::deque<Symbol> symbols_;
