@@ -162,6 +162,14 @@ bool bits_apart(Value a, uint64_t b, unsigned bits, SymbolTable& table, const Re
   return range.lo >= 0 && b_zeros < 63 && range.hi < (Wide{1} << b_zeros);
 }
 
+// The value is 0 or `number`: a bit times it, such as the offset of one of two buffers.
+bool is_zero_or(Value value, uint64_t number, const SymbolTable& table) {
+  const auto& sum = table.terms(value.form);
+  return value.constant == 0 && sum.size() == 1 && static_cast<uint64_t>(sum[0].factor) == number &&
+         Interval{0, 1}.contains(table.symbol(sum[0].symbol).unsigned_range) &&
+         Interval{0, 1}.contains(table.symbol(sum[0].symbol).range);
+}
+
 Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Reasoner& reasoner) {
   const unsigned bits = bits_of(in.type);
   Value a = x[0], b = x[1];
@@ -181,7 +189,8 @@ Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Rea
     }
     if (in.op != Op::kAnd && mask == 0) return a;
     if (in.op != Op::kAnd && bits_apart(a, mask, bits, table, reasoner)) return table.add(a, b, bits);
-    if (in.op == Op::kXor && mask == mask_bits(~uint64_t{0}, bits)) return table.subtract({mask, 0}, a, bits);
+    if (in.op == Op::kXor && (mask == mask_bits(~uint64_t{0}, bits) || is_zero_or(a, mask, table)))
+      return table.subtract({mask, 0}, a, bits);
   } else if (a == b) {
     return in.op == Op::kXor ? Value{0, 0} : a;
   } else if (b.form < a.form) {

@@ -382,3 +382,38 @@ BLOCK(64) race_blocks_between_fence_and_arrival(int* data, int* counter, int* ou
     __threadfence();
     out[blockIdx.x] = data[1 - blockIdx.x];
   } }
+BLOCK(64) ok_prefetch(const int* in, int* out, int n) {
+  __shared__ int buffer[2][64];
+  int sum = 0;
+  buffer[0][threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) {
+    int now, next;
+    asm volatile("and.b32 %0, %2, 1;\n xor.b32 %1, %0, 1;" : "=&r"(now), "=&r"(next) : "r"(i));
+    if (i + 1 < n) buffer[next][threadIdx.x] = in[(i + 1) * 64 + threadIdx.x];
+    sum += buffer[now][63 - threadIdx.x];
+    __syncthreads();
+  }
+  out[threadIdx.x] = sum; }
+BLOCK(64) race_prefetch(const int* in, int* out, int n) {
+  __shared__ int buffer[2][64];
+  int sum = 0;
+  buffer[0][threadIdx.x] = in[threadIdx.x];
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) {
+    int now, next;
+    asm volatile("and.b32 %0, %2, 1;\n xor.b32 %1, %0, 1;" : "=&r"(now), "=&r"(next) : "r"(i));
+    if (i + 1 < n) buffer[next][threadIdx.x] = in[(i + 1) * 64 + threadIdx.x];
+    __syncthreads();
+    sum += buffer[now][63 - threadIdx.x];
+  }
+  out[threadIdx.x] = sum; }
+BLOCK(32) ok_tile_of_eight(const int* in, int* out) {
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncwarp(0xffu << (threadIdx.x & 24));
+  out[threadIdx.x] = s[threadIdx.x ^ 7]; }
+BLOCK(32) race_tile_of_eight(const int* in, int* out) {
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncwarp(0xffu << (threadIdx.x & 24));
+  out[threadIdx.x] = s[threadIdx.x ^ 15]; }
