@@ -100,6 +100,15 @@ int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Command
   return code;
 }
 
+bool is_pattern(const std::string& text) {
+  try {
+    static_cast<void>(std::regex(text));
+    return true;
+  } catch (const std::regex_error&) {
+    return false;
+  }
+}
+
 int run_file(const std::string& file, const CommandLine& arguments, std::vector<Verdict>* verdicts) {
   const auto module = read_module(file);
   if (!module) return kUsage;
@@ -110,6 +119,10 @@ int run_file(const std::string& file, const CommandLine& arguments, std::vector<
     spec.launches.clear();
     if (!glove::verify::read_spec(arguments.launch, &spec, &error)) return complain(error);
   }
+  std::vector<std::string> patterns = {arguments.kernel, arguments.name};
+  for (const Launch& launch : spec.launches) patterns.push_back(launch.kernel);
+  for (const std::string& pattern : patterns)
+    if (!is_pattern(pattern)) return complain("'" + pattern + "' is not a regular expression");
   int worst = 0;
   size_t matched = 0;
   const auto matches = [](const std::string& text, const std::string& pattern) {

@@ -35,6 +35,9 @@ def main(program, ptx):
     explained = run("--explain").stdout
     assert "through no barrier" in explained and "neither thread has come through one" in explained, explained
     assert run("--format", "xml").returncode == 4
+    for wrong in (["--name", "("], ["--kernel", "["]):
+        complaint = subprocess.run([program, *wrong, ptx], capture_output=True, text=True)
+        assert complaint.returncode == 4 and "is not a regular expression" in complaint.stderr, complaint
 
 
 if __name__ == "__main__":
