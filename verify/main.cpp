@@ -184,9 +184,14 @@ int main(int argc, char** argv) {
     }
   int worst = 0;
   std::vector<Verdict> verdicts;
-  for (const std::string& file : arguments.files) worst = worse(worst, run_file(file, arguments, &verdicts));
+  bool all_read = true;
+  for (const std::string& file : arguments.files) {
+    const int code = run_file(file, arguments, &verdicts);
+    all_read = all_read && code != kUsage;
+    worst = worse(worst, code);
+  }
   if (arguments.list) return worst;
   if (arguments.format == "json") std::cout << glove::verify::json_of(verdicts);
-  if (arguments.format == "sarif") std::cout << glove::verify::sarif_of(verdicts);
+  if (arguments.format == "sarif") std::cout << glove::verify::sarif_of(verdicts, all_read);
   return worst;
 }
