@@ -38,8 +38,9 @@ WITH scored AS MATERIALIZED (
   SELECT x - avg(x) OVER () AS x, y - avg(y) OVER () AS y, rx - avg(rx) OVER () AS rx, ry - avg(ry) OVER () AS ry
     FROM ranked
 )
-SELECT printf('%s: Pearson %.4f, Spearman %.4f, %d pairs', '${name//\'/\'\'}',
-              sum(x * y) / sqrt(sum(x * x) * sum(y * y)), sum(rx * ry) / sqrt(sum(rx * rx) * sum(ry * ry)), count(*)) ||
+SELECT iif(count(*) < 2, '${name//\'/\'\'}: fewer than two pairs with a score',
+              printf('%s: Pearson %.4f, Spearman %.4f, %d pairs', '${name//\'/\'\'}',
+              sum(x * y) / sqrt(sum(x * x) * sum(y * y)), sum(rx * ry) / sqrt(sum(rx * rx) * sum(ry * ry)), count(*))) ||
        (SELECT iif(count(*) > 0, printf(', %d lines without a score', count(*)), '') FROM pair WHERE typeof(score) <> 'real')
   FROM centred;
 SQL

@@ -76,8 +76,11 @@ class SideThreads::Thread {
  public:
   Thread() = default;
   ~Thread() {
-    if (process_ != getpid()) {  // the thread is the parent's: there is nothing to join
+    if (process_ != getpid()) {
+      // The thread is the parent's: there is nothing to join, and it may have been waiting when the process
+      // was forked, so that destroying the copy of what it waits for would never return.
       static_cast<void>(thread_.release());
+      static_cast<void>(signal_.release());
       return;
     }
     if (!thread_->started()) return;
@@ -103,8 +106,8 @@ class SideThreads::Thread {
   template <class WhileWaiting>
   void wait(const WhileWaiting& while_waiting) {
     if (spin_until([this] { return idle(); })) return;
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, kPollInterval, [this] { return idle(); })) {
+    std::unique_lock lock(signal_->mutex);
+    while (!signal_->changed.wait_for(lock, kPollInterval, [this] { return idle(); })) {
       lock.unlock();
       while_waiting();
       lock.lock();
@@ -113,20 +116,24 @@ class SideThreads::Thread {
 
  private:
   enum class State { kIdle, kWorking, kStop };
+  struct Signal {
+    std::mutex mutex;
+    std::condition_variable changed;  // of state_
+  };
 
   bool idle() const { return state_.load(std::memory_order_acquire) == State::kIdle; }
 
   void change_to(State state) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(signal_->mutex);
     state_.store(state, std::memory_order_release);
-    changed_.notify_all();
+    signal_->changed.notify_all();
   }
 
   void loop() {
     for (;;) {
       if (!spin_until([this] { return !idle(); })) {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return !idle(); });
+        std::unique_lock lock(signal_->mutex);
+        signal_->changed.wait(lock, [this] { return !idle(); });
       }
       if (state_.load(std::memory_order_acquire) == State::kStop) return;
       (*work_)();
@@ -137,9 +144,8 @@ class SideThreads::Thread {
   const pid_t process_ = getpid();
   std::unique_ptr<IoThread> thread_ = std::make_unique<IoThread>();
   const std::function<void()>* work_ = nullptr;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::atomic<State> state_ = State::kIdle;  // written with mutex_ held
+  std::unique_ptr<Signal> signal_ = std::make_unique<Signal>();
+  std::atomic<State> state_ = State::kIdle;  // written with signal_->mutex held
 };
 
 SideThreads::SideThreads() : process_(getpid()) {}

@@ -151,6 +151,8 @@ class Verifier {
           static_cast<double>(x[j]) / std::sqrt(norm_squared) - static_cast<double>(scale) * code;
       distance_squared += error * error;
     }
+    if (std::isinf(residual))
+      return corrupt_row(names.residuals, row, "is infinite, but the vector is not zero");
     if (!(std::sqrt(distance_squared) <= static_cast<double>(residual)))
       return corrupt_row(names.residuals, row, "is smaller than the distance between codes and vector");
     return {};

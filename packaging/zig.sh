@@ -37,7 +37,9 @@ fetch_zlib() {
   [[ ! -d $root/zlib/source ]] || return 0
   local work=$root/zlib/work
   rm -rf "$work" && mkdir -p "$work"/state/lists/partial "$work"/cache/archives/partial
-  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main" >"$work/list"
+  # The sources come from the mirrors that this machine's packages come from.
+  apt-get indextargets --format 'deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(SITE) $(RELEASE) $(COMPONENT)' \
+    'Created-By: Packages' 'Component: main' | sort -u >"$work/list"
   local apt=(apt-get -q -o Dir::Etc::SourceList="$work/list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$work/state"
     -o Dir::State::status=/var/lib/dpkg/status -o Dir::Cache="$work/cache" -o APT::Sandbox::User="$(id -un)")
   quietly "${apt[@]}" update

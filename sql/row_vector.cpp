@@ -46,14 +46,6 @@ class VectorHandler final : public JsonHandler {
   bool inside_ = false;
 };
 
-Status floats_of_json(std::string_view text, std::vector<float>& vector) {
-  vector.clear();
-  VectorHandler handler(vector);
-  if (!read_json(text, handler) || !handler.is_array)
-    return wrong_row("has a TEXT vector that is not a JSON array");
-  return handler.fault.empty() ? Status() : wrong_row(handler.fault);
-}
-
 }  // namespace
 
 const char* type_name_of(int type) {
@@ -71,10 +63,18 @@ const char* type_name_of(int type) {
   }
 }
 
+Status read_json_vector(std::string_view text, std::vector<float>& vector) {
+  vector.clear();
+  VectorHandler handler(vector);
+  if (!read_json(text, handler) || !handler.is_array)
+    return wrong_row("has a TEXT vector that is not a JSON array");
+  return handler.fault.empty() ? Status() : wrong_row(handler.fault);
+}
+
 Status read_row_vector(sqlite3_value* value, std::vector<float>& vector) {
   const int type = sqlite3_value_type(value);
   if (type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
-  if (type == SQLITE_TEXT) return floats_of_json(text_of(value), vector);
+  if (type == SQLITE_TEXT) return read_json_vector(text_of(value), vector);
   return wrong_row(std::string("has a vector of type ") + type_name_of(type) +
                    "; a vector must be a BLOB of float32 or a JSON array");
 }

@@ -1,6 +1,7 @@
 // Reads the vectors that rows of the user's tables contain.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -15,5 +16,8 @@ const char* type_name_of(int type);
 // finite. An error has the end of a message, as in "has a vector of type REAL"; the caller puts the row
 // before it.
 Status read_row_vector(sqlite3_value* value, std::vector<float>& vector);
+
+// The same for JSON text.
+Status read_json_vector(std::string_view text, std::vector<float>& vector);
 
 }  // namespace glove::sql

@@ -101,6 +101,15 @@ int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Command
   return code;
 }
 
+bool is_pattern(const std::string& text) {
+  try {
+    static_cast<void>(std::regex(text));
+    return true;
+  } catch (const std::regex_error&) {
+    return false;
+  }
+}
+
 int run_file(const std::string& file, const CommandLine& arguments, std::vector<Verdict>* verdicts) {
   const auto module = read_module(file);
   if (!module) return kUsage;
@@ -111,6 +120,10 @@ int run_file(const std::string& file, const CommandLine& arguments, std::vector<
     spec.launches.clear();
     if (!glove::verify::read_spec(arguments.launch, &spec, &error)) return complain(error);
   }
+  std::vector<std::string> patterns = {arguments.kernel, arguments.name};
+  for (const Launch& launch : spec.launches) patterns.push_back(launch.kernel);
+  for (const std::string& pattern : patterns)
+    if (!is_pattern(pattern)) return complain("'" + pattern + "' is not a regular expression");
   int worst = 0;
   size_t matched = 0;
   const auto matches = [](const std::string& text, const std::string& pattern) {
@@ -133,6 +146,15 @@ int run_file(const std::string& file, const CommandLine& arguments, std::vector<
     return complain(file + ": no kernel" +
                     (arguments.kernel.empty() ? "" : " matches '" + arguments.kernel + "'"));
   return worst;
+}
+
+// The exit status of the program. What runs that were out of time have left may still be freed by their
+// threads; the end does not wait for that.
+int leave(int status, const std::vector<Verdict>& verdicts) {
+  std::cout.flush();
+  for (const Verdict& verdict : verdicts)
+    if (verdict.out_of_time) std::_Exit(status);
+  return status;
 }
 
 }  // namespace
@@ -172,13 +194,14 @@ int main(int argc, char** argv) {
     }
   int worst = 0;
   std::vector<Verdict> verdicts;
-  for (const std::string& file : arguments.files) worst = worse(worst, run_file(file, arguments, &verdicts));
+  bool all_read = true;
+  for (const std::string& file : arguments.files) {
+    const int code = run_file(file, arguments, &verdicts);
+    all_read = all_read && code != kUsage;
+    worst = worse(worst, code);
+  }
   if (arguments.list) return worst;
   if (arguments.format == "json") std::cout << glove::verify::json_of(verdicts);
-  if (arguments.format == "sarif") std::cout << glove::verify::sarif_of(verdicts);
-  // What runs that were out of time have left may still be freed; the end does not wait for it.
-  std::cout.flush();
-  for (const Verdict& verdict : verdicts)
-    if (verdict.out_of_time) std::_Exit(worst);
-  return worst;
+  if (arguments.format == "sarif") std::cout << glove::verify::sarif_of(verdicts, all_read);
+  return leave(worst, verdicts);
 }

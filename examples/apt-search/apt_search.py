@@ -210,6 +210,8 @@ def judge(database, count):
 
 def main():
     command, *arguments = sys.argv[1:] or ["help"]
+    if command in ("search", "explore", "judge") and arguments and not os.path.exists(arguments[0]):
+        sys.exit(f"apt_search.py: there is no database {arguments[0]}; make it with: apt_search.py build {arguments[0]}")
     if command == "build" and arguments:
         build(arguments[0], arguments[1:])
     elif command == "search" and len(arguments) >= 2:

@@ -17,6 +17,7 @@ Status ContentRows::begin(int64_t dims) {
   const std::string id = quoted(index_.rowid);
   GLOVE_RETURN_IF_ERROR(one_.prepare(
       db, "SELECT d." + id + columns("d") + " FROM " + table + " d WHERE d." + id + " = ?", index_.name));
+  GLOVE_RETURN_IF_ERROR(exists_.prepare(db, "SELECT 1 FROM " + table + " WHERE " + id + " = ?", index_.name));
   GLOVE_RETURN_IF_ERROR(all_.prepare(
       db, "SELECT d." + id + ", 1" + columns("d") + " FROM " + table + " d ORDER BY d." + id, index_.name));
   GLOVE_RETURN_IF_ERROR(logged_.prepare(db,
@@ -133,6 +134,12 @@ Result<bool> ContentRows::read(int64_t id, std::vector<float>& vector) {
   if (found != RowVector::kVector) return false;
   std::swap(vector, vector_);
   return true;
+}
+
+Result<bool> ContentRows::exists(int64_t id) {
+  OwnStatement::Run run(exists_);
+  run.bind(id);
+  return run.next();
 }
 
 Status ContentRows::pass_rows(OwnStatement& statement, const UseContent& use) {

@@ -45,6 +45,8 @@ class ContentRows final : public live::RowSource {
   int64_t dims() const { return dims_; }
 
   Result<bool> read(int64_t id, std::vector<float>& vector) override;
+  // Whether the content has this row, with or without a vector.
+  Result<bool> exists(int64_t id);
   Status read_all(const live::UseRow& use) override;
 
   // Receives a row and what it has; the vector is empty unless it has one. For kInvalid, `fault` is the end
@@ -74,6 +76,7 @@ class ContentRows final : public live::RowSource {
   const IndexDefinition& index_;
   int64_t dims_ = 0;
   OwnStatement one_;
+  OwnStatement exists_;
   OwnStatement all_;
   OwnStatement logged_;
   std::vector<float> vector_;  // of the current row

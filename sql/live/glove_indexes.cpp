@@ -4,7 +4,7 @@
 //
 // rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
 // one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
-// for an index that cannot be read it is the reason. A rebuilt index has no dead rows.
+// for an index whose tables cannot be read it is the reason. A rebuilt index has no dead rows.
 #include <bit>
 #include <string>
 #include <utility>
@@ -36,8 +36,8 @@ Result<std::vector<IndexDefinition>> indexes_of(sqlite3* db) {
     GLOVE_RETURN_IF_ERROR(names.prepare(db,
                                         "SELECT t.name FROM " + quoted(name) + ".sqlite_master t JOIN " +
                                             quoted(name) +
-                                            ".sqlite_master s ON s.name = t.name || '_segment' WHERE t.sql "
-                                            "LIKE 'CREATE VIRTUAL TABLE%USING%glove_index%' "
+                                            ".sqlite_master s ON s.name = t.name || '_segment' WHERE "
+                                            "lower(t.sql) GLOB 'create virtual table*using*glove_index*' "
                                             "ORDER BY t.name",
                                         table));
     OwnStatement::Run run(names);

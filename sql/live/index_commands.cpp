@@ -84,6 +84,8 @@ Status IndexCommands::sync(bool join_all) {
                                                                 rows_.dims(), "a new segment"));
     segments.push_back(std::move(stored));
   }
+  if (join_all)
+    for (StoredSegment& stored : segments) GLOVE_RETURN_IF_ERROR(kill_missing(stored));
   std::vector<live::SegmentSize> sizes;
   for (const StoredSegment& stored : segments) sizes.push_back({stored.record.rows, stored.dead_rows()});
   std::vector<size_t> joined = live::segments_to_join(sizes);
@@ -91,10 +93,24 @@ Status IndexCommands::sync(bool join_all) {
     joined.resize(segments.size());
     std::iota(joined.begin(), joined.end(), size_t{0});
   }
+  if (!join_all)
+    for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined));
   if (config.dims == 0 && !segments.empty())
     GLOVE_RETURN_IF_ERROR(store_.set_config({rows_.dims(), config.fingerprint}));
   return store_.clear_log();
+}
+
+// Marks the rows dead that the content no longer has. Their deletion is not in the log if it called no
+// trigger, as that of REPLACE does not.
+Status IndexCommands::kill_missing(StoredSegment& stored) {
+  const std::span<const int64_t> ids = stored.segment->ids();
+  for (int64_t row = 0; row < stored.record.rows; ++row) {
+    if (stored.is_dead(row)) continue;
+    GLOVE_ASSIGN_OR_RETURN(const bool exists, rows_.exists(ids[static_cast<size_t>(row)]));
+    if (!exists) stored.kill(row);
+  }
+  return {};
 }
 
 // Makes the bytes of one segment of the living rows of several.

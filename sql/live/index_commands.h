@@ -37,6 +37,7 @@ class IndexCommands {
   Status sync(bool join_all);
   Status rebuild();
   Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined);
+  Status kill_missing(StoredSegment& stored);
   Result<Buffer<char>> join(const std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
                             int64_t& rows);
 

@@ -91,10 +91,7 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
 }
 
 Status check_complete(const IndexDefinition& index) {
-  constexpr std::array<std::string_view, 6> kColumns = {"id", "similarity", "rank", "query", "k", "backend"};
-  for (const std::string_view column : kColumns)
-    if (sqlite3_stricmp(index.name.c_str(), std::string(column).c_str()) == 0)
-      return wrong(index, "the table has a column of this name; choose another name for the table");
+  GLOVE_RETURN_IF_ERROR(check_name(index));
   const bool no_column =
       index.columns.empty() || std::any_of(index.columns.begin(), index.columns.end(),
                                            [](const std::string& column) { return column.empty(); });
@@ -108,6 +105,14 @@ Status check_complete(const IndexDefinition& index) {
 }
 
 }  // namespace
+
+Status check_name(const IndexDefinition& index) {
+  constexpr std::array<const char*, 6> kColumns = {"id", "similarity", "rank", "query", "k", "backend"};
+  for (const char* const column : kColumns)
+    if (sqlite3_stricmp(index.name.c_str(), column) == 0)
+      return wrong(index, "the table has a column of this name; choose another name for the table");
+  return {};
+}
 
 std::string IndexDefinition::object(const char* suffix) const {
   return quoted(schema) + "." + quoted(name + suffix);

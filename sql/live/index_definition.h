@@ -29,6 +29,9 @@ struct IndexDefinition {
   std::string content_table() const;
 };
 
+// An error if the index has the name of one of its columns.
+Status check_name(const IndexDefinition& index);
+
 // Reads the arguments that SQLite passes to xCreate and xConnect: the module, the schema, the name, and then
 // those of the user.
 //

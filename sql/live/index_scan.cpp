@@ -7,6 +7,7 @@
 
 #include "model/exact_dot.h"
 #include "model/vocabulary.h"
+#include "sql/row_vector.h"
 
 namespace glove::sql {
 namespace {
@@ -56,13 +57,31 @@ Result<std::optional<Query>> IndexScan::resolve_blob(const std::string& bytes) c
         name + ": the query is a BLOB of " + std::to_string(bytes.size()) + " bytes, but a vector of " +
             (dims == 0 ? "float32 has 4 bytes per component"
                        : std::to_string(dims) + " float32 has " + std::to_string(dims * sizeof(float)))};
+  std::vector<float> vector(bytes.size() / sizeof(float));
+  std::memcpy(vector.data(), bytes.data(), bytes.size());
+  return query_of(std::move(vector));
+}
+
+Result<std::optional<Query>> IndexScan::resolve_json(const std::string& text) const {
+  const std::string& name = context_.index->name;
+  std::vector<float> vector;
+  if (const Status read = read_json_vector(text, vector); !read.ok())
+    return Error{ErrorCode::kInvalidArgument, name + ": the query " + read.error().message};
+  const int64_t dims = context_.state->dims;
+  if (dims != 0 && static_cast<int64_t>(vector.size()) != dims)
+    return Error{ErrorCode::kInvalidArgument, name + ": the query has " + std::to_string(vector.size()) +
+                                                  " components, but the index has " + std::to_string(dims) +
+                                                  " dimensions"};
+  return query_of(std::move(vector));
+}
+
+Result<std::optional<Query>> IndexScan::query_of(std::vector<float> vector) const {
   Query query;
-  query.vector.resize(bytes.size() / sizeof(float));
-  std::memcpy(query.vector.data(), bytes.data(), bytes.size());
+  query.vector = std::move(vector);
   for (size_t i = 0; i < query.vector.size(); ++i)
     if (!std::isfinite(query.vector[i]))
-      return Error{ErrorCode::kInvalidArgument, name + ": component " + std::to_string(i + 1) +
-                                                    " of the query is " +
+      return Error{ErrorCode::kInvalidArgument, context_.index->name + ": component " +
+                                                    std::to_string(i + 1) + " of the query is " +
                                                     (std::isnan(query.vector[i]) ? "NaN" : "infinite")};
   return std::optional(std::move(query));
 }
@@ -73,6 +92,8 @@ Result<std::optional<Query>> IndexScan::resolve(const nn::Inputs& inputs) {
   if (!inputs.has(nn::kExpr)) return query;  // NULL, as of a row without a vector in a join
   if (inputs.expr.blob) {
     GLOVE_ASSIGN_OR_RETURN(query, resolve_blob(inputs.expr.bytes));
+  } else if (context_.index->model.empty() && inputs.expr.bytes.starts_with('[')) {
+    GLOVE_ASSIGN_OR_RETURN(query, resolve_json(inputs.expr.bytes));
   } else {
     query.emplace();
     GLOVE_ASSIGN_OR_RETURN(const bool found, context_.rows->encode_query(inputs.expr.bytes, query->vector));

@@ -211,13 +211,14 @@ Status drop_triggers(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string& new_name) {
+  IndexDefinition renamed = index;
+  renamed.name = new_name;
+  GLOVE_RETURN_IF_ERROR(check_name(renamed));
   GLOVE_RETURN_IF_ERROR(drop_triggers(db, index));
   for (const ShadowTable& table : kTables)
     GLOVE_RETURN_IF_ERROR(execute(
         db, "ALTER TABLE " + index.object(table.suffix) + " RENAME TO " + quoted(new_name + table.suffix),
         index.name));
-  IndexDefinition renamed = index;
-  renamed.name = new_name;
   return create_triggers(db, renamed);
 }
 

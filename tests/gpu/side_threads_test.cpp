@@ -1,9 +1,12 @@
 #include "gpu/side_threads.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -79,6 +82,23 @@ TEST(SideThreads, WakesThreadsThatSleep) {
   }
   EXPECT_EQ(done, 80);
 }
+
+#if !defined(__SANITIZE_THREAD__)  // its run time does not support a fork while threads run
+TEST(SideThreads, AForkedChildLeavesThemAlone) {
+  auto threads = std::make_unique<SideThreads>();
+  threads->run(3, [](size_t, const InterruptCheck&) {}, {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until they sleep
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);  // a child that hangs ends by a signal
+    threads.reset();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+#endif
 
 TEST(SideThreads, ManyCallersAndCallsWithinCalls) {
   SideThreads threads;

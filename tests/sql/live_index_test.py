@@ -132,6 +132,21 @@ class Rows(LiveTest):
             self.expect_current()
             self.command("integrity-check")
 
+    def test_replaced_rows_leave_the_index_when_segments_are_joined(self):
+        self.fill(500)
+        self.create()
+        size = "SELECT rows, dead FROM glove_indexes WHERE name = 'doc_vec'"
+        for _ in range(6):
+            self.db.execute("INSERT OR REPLACE INTO doc(title, embedding) SELECT title, embedding FROM doc")
+            self.command("sync")
+            self.expect_current()
+        self.assertLess(self.db.execute(size).fetchone()[0], 3 * 500)
+        self.command("merge")
+        self.assertEqual(self.db.execute(size).fetchall(), self.db.execute("SELECT count(*), 0 FROM doc_vec(?)", (
+            self.vector(),)).fetchall())
+        self.expect_current()
+        self.command("integrity-check")
+
     def test_a_thousand_syncs_leave_few_segments(self):
         self.create()
         self.db.execute("BEGIN")
@@ -178,7 +193,12 @@ class Rows(LiveTest):
         for _ in range(2):
             self.assertEqual(self.db.execute("SELECT id, similarity, rank FROM doc_vec(?, 5)", (blob(1, 2),)).fetchall(),
                              [(1, 1.0, 1), (4, 1.0, 2)])
+            self.assertEqual(self.db.execute("SELECT v.id FROM doc d JOIN doc_vec v ON v.query = d.embedding AND v.k = 2 "
+                                             "WHERE d.id IN (1, 3) ORDER BY v.rank").fetchall(), [(1,), (4,)])
             self.command("sync")
+        self.expect_error("the query has 3 components, but the index has 2 dimensions", "SELECT * FROM doc_vec('[1,2,3]')")
+        self.expect_error("the query has a TEXT vector that is not a JSON array", "SELECT * FROM doc_vec('[1,')")
+        self.expect_error("component 2 of the query is infinite", "SELECT * FROM doc_vec('[1,1e39]')")
 
 
 class Statements(LiveTest):
@@ -295,6 +315,15 @@ class Definitions(LiveTest):
         self.db.execute("DROP TABLE \"new \"\"name\"")
         self.assertEqual(self.db.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE '%name%' OR name LIKE '%vec%'")
                          .fetchone(), (0,))
+
+    def test_a_name_of_a_column_is_refused(self):
+        self.fill(50)
+        self.create()
+        for name in ("id", "similarity", "rank", "query", "k", "backend", "RANK"):
+            self.expect_error("the table has a column of this name", f"ALTER TABLE doc_vec RENAME TO {name}")
+        self.fill_more()
+        self.expect_current()
+        self.command("sync")
 
     def fill_more(self):
         for _ in range(20):

@@ -12,6 +12,7 @@ def main(program, ptx):
         return subprocess.run([program, "--kernel", PROBES, *options, ptx], capture_output=True, text=True)
 
     verdicts = json.loads(run("--format", "json").stdout)["verdicts"]
+    assert {verdict["file"] for verdict in verdicts} == {ptx}, verdicts
     found = {verdict["kernel"]: verdict for verdict in verdicts}
     assert {name: verdict["exit_code"] for name, verdict in found.items()} == {
         "race_no_barrier": 1, "ok_barrier": 0, "unsupported_mbarrier": 3}, found
@@ -22,6 +23,9 @@ def main(program, ptx):
     log = json.loads(run("--format", "sarif").stdout)
     results = log["runs"][0]["results"]
     assert log["version"] == "2.1.0" and len(results) == 3, log
+    assert log["runs"][0]["invocations"] == [{"executionSuccessful": True}], log
+    unread = subprocess.run([program, "--format", "sarif", ptx + ".missing"], capture_output=True, text=True)
+    assert unread.returncode == 4 and not json.loads(unread.stdout)["runs"][0]["invocations"][0]["executionSuccessful"]
     rules = {rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]}
     assert rules == {result["ruleId"] for result in results} == {"race", "undefined-read", "unsupported"}, rules
     for result in results:
@@ -35,6 +39,9 @@ def main(program, ptx):
     explained = run("--explain").stdout
     assert "through no barrier" in explained and "neither thread has come through one" in explained, explained
     assert run("--format", "xml").returncode == 4
+    for wrong in (["--name", "("], ["--kernel", "["]):
+        complaint = subprocess.run([program, *wrong, ptx], capture_output=True, text=True)
+        assert complaint.returncode == 4 and "is not a regular expression" in complaint.stderr, complaint
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "verify/ptx/opcode.h"
+#include "verify/ptx/operand_classes.h"
 #include "verify/ptx/parser_state.h"
 
 namespace glove::verify {
@@ -308,6 +309,8 @@ class BodyParser {
     out.has_guard = guard.has_value();
     if (guard) out.guard = *guard;
     in_.expect(";");
+    if (!in_.failed() && !has_right_classes(out, kernel_.registers))
+      return in_.fail("'" + out.text + "' has a predicate where a number belongs, or a number for a predicate");
     kernel_.code.push_back(std::move(out));
   }
 

@@ -58,7 +58,7 @@ std::string finding_of(const Finding& finding) {
 std::string verdict_of(const Verdict& verdict) {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", verdict.seconds);
-  return "  {\"kernel\": " + quoted(verdict.kernel) +
+  return "  {\"file\": " + quoted(verdict.file) + ", \"kernel\": " + quoted(verdict.kernel) +
          ", \"verdict\": " + quoted(name_of_exit_code(verdict.exit_code())) +
          ", \"exit_code\": " + std::to_string(verdict.exit_code()) + ", \"shape\": " + quoted(verdict.shape) +
          ", \"seconds\": " + seconds + ", \"warp_instructions\": " + std::to_string(verdict.steps) +
@@ -118,7 +118,7 @@ std::string json_of(const std::vector<Verdict>& verdicts) {
   return out + "\n]}\n";
 }
 
-std::string sarif_of(const std::vector<Verdict>& verdicts) {
+std::string sarif_of(const std::vector<Verdict>& verdicts, bool all_read) {
   std::set<std::string> rules;
   std::string results;
   for (const Verdict& verdict : verdicts)
@@ -129,7 +129,8 @@ std::string sarif_of(const std::vector<Verdict>& verdicts) {
   return "{\"$schema\": \"https://json.schemastore.org/sarif-2.1.0.json\", \"version\": \"2.1.0\",\n"
          "  \"runs\": [{\"tool\": {\"driver\": {\"name\": \"glove-verify\", \"rules\": " +
          array_of(rules, [](const std::string& rule) { return "{\"id\": " + quoted(rule) + "}"; }) +
-         "}},\n   \"results\": [" + results + "]}]}\n";
+         "}},\n   \"invocations\": [{\"executionSuccessful\": " + (all_read ? "true" : "false") +
+         "}],\n   \"results\": [" + results + "]}]}\n";
 }
 
 }  // namespace glove::verify

@@ -1,0 +1,65 @@
+#include "verify/ptx/operand_classes.h"
+
+#include <algorithm>
+
+namespace glove::verify {
+namespace {
+
+enum class Class : uint8_t { kNumber, kPredicate, kAny };
+
+class Checker {
+ public:
+  explicit Checker(std::span<const Register> registers) : registers_(registers) {}
+
+  bool is(const PtxOperand& operand, Class wanted) const {
+    if (operand.kind != OperandKind::kRegister || wanted == Class::kAny) return true;
+    return (registers_[operand.index].type == Type::kPred) == (wanted == Class::kPredicate);
+  }
+
+  // True if the first `count` operands have one class and the others another.
+  bool are(const std::vector<PtxOperand>& operands, size_t count, Class first, Class others) const {
+    size_t place = 0;
+    return std::all_of(operands.begin(), operands.end(), [&](const PtxOperand& operand) {
+      return is(operand, place++ < count ? first : others);
+    });
+  }
+
+ private:
+  std::span<const Register> registers_;
+};
+
+// Barriers, votes and the like name their result's class in a modifier.
+bool may_result_in_either(const Instruction& in) {
+  return in.op == Op::kPure || in.op == Op::kLogic3 || in.op == Op::kVote || in.op == Op::kBarrier ||
+         in.op == Op::kShuffle || in.op == Op::kMatch || in.op == Op::kElect || in.op == Op::kNothing;
+}
+
+}  // namespace
+
+bool has_right_classes(const Instruction& in, std::span<const Register> registers) {
+  const Checker checker(registers);
+  if (in.has_guard && (in.guard.kind != OperandKind::kRegister || !checker.is(in.guard, Class::kPredicate)))
+    return false;
+  if (!checker.is(in.address, Class::kNumber)) return false;
+  switch (in.op) {
+    case Op::kUnsupported:
+      return true;
+    case Op::kSetPredicate:
+      return checker.are(in.results, 0, Class::kAny, Class::kPredicate) &&
+             checker.are(in.operands, 2, Class::kNumber, Class::kPredicate);
+    case Op::kIsSpace:
+      return checker.are(in.results, 0, Class::kAny, Class::kPredicate) &&
+             checker.are(in.operands, 0, Class::kAny, Class::kNumber);
+    case Op::kSelect:
+    case Op::kSet:
+      return checker.are(in.results, 0, Class::kAny, Class::kNumber) &&
+             checker.are(in.operands, 2, Class::kNumber, Class::kPredicate);
+    default:
+      break;
+  }
+  if (may_result_in_either(in)) return true;
+  const Class wanted = in.type == Type::kPred ? Class::kPredicate : Class::kNumber;
+  return checker.are(in.results, 0, Class::kAny, wanted) && checker.are(in.operands, 0, Class::kAny, wanted);
+}
+
+}  // namespace glove::verify
