@@ -11,13 +11,13 @@ namespace glove::verify {
 namespace {
 
 // A run and the code that it refers to.
-struct Run {
+struct HeldRun {
   Kernel sliced;
   std::unique_ptr<KernelRun> engine;
 };
 
 // The end of a run that has filled gigabytes takes seconds, which the time limit does not have.
-void end_aside(std::unique_ptr<Run> run) {
+void end_aside(std::unique_ptr<HeldRun> run) {
   try {
     std::thread([run = std::move(run)] {}).detach();
   } catch (const std::system_error&) {
@@ -49,7 +49,7 @@ Verdict verify(const Kernel& kernel, const Launch& launch, const Options& option
       std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                              std::chrono::duration<double>(options.time_limit));
   const auto run = [&](const std::set<int>& keep_data) {
-    auto held = std::make_unique<Run>();
+    auto held = std::make_unique<HeldRun>();
     held->sliced = slice(kernel, {keep_data, options.shared_only}, nullptr);
     Options exact = options;
     exact.name_all_data = !keep_data.empty();
