@@ -414,8 +414,10 @@ class Texts(LiveTest):
         self.expect_current()
 
     def test_texts_as_queries_of_vectors(self):
-        self.db.execute("INSERT INTO doc(id, embedding) SELECT rowid, glove_text_vec(word, 'm') FROM words")
-        self.create("content=doc, rowid=id, vector=embedding, model=m")
+        # Without common components: of four dimensions these would leave one, in which all words are alike.
+        options = '{"components":0}'
+        self.db.execute("INSERT INTO doc(id, embedding) SELECT rowid, glove_text_vec(word, 'm', ?) FROM words", (options,))
+        self.create(f"content=doc, rowid=id, vector=embedding, model=m, options='{options}'")
         for id, word in self.db.execute("SELECT rowid, word FROM words").fetchall():
             self.assertEqual(self.db.execute("SELECT id, similarity FROM doc_vec(?, 1)", (word,)).fetchall(), [(id, 1.0)])
         self.assertEqual(self.db.execute("SELECT id FROM doc_vec('unknown')").fetchall(), [])
