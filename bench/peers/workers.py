@@ -38,7 +38,7 @@ def database(pattern):
 
 class Glove:
     name = "sqlite-glove"
-    what = "certified int8 scan, exact; SQL"
+    what = "certified scan of 4-bit codes, exact; SQL"
 
     def prepare(self, path, threads):
         self.connection = sqlite3.connect(":memory:")

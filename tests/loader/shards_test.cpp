@@ -315,14 +315,23 @@ TEST(Shards, AnErrorLeavesNothing) {
   int asked = 0;
   ASSERT_TRUE(save_shards(*model, directory.path("count"), 3, 1, [&] { return ++asked < 0; }).ok());
   const auto names = directory.entries();
+  int interrupted = 0;
   for (int stop = 1; stop <= asked; ++stop) {
     int calls = 0;
     const auto stopped = save_shards(*model, directory.path("m"), 3, 1, [&] { return ++calls >= stop; });
-    ASSERT_FALSE(stopped.ok()) << stop;
+    if (stopped.ok()) {  // a wait for the disk asks as well, so a run may ask less often than the first
+      ASSERT_LT(calls, stop);
+      for (const std::string& name : directory.entries())
+        if (std::find(names.begin(), names.end(), name) == names.end())
+          std::filesystem::remove(directory.path(name));
+      continue;
+    }
+    ++interrupted;
     EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
     ASSERT_EQ(directory.entries(), names) << stop;
     EXPECT_TRUE(directory.open_unnamed_files().empty());
   }
+  EXPECT_GE(interrupted, 3);  // at least once per shard
   // The last shard cannot get its name.
   std::filesystem::create_directory(directory.path("m-00003-of-00003.safetensors"));
   EXPECT_FALSE(save_shards(*model, directory.path("m"), 3, 0, {}).ok());
