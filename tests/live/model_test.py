@@ -73,7 +73,8 @@ class Database:
                 if not step.get("schema"):  # those are always completed, so that the content has its name again
                     return
         self.counts["commands"] += "command" in step
-        if step.get("command") == "rebuild" and not self.sessions.in_transaction(step["session"]):
+        # A transaction of another connection may still read what was there before.
+        if step.get("command") == "rebuild" and not self.sessions.any_in_transaction():
             self.schema_changed = False
 
     def allowed(self, message, session, command=None):

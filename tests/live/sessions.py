@@ -164,6 +164,9 @@ class Sessions:
     def in_transaction(self, name):
         return name in self.open and self.open[name].in_transaction
 
+    def any_in_transaction(self):
+        return any(session.in_transaction for session in self.open.values())
+
     def close(self, name):
         session = self.open.pop(name, None)
         if session is not None:

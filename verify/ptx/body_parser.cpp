@@ -310,7 +310,7 @@ class BodyParser {
     if (guard) out.guard = *guard;
     in_.expect(";");
     if (!in_.failed() && !has_right_classes(out, kernel_.registers))
-      return in_.fail("'" + out.text + "' has a predicate where a number belongs, or a number for a predicate");
+      in_.fail("'" + out.text + "' has a predicate where a number belongs, or a number for a predicate");
     kernel_.code.push_back(std::move(out));
   }
 
