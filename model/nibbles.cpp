@@ -16,8 +16,6 @@ namespace glove {
 namespace {
 
 constexpr int kLanes = 8;
-constexpr double kRelativeSlack = 0x1p-40;
-constexpr double kAbsoluteSlack = 0x1p-40;
 
 // Adding and subtracting these numbers rounds to an integer, ties to even, with any instruction set.
 constexpr float kRoundingFloat = 0x1.8p23f;
@@ -162,7 +160,7 @@ void quantize_by(const NibbleLoops& loops, const float* x, double norm_squared, 
   const double s = static_cast<double>(largest) * inverse_norm / 15.0 * factor;
   scale = static_cast<float>(loops.code(x, inverse_norm, s, dims, codes, stride));
   const double distance = loops.distance(x, inverse_norm, s, static_cast<double>(scale), dims);
-  residual = round_up_to_float(distance * (1.0 + kRelativeSlack) + kAbsoluteSlack);
+  residual = residual_of_distance(distance);
 }
 
 }  // namespace

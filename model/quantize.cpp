@@ -17,8 +17,6 @@ namespace glove {
 namespace {
 
 constexpr int kLanes = 8;
-constexpr double kRelativeSlack = 0x1p-40;
-constexpr double kAbsoluteSlack = 0x1p-40;
 
 // Adding and subtracting this number rounds a double below 2^51 to an integer, ties to even, with any
 // instruction set.
@@ -138,7 +136,7 @@ void quantize_row_by(const RowLoops& loops, const float* x, double norm_squared,
   const double inverse_norm = 1.0 / std::sqrt(norm_squared);
   scale = static_cast<float>(static_cast<double>(loops.largest(x, dims)) * inverse_norm / 127.0);
   const double distance = loops.code(x, inverse_norm, static_cast<double>(scale), dims, codes, stride);
-  residual = round_up_to_float(distance * (1.0 + kRelativeSlack) + kAbsoluteSlack);
+  residual = residual_of_distance(distance);
 }
 
 }  // namespace

@@ -13,4 +13,13 @@ inline float round_up_to_float(double value) {
                                               : rounded;
 }
 
+// Returns the residual to store for a computed distance between a unit vector and its codes: more than the
+// distance by more than the rounding of the sums that computed it (docs/exactness.md). REQUIRES: as above,
+// but zero is allowed.
+inline float residual_of_distance(double distance) {
+  constexpr double kRelativeSlack = 0x1p-40;
+  constexpr double kAbsoluteSlack = 0x1p-40;
+  return round_up_to_float(distance * (1.0 + kRelativeSlack) + kAbsoluteSlack);
+}
+
 }  // namespace glove
