@@ -339,6 +339,18 @@ class Definitions(LiveTest):
         self.expect_current()
         self.command("sync")
 
+    def test_a_rename_does_not_hide_that_triggers_were_missing(self):
+        self.fill(50)
+        self.create()
+        self.db.execute("DROP TABLE doc")
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
+        self.fill_more()
+        self.expect_error("the trigger 'doc_vec_insert'.*'rebuild'", "ALTER TABLE doc_vec RENAME TO moved")
+        self.command("rebuild")
+        self.db.execute("ALTER TABLE doc_vec RENAME TO moved")
+        self.db.execute("ALTER TABLE moved RENAME TO doc_vec")
+        self.expect_current()
+
     def fill_more(self):
         for _ in range(20):
             self.db.execute("INSERT INTO doc(embedding) VALUES (?)", (self.vector(),))
