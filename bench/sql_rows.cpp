@@ -1,11 +1,13 @@
 // What a row costs on its way through SQL, beside the least that SQLite charges for one: a virtual table of
 // this program that returns constants. Both statements read the same columns of as many rows. One JSON object
-// on stdout, with medians and minima in microseconds. The first step includes the search; the others only rows.
+// on stdout, with medians and minima in microseconds. The first step includes the search; the others only
+// rows.
 //
 //   sql_rows GLOVE.SO MODEL.SAFETENSORS BACKEND
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -121,6 +123,22 @@ void read_row(sqlite3_stmt* statement, int words) {
   sink += sqlite3_column_int64(statement, words + 1);
 }
 
+// Returns a number that is equal for statements with the same rows: FNV-1a of the texts, the similarities'
+// bits and the ranks, in order.
+uint64_t checksum_of(sqlite3_stmt* statement, int words) {
+  uint64_t sum = 0xcbf29ce484222325;
+  const auto add = [&sum](uint64_t value) { sum = (sum ^ value) * 0x100000001b3; };
+  int code;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (int i = 0; i < words; ++i)
+      for (const unsigned char* text = sqlite3_column_text(statement, i); *text != 0; ++text) add(*text);
+    add(std::bit_cast<uint64_t>(sqlite3_column_double(statement, words)));
+    add(static_cast<uint64_t>(sqlite3_column_int64(statement, words + 1)));
+  }
+  require(code, "step");
+  return sum;
+}
+
 void time_rows(const char* name, const std::string& sql, int words) {
   sqlite3_stmt* statement = prepare(sql);
   std::vector<double> first_step, other_steps;
@@ -139,11 +157,12 @@ void time_rows(const char* name, const std::string& sql, int words) {
     first_step.push_back(std::chrono::duration<double, std::micro>(first - start).count());
     other_steps.push_back(std::chrono::duration<double, std::micro>(end - first).count());
   }
+  const uint64_t checksum = checksum_of(statement, words);
   sqlite3_finalize(statement);
   std::printf(",\n  \"%s\": {\"rows\": %ld, \"first_step_us\": %.5g, \"other_steps_us\": %.5g", name,
               static_cast<long>(rows), median(first_step), median(other_steps));
-  std::printf(", \"first_step_least_us\": %.5g, \"other_steps_least_us\": %.5g}", first_step.front(),
-              other_steps.front());
+  std::printf(", \"first_step_least_us\": %.5g, \"other_steps_least_us\": %.5g, \"checksum\": \"%016lx\"}",
+              first_step.front(), other_steps.front(), static_cast<unsigned long>(checksum));
 }
 
 double number(const std::string& sql) {
@@ -184,9 +203,9 @@ int main(int argc, char** argv) {
             "k = 10" +
                 where,
             2);
-  std::printf(",\n  \"batch_resolve_us\": %.5g, \"batch_total_us\": %.5g",
-              number("SELECT resolve_us FROM glove_stats LIMIT 1"),
-              number("SELECT total_us FROM glove_stats LIMIT 1"));
+  for (const char* const stage : {"resolve_us", "scan_us", "select_us", "rescore_us", "total_us"})
+    std::printf(",\n  \"batch_%s\": %.5g", stage,
+                number(std::string("SELECT ") + stage + " FROM glove_stats LIMIT 1"));
   time_rows("constants_batch", "SELECT word, neighbor, similarity, rank FROM constants(10240)", 2);
   time_rows("k1000",
             "SELECT neighbor, similarity, rank FROM glove_nn WHERE word = (SELECT tag FROM tags LIMIT 1) AND "
