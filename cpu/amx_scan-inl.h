@@ -11,8 +11,9 @@ constexpr int kAmxRows = 16;            // of the model, in a tile register
 constexpr int64_t kAmxGroups = 16;      // component groups of a step
 constexpr int64_t kAmxBytes = 16 * 64;  // of a tile register
 constexpr int kAmxBlock = 2 * kAmxQueries;
-// Tiles of the model that are multiplied with a block of queries while both are in the core's first cache.
-constexpr int64_t kAmxTogetherBytes = 24 << 10;
+// Tiles of the model that are multiplied with a block of queries while both are in the core's first cache,
+// which two threads may share.
+constexpr int64_t kAmxTogetherBytes = 12 << 10;
 constexpr int64_t kMostAmxTiles = 4;
 constexpr int64_t kAmxLine = 64;  // bytes of a cache line, on which the rows of a tile register begin
 

@@ -88,7 +88,8 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
                                  context.kernels.one->max_query_code)),
       wide_(widen(request.query->vector)),
-      best_(k_, threshold_),
+      bounds_(k_),
+      best_(k_, bounds_.threshold()),
       slots_(static_cast<size_t>(context.threads)) {
   context.kernels.coarse->pack(coarse_query_, nibble_words(context.model.dims()), coarse_packed_);
   context.kernels.one->pack({&fine_query_, 1}, component_groups(context.model.dims()), fine_packed_);
@@ -108,9 +109,9 @@ bool CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
   const int64_t rows = last - first;
   if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
-  const int64_t count =
-      context_.kernels.coarse->scan(part, part.level(4), first / kTileRows, tile_count(last), coarse_query_,
-                                    coarse_packed_.data(), threshold_.value(), slot.survivors.data());
+  const int64_t count = context_.kernels.coarse->scan(part, part.level(4), first / kTileRows,
+                                                      tile_count(last), coarse_query_, coarse_packed_.data(),
+                                                      bounds_.threshold().value(), slot.survivors.data());
   slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
   rows_read_.fetch_add(rows, std::memory_order_relaxed);
   slot.scored_ids.clear();
@@ -135,7 +136,7 @@ bool CoarseSearch::is_worthwhile() {
 CoarseSearch::SurvivorIterator CoarseSearch::score_best(Slot& slot, const ModelPart& part,
                                                         SurvivorIterator begin, SurvivorIterator end) {
   const std::vector<int32_t>& excluded = request_.query->excluded;
-  const float threshold = threshold_.value();
+  const float threshold = bounds_.threshold().value();
   const float* vectors[kRowsPerCall] = {};
   Neighbor rows[kRowsPerCall];
   double dots[kRowsPerCall];
@@ -174,7 +175,7 @@ void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
     slot.excluded.insert(slot.excluded.end(), request_.query->excluded.begin(),
                          request_.query->excluded.end());
     std::sort(slot.excluded.begin(), slot.excluded.end());
-    slot.collector.emplace_back(k_, slot.excluded, threshold_);
+    slot.collector.emplace_back(slot.excluded, bounds_);
   }
   slot.collector.front().refresh();
   context_.kernels.one->scan(part, part.level(8), first / kTileRows, tile_count(last), {&fine_query_, 1},
@@ -186,11 +187,12 @@ void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
 std::vector<Neighbor> CoarseSearch::unscored_rows() const {
   std::vector<float> lower_bounds;
   for (const Neighbor& row : best_.rows()) lower_bounds.push_back(round_down_to_float(row.similarity));
+  lower_bounds.insert(lower_bounds.end(), bounds_.lower_bounds().begin(), bounds_.lower_bounds().end());
   for (const Slot& slot : slots_)
     for (const Collector& collector : slot.collector)
-      lower_bounds.insert(lower_bounds.end(), collector.lower_bounds().begin(),
-                          collector.lower_bounds().end());
-  const float threshold = std::max(threshold_.value(), kth_largest(lower_bounds, k_));
+      lower_bounds.insert(lower_bounds.end(), collector.unshared().begin(), collector.unshared().end());
+  std::erase_if(lower_bounds, [](float bound) { return std::isnan(bound); });
+  const float threshold = std::max(bounds_.threshold().value(), kth_largest(lower_bounds, k_));
   std::vector<Neighbor> rows;
   for (const Slot& slot : slots_)
     for (const Collector& collector : slot.collector)

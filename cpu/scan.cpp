@@ -1,6 +1,7 @@
 #include "cpu/scan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <functional>
 
@@ -49,8 +50,9 @@ class BatchScan {
         kernel_(requests.size() == 1 ? *context.kernels.one : *context.kernels.many),
         requests_(requests),
         scan_queries_(requests.size()),
-        shared_(requests.size()),
-        collectors_(static_cast<size_t>(context.threads)) {}
+        collectors_(static_cast<size_t>(context.threads)) {
+    for (size_t i = 0; i < requests.size(); ++i) shared_.emplace_back(answer_rows(i));
+  }
 
   // Returns false if it was interrupted.
   bool run(const InterruptCheck& interrupted) {
@@ -72,12 +74,15 @@ class BatchScan {
 
   // Returns the candidates of one request, with the upper bounds of their similarities.
   std::vector<Neighbor> candidates_of(size_t request) const {
-    std::vector<float> lower_bounds;
+    const std::span<const float> shared = shared_[request].lower_bounds();
+    std::vector<float> lower_bounds(shared.begin(), shared.end());
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
-        lower_bounds.insert(lower_bounds.end(), collectors[request].lower_bounds().begin(),
-                            collectors[request].lower_bounds().end());
-    const float threshold = kth_largest(lower_bounds, answer_rows(request));
+        lower_bounds.insert(lower_bounds.end(), collectors[request].unshared().begin(),
+                            collectors[request].unshared().end());
+    std::erase_if(lower_bounds, [](float bound) { return std::isnan(bound); });
+    const float threshold =
+        std::max(shared_[request].threshold().value(), kth_largest(lower_bounds, answer_rows(request)));
     std::vector<Neighbor> rows;
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
@@ -110,7 +115,7 @@ class BatchScan {
       std::vector<Collector> fresh;
       fresh.reserve(requests_.size());
       for (size_t i = 0; i < requests_.size(); ++i)
-        fresh.emplace_back(answer_rows(i), requests_[i].query->excluded, shared_[i]);
+        fresh.emplace_back(requests_[i].query->excluded, shared_[i]);
       collectors = std::move(fresh);
     }
     return collectors;
@@ -120,7 +125,7 @@ class BatchScan {
   const ScanKernel& kernel_;
   std::span<const SearchRequest> requests_;
   std::vector<QuantizedQuery> scan_queries_;
-  std::deque<SharedThreshold> shared_;
+  std::deque<SharedBounds> shared_;                 // [request]
   std::vector<std::vector<Collector>> collectors_;  // [slot][request]
 };
 
