@@ -20,7 +20,7 @@ namespace {
 // alone.
 constexpr int kMostPollsOfChecks = 2;
 // The callers of a batch are expected again for this part of the time that it took.
-constexpr int kReturnShare = 4;
+constexpr int kReturnShare = 2;
 constexpr std::chrono::milliseconds kMostReturnTime{5};
 
 // Whether this thread is inside a search() below. An interrupt check may run the host's code, which may
@@ -50,24 +50,12 @@ class InsideScope {
 class CombiningSearcher::Lane {
  public:
   explicit Lane(CombiningSearcher& searcher) : searcher_(searcher) {}
-  ~Lane() { searcher_.pass_lane_on(answered_, took_); }
+  ~Lane() { searcher_.pass_lane_on(); }
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Runs search(), which answers `callers` queries, and remembers how long it took.
-  template <class Search>
-  auto run(size_t callers, Search&& search) {
-    answered_ = callers;
-    const auto start = std::chrono::steady_clock::now();
-    auto result = search();
-    took_ = std::chrono::steady_clock::now() - start;
-    return result;
-  }
-
  private:
   CombiningSearcher& searcher_;
-  size_t answered_ = 1;
-  std::chrono::steady_clock::duration took_{};
 };
 
 // The queries of others that a lane answers together with its own. Callers without an answer at the end of
@@ -82,7 +70,7 @@ class CombiningSearcher::Batch {
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  size_t size() const { return others_.size(); }
+  bool empty() const { return others_.empty(); }
 
   // Ends the search soon: its own caller was interrupted. Called inside search().
   void stop() {
@@ -111,7 +99,7 @@ class CombiningSearcher::Batch {
       requests_.reserve(1 + others_.size());
       requests_.push_back(own);
       for (const WaiterPtr& other : others_) requests_.push_back(other->request());
-      return searcher_.inner_->search(requests_);
+      return searcher_.search_timed(requests_);
     } catch (const std::bad_alloc&) {
       return {ErrorCode::kOutOfMemory, "not enough memory for a batch"};
     }
@@ -171,7 +159,7 @@ class CombiningSearcher::Place {
 
   void leave() {
     if (std::exchange(left_, true)) return;
-    if (waiter_->leave() == CombiningWaiter::Call::kLead) searcher_.pass_lane_on(0, {});
+    if (waiter_->leave() == CombiningWaiter::Call::kLead) searcher_.pass_lane_on();
   }
 
  private:
@@ -265,13 +253,13 @@ bool CombiningSearcher::step_out_of_line(const WaiterPtr& waiter) {
 Status CombiningSearcher::search_in_lane(SearchRequest& request) {
   // Freed last, so that the others are answered before the lane is passed on: a caller that asks again at
   // once can then join the next batch, which takes hardly longer for it.
-  Lane lane(*this);
+  const Lane lane(*this);
   let_callers_return();
   {
     Batch batch(*this, take_waiting());
     const HolderCheck check(*this, batch, request);
-    if (batch.size() == 0) return lane.run(1, [&] { return inner_->search({&request, 1}); });
-    if (lane.run(1 + batch.size(), [&] { return batch.search(request); })) return {};
+    if (batch.empty()) return search_timed({&request, 1});
+    if (batch.search(request)) return {};
   }
   return inner_->search({&request, 1});
 }
@@ -308,14 +296,23 @@ bool CombiningSearcher::return_to_line(std::vector<WaiterPtr>& waiters) {
   return true;
 }
 
+// Searches, and notes who may return for the next search, and until when that one waits for them. From here
+// on callers are answered, so that some of them may have returned before all have been.
+Status CombiningSearcher::search_timed(std::span<SearchRequest> requests) {
+  const auto start = std::chrono::steady_clock::now();
+  Status status = inner_->search(requests);
+  const auto end = std::chrono::steady_clock::now();
+  const auto wait =
+      std::min<std::chrono::steady_clock::duration>((end - start) / kReturnShare, kMostReturnTime);
+  const std::lock_guard lock(mutex_);
+  last_search_ = {requests.size() + line_.size(), end + wait};
+  return status;
+}
+
 // Gives a lane back, or to the first in line that can take it. Those that have left lose their places.
-//   answered  the queries that were answered in the lane, and `took` the time for it
-void CombiningSearcher::pass_lane_on(size_t answered, std::chrono::steady_clock::duration took) {
+void CombiningSearcher::pass_lane_on() {
   const std::lock_guard lock(mutex_);
   std::erase_if(line_, [](const WaiterPtr& waiter) { return waiter->gone(); });
-  last_search_ = {answered + line_.size(),
-                  std::chrono::steady_clock::now() +
-                      std::min<std::chrono::steady_clock::duration>(took / kReturnShare, kMostReturnTime)};
   --taken_lanes_;
   if (!has_lane_for(line_.size(), callers_ - 1)) return;  // this thread's caller is leaving
   const auto next =

@@ -34,7 +34,7 @@ struct CombiningOptions {
 //
 // A batch costs hardly more for each further query, and most callers ask again as soon as they are answered.
 // So the thread that leads after a batch lets its callers return first: it waits until there are as many as
-// before, but at most for a quarter of the time that the search before took, from its end, and 5 ms.
+// before, but at most for half of the time that the search before took, from its end, and 5 ms.
 //
 // Every caller keeps its own k, interrupt, status and cost. A caller that is interrupted while it waits, or
 // while another thread searches for it, returns at once. If the thread that searches for a batch is
@@ -83,7 +83,8 @@ class CombiningSearcher final : public Searcher {
   Status search_in_lane(SearchRequest& request);
   std::vector<WaiterPtr> take_waiting();
   bool return_to_line(std::vector<WaiterPtr>& waiters);
-  void pass_lane_on(size_t answered, std::chrono::steady_clock::duration took);
+  Status search_timed(std::span<SearchRequest> requests);
+  void pass_lane_on();
   bool step_out_of_line(const WaiterPtr& waiter);
   void forget_parent();  // REQUIRES: mutex_ is held
 
