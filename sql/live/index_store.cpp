@@ -183,11 +183,14 @@ Status IndexStore::read_dead(std::vector<StoredSegment>& segments) {
 }
 
 live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments) {
-  if (segments.empty()) return nullptr;
   std::vector<live::SegmentPtr> parts;
   for (const StoredSegment& stored : segments) parts.push_back(stored.segment);
-  if (parts_ == nullptr || parts_->segments() != parts)
-    parts_ = std::make_shared<const live::PartSet>(connection_.engine(), std::move(parts));
+  if (parts_ != nullptr && parts_->segments() == parts) {
+    former_parts_.reset();
+  } else {
+    former_parts_ = std::move(parts_);
+    parts_ = parts.empty() ? nullptr : live::share_part_set(connection_.engine(), parts);
+  }
   return parts_;
 }
 

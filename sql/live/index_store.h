@@ -92,6 +92,9 @@ class IndexStore {
   OwnStatement schema_version_, config_, segments_, dead_;
   bool told_that_sync_is_due_ = false;
   live::PartSetPtr parts_;  // of the last statement that searched
+  // The different ones before them, until they have been searched: a device that has these adds to them only
+  // the new segments.
+  live::PartSetPtr former_parts_;
 };
 
 }  // namespace glove::sql
