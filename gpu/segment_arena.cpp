@@ -130,10 +130,9 @@ Status SegmentArena::add(const ModelPtr& model, const InterruptCheck& interrupte
   models_.reserve(models_.size() + 1);
   places_.reserve(places_.size() + added.size());
   const std::atomic<bool> cancelled{false};
-  GLOVE_ASSIGN_OR_RETURN(const auto upload,
-                         Upload::start(device()->device(), std::move(tasks),
-                                       bytes < kBytesWorthThreads ? 0 : upload_threads(), model->path(),
-                                       cancelled));
+  GLOVE_ASSIGN_OR_RETURN(const auto upload, Upload::start(device()->device(), std::move(tasks),
+                                                          bytes < kBytesWorthThreads ? 0 : upload_threads(),
+                                                          model->path(), cancelled));
   GLOVE_RETURN_IF_ERROR(upload->copy_to(block_.data(), interrupted));
   models_.push_back(model);
   places_.insert(places_.end(), added.begin(), added.end());

@@ -70,7 +70,7 @@ class SegmentArena {
   const CountedBlock block_;
   std::vector<Place> places_;
   std::vector<ModelPtr> models_;  // keep the codes' addresses from being used for anything else
-  int64_t end_ = 0;  // in tiles
+  int64_t end_ = 0;               // in tiles
 };
 
 }  // namespace glove::gpu

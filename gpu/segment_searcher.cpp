@@ -54,8 +54,8 @@ SegmentSearcher::SegmentSearcher(std::shared_ptr<SegmentArena> arena, ModelPtr m
 
 // Returns the part of the model that has this tile, or the one before it.
 size_t SegmentSearcher::part_at(int64_t tile) const {
-  const auto after = std::ranges::upper_bound(parts_in_order_, tile, {},
-                                              [this](size_t part) { return first_tiles_[part]; });
+  const auto after =
+      std::ranges::upper_bound(parts_in_order_, tile, {}, [this](size_t part) { return first_tiles_[part]; });
   return after == parts_in_order_.begin() ? *after : *(after - 1);
 }
 
@@ -130,10 +130,9 @@ Result<SegmentSearcher::MaskPtr> SegmentSearcher::make_mask(const std::vector<in
   CopyTask task;
   task.memory = reinterpret_cast<const std::byte*>(residuals.get());
   task.bytes = bytes;
-  GLOVE_ASSIGN_OR_RETURN(const auto upload,
-                         Upload::start(device.device(), {task},
-                                       bytes < kBytesWorthThreads ? 0 : upload_threads(), model_->path(),
-                                       cancelled));
+  GLOVE_ASSIGN_OR_RETURN(const auto upload, Upload::start(device.device(), {task},
+                                                          bytes < kBytesWorthThreads ? 0 : upload_threads(),
+                                                          model_->path(), cancelled));
   GLOVE_RETURN_IF_ERROR(upload->copy_to(block.data(), interrupted));
   return std::make_shared<const Mask>(Mask{hidden, std::move(block)});
 }

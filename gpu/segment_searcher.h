@@ -44,12 +44,12 @@ class SegmentSearcher final : public Searcher {
 
   const std::shared_ptr<SegmentArena> arena_;
   const ModelPtr model_;
-  std::vector<int64_t> first_tiles_;   // of each part of the model
+  std::vector<int64_t> first_tiles_;    // of each part of the model
   std::vector<size_t> parts_in_order_;  // by first tile
-  DevicePart part_;                    // everything up to the model's last tile
-  bool has_foreign_tiles_;             // part_ includes tiles of other models
-  mutable ForkSafeMutex mutex_;        // guards mask_
-  MaskPtr mask_;                       // the last one; null if none was needed so far
+  DevicePart part_;                     // everything up to the model's last tile
+  bool has_foreign_tiles_;              // part_ includes tiles of other models
+  mutable ForkSafeMutex mutex_;         // guards mask_
+  MaskPtr mask_;                        // the last one; null if none was needed so far
 };
 
 }  // namespace glove::gpu

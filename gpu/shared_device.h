@@ -55,8 +55,8 @@ class SharedDevice {
   // Frees the model, or, in a forked child, leaves it alone. The limit stops counting it before it is freed.
   void drop(std::shared_ptr<ResidentModel> resident);
 
-  // Runs `work`, which may upload to the device. One such call runs at a time, so that two do not count on the
-  // same free bytes. `interrupted` may run the host's code, which may call back into this class.
+  // Runs `work`, which may upload to the device. One such call runs at a time, so that two do not count on
+  // the same free bytes. `interrupted` may run the host's code, which may call back into this class.
   Status in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work);
 
   // Returns the bytes that an upload of so many rows may use now. REQUIRES: available() has returned ok.

@@ -53,8 +53,7 @@ PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segment
   std::erase_if(sets, [](const auto& entry) { return entry.second.expired(); });
   for (const auto& [owner, set] : sets) {
     held.push_back(set.lock());
-    if (owner == &engine && held.back() != nullptr && held.back()->segments() == segments)
-      return held.back();
+    if (owner == &engine && held.back() != nullptr && held.back()->segments() == segments) return held.back();
   }
   sets.emplace_back(&engine, fresh);
   return fresh;
