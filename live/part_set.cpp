@@ -44,18 +44,23 @@ PartSet::PartSet(Engine& engine, Segments segments)
     : segments_(std::make_shared<const Segments>(std::move(segments))),
       searchers_(std::make_shared<ModelSearchers>(engine, model_of(segments_))) {}
 
-PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
+PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
   std::vector<PartSetPtr> held;  // released when no lock is held
-  const auto fresh = std::make_shared<const PartSet>(engine, segments);
   const std::lock_guard lock(shared_sets().mutex);
-  auto& sets = shared_sets().sets;
-  held.reserve(sets.size());
-  std::erase_if(sets, [](const auto& entry) { return entry.second.expired(); });
-  for (const auto& [owner, set] : sets) {
+  held.reserve(shared_sets().sets.size());
+  for (const auto& [owner, set] : shared_sets().sets) {
     held.push_back(set.lock());
     if (owner == &engine && held.back() != nullptr && held.back()->segments() == segments) return held.back();
   }
-  sets.emplace_back(&engine, fresh);
+  return nullptr;
+}
+
+PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
+  if (PartSetPtr found = find_part_set(engine, segments)) return found;
+  auto fresh = std::make_shared<const PartSet>(engine, segments);
+  const std::lock_guard lock(shared_sets().mutex);
+  std::erase_if(shared_sets().sets, [](const auto& entry) { return entry.second.expired(); });
+  shared_sets().sets.emplace_back(&engine, fresh);
   return fresh;
 }
 

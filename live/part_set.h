@@ -41,4 +41,7 @@ using PartSetPtr = std::shared_ptr<const PartSet>;
 // as for PartSet. Any thread may call it.
 PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
 
+// The same, or null if nobody holds it.
+PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
+
 }  // namespace glove::live

@@ -194,6 +194,17 @@ live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments
   return parts_;
 }
 
+Result<live::PartSetPtr> IndexStore::searched_parts() {
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
+  GLOVE_ASSIGN_OR_RETURN(const auto found, records());
+  std::vector<live::SegmentPtr> parts;
+  for (const SegmentRecord& record : found) {
+    parts.push_back(live::find_segment(record.key() + ":" + std::to_string(stored_config.dims)));
+    if (parts.back() == nullptr) return live::PartSetPtr();
+  }
+  return parts.empty() ? nullptr : live::find_part_set(connection_.engine(), parts);
+}
+
 Result<live::IndexState> IndexStore::state(ContentRows& rows) {
   live::IndexState state;
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());

@@ -65,6 +65,9 @@ class IndexStore {
   // Begins the use of `rows`.
   Result<live::IndexState> state(ContentRows& rows);
 
+  // Returns the segments as a statement of this process searches them, or null if none does.
+  Result<live::PartSetPtr> searched_parts();
+
   // Writes a new segment.
   Status add(std::span<const char> bytes, int64_t rows);
   Status remove(int64_t segment);

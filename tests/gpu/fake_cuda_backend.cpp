@@ -1,5 +1,6 @@
 // In place of gpu/cuda_backend.cpp: an extension whose backend "cuda" is on one fake device, so that tests of
-// SQL can take the ways of a device on any machine. $GLOVE_FAKE_DEVICE_BYTES is its memory.
+// SQL can take the ways of a device on any machine. $GLOVE_FAKE_DEVICE_SEARCHES says after how many searches
+// it is lost.
 #include "gpu/cuda_backend.h"
 
 #include <cstdlib>
@@ -14,7 +15,8 @@ namespace glove {
 
 std::unique_ptr<Backend> make_cuda_backend(Settings& settings, Log& log, Backend* host) {
   static auto* const knobs = new testing::FakeDevice::Knobs;  // never freed, like the engine
-  if (const char* const bytes = std::getenv("GLOVE_FAKE_DEVICE_BYTES")) knobs->total_bytes = std::atoll(bytes);
+  if (const char* const searches = std::getenv("GLOVE_FAKE_DEVICE_SEARCHES"))
+    knobs->searches_left = std::atoi(searches);
   gpu::DeviceBackendOptions options;
   options.devices.count = []() -> Result<int> { return 1; };
   options.devices.open = [](int) -> Result<std::unique_ptr<gpu::Device>> {
