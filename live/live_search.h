@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -39,13 +40,19 @@ class RowSource {
   virtual Status read_all(const UseRow& use) = 0;
 };
 
+// The logged rows that are in the relation.
+struct ChangedRows {
+  std::vector<int64_t> ids;
+  std::vector<float> vectors;         // [ids.size(), dims]
+  std::vector<double> norms_squared;  // [ids.size()], D(x, x) > 0
+};
+
 // What a statement sees of an index. The statement's transaction decides, so it does not outlive it.
 struct IndexState {
-  int64_t dims = 0;              // 0: the index has never had a row
-  PartSetPtr parts;              // null: there are no segments
-  std::vector<int32_t> hidden;   // rows of the parts that must not be returned, ascending
-  std::vector<int64_t> changed;  // ids of the logged rows that have a vector
-  std::vector<float> vectors;    // [changed.size(), dims]
+  int64_t dims = 0;                            // 0: the index has never had a row
+  PartSetPtr parts;                            // null: there are no segments
+  std::vector<int32_t> hidden;                 // rows of the parts that must not be returned, ascending
+  std::shared_ptr<const ChangedRows> changed;  // never null in a state that is searched
 };
 
 // Makes a row of the parts hidden, because the user's table no longer has it.

@@ -6,7 +6,9 @@
 
 #include "base/crc32.h"
 #include "live/segment_cache.h"
+#include "model/exact_dot.h"
 #include "model/limits.h"
+#include "sql/sqlite_features.h"
 
 namespace glove::sql {
 namespace {
@@ -15,6 +17,8 @@ constexpr size_t kBlockBytes = 1'000'000;
 constexpr int64_t kFormatVersion = 1;
 // More logged rows than this make queries slow enough to tell.
 constexpr size_t kMostLogged = 10'000;
+// More components of logged rows than this (16 MiB) are read again by each statement.
+constexpr size_t kMostKeptComponents = size_t{4} << 20;
 
 // Hides the rows of the segments that the log names. Both are ascending.
 void hide_logged(const live::PartSet& parts, std::span<const int64_t> logged, std::vector<int32_t>& hidden) {
@@ -183,31 +187,85 @@ Status IndexStore::read_dead(std::vector<StoredSegment>& segments) {
 }
 
 live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments) {
-  if (segments.empty()) return nullptr;
   std::vector<live::SegmentPtr> parts;
   for (const StoredSegment& stored : segments) parts.push_back(stored.segment);
-  if (parts_ == nullptr || parts_->segments() != parts)
-    parts_ = std::make_shared<const live::PartSet>(connection_.engine(), std::move(parts));
+  if (parts_ != nullptr && parts_->segments() == parts) {
+    former_parts_.reset();
+  } else {
+    former_parts_ = std::move(parts_);
+    parts_ = parts.empty() ? nullptr : live::share_part_set(connection_.engine(), parts);
+  }
   return parts_;
 }
 
-Result<live::IndexState> IndexStore::state(ContentRows& rows) {
-  live::IndexState state;
+Result<live::PartSetPtr> IndexStore::searched_parts() {
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
-  state.dims = stored_config.dims;
+  GLOVE_ASSIGN_OR_RETURN(const auto found, records());
+  std::vector<live::SegmentPtr> parts;
+  for (const SegmentRecord& record : found) {
+    parts.push_back(live::find_segment(record.key() + ":" + std::to_string(stored_config.dims)));
+    if (parts.back() == nullptr) return live::PartSetPtr();
+  }
+  return parts.empty() ? nullptr : live::find_part_set(connection_.engine(), parts);
+}
+
+// Returns a number that identifies what the running statement sees of the index and its content; nullopt if
+// none does. The number changes with every commit to the database file, by this connection or any other one
+// (SQLITE_FCNTL_DATA_VERSION), so the statement must see a commit and no less: it reads, which keeps the
+// version from changing under it, this connection has written nothing that could still be rolled back, and
+// it does not read what a connection with the same page cache (shared-cache mode) has not committed.
+std::optional<uint32_t> IndexStore::committed_version() {
+  sqlite3* const db = connection_.db();
+  if (!sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, index_.schema.c_str()) != SQLITE_TXN_READ)
+    return std::nullopt;
+  OwnStatement read;  // SQLite evaluates this pragma when it prepares it
+  if (!prepare(read, "PRAGMA read_uncommitted").ok()) return std::nullopt;
+  OwnStatement::Run run(read);
+  const Result<bool> found = run.next();
+  if (!found.ok() || !found.value() || run.integer(0) != 0) return std::nullopt;
+  uint32_t version = 0;
+  if (sqlite3_file_control(db, index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) != SQLITE_OK)
+    return std::nullopt;
+  return version;
+}
+
+Result<live::IndexState> IndexStore::state(ContentRows& rows) {
+  const std::optional<uint32_t> version = committed_version();
+  if (version && committed_ && committed_->version == *version) {
+    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config.fingerprint));
+    former_parts_.reset();
+    return committed_->state;
+  }
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
+  GLOVE_ASSIGN_OR_RETURN(live::IndexState state, read_state(stored_config, rows));
+  if (version) {
+    committed_.reset();
+    if (state.changed->vectors.size() <= kMostKeptComponents) committed_ = {*version, stored_config, state};
+  }
+  return state;
+}
+
+Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, ContentRows& rows) {
+  live::IndexState state;
+  state.dims = config.dims;
   GLOVE_ASSIGN_OR_RETURN(const auto stored, segments(state.dims));
-  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, stored_config.fingerprint));
+  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config.fingerprint));
   state.parts = parts_of(stored);
   for (size_t i = 0; i < stored.size(); ++i) hide_dead(stored[i], state.parts->first_row(i), state.hidden);
   std::vector<int64_t> logged;
-  GLOVE_RETURN_IF_ERROR(rows.read_logged(
-      [&](int64_t id, RowVector found, std::span<const float> vector, const std::string&) -> Status {
-        logged.push_back(id);
-        if (found != RowVector::kVector) return {};
-        state.changed.push_back(id);
-        state.vectors.insert(state.vectors.end(), vector.begin(), vector.end());
-        return {};
-      }));
+  const auto changed = std::make_shared<live::ChangedRows>();
+  GLOVE_RETURN_IF_ERROR(rows.read_logged([&](int64_t id, RowVector found, std::span<const float> vector,
+                                             const std::string&) -> Status {
+    logged.push_back(id);
+    if (found != RowVector::kVector) return {};
+    const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
+    if (!(norm_squared > 0)) return {};
+    changed->ids.push_back(id);
+    changed->vectors.insert(changed->vectors.end(), vector.begin(), vector.end());
+    changed->norms_squared.push_back(norm_squared);
+    return {};
+  }));
+  state.changed = changed;
   if (logged.size() > kMostLogged) tell_that_sync_is_due(logged.size());
   state.dims = rows.dims();
   if (state.parts != nullptr) hide_logged(*state.parts, logged, state.hidden);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,12 @@ class IndexStore {
   Result<std::vector<StoredSegment>> segments(int64_t dims);
 
   // The same for a statement that searches: the segments and the log, with the vectors of the logged rows.
-  // Begins the use of `rows`.
+  // Begins the use of `rows`. Reads nothing if the last state was that of the same committed version of the
+  // database.
   Result<live::IndexState> state(ContentRows& rows);
+
+  // Returns the segments as a statement of this process searches them, or null if none does.
+  Result<live::PartSetPtr> searched_parts();
 
   // Writes a new segment.
   Status add(std::span<const char> bytes, int64_t rows);
@@ -83,6 +88,8 @@ class IndexStore {
   Status prepare(OwnStatement& statement, const std::string& sql);
   Result<std::vector<SegmentRecord>> records();
   Status read_dead(std::vector<StoredSegment>& segments);
+  std::optional<uint32_t> committed_version();
+  Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows);
   live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments);
   Error damaged(const std::string& what) const;
   void tell_that_sync_is_due(size_t logged);
@@ -92,6 +99,17 @@ class IndexStore {
   OwnStatement schema_version_, config_, segments_, dead_;
   bool told_that_sync_is_due_ = false;
   live::PartSetPtr parts_;  // of the last statement that searched
+  // The different ones before them, until they have been searched: a device that has these adds to them only
+  // the new segments.
+  live::PartSetPtr former_parts_;
+
+  // What a version of the database has.
+  struct CommittedState {
+    uint32_t version;
+    IndexConfig config;
+    live::IndexState state;
+  };
+  std::optional<CommittedState> committed_;
 };
 
 }  // namespace glove::sql

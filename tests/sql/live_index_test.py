@@ -246,11 +246,22 @@ class Statements(LiveTest):
     def test_only_commands_write(self):
         self.expect_error("takes no rows; insert them into 'doc'", "INSERT INTO doc_vec(id) VALUES (1)")
         self.expect_error("cannot be changed; change the rows of 'doc'", "DELETE FROM doc_vec WHERE query = ?", self.query)
-        self.expect_error("Rows are written to 'doc', not to doc_vec", "UPDATE doc_vec SET id = 1 WHERE query = ?",
-                          self.query)
-        self.expect_error("no query.*Rows are written to 'doc', not to doc_vec", "DELETE FROM doc_vec")
+        for change in ("UPDATE doc_vec SET id = 1 WHERE query = x'00'", "UPDATE doc_vec SET id = 1", "DELETE FROM doc_vec",
+                       "  delete FROM doc_vec WHERE id = 3"):
+            self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
+        self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
         self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
+
+    def test_commands_leave_the_last_rowid_and_count_as_one_change(self):
+        for row in (7777, 8888):
+            self.db.execute("INSERT INTO doc(id, embedding) VALUES (?, ?)", (row, self.query))
+            for command in ("sync", "merge", "integrity-check", "rebuild"):
+                self.command(command)
+                self.assertEqual(self.db.execute("SELECT last_insert_rowid(), changes()").fetchone(), (row, 1), command)
+        self.db.execute("INSERT INTO doc(id, embedding) VALUES (9999, x'00')")
+        self.expect_error("the row 9999", "INSERT INTO doc_vec(doc_vec) VALUES ('rebuild')")
+        self.assertEqual(self.db.execute("SELECT last_insert_rowid()").fetchone(), (9999,))
 
     def test_wrong_queries(self):
         self.expect_error("no query", "SELECT * FROM doc_vec")
@@ -278,6 +289,9 @@ class Definitions(LiveTest):
         self.expect_refused("no table 'elsewhere' in the schema main", "content=elsewhere, rowid=id, vector=v")
         self.expect_refused("no column 'x'", "content=doc, rowid=id, vector=x")
         self.expect_refused("must be given", "content=doc")
+        self.expect_refused("doc_vec: content is given more than once", "content=doc, rowid=id, vector=embedding, content=doc")
+        self.expect_refused("doc_vec: dims is given more than once", "content=doc, rowid=id, dims=1, vector=embedding, dims=2")
+        self.expect_refused("vector and text are given more than once", "content=doc, rowid=id, vector=embedding, text=title")
         self.expect_refused("there is no argument 'dim'", "content=doc, rowid=id, vector=embedding, dim=2")
         self.expect_refused("choose another name", name="rank")
 
@@ -480,6 +494,118 @@ class Files(LiveTest):
         self.assertEqual(
             self.db.execute("SELECT schema, name, rows, segments, dead, logged, bytes > 100, state FROM glove_indexes").fetchall(),
             [("main", "doc_vec", 17, 1, 3, 1, 1, "changed"), ("other", "o", 0, 0, 0, 0, 0, "current")])
+
+    def test_the_state_of_an_index_that_cannot_be_queried(self):
+        def states():
+            return [state for state, in self.db.execute("SELECT state FROM glove_indexes")]
+        self.fill(3)
+        self.create("content = 'doc' /* ), */, rowid=[id], -- ),\n vector = \"embedding\", options='{\"components\": 0}', model='a)'','")
+        self.db.execute('ALTER TABLE doc_vec RENAME TO "using glove_index(""v"')
+        self.assertEqual(states(), ["current"])
+        self.db.execute('DROP TRIGGER "using glove_index(""v_delete"')
+        self.assertRegex(states()[0], "the trigger 'using glove_index\\(\"v_delete' on 'doc' was dropped.*rebuild")
+        self.db.execute('INSERT INTO "using glove_index(""v"("using glove_index(""v") VALUES (\'rebuild\')')
+        self.assertEqual(states(), ["current"])
+        self.db.execute("ALTER TABLE doc RENAME COLUMN embedding TO e")
+        self.assertRegex(states()[0], "the table 'doc' has no column 'embedding'")
+        self.db.execute("ALTER TABLE doc RENAME COLUMN e TO embedding")
+        self.db.execute("DROP TABLE doc")
+        self.assertRegex(states()[0], "there is no table 'doc'")
+
+    def reads_the_log(self, db):
+        """Whether a query on the connection reads the log."""
+        statements = []
+        db.set_trace_callback(statements.append)
+        db.execute("SELECT id FROM doc_vec(?, 3)", (self.vector(),)).fetchall()
+        db.set_trace_callback(None)
+        return any("doc_vec_log" in statement for statement in statements)
+
+    def test_the_log_is_read_once_per_commit(self):
+        for journal in ("delete", "wal"):
+            self.db.execute(f"PRAGMA journal_mode = {journal}")
+            self.db.execute("DROP TABLE IF EXISTS doc_vec")
+            self.db.execute("DELETE FROM doc")
+            self.fill(60)
+            self.create()
+            self.db.execute("UPDATE doc SET embedding = ? WHERE id < 30", (self.vector(),))
+            writer = connect(self.path, extension=False)
+            self.assertEqual([self.reads_the_log(self.db) for _ in range(3)], [True, False, False])
+            change = "UPDATE doc SET embedding = ? WHERE id = 9"
+            rollbacks = (("BEGIN", "ROLLBACK"), ("SAVEPOINT s", "ROLLBACK TO s"), ("SAVEPOINT s", "ROLLBACK TO s", "RELEASE s"),
+                         ("BEGIN", "COMMIT"))
+            for begin, *ends in rollbacks:
+                self.db.execute(begin)
+                self.db.execute(change, (self.vector(),))
+                self.assertTrue(self.reads_the_log(self.db) and self.reads_the_log(self.db))
+                self.expect_current()
+                for end in ends:
+                    self.db.execute(end)
+                    self.expect_current()
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                self.expect_current()
+                self.assertFalse(self.reads_the_log(self.db))
+            self.db.execute("BEGIN")  # a transaction that only reads has one version
+            self.expect_current()
+            self.assertFalse(self.reads_the_log(self.db))
+            if journal == "wal":
+                writer.execute(change, (self.vector(),))
+                self.assertFalse(self.reads_the_log(self.db))
+                self.expect_current()
+            self.db.execute("COMMIT")
+            for change_it in (
+                    lambda: writer.execute(change, (self.vector(),)), lambda: writer.execute("DELETE FROM doc WHERE id = 12"),
+                    lambda: self.db.execute(change, (self.vector(),)), lambda: self.db.execute("DELETE FROM doc WHERE id = 15"),
+                    lambda: self.command("sync"), lambda: self.db.execute("UPDATE doc SET embedding = NULL WHERE id = 18"),
+                    lambda: self.write_blob(9), lambda: self.db.execute("VACUUM"), lambda: self.overwrite(),
+                    lambda: self.db.execute("UPDATE doc SET embedding = ?", (self.vector(),))):
+                change_it()
+                self.expect_current()
+                self.assertFalse(self.reads_the_log(self.db))
+            writer.close()
+
+    def write_blob(self, id):
+        """Changes a logged row in a way that calls no trigger and counts as no change."""
+        self.db.execute("UPDATE doc SET embedding = ? WHERE id = ?", (self.vector(), id))
+        self.expect_current()
+        if hasattr(self.db, "blobopen"):  # Python 3.11
+            with self.db.blobopen("doc", "embedding", id) as blob_of_row:
+                blob_of_row.write(self.vector())
+
+    def overwrite(self):
+        """Copies another database over this one."""
+        other = connect(os.path.join(self.folder.name, "other.db"))
+        self.db.backup(other)
+        other.execute("UPDATE doc SET embedding = ? WHERE id % 2", (self.vector(),))
+        other.backup(self.db)
+        other.close()
+
+    def test_what_other_connections_may_undo_is_not_kept(self):
+        address = f"file:shared{SEED}?mode=memory&cache=shared"
+        first, second = (sqlite3.connect(address, uri=True, isolation_level=None) for _ in range(2))
+        for db in (first, second):
+            db.enable_load_extension(True)
+            db.load_extension(EXTENSION)
+        self.db = first
+        first.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
+        self.fill(30)
+        self.create()
+        first.execute("UPDATE doc SET embedding = ? WHERE id < 12", (self.vector(),))
+        self.expect_current()
+        self.assertFalse(self.reads_the_log(first))
+        first.execute("PRAGMA read_uncommitted = 1")
+        second.execute("BEGIN")
+        for end in ("ROLLBACK", "COMMIT"):
+            second.execute("UPDATE doc SET embedding = ? WHERE id < 12", (self.vector(),))
+            self.expect_current()
+            second.execute(end)
+            self.expect_current()
+            second.execute("BEGIN")
+        second.execute("ROLLBACK")
+        first.execute("PRAGMA read_uncommitted = 0")
+        self.expect_current()
+        first.close()
+        second.close()
 
     def test_a_locked_database_is_busy(self):
         self.fill(20)
