@@ -37,7 +37,14 @@ class PartSet {
   ModelSearchersPtr searchers_;
 };
 
-// Shared by the statements of a connection.
+// Shared by the connections of a process, so that each segment is open once on a backend.
 using PartSetPtr = std::shared_ptr<const PartSet>;
+
+// Returns the set of these segments, which somebody in the process may hold already. REQUIRES and lifetimes
+// as for PartSet. Any thread may call it.
+PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
+
+// The same, or null if nobody holds it.
+PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
 
 }  // namespace glove::live

@@ -5,14 +5,17 @@
 // rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
 // one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
 // for an index that cannot be queried, because its tables, its triggers or its content are not what they must
-// be, it is the reason.
+// be, it is the reason. Where a backend has failed to search the index, the reason follows. backend is the
+// one that has the index or, if none has, the one that 'auto' would use.
 #include <bit>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "search/searcher_choice.h"
 #include "sql/live/index_definition.h"
 #include "sql/live/index_schema.h"
+#include "sql/live/index_store.h"
 #include "sql/live/own_statement.h"
 #include "sql/register.h"
 #include "sql/vtab/snapshot.h"
@@ -112,9 +115,21 @@ vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found_index) 
   std::string state = size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
   if (!found_index.problem.ok()) state = found_index.problem.error().message;
   if (!found.ok()) state = found.error().message;
-  const std::string backend(connection.engine().backends().all().back()->name());  // the CPU
-  return {index.schema, index.name, size.rows - size.dead, size.segments, size.dead, size.logged,
-          size.bytes,   backend,    std::move(state)};
+  IndexStore store(connection, index);
+  const Result<live::PartSetPtr> parts = store.searched_parts();
+  const bool searched = parts.ok() && parts.value() != nullptr;
+  const LikelyBackend choice =
+      likely_backend(connection.engine(), searched ? &parts.value()->searchers() : nullptr);
+  if (!choice.failed.empty()) state += "; " + choice.failed;
+  return {index.schema,
+          index.name,
+          size.rows - size.dead,
+          size.segments,
+          size.dead,
+          size.logged,
+          size.bytes,
+          std::string(choice.backend == nullptr ? "" : choice.backend->name()),
+          std::move(state)};
 }
 
 struct GloveIndexes {

@@ -95,12 +95,26 @@ Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
 }
 
 live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments) {
-  if (segments.empty()) return nullptr;
   std::vector<live::SegmentPtr> parts;
   for (const StoredSegment& stored : segments) parts.push_back(stored.segment);
-  if (parts_ == nullptr || parts_->segments() != parts)
-    parts_ = std::make_shared<const live::PartSet>(connection_.engine(), std::move(parts));
+  if (parts_ != nullptr && parts_->segments() == parts) {
+    former_parts_.reset();
+  } else {
+    former_parts_ = std::move(parts_);
+    parts_ = parts.empty() ? nullptr : live::share_part_set(connection_.engine(), parts);
+  }
   return parts_;
+}
+
+Result<live::PartSetPtr> IndexStore::searched_parts() {
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
+  GLOVE_ASSIGN_OR_RETURN(const auto stored, segments_.list(stored_config.dims));
+  std::vector<live::SegmentPtr> parts;
+  for (const StoredSegment& one : stored) {
+    if (one.segment == nullptr) return live::PartSetPtr();
+    parts.push_back(one.segment);
+  }
+  return parts.empty() ? nullptr : live::find_part_set(connection_.engine(), parts);
 }
 
 // Returns a number that identifies what the running statement sees of the index and its content; nullopt if
@@ -127,6 +141,7 @@ Result<live::IndexState> IndexStore::state(ContentRows& rows) {
   const std::optional<uint32_t> version = committed_version();
   if (version && committed_ && committed_->version == *version) {
     GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config.fingerprint));
+    former_parts_.reset();
     return committed_->state;
   }
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());

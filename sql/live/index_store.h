@@ -44,6 +44,9 @@ class IndexStore {
   // database.
   Result<live::IndexState> state(ContentRows& rows);
 
+  // Returns the segments as a statement of this process searches them, or null if none does.
+  Result<live::PartSetPtr> searched_parts();
+
   Status clear_log();
   // Removes all segments and the log.
   Status clear();
@@ -65,6 +68,9 @@ class IndexStore {
   OwnStatement schema_version_, config_;
   bool told_that_sync_is_due_ = false;
   live::PartSetPtr parts_;  // of the last statement that searched
+  // The different ones before them, until they have been searched: a device that has these adds to them only
+  // the new segments.
+  live::PartSetPtr former_parts_;
 
   // What a version of the database has.
   struct CommittedState {
