@@ -68,6 +68,10 @@ class LiveTest(unittest.TestCase):
         query = self.vector()
         self.assertEqual(db.execute("SELECT id, similarity, rank FROM doc_vec(?)", (query,)).fetchall(),
                          self.brute(query, db=db))
+        for query, in db.execute("SELECT embedding FROM doc_vec_log JOIN doc USING (id) WHERE length(embedding) = ? LIMIT 2",
+                                 (4 * self.DIMS,)).fetchall():
+            self.assertEqual(db.execute("SELECT id, similarity, rank FROM doc_vec(?, 9)", (query,)).fetchall(),
+                             self.brute(query, 9, db))
 
     def expect_error(self, pattern, sql, *values):
         with self.assertRaisesRegex(sqlite3.Error, pattern):
@@ -632,7 +636,7 @@ class Files(LiveTest):
             self.db.execute(f"PRAGMA journal_mode = {journal}")
             self.db.execute("DROP TABLE IF EXISTS doc_vec")
             self.db.execute("DELETE FROM doc")
-            self.fill(60)
+            self.fill(1200)  # so many that a query does not read the whole table
             self.create()
             self.db.execute("UPDATE doc SET embedding = ? WHERE id < 30", (self.vector(),))
             writer = connect(self.path, extension=False)
@@ -695,7 +699,7 @@ class Files(LiveTest):
             db.load_extension(EXTENSION)
         self.db = first
         first.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
-        self.fill(30)
+        self.fill(1200)
         self.create()
         first.execute("UPDATE doc SET embedding = ? WHERE id < 12", (self.vector(),))
         self.expect_current()
