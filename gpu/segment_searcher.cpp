@@ -19,7 +19,7 @@ namespace {
 // A query may exclude so many rows more than a mask hides.
 constexpr size_t kMostUnmasked = 32;
 // A mask of fewer bytes than this is copied before another thread could help.
-constexpr int64_t kBytesWorthThreads = int64_t{4} << 20;
+constexpr int64_t kBytesWorthThreads = int64_t{2} << 20;
 
 bool same_excluded(const SearchRequest& a, const SearchRequest& b) {
   return a.query->excluded == b.query->excluded;
@@ -62,7 +62,7 @@ size_t SegmentSearcher::part_at(int64_t tile) const {
 // Replaces the device's candidates by those that a caller may have, with the model's ids and bounds.
 void SegmentSearcher::take_candidates(SearchRequest& request) const {
   const Query& query = *request.query;
-  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
+  QuantizedQuery quantized;  // for bounds that the device does not return
   std::vector<Neighbor> rows;
   rows.reserve(request.rows.size());
   for (const Neighbor& found : request.rows) {
@@ -72,7 +72,13 @@ void SegmentSearcher::take_candidates(SearchRequest& request) const {
     if (row < 0 || row >= part.rows) continue;
     const auto id = static_cast<int32_t>(part.first_row + row);
     if (std::ranges::binary_search(query.excluded, id)) continue;
-    rows.push_back({id, upper_bound(part, row, quantized)});
+    double bound = found.similarity;
+    if (bound == kNoSimilarity) {
+      if (quantized.codes.empty())
+        quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
+      bound = upper_bound(part, row, quantized);
+    }
+    rows.push_back({id, bound});
   }
   std::ranges::sort(rows, ranks_before);
   request.rows = std::move(rows);
