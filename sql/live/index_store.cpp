@@ -108,11 +108,11 @@ live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments
 
 Result<live::PartSetPtr> IndexStore::searched_parts() {
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
-  GLOVE_ASSIGN_OR_RETURN(const auto found, segments_.list(stored_config.dims));
+  GLOVE_ASSIGN_OR_RETURN(const auto stored, segments_.list(stored_config.dims));
   std::vector<live::SegmentPtr> parts;
-  for (const StoredSegment& stored : found) {
-    if (stored.segment == nullptr) return live::PartSetPtr();
-    parts.push_back(stored.segment);
+  for (const StoredSegment& one : stored) {
+    if (one.segment == nullptr) return live::PartSetPtr();
+    parts.push_back(one.segment);
   }
   return parts.empty() ? nullptr : live::find_part_set(connection_.engine(), parts);
 }
