@@ -137,6 +137,9 @@ TEST_F(SegmentsTest, HiddenRowsAreNoCandidates) {
   expect_right_segments(live, made, all, 10);
   forget(live);
   EXPECT_EQ(knobs_.allocated, 0);
+  const Segments large = segments({2100, 900, 3000}, 4);  // the mask takes several pieces
+  const ModelPtr large_live = joined(large, false);
+  for (const size_t most : {40, 2000}) expect_right_segments(large_live, large, some_rows(6000, most), 10);
 }
 
 TEST_F(SegmentsTest, RequestsThatExcludeDifferentRows) {
@@ -280,6 +283,11 @@ TEST_F(SegmentsTest, FailuresLeaveNothingBehind) {
   expect_right_segments(live, made, {}, 10);
   expect_right_segments(next, more, {}, 10);
   const Query asked = query(*joined(made, true));
+  Query masked = asked;
+  masked.excluded = some_rows(320, 200);
+  const int64_t allocated = knobs_.allocated;
+  EXPECT_EQ(search(live, masked, 10, [] { return true; }).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(knobs_.allocated, allocated);
   knobs_.searches_left = 0;
   EXPECT_EQ(search(live, asked, 10).error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(search(next, asked, 10).error().code, ErrorCode::kUnavailable);
