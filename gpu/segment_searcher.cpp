@@ -85,11 +85,11 @@ void SegmentSearcher::take_candidates(SearchRequest& request) const {
 Result<SegmentSearcher::MaskPtr> SegmentSearcher::mask_for(const std::vector<int32_t>& hidden,
                                                            const InterruptCheck& interrupted) {
   MaskPtr mask;
+  if (!has_foreign_tiles_ && hidden.size() <= kMostUnmasked) return mask;
   {
     const std::lock_guard lock(mutex_);
     mask = mask_;
   }
-  if (mask == nullptr && !has_foreign_tiles_ && hidden.size() <= kMostUnmasked) return mask;
   if (mask != nullptr && mask->hidden.size() <= hidden.size() &&
       hidden.size() - mask->hidden.size() <= kMostUnmasked &&
       (mask->hidden == hidden || std::ranges::includes(hidden, mask->hidden)))

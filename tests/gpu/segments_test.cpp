@@ -130,7 +130,11 @@ TEST_F(SegmentsTest, HiddenRowsAreNoCandidates) {
   }
   expect_right_segments(live, made, hidden, 10);
   EXPECT_EQ(knobs_.uploads_of_codes, 2);
-  expect_right_segments(live, made, {}, 10);  // fewer rows do
+  expect_right_segments(live, made, {}, 10);  // nor do few rows
+  EXPECT_EQ(knobs_.uploads_of_codes, 2);
+  hidden.resize(100);
+  expect_right_segments(live, made, hidden, 10);  // others do
+  EXPECT_EQ(knobs_.uploads_of_codes, 3);
   expect_right_segments(live, made, some_rows(507, 300), 10);
   std::vector<int32_t> all(507);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int32_t>(i);
