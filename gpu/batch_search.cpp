@@ -88,7 +88,13 @@ Status BatchSearch::reserve(const Layout& layout) {
 
 Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
                          std::span<const SearchRequest> requests) {
-  std::memset(staging_.data(), 0, static_cast<size_t>(layout.copied));
+  // Everything but the vectors, parameters and codes that are written below.
+  const auto zero = [&](int64_t begin, int64_t end) {
+    std::memset(staging_.as<int8_t>(begin), 0, static_cast<size_t>(end - begin));
+  };
+  zero(0, layout.vectors);
+  zero(layout.vectors + layout.queries * part.dims * 4, layout.parameters);
+  zero(layout.sizes, layout.copied);
   auto* parameters = staging_.as<BatchQuery>(layout.parameters);
   const auto pack_some = [&](int, int64_t chunk) {
     const int64_t last = std::min(layout.queries, (chunk + 1) * kPackedAtOnce);
@@ -102,7 +108,7 @@ Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
       parameters[i] = {quantized.bound, query.norm_squared};
     }
   };
-  const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 128, 1, 8));
+  const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 64, 1, 16));
   ThreadPool::instance().run(std::min(threads, usable_cores()),
                              (layout.queries + kPackedAtOnce - 1) / kPackedAtOnce, pack_some);
   for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};
