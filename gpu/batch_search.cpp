@@ -17,7 +17,10 @@ namespace {
 
 constexpr double kUsBeforeInterrupts = 5000;  // most rounds have finished by then
 constexpr double kUsOfSpinning = 20000;
-constexpr int64_t kPackedAtOnce = 32;      // queries; packing them takes much longer than scheduling a chunk
+constexpr int64_t kPackedAtOnce = 32;  // queries; packing them takes much longer than scheduling a chunk
+// Warpgroups take as long for one query as for 256: at 2,196,016 x 300, twice as long as warps for 32
+// queries, and as long for about 100.
+constexpr int64_t kLeastColumnQueries = 97;
 constexpr int64_t kUnscoredAnswer = 2048;  // rows of an answer when the vectors are not on the device
 
 // Divides one allocation into arrays.
@@ -51,7 +54,8 @@ struct BatchSearch::Layout {
 
   Layout(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan, int64_t query_count,
          int64_t top_rows)
-      : columns(part.packed_rows != nullptr && wgmma_fits(part.dims, shape)),
+      : columns(part.packed_rows != nullptr && query_count >= kLeastColumnQueries &&
+                wgmma_fits(part.dims, shape)),
         queries(query_count),
         padded((query_count + 31) / 32 * 32) {
     Cutter device;
