@@ -96,10 +96,9 @@ Result<bool> score_candidates(IndexState& state, RowSource& source, const Query&
   bool complete = true;
   for (const Neighbor& candidate : candidates) {
     if (best.rules_out(candidate.similarity)) break;
-    const int64_t id = state.parts->id_of(candidate.id);
-    GLOVE_ASSIGN_OR_RETURN(const bool found, source.read(id, vector));
+    GLOVE_ASSIGN_OR_RETURN(const bool found, source.read_indexed(state, candidate.id, vector));
     if (found) {
-      best.offer(query, id, vector);
+      best.offer(query, state.parts->id_of(candidate.id), vector);
     } else {
       hide_row(state, candidate.id);
       complete = false;

@@ -65,9 +65,13 @@ PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segment
 }
 
 int64_t PartSet::id_of(int32_t row) const {
+  const auto [segment, row_of_segment] = place_of(row);
+  return segments()[segment]->ids()[static_cast<size_t>(row_of_segment)];
+}
+
+std::pair<size_t, int64_t> PartSet::place_of(int32_t row) const {
   const ModelPart& part = model().part_of(row);
-  const auto segment = static_cast<size_t>(&part - model().parts().data());
-  return segments()[segment]->ids()[static_cast<size_t>(row - part.first_row)];
+  return {static_cast<size_t>(&part - model().parts().data()), row - part.first_row};
 }
 
 }  // namespace glove::live

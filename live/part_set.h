@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "live/segment.h"
@@ -25,6 +26,8 @@ class PartSet {
 
   // Returns the id of a row of the model. REQUIRES: the row exists.
   int64_t id_of(int32_t row) const;
+  // Returns the position of its segment, and its row in it.
+  std::pair<size_t, int64_t> place_of(int32_t row) const;
 
   // Returns the row of the model that begins a segment.
   int64_t first_row(size_t segment) const { return model().parts()[segment].first_row; }

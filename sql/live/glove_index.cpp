@@ -85,8 +85,9 @@ class LiveIndex {
         index_(std::move(definition)),
         pushdowns_(nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"))),
         store_(connection, index_),
-        rows_(connection, index_),
-        commands_(connection, index_, store_, rows_),
+        vectors_(connection, index_),
+        rows_(connection, index_, vectors_),
+        commands_(connection, index_, store_, rows_, vectors_),
         columns_{.names = kNames,
                  .inputs = {index_.name.c_str(), kQuery, std::span(kNames).subspan(kQuery), "query = ?"},
                  .batch_order = kInputOrder,
@@ -166,6 +167,7 @@ class LiveIndex {
   const IndexDefinition index_;
   const Result<nn::Pushdowns> pushdowns_;
   IndexStore store_;
+  VectorStore vectors_;
   ContentRows rows_;
   IndexCommands commands_;
   const nn::RankedColumns columns_;

@@ -84,16 +84,19 @@ struct IndexSize {
 };
 
 Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
+  const std::string vectors =
+      index.is_text ? "(SELECT sum(length(vectors)) FROM " + index.object("_vector") + ")" : "0";
   OwnStatement count;
-  GLOVE_RETURN_IF_ERROR(count.prepare(db,
-                                      "SELECT (SELECT count(*) FROM " + index.object("_segment") +
-                                          "), (SELECT sum(rows) FROM " + index.object("_segment") +
-                                          "), (SELECT count(*) FROM " + index.object("_log") +
-                                          "), (SELECT sum(length(data)) FROM " + index.object("_block") + ")",
-                                      index.name));
+  GLOVE_RETURN_IF_ERROR(count.prepare(
+      db,
+      "SELECT (SELECT count(*) FROM " + index.object("_segment") + "), (SELECT sum(rows) FROM " +
+          index.object("_segment") + "), (SELECT count(*) FROM " + index.object("_log") +
+          "), (SELECT sum(length(data)) FROM " + index.object("_block") + "), " + vectors,
+      index.name));
   OwnStatement::Run counted(count);
   GLOVE_RETURN_IF_ERROR(counted.next());
-  IndexSize size{counted.integer(0), counted.integer(1), counted.integer(2), counted.integer(3), 0};
+  IndexSize size{counted.integer(0), counted.integer(1), counted.integer(2),
+                 counted.integer(3) + counted.integer(4), 0};
   OwnStatement bits;
   GLOVE_RETURN_IF_ERROR(bits.prepare(db, "SELECT bits FROM " + index.object("_dead"), index.name));
   OwnStatement::Run run(bits);

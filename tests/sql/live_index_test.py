@@ -413,6 +413,96 @@ class Texts(LiveTest):
         self.expect_current()
         self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
 
+    def index_texts(self, rows):
+        self.write(rows)
+        self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text='title, body', model=m)")
+
+    def run_command(self, name):
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES (?)", (name,))
+
+    def expect_candidates_from(self, texts, vectors):
+        """Expects that a query reads the texts of its candidates, or their stored vectors, or both."""
+        statements = []
+        self.db.set_trace_callback(statements.append)
+        self.db.execute("SELECT id FROM note_vec('rain piano', 4)").fetchall()
+        self.db.set_trace_callback(None)
+        self.assertEqual(any("body" in s and "note_vec_log" not in s for s in statements), texts)
+        self.assertEqual(any("note_vec_vector" in s for s in statements), vectors)
+
+    def test_vectors_of_candidates_are_stored(self):
+        self.index_texts(1500)
+        self.expect_candidates_from(texts=False, vectors=True)
+        for _ in range(30):
+            self.write(self.random.randrange(1, 40))
+            self.db.execute("DELETE FROM note WHERE id % 37 = ?", (self.random.randrange(37),))
+            self.db.execute("UPDATE note SET title = ? WHERE id % 41 = ?", (self.text(), self.random.randrange(41)))
+            self.run_command(self.random.choice(("sync", "sync", "merge", "rebuild")))
+            self.run_command("integrity-check")
+            self.expect_current()
+        self.expect_candidates_from(texts=False, vectors=True)
+        self.assertEqual(self.db.execute("SELECT DISTINCT id >> 32 FROM note_vec_vector ORDER BY 1").fetchall(),
+                         self.db.execute("SELECT id FROM note_vec_segment ORDER BY 1").fetchall())
+        self.run_command("merge")
+        self.assertEqual(self.db.execute("SELECT sum(length(vectors)) FROM note_vec_vector").fetchone(),
+                         self.db.execute("SELECT 16 * rows FROM glove_indexes").fetchone())
+        self.db.execute("DELETE FROM note")
+        self.run_command("merge")
+        self.assertEqual(self.db.execute("SELECT * FROM note_vec_vector").fetchall(), [])
+        self.db.execute("ALTER TABLE note_vec RENAME TO other")
+        self.db.execute("DROP TABLE other")
+        self.assertEqual(self.db.execute("SELECT name FROM sqlite_schema").fetchall(), [("doc",), ("sqlite_autoindex_doc_1",), ("note",)])
+
+    def test_damaged_vectors_are_not_used(self):
+        self.index_texts(1500)
+        changes = ("DELETE FROM note_vec_vector", "UPDATE note_vec_vector SET vectors = x'0000'", "UPDATE note_vec_vector SET vectors = NULL",
+                   "UPDATE note_vec_vector SET vectors = zeroblob(length(vectors))", "UPDATE note_vec_vector SET id = id + 1",
+                   "UPDATE note_vec_vector SET id = 9223372036854775807 WHERE id % 2 = 0", "UPDATE note_vec_vector SET id = -id")
+        for change in changes:
+            self.db.execute(change)
+            self.expect_current()
+            self.expect_candidates_from(texts=True, vectors=True)
+            self.expect_error("stored vector of the row .*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
+            self.db.execute("DELETE FROM note WHERE id = (SELECT id FROM note_vec('rain') LIMIT 1)")
+            before = self.db.execute("SELECT * FROM note_vec_vector").fetchall()
+            self.expect_error("note_vec is damaged.*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('merge')")
+            self.assertEqual(self.db.execute("SELECT * FROM note_vec_vector").fetchall(), before)
+            self.expect_current()
+            self.run_command("rebuild")
+            self.run_command("integrity-check")
+            self.expect_candidates_from(texts=False, vectors=True)
+
+    def test_an_index_of_texts_without_vectors_needs_rebuild(self):
+        self.index_texts(20)
+        self.db.execute("UPDATE note_vec_config SET value = 1 WHERE key = 'version'")
+        self.db.execute("DROP TABLE note_vec_vector")
+        for statement in ("SELECT * FROM note_vec('rain')", "INSERT INTO note_vec(note_vec) VALUES ('sync')"):
+            self.expect_error("format version 1, but this extension reads version 2; .*'rebuild'", statement)
+        self.run_command("rebuild")
+        self.expect_current()
+        self.run_command("integrity-check")
+
+    def test_the_size_of_stored_vectors(self):
+        dims, rows = 100, 3000
+        self.db.execute("CREATE TABLE wide(word TEXT, v BLOB)")
+        self.db.executemany("INSERT INTO wide VALUES (?, ?)", (
+            (f"w{i}", blob(*(self.random.gauss(0, 1) for _ in range(dims)))) for i in range(300)))
+        self.db.execute("SELECT glove_load_table('wide', 'SELECT word, v FROM wide')").fetchall()
+        self.db.executemany("INSERT INTO note(title) VALUES (?)", ((f"w{i % 300} w{i // 300}",) for i in range(rows)))
+
+        def pages():
+            self.db.execute("VACUUM")
+            return self.db.execute("PRAGMA page_count").fetchone()[0] * 4096
+        before = pages()
+        create = "CREATE VIRTUAL TABLE wide_vec USING glove_index(content=note, rowid=id, text=title, model=wide)"
+        self.db.execute(create)
+        self.assertLessEqual(pages() - before, 1.4 * rows * dims * 4)
+        self.db.execute("DELETE FROM note WHERE id % 2")
+        self.db.execute("INSERT INTO wide_vec(wide_vec) VALUES ('merge')")
+        half = pages()
+        self.db.execute("DROP TABLE wide_vec")
+        self.db.execute(create)
+        self.assertLessEqual(half, 1.1 * pages())
+
     def test_another_model_needs_rebuild(self):
         self.write(100)
         self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text='title, body', model=m)")
