@@ -4,7 +4,8 @@
 //   GLOVE_BENCH_MODEL=model.safetensors build/cpu/bench/cpu_bench
 //       --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
 //
-// Without GLOVE_BENCH_MODEL it makes 341,479 random rows of 100 components in memory.
+// Without GLOVE_BENCH_MODEL it makes 341,479 random rows of 100 components in memory, or as many as
+// GLOVE_BENCH_RANDOM says, such as 2196016x300.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -26,12 +27,18 @@ using glove::ModelPtr;
 using glove::Query;
 
 ModelPtr random_model() {
-  constexpr int64_t kRows = 341479;
+  const char* const shape = std::getenv("GLOVE_BENCH_RANDOM");
+  long long rows = 341479;
+  long long dims = 100;
+  if (shape != nullptr && (std::sscanf(shape, "%lldx%lld", &rows, &dims) != 2 || rows < 1 || dims < 1)) {
+    std::fprintf(stderr, "GLOVE_BENCH_RANDOM is '%s', but must be like 2196016x300\n", shape);
+    std::exit(1);
+  }
   std::mt19937_64 random(1);
   std::normal_distribution<float> normal;
   glove::ModelBuilder builder("random model");
-  std::vector<float> row(100);
-  for (int64_t i = 0; i < kRows; ++i) {
+  std::vector<float> row(static_cast<size_t>(dims));
+  for (int64_t i = 0; i < rows; ++i) {
     for (float& value : row) value = normal(random);
     if (!builder.add(std::string("w").append(std::to_string(i)), row).ok()) std::exit(1);
   }

@@ -21,8 +21,10 @@ constexpr size_t kRowsWorthThreads = 1024;
 // Scoring a row takes as long as reading its vector and this many bytes of codes, by measurement: its memory
 // is not read in order.
 constexpr int64_t kScoreBytes = 4096;
-// What a search is expected to score: as many times k + 10.
-constexpr int64_t kExpectedScores = 24;
+// The rows that a search is expected to score, by measurement on word vectors.
+constexpr int64_t expected_scores(int64_t k) {
+  return 9 * (k + 100);
+}
 
 int64_t bytes_of_scores(int64_t scores, int64_t dims) {
   return scores * (kScoreBytes + dims * static_cast<int64_t>(sizeof(float)));
@@ -54,8 +56,8 @@ bool wants_coarse_search(const ScanContext& context, const SearchRequest& reques
   for (const ModelPart& part : model.parts())
     if (!part.has_level(4)) return false;
   const int64_t k = std::min(request.k, model.words());
-  return context.scan_bits == 4 || bytes_of_scores((k + 10) * kExpectedScores, model.dims()) <=
-                                       bytes_saved(model.words(), model.dims());
+  return context.scan_bits == 4 ||
+         bytes_of_scores(expected_scores(k), model.dims()) <= bytes_saved(model.words(), model.dims());
 }
 
 void SharedBest::offer(std::span<const Neighbor> rows) {

@@ -158,6 +158,59 @@ TEST(CpuBackend, CountsWhatASearchIn2StepsCosts) {
   }
 }
 
+// Of random rows of many dimensions the bounds of 4 bits leave so many that all threads score them.
+TEST(CpuBackend, ManyRowsWaitForTheirScores) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(9);
+  const Matrix matrix = gaussian(100000 / kShare, 96, random);
+  const ModelPtr model = make_model(matrix);
+  const std::vector<Query> queries = {row_query(matrix, 3)};
+  const ScopedFloatEnvironment environment;
+  for (const int64_t k : {1, 10, 25}) {
+    const std::vector<Row> expected = reference_rows(matrix, queries[0], k);
+    for (const int threads : {1, 3}) {
+      SCOPED_TRACE("k = " + std::to_string(k) + ", threads: " + std::to_string(threads));
+      const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = 4});
+      std::vector<SearchRequest> requests;
+      ASSERT_TRUE(search(*backend, model, queries, k, {}, requests).ok());
+      std::vector<Row> rows;
+      for (const Neighbor& row : requests.front().rows) rows.push_back({row.id, row.similarity});
+      ASSERT_EQ(rows, expected);
+      if (kShare == 1 && threads == 1) {
+        EXPECT_EQ(requests.front().cost.bytes_scanned, matrix.rows * (48 + 8)) << "by 4 bits only";
+      }
+    }
+  }
+}
+
+TEST(CpuBackend, AnInterruptStopsASearchIn2StepsAtAnyTime) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(10);
+  const Matrix matrix = gaussian(20000, 64, random);
+  const ModelPtr model = make_model(matrix);
+  const std::vector<Query> queries = {row_query(matrix, 0)};
+  const std::vector<Row> expected = reference_rows(matrix, queries[0], 5);
+  const ScopedFloatEnvironment environment;
+  for (const int threads : {1, 2}) {
+    const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = 4});
+    int64_t granted = 0;
+    for (;; ++granted) {
+      int64_t calls = 0;
+      std::vector<SearchRequest> requests;
+      const Status result = search(
+          *backend, model, queries, 5, [&] { return ++calls > granted; }, requests);
+      if (result.ok()) {
+        std::vector<Row> rows;
+        for (const Neighbor& row : requests.front().rows) rows.push_back({row.id, row.similarity});
+        ASSERT_EQ(rows, expected);
+        break;
+      }
+      ASSERT_EQ(result.error().code, ErrorCode::kInterrupted);
+    }
+    EXPECT_GE(granted, 2) << "asks at least once per step";
+  }
+}
+
 TEST(CpuBackend, AnInterruptStopsTheScan) {
   std::mt19937_64 random = make_random(7);
   const Matrix matrix = gaussian(20000, 64, random);
