@@ -49,7 +49,8 @@ double microseconds_between(const Event& begin, const Event& end) {
 struct BatchSearch::Layout {
   bool columns;  // warpgroups scan packed rows
   int64_t queries, padded, codes, vectors, parameters, sizes, copied;
-  int64_t sample_groups, sample_best, thresholds, lists, device_bytes;
+  int64_t sample_groups, sample_best, thresholds, lists, answers, device_bytes;
+  bool copied_back;  // the kernels write answers to device memory
   int64_t answer_capacity, answer_sizes, answer_ids, answer_similarities, answer_bytes;
 
   Layout(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan, int64_t query_count,
@@ -64,17 +65,21 @@ struct BatchSearch::Layout {
     parameters = device.take(padded * static_cast<int64_t>(sizeof(BatchQuery)));
     sizes = device.take(padded * 4);
     copied = device.size();
-    sample_groups = columns ? 2 * plan.sample_tiles : plan.sample_tiles;
+    sample_groups = columns ? (plan.sample_tiles + 1) / 2 : plan.sample_tiles;
     sample_best = device.take(padded * sample_groups * 4);
     thresholds = device.take(padded * 4);
     lists = device.take(padded * plan.list_capacity * static_cast<int64_t>(sizeof(ListedRow)));
-    device_bytes = device.size();
     Cutter answer;
     answer_capacity = part.vectors != nullptr ? top_rows : std::max(kUnscoredAnswer, 8 * top_rows);
     answer_sizes = answer.take(queries * 4);
     answer_ids = answer.take(queries * answer_capacity * 4);
     answer_similarities = answer.take(queries * answer_capacity * 8);
     answer_bytes = answer.size();
+    // Scored rows are written one at a time, which takes long in the host's memory. Unscored rows are written
+    // in order, and there is room for many more than there are.
+    copied_back = part.vectors != nullptr;
+    answers = device.take(copied_back ? answer_bytes : 0);
+    device_bytes = device.size();
   }
 };
 
@@ -158,9 +163,13 @@ void BatchSearch::describe(const DevicePart& part, const Layout& layout, const B
   scan_.lists = device_.as<ListedRow>(layout.lists);
   scan_.list_capacity = static_cast<uint32_t>(plan.list_capacity);
   scan_.answer_capacity = static_cast<uint32_t>(layout.answer_capacity);
-  scan_.answer_sizes = answer_.as<int32_t>(layout.answer_sizes);
-  scan_.answer_ids = answer_.as<int32_t>(layout.answer_ids);
-  scan_.answer_similarities = answer_.as<double>(layout.answer_similarities);
+  const auto place = [&](std::byte* answers) {
+    return AnswerArrays{reinterpret_cast<int32_t*>(answers + layout.answer_sizes),
+                        reinterpret_cast<int32_t*>(answers + layout.answer_ids),
+                        reinterpret_cast<double*>(answers + layout.answer_similarities)};
+  };
+  answers_ = place(answer_.data());
+  scan_.answers = layout.copied_back ? place(device_.data() + layout.answers) : answers_;
 }
 
 // Enqueues all steps of a round on the stream, one after another.
@@ -182,6 +191,11 @@ Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
                                     "launching a batch"));
   GLOVE_RETURN_IF_ERROR(record(2));
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_answers(scan_, stream), "launching a batch"));
+  if (layout.copied_back)
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(cudaMemcpyAsync(answer_.data(), device_.data() + layout.answers,
+                                    static_cast<size_t>(layout.answer_bytes), cudaMemcpyDeviceToHost, stream),
+                    "copying answers"));
   return record(3);
 }
 
@@ -212,13 +226,12 @@ Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const
 
 // Copies the answer to the request at this position of the round.
 void BatchSearch::take_answer(size_t position, bool with_similarities, SearchRequest& request) const {
-  const auto size = static_cast<size_t>(scan_.answer_sizes[position]);
+  const auto size = static_cast<size_t>(answers_.sizes[position]);
   const size_t begin = position * scan_.answer_capacity;
   request.rows.clear();
   request.rows.reserve(size);
   for (size_t i = begin; i < begin + size; ++i)
-    request.rows.push_back(
-        {scan_.answer_ids[i], with_similarities ? scan_.answer_similarities[i] : kNoSimilarity});
+    request.rows.push_back({answers_.ids[i], with_similarities ? answers_.similarities[i] : kNoSimilarity});
   request.cost.candidates += static_cast<int64_t>(size);
 }
 
@@ -230,7 +243,7 @@ Status BatchSearch::run(const DevicePart& part, const BatchShape& shape, const B
     const auto together = requests.subspan(first, std::min(step, requests.size() - first));
     GLOVE_RETURN_IF_ERROR(round(part, shape, plan, together, top_rows, interrupted));
     for (size_t i = 0; i < together.size(); ++i) {
-      if (scan_.answer_sizes[i] == kListOverflow)
+      if (answers_.sizes[i] == kListOverflow)
         again.push_back(first + i);
       else
         take_answer(i, part.vectors != nullptr, together[i]);

@@ -41,6 +41,7 @@ class BatchSearch {
   PinnedMemory staging_;
   PinnedMemory answer_;
   BatchScanParams scan_ = {};
+  AnswerArrays answers_ = {};  // in answer_
 };
 
 }  // namespace glove::gpu

@@ -11,6 +11,7 @@
 #include "base/timer.h"
 #include "gpu/cuda_memory.h"
 #include "gpu/kernels/kmeans.h"
+#include "gpu/kernels/kmeans_wgmma.h"
 #include "gpu/kernels/score_all.h"
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
@@ -86,6 +87,7 @@ class CudaPass final : public KMeansPass {
               const InterruptCheck& interrupted) override;
 
  private:
+  Status reserve_for_warpgroups(int64_t count);
   Status assign(const KMeansParams& params, const InterruptCheck& interrupted);
   Status clear_counters();
   Status clear_undecided();
@@ -101,6 +103,7 @@ class CudaPass final : public KMeansPass {
   Stream stream_;
   CentroidMemory centroids_, other_centroids_;
   DeviceMemory words_, lengths_, residuals_;  // HalfRows
+  DeviceMemory columns_, tops_;               // WarpgroupScan
   DeviceMemory counters_, undecided_, open_, visits_, limits_, travelled_, sums_, sizes_, labels_, changes_,
       nearest_;
   DeviceMemory query_, dots_;
@@ -144,7 +147,18 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   params_.labels = labels_.as<int32_t>();
   params_.changes = changes_.as<ClusterChange>();
   params_.report = report_.as<KMeansReport>();
+  GLOVE_RETURN_IF_ERROR(reserve_for_warpgroups(count));
   return launched(launch_kmeans_rows(params_, stream_.get()));
+}
+
+// Lets warpgroups scan the rows where that is faster.
+Status CudaPass::reserve_for_warpgroups(int64_t count) {
+  if (!kmeans_wgmma_fits(params_.part.dims, count, shape_)) return {};
+  const int64_t chunks = centroid_chunks(count);
+  GLOVE_RETURN_IF_ERROR(columns_.reserve(chunks * kWgmmaCentroids * params_.halves.row_words * 16));
+  GLOVE_RETURN_IF_ERROR(tops_.reserve(chunks * params_.part.rows * static_cast<int64_t>(sizeof(ChunkTop))));
+  params_.wgmma = {columns_.as<uint4>(), tops_.as<ChunkTop>()};
+  return {};
 }
 
 // Sleeps between polls of long work.
@@ -295,6 +309,7 @@ Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> n
   const ScopedDevice current(device_);
   KMeansParams params = params_;
   params.wanted = 2;
+  params.wgmma = {};  // its memory is for as many centroids as the fit has
   GLOVE_RETURN_IF_ERROR(other_centroids_.reserve(centroids.count, centroids.dims, stream_.get()));
   const auto bytes = static_cast<int64_t>(nearest.size() * sizeof(NearestTwo));
   GLOVE_RETURN_IF_ERROR(nearest_.reserve(bytes));

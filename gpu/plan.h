@@ -31,7 +31,7 @@ MemoryPlan plan_memory(int64_t rows, int64_t dims);
 // batches, and 2 bytes per row for each of four single searches, in case their bounds do not fit in shared
 // memory.
 constexpr int64_t scratch_reserve(int64_t rows) {
-  return (int64_t{192} << 20) + 8 * rows;
+  return (int64_t{320} << 20) + 8 * rows;
 }
 
 // Whether a single search counts every row to find its threshold (true), or only the best row of each tile
@@ -52,7 +52,7 @@ struct BatchPlan {
   int64_t list_capacity = 0;      // rows that a query's list holds
   int64_t queries_per_round = 0;  // a multiple of 16, so that lists fit in kListBytes
 };
-constexpr int64_t kListBytes = int64_t{128} << 20;
+constexpr int64_t kListBytes = int64_t{256} << 20;
 constexpr int64_t kMaxBatchTopRows = 256;  // the last step ranks several times as many rows in shared memory
 constexpr int64_t kMaxRoundQueries = 1024;
 constexpr int64_t kMaxBatchDims = 4096;  // keeps the sums of the batch scan below kBatchSumLimit

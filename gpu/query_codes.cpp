@@ -44,8 +44,9 @@ void pack_columns(std::span<const int16_t> codes, int64_t query, int64_t dims, i
   constexpr int64_t kWord = 16;
   int8_t* to = columns + query / kBlockQueries * kBlockQueries * column_depths(dims) * kStepComponents +
                query % kBlockQueries * kWord;
-  for (int64_t j = 0; j < dims; ++j)
-    to[j / kWord * kWord * kBlockQueries + j % kWord] = static_cast<int8_t>(codes[static_cast<size_t>(j)]);
+  for (int64_t first = 0; first < dims; first += kWord, to += kWord * kBlockQueries)
+    for (int64_t j = first; j < std::min(dims, first + kWord); ++j)
+      to[j - first] = static_cast<int8_t>(codes[static_cast<size_t>(j)]);
 }
 
 }  // namespace glove::gpu

@@ -20,11 +20,6 @@ struct AnswerMemory {
   ThresholdScratch scratch;
   uint32_t candidates;
   uint32_t leader_count;
-
-  // The place of a leader among the candidates. The limit changes nothing, and spares glove-verify minutes.
-  __device__ uint32_t leader(uint32_t i) const {
-    return min(leaders[i], static_cast<uint32_t>(kMaxCandidates - 1));
-  }
 };
 
 // Writes the rows of the list that its own best lower bounds do not rule out to memory.rows, as far as they
@@ -63,8 +58,14 @@ __device__ void score_candidates(const BatchScanParams& scan, int64_t query, uin
 }
 
 // Finds the places of the candidates whose similarities are in the bin of the last of the best or in a higher
-// one, and returns their number. Candidates are ranked by comparing pairs, which would take long for all.
+// one, and returns their number. Candidates are ranked by comparing pairs, which would take long for all of
+// many.
 __device__ uint32_t find_leaders(uint32_t count, uint32_t wanted, AnswerMemory& memory) {
+  if (count <= kAnswerThreads) {
+    if (threadIdx.x < count) memory.leaders[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    return count;
+  }
   for (int i = static_cast<int>(threadIdx.x); i < kBins; i += kAnswerThreads) memory.counts[i] = 0;
   if (threadIdx.x == 0) memory.leader_count = 0;
   __syncthreads();
@@ -84,22 +85,22 @@ __device__ uint32_t find_leaders(uint32_t count, uint32_t wanted, AnswerMemory& 
 // Writes the best candidates in order.
 __device__ void write_best(const BatchScanParams& scan, int64_t query, uint32_t count, AnswerMemory& memory) {
   const auto wanted = static_cast<uint32_t>(scan.top_rows);
-  int32_t* const ids = scan.answer_ids + query * scan.answer_capacity;
-  double* const similarities = scan.answer_similarities + query * scan.answer_capacity;
+  int32_t* const ids = scan.answers.ids + query * scan.answer_capacity;
+  double* const similarities = scan.answers.similarities + query * scan.answer_capacity;
   const uint32_t leaders = find_leaders(count, wanted, memory);
   for (uint32_t i = threadIdx.x; i < leaders; i += kAnswerThreads) {
-    const double similarity = memory.similarities[memory.leader(i)];
-    const int32_t row = memory.rows[memory.leader(i)];
+    const double similarity = memory.similarities[memory.leaders[i]];
+    const int32_t row = memory.rows[memory.leaders[i]];
     uint32_t better = 0;
     for (uint32_t j = 0; j < leaders && better < wanted; ++j) {
-      const double other = memory.similarities[memory.leader(j)];
-      better += other > similarity || (other == similarity && memory.rows[memory.leader(j)] < row);
+      const double other = memory.similarities[memory.leaders[j]];
+      better += other > similarity || (other == similarity && memory.rows[memory.leaders[j]] < row);
     }
     if (better >= wanted) continue;
     ids[better] = row;
     similarities[better] = similarity;
   }
-  if (threadIdx.x == 0) scan.answer_sizes[query] = static_cast<int32_t>(min(count, wanted));
+  if (threadIdx.x == 0) scan.answers.sizes[query] = static_cast<int32_t>(min(count, wanted));
 }
 
 // Writes the answer from a query's list. One block per query.
@@ -111,7 +112,7 @@ __global__ void __launch_bounds__(kAnswerThreads)
   const uint32_t candidates = find_candidates(scan, query, memory);
   const bool rank = scan.part.vectors != nullptr;
   if (candidates > kMaxCandidates || (!rank && candidates > scan.answer_capacity)) {
-    if (threadIdx.x == 0) scan.answer_sizes[query] = kListOverflow;
+    if (threadIdx.x == 0) scan.answers.sizes[query] = kListOverflow;
     return;
   }
   if (rank) {
@@ -119,9 +120,9 @@ __global__ void __launch_bounds__(kAnswerThreads)
     write_best(scan, query, candidates, memory);
     return;
   }
-  int32_t* const ids = scan.answer_ids + query * scan.answer_capacity;
+  int32_t* const ids = scan.answers.ids + query * scan.answer_capacity;
   for (uint32_t i = threadIdx.x; i < candidates; i += kAnswerThreads) ids[i] = memory.rows[i];
-  if (threadIdx.x == 0) scan.answer_sizes[query] = static_cast<int32_t>(candidates);
+  if (threadIdx.x == 0) scan.answers.sizes[query] = static_cast<int32_t>(candidates);
 }
 
 }  // namespace

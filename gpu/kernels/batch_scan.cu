@@ -107,7 +107,7 @@ __device__ __forceinline__ void load_chunk(const BatchScanParams& scan, int chun
     fragments[i] = from[i];
   if constexpr (!kSample) {
     for (int i = static_cast<int>(threadIdx.x); i < chunk_count; i += kThreads)
-      chunk[i] = chunk_query(scan, chunk_first + i);
+      chunk[i] = chunk_query(scan, chunk_first + i, scan.thresholds[chunk_first + i]);
   }
 }
 

@@ -28,6 +28,14 @@ struct BatchQuery {
   double norm_squared;
 };
 
+// The answers of a round.
+struct AnswerArrays {
+  int32_t* sizes;        // [queries]: the number of rows, or kListOverflow
+  int32_t* ids;          // [queries, answer_capacity]; ranked if there are vectors
+  double* similarities;  // [queries, answer_capacity]; set if there are vectors
+};
+constexpr int32_t kListOverflow = -1;
+
 // The arguments of every launch of one round. Pointers are not owned.
 struct BatchScanParams {
   DevicePart part;  // without vectors the lists are returned unscored
@@ -44,19 +52,15 @@ struct BatchScanParams {
   int32_t top_rows;        // as in Device::propose
   // Scratch; device memory.
   int32_t sample_tiles;
-  int32_t sample_groups;  // of rows: tiles or, with `columns`, halves of tiles
+  int32_t sample_groups;  // of rows: tiles or, with `columns`, pairs of tiles
   float* sample_best;     // [padded_queries, sample_groups]: the largest lower bound of each group
   float* thresholds;      // [padded_queries]
   uint32_t* list_sizes;   // [padded_queries], zero before the launch; also counts rows that did not fit
   ListedRow* lists;       // [padded_queries, list_capacity]
   uint32_t list_capacity;
-  // The answer; mapped host memory.
   uint32_t answer_capacity;
-  int32_t* answer_sizes;        // [queries]: the number of rows, or kListOverflow
-  int32_t* answer_ids;          // [queries, answer_capacity]; ranked if there are vectors
-  double* answer_similarities;  // [queries, answer_capacity]; set if there are vectors
+  AnswerArrays answers;  // in device memory or mapped host memory
 };
-constexpr int32_t kListOverflow = -1;
 
 // The properties of a device that the launches depend on.
 struct BatchShape {

@@ -1,5 +1,6 @@
 #include "gpu/kernels/batch_wgmma.h"
 
+#include <cuda_fp16.h>
 #include <cuda_pipeline_primitives.h>
 
 #include "gpu/kernels/batch_bounds.cuh"
@@ -34,14 +35,14 @@ struct KeptRow {
 struct BlockMemory {
   int stride;  // bytes of eight rows or queries
   std::byte* queries;
-  ChunkQuery* bounds;  // [kMatrixColumns]
-  KeptRow* kept;       // [kKept, kThreads]
-  std::byte* pieces;   // [kWarpgroups, kStages, kMatrixRows / kCoreRows * stride]
+  __half2* bounds;    // [kMatrixColumns]: slope and floor of ChunkQuery, rounded up
+  KeptRow* kept;      // [kKept, kThreads]; for a sample, scratch of keep_best
+  std::byte* pieces;  // [kWarpgroups, kStages, kMatrixRows / kCoreRows * stride]
 
   __device__ BlockMemory(std::byte* shared, int depths)
-      : stride(depths * (kMatrixDepth / kCoreDepth) * kCoreBytes),
+      : stride(depths * (kDepthBytes / kWordBytes) * kCoreBytes),
         queries(shared),
-        bounds(reinterpret_cast<ChunkQuery*>(queries + kMatrixColumns / kCoreRows * stride)),
+        bounds(reinterpret_cast<__half2*>(queries + kMatrixColumns / kCoreRows * stride)),
         kept(reinterpret_cast<KeptRow*>(bounds + kMatrixColumns)),
         pieces(reinterpret_cast<std::byte*>(kept + kKept * kThreads)) {}
 
@@ -51,9 +52,9 @@ struct BlockMemory {
 };
 
 constexpr int shared_bytes(int64_t depths) {
-  const auto row_bytes = static_cast<int>(depths) * kMatrixDepth;
+  const auto row_bytes = static_cast<int>(depths) * kDepthBytes;
   return (kMatrixColumns + kWarpgroups * kStages * kMatrixRows) * row_bytes +
-         kMatrixColumns * static_cast<int>(sizeof(ChunkQuery)) +
+         kMatrixColumns * static_cast<int>(sizeof(__half2)) +
          kKept * kThreads * static_cast<int>(sizeof(KeptRow));
 }
 
@@ -91,7 +92,7 @@ struct PieceRows {
 #pragma unroll
     for (int block = 0; block < kWarpBlocks; ++block) {
       const auto end = *reinterpret_cast<const float2*>(
-          codes + block * stride + (row_words - 1) * kCoreBytes + lane / 4 * kCoreDepth + 8);
+          codes + block * stride + (row_words - 1) * kCoreBytes + lane / 4 * kWordBytes + 8);
       const bool admissible = end.y < INFINITY && warp_row >= 0;
       scale[block] = admissible ? end.x : 0.0f;
       residual[block] = admissible ? end.y : -INFINITY;
@@ -127,7 +128,7 @@ struct KeptRows {
 };
 
 // Returns sums.value[32 * group + index] without moving the sums to memory.
-__device__ inline int choose(const WarpgroupSums& sums, int group, int index) {
+__device__ inline int choose(const WarpgroupSums<int>& sums, int group, int index) {
   int chosen[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
@@ -141,21 +142,24 @@ __device__ inline int choose(const WarpgroupSums& sums, int group, int index) {
   return (index & 1) != 0 ? chosen[1] : chosen[0];
 }
 
-// Keeps the rows that the queries' thresholds do not rule out. 32 scores at a time leave a bit each: the sign
-// of what is at least 0 if the row's upper bound reaches the threshold.
-__device__ __forceinline__ void keep_rows(const WarpgroupSums& sums, const PieceRows& rows,
-                                          const ChunkQuery* bounds, int lane, KeptRows& kept) {
-  const auto* const pairs = reinterpret_cast<const float4*>(bounds) + lane % 4;
+// Keeps the rows that the queries' thresholds do not rule out. The bounds have 16 bits because all lanes read
+// them, and multiplications need most of the bandwidth of shared memory. 32 scores at a time leave a bit
+// each: the sign of what is at least 0 if the row's upper bound reaches the threshold.
+__device__ __forceinline__ void keep_rows(const WarpgroupSums<int>& sums, const PieceRows& rows,
+                                          const __half2* bounds, int lane, KeptRows& kept) {
+  const auto* const pairs = reinterpret_cast<const uint2*>(bounds) + lane % 4;
 #pragma unroll
   for (int group = 0; group < kMatrixColumns / 64; ++group) {
     uint32_t below = 0;
 #pragma unroll
     for (int block = 8 * group; block < 8 * group + 8; ++block) {
-      const float4 pair = pairs[4 * block];
+      const uint2 pair = pairs[4 * block];
+      const float2 even = __half22float2(reinterpret_cast<const __half2&>(pair.x));
+      const float2 odd = __half22float2(reinterpret_cast<const __half2&>(pair.y));
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float slope = i % 2 == 0 ? pair.x : pair.z;
-        const float floor = i % 2 == 0 ? pair.y : pair.w;
+        const float slope = i % 2 == 0 ? even.x : odd.x;
+        const float floor = i % 2 == 0 ? even.y : odd.y;
         const float room = fmaf(rows.residual[i / 2], slope, floor);
         const float excess = fmaf(static_cast<float>(sums.value[4 * block + i]), rows.scale[i / 2], room);
         below = __funnelshift_l(__float_as_uint(excess), below, 1);
@@ -175,29 +179,40 @@ __device__ __forceinline__ void keep_rows(const WarpgroupSums& sums, const Piece
   if (__any_sync(kFullWarp, kept.count > kKept / 2)) kept.flush();
 }
 
-// Stores the largest lower bound of the warp's rows for each query. `group`: the number of these rows in the
-// sample.
-__device__ __forceinline__ void keep_best(const BatchScanParams& scan, const WarpgroupSums& sums,
-                                          const PieceRows& rows, int first_query, int64_t group, int lane) {
+// Stores the largest lower bound of the warpgroup's rows for each query. `piece`: their number in the sample;
+// `best`: [4, kMatrixColumns] in shared memory, which is not used before the next barrier of the warpgroup.
+__device__ __forceinline__ void keep_best(const BatchScanParams& scan, const WarpgroupSums<int>& sums,
+                                          const PieceRows& rows, const __half2* bounds, float* best,
+                                          int first_query, int piece, int warp, int warpgroup, int lane) {
+  float penalty[kWarpBlocks];
+#pragma unroll
+  for (int i = 0; i < kWarpBlocks; ++i) penalty[i] = rows.residual[i] >= 0.0f ? -rows.residual[i] : -INFINITY;
 #pragma unroll
   for (int block = 0; block < kMatrixColumns / 8; ++block) {
 #pragma unroll
-    for (int column = 0; column < 2; ++column) {
-      const int query = first_query + 8 * block + lane % 4 * 2 + column;
-      const QueryBound bound = query < scan.queries ? scan.parameters[query].bound : QueryBound{};
-      float best = -INFINITY;
+    for (int i = 0; i < 2; ++i) {
+      const int column = 8 * block + lane % 4 * 2 + i;
+      const float slope = __low2float(bounds[column]);
+      float most = -INFINITY;
 #pragma unroll
-      for (int row = 0; row < kWarpBlocks; ++row) {
-        const auto sum = static_cast<float>(sums.value[4 * block + 2 * row + column]);
-        const float lower = bound.estimate(sum, rows.scale[row]) - bound.error(rows.residual[row]);
-        if (rows.residual[row] >= 0.0f) best = fmaxf(best, lower);
-      }
-      best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 4));
-      best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 8));
-      best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 16));
-      if (lane < 4 && query < scan.queries)
-        scan.sample_best[static_cast<int64_t>(query) * scan.sample_groups + group] = best;
+      for (int row = 0; row < kWarpBlocks; ++row)
+        most = fmaxf(most, fmaf(static_cast<float>(sums.value[4 * block + 2 * row + i]), rows.scale[row],
+                                penalty[row] * slope));
+      most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 4));
+      most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 8));
+      most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 16));
+      if (lane < 4) best[warp * kMatrixColumns + column] = most;
     }
+  }
+  warpgroup_barrier(warpgroup);
+  for (int column = warp * kWarpLanes + lane; column < kMatrixColumns; column += kWarpgroupThreads) {
+    const int query = first_query + column;
+    if (query >= scan.queries || piece >= scan.sample_groups) continue;
+    const float most = fmaxf(fmaxf(best[column], best[kMatrixColumns + column]),
+                             fmaxf(best[2 * kMatrixColumns + column], best[3 * kMatrixColumns + column]));
+    const QueryBound bound = scan.parameters[query].bound;
+    scan.sample_best[static_cast<int64_t>(query) * scan.sample_groups + piece] =
+        most * bound.inverse_scale - bound.error_offset;
   }
 }
 
@@ -211,9 +226,12 @@ __device__ void load_chunk(const BatchScanParams& scan, const BlockMemory& memor
   const int words = min(kMatrixColumns, scan.padded_queries - first_query) / kCoreRows * block_words;
   for (int i = static_cast<int>(threadIdx.x); i < kMatrixColumns / kCoreRows * block_words; i += kThreads)
     to[i] = i < words ? from[i] : make_uint4(0, 0, 0, 0);
-  if constexpr (!kSample)
-    for (int i = static_cast<int>(threadIdx.x); i < kMatrixColumns; i += kThreads)
-      memory.bounds[i] = chunk_query(scan, first_query + i);
+  for (int i = static_cast<int>(threadIdx.x); i < kMatrixColumns; i += kThreads) {
+    const float threshold =
+        kSample || first_query + i >= scan.queries ? 0.0f : scan.thresholds[first_query + i];
+    const ChunkQuery bound = chunk_query(scan, first_query + i, threshold);
+    memory.bounds[i] = __halves2half2(__float2half_ru(bound.slope), __float2half_ru(bound.floor));
+  }
   publish_operands();
   __syncthreads();
 }
@@ -225,11 +243,11 @@ __device__ void fetch(const BatchScanParams& scan, int64_t warp_row, std::byte* 
 #pragma unroll
   for (int block = 0; block < kWarpBlocks; ++block) {
     const int64_t row = warp_row + block * kCoreRows + lane % kCoreRows;
-    const std::byte* from = scan.part.packed_rows + (row * row_words + lane / kCoreRows) * kCoreDepth;
-    std::byte* to = piece + (warp * kWarpBlocks + block) * stride + lane * kCoreDepth;
+    const std::byte* from = scan.part.packed_rows + (row * row_words + lane / kCoreRows) * kWordBytes;
+    std::byte* to = piece + (warp * kWarpBlocks + block) * stride + lane * kWordBytes;
     for (int word = lane / kCoreRows; word < row_words; word += kLoadLanes) {
-      __pipeline_memcpy_async(to, from, kCoreDepth);
-      from += kLoadLanes * kCoreDepth;
+      __pipeline_memcpy_async(to, from, kWordBytes);
+      from += kLoadLanes * kWordBytes;
       to += kLoadLanes * kCoreBytes;
     }
   }
@@ -237,7 +255,8 @@ __device__ void fetch(const BatchScanParams& scan, int64_t warp_row, std::byte* 
 
 // Chunks of kMatrixColumns queries are assigned to blocks in turn, so that blocks of different chunks read
 // the same rows at about the same time. Each warpgroup multiplies rows of its own with the chunk's queries,
-// which stay in shared memory.
+// which stay in shared memory. The warpgroups take turns, so that two look at their sums while one
+// multiplies.
 template <bool kSample>
 __global__ void __launch_bounds__(kThreads, 1)
     batch_wgmma_kernel(const __grid_constant__ BatchScanParams scan, int first, int last, int query_chunks,
@@ -247,7 +266,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp = __shfl_sync(kFullWarp, static_cast<int>(threadIdx.x) / kWarpLanes % 4, 0);
   const int warpgroup = __shfl_sync(kFullWarp, static_cast<int>(threadIdx.x) / kWarpgroupThreads, 0);
   const int first_query = static_cast<int>(blockIdx.x) % query_chunks * kMatrixColumns;
-  const int row_words = static_cast<int>(packed_row_bytes(scan.part.dims)) / kCoreDepth;
+  const int row_words = static_cast<int>(packed_row_bytes(scan.part.dims)) / kWordBytes;
   const BlockMemory memory(shared, depths);
   load_chunk<kSample>(scan, memory, first_query);
 
@@ -269,7 +288,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     __pipeline_wait_prior(kStages - 2);
     publish_operands();
     warpgroup_barrier(warpgroup);
-    WarpgroupSums sums;
+    if (round > 0 || warpgroup > 0) wait_for_turn(warpgroup);
+    WarpgroupSums<int> sums;
     sums.begin();
     const uint64_t rows = matrix_operand(piece, memory.stride);
 #pragma unroll 1
@@ -277,15 +297,18 @@ __global__ void __launch_bounds__(kThreads, 1)
       sums.add(rows + static_cast<uint64_t>(depth) * kNextDepth,
                queries + static_cast<uint64_t>(depth) * kNextDepth, depth == 0);
     sums.commit();
+    if (round + 1 < tiles.rounds || warpgroup + 1 < kWarpgroups) give_turn((warpgroup + 1) % kWarpgroups);
     fetch_round(round + kStages - 1);
     sums.wait();
     PieceRows own;
     const int row = warp_row(round);
     own.load(piece + warp * kWarpBlocks * memory.stride, memory.stride, row_words, row, lane);
-    if constexpr (!kSample)
+    if constexpr (kSample)
+      keep_best(scan, sums, own, memory.bounds,
+                reinterpret_cast<float*>(memory.kept) + warpgroup * 4 * kMatrixColumns, first_query,
+                tiles.order(round) / kTilesPerPiece, warp, warpgroup, lane);
+    else
       keep_rows(sums, own, memory.bounds, lane, kept);
-    else if (row >= 0)
-      keep_best(scan, sums, own, first_query, 2 * tiles.order(round) + warp % 2, lane);
   }
   if constexpr (!kSample) kept.flush();
 }

@@ -19,7 +19,7 @@ bool wgmma_available();
 // them.
 bool wgmma_fits(int64_t dims, const BatchShape& shape);
 
-// Writes sample_best: the largest lower bound of each half of the tiles of the sample.
+// Writes sample_best: the largest lower bound of each pair of the sample's tiles.
 cudaError_t launch_wgmma_sample(const BatchScanParams& scan, const BatchShape& shape, cudaStream_t stream);
 
 // launch_batch_lists().

@@ -104,6 +104,20 @@ struct KMeansReport {
   uint32_t empty_clusters;
 };
 
+// The best scores of a row among the centroids of a chunk (kmeans_wgmma.h). The low bits of the first two are the
+// places of their centroids.
+struct ChunkTop {
+  float first;
+  float second;
+  float third;
+};
+
+// What the scan by warpgroups needs besides; null if it is not used.
+struct WarpgroupScan {
+  uint4* columns;  // [centroid_chunks * 256, row_words]: the centroids in core matrices
+  ChunkTop* tops;  // [centroid_chunks, rows]
+};
+
 // The arguments of all launches. Pointers are not owned and, unless noted, point to device memory.
 struct KMeansParams {
   DevicePart part;  // with vectors; rows past part.rows may be other rows of the model
@@ -115,6 +129,7 @@ struct KMeansParams {
   double scale;      // kEuclidean: the power of two that brings every norm to at most 1
   double fixed_one;  // 1.0 in fixed point, of a component times `scale` for kEuclidean
   DeviceCentroids centroids;
+  WarpgroupScan wgmma;
   KMeansCounters* counters;  // zero before an iteration
   UndecidedRow* undecided;   // [rows]
   int32_t* open;             // [rows]: rows that may belong to any cluster

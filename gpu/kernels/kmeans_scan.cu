@@ -2,6 +2,7 @@
 
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_ranking.cuh"
+#include "gpu/kernels/kmeans_wgmma.h"
 #include "gpu/warp/half_matrix.cuh"
 
 namespace glove::gpu {
@@ -335,6 +336,7 @@ cudaError_t launch(const KMeansParams& params, int32_t first, int32_t last, cons
 
 cudaError_t launch_kmeans_scan(const KMeansParams& params, int32_t first, int32_t last,
                                const BatchShape& shape, cudaStream_t stream) {
+  if (params.wgmma.columns != nullptr) return launch_kmeans_wgmma(params, first, last, shape, stream);
   switch (params.steps) {
     case 4:
       return launch<4>(params, first, last, shape, stream);

@@ -82,6 +82,19 @@ TEST_F(CudaKMeans, AThousandClusters) {
   expect_equal_fits(PointSet::first_rows(model, model->words()), 1000, iterations(8));
 }
 
+// On both sides of the limits between the kernels, and of the chunks of 256 centroids.
+TEST_F(CudaKMeans, MoreThanAFewClusters) {
+  for (const int64_t dims : {3, 33, 90, 128, 250, 320, 321}) {
+    const auto rows = static_cast<int64_t>(2500 + random_() % 3000);
+    const ModelPtr model = large_model(random_(), rows, dims);
+    for (const int64_t k : {64, 65, 256, 257, 700}) {
+      expect_equal_fits(PointSet::first_rows(model, rows), k, iterations(5));
+      if (HasFatalFailure()) return;
+    }
+  }
+  expect_equal_fits(points_of(2000, 20, Rows::kDuplicates), 100, iterations(5));
+}
+
 // The centroids do not fit in shared memory at once.
 TEST_F(CudaKMeans, ManyLongCentroids) {
   const ModelPtr model = large_model(random_(), 5003, 300);
