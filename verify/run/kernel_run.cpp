@@ -69,6 +69,11 @@ Verdict KernelRun::run() {
       locations_.clear();
       ticketed_.clear();
       arrivals_.clear();
+      counters_.clear();
+      flags_.clear();
+      raised_.clear();
+      counter_places_.clear();
+      spoiled_.clear();
       forks_.clear();
       snapshots_.clear();
       context_ = nullptr;

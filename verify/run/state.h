@@ -64,6 +64,7 @@ struct FenceMark {
   ClockPointer clock;
   uint32_t epoch = 0;
   uint32_t phase = 0;
+  bool sequential = false;  // a fence.sc
 };
 
 // 32 threads with their registers; the last warp of a block may have fewer.
@@ -76,6 +77,7 @@ struct Warp {
   std::array<int, 32> pc{};
   std::array<uint8_t, 32> observed{};  // counters of grid barriers that were seen full, before a fence
   std::array<FenceMark, 32> fence;
+  Lanes acquires = 0;              // have loaded with .acquire
   mutable RegisterFile registers;  // reading an unnamed value names it
   std::vector<Contents> local;     // by lane; empty until it is used
   PathPointer path;
@@ -99,6 +101,8 @@ struct BlockState {
   uint32_t forks = 0;
   uint32_t arrived = 0;         // counters of grid barriers to which the block has added
   uint32_t arrived_before = 0;  // in phases before
+  uint32_t unfenced_phase =
+      0;  // the last one with accesses to global memory that no fence of their thread follows
   std::map<uint32_t, std::pair<uint32_t, FenceMark>> releases;  // counter -> who added to it, and its fence
   uint32_t exited_threads = 0;
   bool at_full_barrier = false;
