@@ -89,7 +89,8 @@ void KernelRun::counter_addition(BlockState& state, Warp& warp, const Instructio
       !released(state, warp, lane))
     return spoil_counter(place);
   const auto number = counter_of(counters_, at);
-  if (!number) return spoil_counter(place);
+  const auto flag = flags_.find(at);
+  if (!number || (flag != flags_.end() && raised_.count(flag->second) > 0)) return spoil_counter(place);
   const uint32_t counter = *number;
   counter_places_[counter] = key_of(place);
   if (mark.phase != state.shadow.phase) needs_sequential_ |= 1u << counter;
@@ -127,8 +128,7 @@ KernelRun::Seen KernelRun::seen_in(PredicateId fact) const {
 }
 
 // Conditions on what a strong load or an atomic addition saw may say that a counter is full or a flag raised.
-// `acquired`: only what loads saw that acquire themselves.
-void KernelRun::note_facts(const BlockState& state, Warp& warp, Lanes lanes, bool acquired) {
+void KernelRun::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
   if (blocks_ < 2 || !check_global_) return;
   each_lane(lanes, [&](int lane) {
     const Reasoner reasoner(table_, position(state, warp, lane));
@@ -137,21 +137,21 @@ void KernelRun::note_facts(const BlockState& state, Warp& warp, Lanes lanes, boo
       if (seen.symbol == 0) return false;
       const Symbol& symbol = table_.symbol(seen.symbol);
       const bool observed = symbol.kind == SymbolKind::kObserved;
-      if (acquired && (!observed || symbol.arguments[1].constant == 0)) return false;
-      uint8_t& known = warp.observed[static_cast<size_t>(lane)];
+      std::optional<uint32_t> number;
       const auto counter = counters_.find(symbol.detail);
-      if (counter != counters_.end()) {
-        if (seen.least + (observed ? 0 : 1) >= blocks_) known |= static_cast<uint8_t>(1u << counter->second);
-      } else if (observed && symbol.detail != 0) {
-        if (const auto flag = counter_of(flags_, symbol.detail)) known |= static_cast<uint8_t>(1u << *flag);
-      }
+      if (counter == counters_.end())
+        number = observed && symbol.detail != 0 ? counter_of(flags_, symbol.detail) : std::nullopt;
+      else if (seen.least + (observed ? 0 : 1) >= blocks_)
+        number = counter->second;
+      if (number)
+        warp.observed[static_cast<size_t>(lane)] |=
+            static_cast<uint16_t>((symbol.arguments[1].constant == 0 ? 1u : 0x101u) << *number);
       return false;
     });
   });
 }
 
-void KernelRun::see_counters(BlockState& state, Warp& warp, int lane, bool sequential) {
-  const uint8_t seen = warp.observed[static_cast<size_t>(lane)];
+void KernelRun::see_counters(BlockState& state, const Warp& warp, int lane, uint32_t seen, bool sequential) {
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
     if ((seen >> counter & 1) == 0) continue;
     state.clocks.see_counter(warp.thread(lane), counter);
@@ -163,26 +163,23 @@ void KernelRun::see_counters(BlockState& state, Warp& warp, int lane, bool seque
 // Before an access or a barrier: what loads that acquire have seen, now that a branch has told what it was.
 void KernelRun::acquire_seen(BlockState& state, Warp& warp, Lanes lanes) {
   if ((warp.acquires & lanes) == 0) return;
-  const auto before = warp.observed;
-  note_facts(state, warp, lanes & warp.acquires, true);
+  note_facts(state, warp, lanes & warp.acquires);
   each_lane(lanes & warp.acquires, [&](int lane) {
-    const auto at = static_cast<size_t>(lane);
-    const uint8_t now = warp.observed[at];
-    warp.observed[at] = now & static_cast<uint8_t>(~before[at]);  // the others wait for a fence
-    see_counters(state, warp, lane, false);
-    warp.observed[at] = now;
+    see_counters(state, warp, lane, warp.observed[static_cast<size_t>(lane)] >> Clocks::kCounters, false);
   });
 }
 
 void KernelRun::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.fence != FenceScope::kDevice) return;
-  note_facts(state, warp, lanes, false);
+  // An access that releases is a fence for what comes before it, and acquires nothing that others have seen.
+  const bool whole = in.op == Op::kFence;
+  if (whole) note_facts(state, warp, lanes);
   each_lane(lanes, [&](int lane) {
     const uint32_t thread = warp.thread(lane);
     warp.fence[static_cast<size_t>(lane)] = {state.clocks.known(thread), state.clocks.epoch(thread),
                                              state.shadow.phase, in.sequential};
     state.clocks.advance({thread});  // what comes behind the fence is not covered by it
-    see_counters(state, warp, lane, in.sequential);
+    if (whole) see_counters(state, warp, lane, warp.observed[static_cast<size_t>(lane)], in.sequential);
   });
 }
 

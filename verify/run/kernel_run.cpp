@@ -72,6 +72,7 @@ Verdict KernelRun::run() {
       counters_.clear();
       flags_.clear();
       raised_.clear();
+      needs_sequential_ = seen_without_sequential_ = 0;
       counter_places_.clear();
       spoiled_.clear();
       forks_.clear();

@@ -33,7 +33,7 @@ class KernelRun {
   struct Bundle {
     Lanes lanes = 0;
     std::array<int, 32> pc{};
-    std::array<uint8_t, 32> observed{};
+    std::array<uint16_t, 32> observed{};
     std::vector<WarpRegister> registers;  // of Context::written
     PathPointer path;
     uint32_t trips = 0;  // backward jumps so far
@@ -151,7 +151,7 @@ class KernelRun {
     }
     return false;
   }
-  void note_facts(const BlockState& state, Warp& warp, Lanes lanes, bool acquired);
+  void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
   bool released(const BlockState& state, const Warp& warp, int lane);
   bool counts_up(const Instruction& in, Value amount) const;
   void increment(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
@@ -161,7 +161,7 @@ class KernelRun {
                   Value value, bool certain);
   struct Seen;
   Seen seen_in(PredicateId fact) const;
-  void see_counters(BlockState& state, Warp& warp, int lane, bool sequential);
+  void see_counters(BlockState& state, const Warp& warp, int lane, uint32_t seen, bool sequential);
   void acquire_seen(BlockState& state, Warp& warp, Lanes lanes);
   bool resets_counter(const BlockState& state, const Warp& warp, const Place& place, int lane);
   void spoil_counter(const Place& place);

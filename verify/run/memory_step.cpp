@@ -294,10 +294,12 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
   const bool named = table_.scope_of(place.address) != Scope::kThread &&
                      (place.space == Space::kShared || place.object != 0);
-  if (adds && named && amount.known() && amount.constant == 0) {  // a strong load
+  if (adds && named && in.fence != FenceScope::kBlock && amount.known() &&
+      amount.constant == 0) {  // a strong load
     Symbol& seen = table_.change(table_.single(value));
     seen.kind = SymbolKind::kObserved;
     seen.detail = location(place);
+    if (in.acquire) seen.arguments[1] = {1, 0};
     return value;
   }
   const bool increments = place.space == Space::kGlobal && counts_up(in, amount);
@@ -317,6 +319,7 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   symbol.detail = location(place);
   symbol.owner = owner_of(state, warp, lane);
   symbol.arguments[0] = amount;
+  if (in.acquire && in.fence == FenceScope::kDevice) symbol.arguments[1] = {1, 0};
   symbol.range.lo = 0;
   symbol.unsigned_range = symbol.range;
   assumptions_.insert("counters of atomic additions do not wrap");
@@ -343,6 +346,7 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : operand(state, warp, in.operands[0], lane);
+    if (in.acquire && in.fence == FenceScope::kDevice) warp.acquires |= 1u << lane;
     if (in.release && (guard.certain >> lane & 1) != 0) step_fence(state, warp, 1u << lane, in);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       counter_addition(state, warp, in, place, lane, amount, certain);

@@ -75,7 +75,9 @@ struct Warp {
   Lanes waiting = 0;  // at a barrier of the block
   Lanes maybe_exited = 0;
   std::array<int, 32> pc{};
-  std::array<uint8_t, 32> observed{};  // counters of grid barriers that were seen full, before a fence
+  // Counters of grid barriers that were seen full, and flags that were seen raised: they are acquired by a
+  // fence or, in the upper half, by the load that saw them.
+  std::array<uint16_t, 32> observed{};
   std::array<FenceMark, 32> fence;
   Lanes acquires = 0;              // have loaded with .acquire
   mutable RegisterFile registers;  // reading an unnamed value names it
