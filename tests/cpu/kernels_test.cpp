@@ -34,12 +34,16 @@ TEST(Kernels, ExactDotsAreBitForBitD) {
     for (int64_t i = 0; i < matrix.rows; ++i) rows.push_back(matrix.row(i));
     for (const Kernels* kernels : usable_kernels())
       for (size_t count = 0; count <= rows.size(); ++count) {
-        std::vector<double> dots(count);
+        std::vector<double> dots(count), cached(count);
         kernels->exact_dots(wide.data(), rows.data(), static_cast<int64_t>(count), dims, dots.data());
-        for (size_t i = 0; i < count; ++i)
-          ASSERT_EQ(std::bit_cast<uint64_t>(dots[i]),
-                    std::bit_cast<uint64_t>(exact_dot(matrix.row(0), rows[i], dims)))
+        kernels->cached_dots(wide.data(), rows.data(), static_cast<int64_t>(count), dims, cached.data());
+        for (size_t i = 0; i < count; ++i) {
+          const auto expected = std::bit_cast<uint64_t>(exact_dot(matrix.row(0), rows[i], dims));
+          ASSERT_EQ(std::bit_cast<uint64_t>(dots[i]), expected)
               << kernels->name << ", " << dims << " dimensions, row " << i;
+          ASSERT_EQ(std::bit_cast<uint64_t>(cached[i]), expected)
+              << kernels->name << ", " << dims << " dimensions, row " << i;
+        }
       }
   }
 }
@@ -69,11 +73,12 @@ TEST(Kernels, BoundsHoldForEveryRow) {
           quantize_query(query.vector, query.norm_squared, kernel->max_query_code)};
       std::vector<int8_t> packed;
       kernel->pack(queries, component_groups(dims), packed);
-      SharedThreshold shared;
-      Collector collector(1000, {}, shared);
+      SharedBounds shared(1000);
+      Collector collector({}, shared);
       kernel->scan(part, part.level(8), 0, tile_count(part.rows), queries, packed.data(), &collector);
       ASSERT_EQ(collector.candidates().size(), 77u) << kernels->name;
-      ASSERT_EQ(collector.lower_bounds().size(), 77u) << kernels->name;
+      shared.offer(collector.unshared());
+      ASSERT_EQ(shared.lower_bounds().size(), 77u) << kernels->name;
       for (const Collector::Candidate& candidate : collector.candidates()) {
         const double similarity =
             cosine_from_dots(test::reference_dot(query.vector.data(), matrix.row(candidate.id), dims),
@@ -81,7 +86,7 @@ TEST(Kernels, BoundsHoldForEveryRow) {
         ASSERT_GE(candidate.upper, similarity) << kernels->name << ", row " << candidate.id;
       }
       double best = -1;
-      for (const float bound : collector.lower_bounds()) best = std::max(best, double{bound});
+      for (const float bound : shared.lower_bounds()) best = std::max(best, double{bound});
       ASSERT_LE(best, 1.0) << kernels->name;
     }
   }
@@ -124,6 +129,7 @@ TEST(Kernels, CoarseScansKeepEveryRowAboveTheThreshold) {
           ASSERT_GE(survivor.upper, threshold);
           const float error = quantized.bound.error(part.level(4).residuals[static_cast<size_t>(row)]);
           ASSERT_LE(survivor.upper - 2 * error, similarity + 1e-5) << kernels->name << ", row " << row;
+          ASSERT_NEAR(survivor.estimate, survivor.upper - error, 1e-6) << kernels->name << ", row " << row;
         }
         ASSERT_EQ(next, survivors.size()) << kernels->name;
       }
