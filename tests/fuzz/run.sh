@@ -14,7 +14,7 @@ build=build/fuzz
 clang=$(command -v clang++ || command -v clang++-14 || true)
 [[ -n "$clang" ]] || { echo "tests/fuzz/run.sh: skipped, because there is no clang++ (./build.sh --packages-only fuzz installs it)"; exit 0; }
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGLOVE_CUDA=OFF -DGLOVE_TESTS=OFF \
-  -DGLOVE_FUZZ=ON -DGLOVE_SANITIZE=address,undefined,fuzzer-no-link > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+  -DGLOVE_FUZZ=ON -DGLOVE_VERIFY=ON -DGLOVE_SANITIZE=address,undefined,fuzzer-no-link > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 cmake --build "$build" --target fuzzers > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 mkdir -p "$build/findings"
 

@@ -55,6 +55,7 @@ def kernels():
     yield "branches inside each other", {2}, branches(
         count, lambda i: f"L{i}", "".join(f"L{i}:\nadd.s32 %r2, %r2, %r1;\n{store}" for i in reversed(range(count))))
     yield "scopes inside each other", {0}, HEAD + "{" * 300000 + "}" * 300000 + "ret;\n}\n"
+    yield "more registers than there can be", {4}, HEAD.replace("%r<10>", "%r<4294967296>") + "ret;\n}\n"
     yield "scopes without an end", {4}, HEAD + "{" * 300000
 
 

@@ -6,6 +6,7 @@ A probe that EXPECTED does not list is an error, and so is a listed kernel
 that the file lacks. With --write, prints what EXPECTED would have to be.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -16,17 +17,20 @@ SHORT = {
     "nobody waits": "arrive", "not proved": "unproved", "unsupported": "unsupported",
 }
 # A finding, and in the line behind it the place in the source, which may have called a function of a header.
-FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possible)\))?: .*\n.*?\b(?:probes|weft)\.cu:(\d+)", re.M)
+FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possible)\))?: .*\n.*?\b\w+\.cu:(\d+)", re.M)
 
 
-def options_of(kernel):
-    options = ["--grid", "2" if re.search("blocks|grid|flag|scope", kernel) else "1"]
+def options_of(kernel, file):
+    typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks")
+    options = ["--grid", "2" if typical or re.search("blocks|grid|flag|scope", kernel) else "1"]
+    if size := re.search(r"_(\d+)x(\d+)$", kernel):
+        return options + ["--block", f"{size[1]},{size[2]}"]
     return options + (["--block", "64"] if kernel in ("race_without_bounds", "failure_2_no_maxntid") else [])
 
 
 def verdict(program, file, kernel):
     """The exit status and the findings of a probe, as a line of EXPECTED."""
-    result = subprocess.run([program, "--kernel", f"^{kernel}$", "--time-limit", "30", *options_of(kernel), file],
+    result = subprocess.run([program, "--kernel", f"^{kernel}$", "--time-limit", "30", *options_of(kernel, file), file],
                             capture_output=True, text=True, timeout=120)
     found = sorted({f"{SHORT[kind]}@{line}" for kind, line in FINDING.findall(result.stdout)})
     return " ".join([kernel, str(result.returncode), *found]), result.stdout + result.stderr

@@ -121,14 +121,23 @@ class Slicer {
 
  private:
   bool needs_data(const Instruction& in) const {
-    return keeps_data(in) || (in.space != Space::kGlobal && loaded_.count(bits_of(in.type)) > 0);
+    return keeps_data(in) || may_raise_flag(in) ||
+           (in.space != Space::kGlobal && loaded_.count(bits_of(in.type)) > 0);
   }
 
   bool keeps_data(const Instruction& in) const {
     return options_.keep_data.count(kernel_.sites[in.site].ptx_line) > 0;
   }
 
-  int depth_of_data(const Instruction& in) const { return keeps_data(in) ? 0 : loaded_.at(bits_of(in.type)); }
+  // A strong store of an integer may tell another block that data are ready.
+  bool may_raise_flag(const Instruction& in) const {
+    return (in.is_volatile || in.strong) && !options_.shared_only && in.space != Space::kShared &&
+           in.space != Space::kLocal && in.vector == 1 && !is_float(in.type);
+  }
+
+  int depth_of_data(const Instruction& in) const {
+    return keeps_data(in) || may_raise_flag(in) ? 0 : loaded_.at(bits_of(in.type));
+  }
 
   // `depth`: how many float operations lie between the value and what needs it.
   void need(const PtxOperand& operand, int depth = 0) {

@@ -135,6 +135,7 @@ class BodyParser {
         continue;
       }
       const uint64_t count = in_.number().value_or(0);
+      if (count > kMostRegisters) return in_.fail("no kernel has " + std::to_string(count) + " registers");
       in_.expect(">");
       for (uint64_t i = 0; i < count && !in_.failed(); ++i) add_register(name + std::to_string(i), type);
     } while (in_.accept(","));

@@ -222,7 +222,9 @@ void fence(Instruction& out, const Parts& parts) {
     if (parts[i] == "mbarrier_init") return reject(out, "mbarriers are not modelled");
     if (!order_modifier(out, parts[i]) && parts[i] != "sc")
       return reject(out, "modifier ." + std::string(parts[i]));
+    out.sequential |= parts[i] == "sc";
   }
+  out.sequential |= parts[0] == "membar";
   // A fence that only acquires or only releases is a part of one; as none at all it is on the safe side.
   if (out.acquire != out.release) out.fence = FenceScope::kNone;
   if (out.fence == FenceScope::kNone && parts[0] == "fence" && parts.size() < 3) reject(out, "no scope");

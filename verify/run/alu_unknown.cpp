@@ -166,8 +166,10 @@ bool bits_apart(Value a, uint64_t b, unsigned bits, SymbolTable& table, const Re
 // The value is 0 or `number`: a bit times it, such as the offset of one of two buffers.
 bool is_zero_or(Value value, uint64_t number, const SymbolTable& table) {
   const auto& sum = table.terms(value.form);
-  return value.constant == 0 && sum.size() == 1 && static_cast<uint64_t>(sum[0].factor) == number &&
-         Interval{0, 1}.contains(table.symbol(sum[0].symbol).unsigned_range) &&
+  if (sum.size() != 1) return false;
+  const bool counts_up = value.constant == 0 && sum[0].factor == static_cast<int64_t>(number);
+  const bool counts_down = value.constant == number && sum[0].factor == -static_cast<int64_t>(number);
+  return (counts_up || counts_down) && Interval{0, 1}.contains(table.symbol(sum[0].symbol).unsigned_range) &&
          Interval{0, 1}.contains(table.symbol(sum[0].symbol).range);
 }
 

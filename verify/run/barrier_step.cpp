@@ -78,6 +78,7 @@ void KernelRun::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc)
 
 void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc,
                        uint32_t barrier, uint32_t count) {
+  acquire_seen(state, warp, lanes);
   Arrival arrival;
   arrival.barrier = barrier;
   arrival.count = count;

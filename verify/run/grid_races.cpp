@@ -16,10 +16,12 @@ void KernelRun::keep_for_grid(BlockState& state) {
     return (*mark.clock)[thread] >= epoch;
   };
   const uint32_t recent = state.arrived & ~state.arrived_before;
-  const auto settle = [&](uint32_t record, Lanes lanes, uint32_t epoch) {
+  note_unfenced(state);
+  const auto settle = [&](uint32_t record, Lanes lanes, uint32_t epoch, const GlobalPlace* place) {
     uint32_t mask = 0;
     for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
       if ((recent >> counter & 1) == 0) continue;
+      if (place != nullptr && is_arrival(state, counter, records_[record], lanes, *place)) continue;
       bool all = true;
       each_lane(lanes, [&](int lane) {
         all &= covered(counter, records_[record].warp * 32 + static_cast<uint32_t>(lane), epoch);
@@ -40,7 +42,7 @@ void KernelRun::keep_for_grid(BlockState& state) {
     const SymbolId object = object_of({0, place.form});
     grid_forms_[object].insert(place.form);
     for (const AccessEntry& entry : cell.entries) {
-      const AccessEntry settled = {settle(entry.record, entry.lanes, entry.epoch), entry.lanes, 0};
+      const AccessEntry settled = {settle(entry.record, entry.lanes, entry.epoch, &place), entry.lanes, 0};
       bool known = false;
       for (AccessEntry& other : kept)
         if (other.record == settled.record) other.lanes |= settled.lanes, known = true;
@@ -50,9 +52,43 @@ void KernelRun::keep_for_grid(BlockState& state) {
   for (RangeAccess range : state.shadow.ranges) {
     if (range.object == 0) continue;
     range.record =
-        settle(range.record, range.lanes, *std::max_element(range.epoch.begin(), range.epoch.end()));
+        settle(range.record, range.lanes, *std::max_element(range.epoch.begin(), range.epoch.end()), nullptr);
     keep_range_for_grid(range);
   }
+}
+
+// Whether the access is the addition by which the block has arrived: who sees the counter full has seen it.
+bool KernelRun::is_arrival(const BlockState& state, uint32_t counter, const AccessRecord& record, Lanes lanes,
+                           const GlobalPlace& place) const {
+  if (record.kind != AccessKind::kAtomic) return false;
+  const GlobalPlace& at = counter_places_.at(counter);
+  const uint64_t begin = place.granule * granule_;
+  if (place.form != at.form || begin + granule_ <= at.granule || begin >= at.granule + record.bytes)
+    return false;
+  const uint32_t adder = state.releases.at(counter).first;
+  return record.warp == adder / 32 && lanes == Lanes{1} << adder % 32;
+}
+
+// Remembers the phase if some thread has not fenced all that it did in global memory.
+void KernelRun::note_unfenced(BlockState& state) {
+  const auto fenced = [&](uint32_t record, Lanes lanes, auto epoch_of) {
+    const Warp& warp = state.warps[records_[record].warp];
+    bool all = true;
+    each_lane(lanes, [&](int lane) {
+      const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+      all &= mark.sequential && mark.phase == state.shadow.phase && epoch_of(lane) <= mark.epoch;
+    });
+    return all;
+  };
+  bool all = true;
+  for (const auto& [place, cell] : state.shadow.global)
+    for (const AccessEntry& entry : cell.entries)
+      all = all && fenced(entry.record, entry.lanes, [&](int) { return entry.epoch; });
+  for (const RangeAccess& range : state.shadow.ranges)
+    if (range.object != 0)
+      all = all && fenced(range.record, range.lanes,
+                          [&](int lane) { return range.epoch[static_cast<size_t>(lane)]; });
+  if (!all) state.unfenced_phase = state.shadow.phase;
 }
 
 // Paths that part from each other have their beginnings in common.
@@ -79,19 +115,23 @@ void KernelRun::keep_range_for_grid(const RangeAccess& range) {
 }
 
 bool KernelRun::blocks_ordered(const AccessRecord& a, const AccessRecord& b) {
-  const auto valid = [&](uint32_t counter) {
-    for (const auto& [at, number] : counters_)
-      if (number == counter && spoiled_.count(at) > 0) return false;
+  // Whether the access of a block came before those who have seen the counter full, or the flag raised.
+  const auto released_by = [&](uint32_t counter, uint32_t block) {
+    if (((needs_sequential_ & seen_without_sequential_) >> counter & 1) != 0) return false;
+    for (const auto* kind : {&counters_, &flags_})
+      for (const auto& [at, number] : *kind)
+        if (number == counter && spoiled_.count(at) > 0) return false;
     const auto place = counter_places_.find(counter);
     if (place == counter_places_.end() || plainly_written_.count(place->second) > 0) return false;
     if (somewhere_written_.count(object_of({0, place->second.form})) > 0) return false;
+    if (const auto flag = raised_.find(counter); flag != raised_.end()) return flag->second == block;
     const auto blocks = arrivals_.find(counter);
     return blocks != arrivals_.end() && blocks->second.size() == blocks_;
   };
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
     const bool forth = (b.acquired >> counter & 1) != 0 && (a.uncovered >> counter & 1) == 0;
     const bool back = (a.acquired >> counter & 1) != 0 && (b.uncovered >> counter & 1) == 0;
-    if ((forth || back) && valid(counter)) return true;
+    if ((forth && released_by(counter, a.block)) || (back && released_by(counter, b.block))) return true;
   }
   return false;
 }
@@ -155,8 +195,10 @@ void KernelRun::compare_blocks_at(SymbolId object) {
 
 void KernelRun::validate_counters() {
   for (const uint32_t counter : used_counters_) {
-    (void)counter;
-    assumptions_.insert("counters of grid barriers are zero before the launch, and all blocks are resident");
+    assumptions_.insert(
+        raised_.count(counter) > 0
+            ? "flags are zero before the launch, and all blocks are resident"
+            : "counters of grid barriers are zero before the launch, and all blocks are resident");
   }
 }
 

@@ -69,6 +69,12 @@ Verdict KernelRun::run() {
       locations_.clear();
       ticketed_.clear();
       arrivals_.clear();
+      counters_.clear();
+      flags_.clear();
+      raised_.clear();
+      needs_sequential_ = seen_without_sequential_ = 0;
+      counter_places_.clear();
+      spoiled_.clear();
       forks_.clear();
       snapshots_.clear();
       context_ = nullptr;

@@ -33,7 +33,7 @@ class KernelRun {
   struct Bundle {
     Lanes lanes = 0;
     std::array<int, 32> pc{};
-    std::array<uint8_t, 32> observed{};
+    std::array<uint16_t, 32> observed{};
     std::vector<WarpRegister> registers;  // of Context::written
     PathPointer path;
     uint32_t trips = 0;  // backward jumps so far
@@ -152,6 +152,19 @@ class KernelRun {
     return false;
   }
   void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
+  bool released(const BlockState& state, const Warp& warp, int lane);
+  bool counts_up(const Instruction& in, Value amount) const;
+  void increment(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                 bool certain);
+  std::optional<uint32_t> counter_of(std::map<uint32_t, uint32_t>& kind, uint32_t at) const;
+  bool raise_flag(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                  Value value, bool certain);
+  struct Seen;
+  Seen seen_in(PredicateId fact) const;
+  void see_counters(BlockState& state, const Warp& warp, int lane, uint32_t seen, bool sequential);
+  void acquire_seen(BlockState& state, Warp& warp, Lanes lanes);
+  bool resets_counter(const BlockState& state, const Warp& warp, const Place& place, int lane);
+  void spoil_counter(const Place& place);
   void step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   uint64_t shared_end() const;
   std::string outside(const Instruction& in, const Place& place) const;
@@ -195,6 +208,9 @@ class KernelRun {
   void explain_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
                     Finding& finding) const;
   void keep_for_grid(BlockState& state);
+  void note_unfenced(BlockState& state);
+  bool is_arrival(const BlockState& state, uint32_t counter, const AccessRecord& record, Lanes lanes,
+                  const GlobalPlace& place) const;
   void keep_range_for_grid(const RangeAccess& range);
   void compare_blocks();
   void compare_blocks_at(SymbolId object);
@@ -306,6 +322,12 @@ class KernelRun {
   std::map<uint32_t, std::map<uint32_t, uint32_t>> arrivals_;  // counter -> block -> additions on a path
   std::set<uint32_t> spoiled_;                                 // locations that something else writes
   std::set<uint32_t> used_counters_;
+  std::map<uint32_t, uint32_t> flags_;    // location -> its number among counters and flags
+  std::map<uint32_t, uint32_t> raised_;   // flag -> the block that has raised it
+  std::set<uint32_t> incremented_;        // locations of counters that may wrap
+  std::set<uint32_t> reset_;              // locations of counters that were written after they were seen full
+  uint32_t needs_sequential_ = 0;         // counters whose release is a fence.sc before a barrier
+  uint32_t seen_without_sequential_ = 0;  // counters behind which some fence is not a fence.sc
   std::unordered_map<GlobalPlace, std::vector<AccessEntry>, GlobalPlaceHash> grid_cells_;
   std::unordered_map<SymbolId, std::set<FormId>> grid_forms_;
   std::unordered_map<SymbolId, std::vector<RangeAccess>> grid_ranges_;

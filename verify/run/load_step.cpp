@@ -133,7 +133,11 @@ Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in
     const Value value = table_.fresh(bits, Scope::kThread);
     Symbol& symbol = table_.change(table_.single(value));
     symbol.kind = SymbolKind::kObserved;
-    symbol.detail = location(place);
+    symbol.detail = place.object == 0 ? 0 : location(place);
+    if (in.acquire) {
+      symbol.arguments[1] = {1, 0};
+      warp.acquires |= 1u << lane;
+    }
     return value;
   }
   if (place.object == 0) return table_.fresh(bits, Scope::kThread);
@@ -192,6 +196,48 @@ void KernelRun::step_load(BlockState& state, Warp& warp, Lanes lanes, const Inst
     }
   });
   access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
+}
+
+void KernelRun::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                                   const Guarded& guard) {
+  if (guard.possible != 0) unproved(in, "a matrix is moved under a condition that is not known", &state);
+  const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
+  std::array<Place, 32> places;
+  const Lanes active = lanes & rows;
+  Instruction row = in;
+  row.type = Type::kB128;
+  row.vector = 1;
+  row.space = Space::kShared;
+  each_lane(active, [&](int lane) {
+    Place& place = places[static_cast<size_t>(lane)];
+    place = place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
+    place.space = Space::kShared;
+    (void)check_bounds(state, warp, row, place, lane, true);
+    for (uint64_t i = 0; i < 16 && place.kind == Place::kNumber; i += 4) {
+      if (in.op == Op::kMatrixStore) {
+        if (context_ != nullptr)
+          state.shared.write_maybe(place.address.constant + i, 4);
+        else
+          state.shared.write(place.address.constant + i, 4, {}, false);
+      } else if (!options_.allow_undefined &&
+                 state.shared.at(place.address.constant + i).known == Known::kNothingWritten) {
+        find(FindingKind::kUndefinedRead, !under_conditions(state, warp), in, nullptr,
+             "shared memory at " + std::to_string(place.address.constant + i) +
+                 " is read, where nothing has been written",
+             &state);
+      }
+    }
+    if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)
+      store_value(state, warp, row, place, lane, {}, false, 0);
+  });
+  Guarded certain;
+  certain.certain = active;
+  access(state, warp, in, in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16, active,
+         places, certain);
+  each_lane(lanes, [&](int lane) {
+    for (const PtxOperand& result : in.results)
+      write_result(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
+  });
 }
 
 }  // namespace glove::verify

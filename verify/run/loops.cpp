@@ -113,9 +113,12 @@ Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value ge
       table_.symbol(before).kind == SymbolKind::kObserved &&
       table_.symbol(seen).detail == table_.symbol(before).detail) {
     const uint32_t detail = table_.symbol(seen).detail;
+    const Value acquires = table_.symbol(seen).arguments[1];
+    const bool both = acquires == table_.symbol(before).arguments[1];
     Symbol& same = table_.change(table_.single(any));
     same.kind = SymbolKind::kObserved;
     same.detail = detail;
+    if (both) same.arguments[1] = acquires;
   }
   loop.anything.insert(table_.single(any));
   return any;

@@ -197,13 +197,17 @@ void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instructi
   });
   const Lanes active = inside;
   access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
+  if (in.release) step_fence(state, warp, active & guard.certain, in);
   each_lane(active, [&](int lane) {
     Place place = places[static_cast<size_t>(lane)];
     for (unsigned i = 0; i < in.vector; ++i) {
       const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
       const Value value = known ? operand(state, warp, in.operands[i], lane) : Value{};
       store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
-      if (place.space == Space::kGlobal || place.space == Space::kShared)
+      const bool certain = context_ == nullptr && (guard.certain >> lane & 1) != 0 && in.vector == 1;
+      const bool raises =
+          (in.is_volatile || in.strong) && known && raise_flag(state, warp, in, place, lane, value, certain);
+      if ((place.space == Space::kGlobal || place.space == Space::kShared) && !raises)
         forget_location(state, warp, place, lane, bytes);
       if (in.is_volatile || in.strong) spoil_tickets(place, bytes);
       place.address = table_.add(place.address, {bytes, 0}, 64);
@@ -263,6 +267,7 @@ void KernelRun::forget_location(const BlockState& state, const Warp& warp, const
                                 unsigned bytes) {
   if (has_named_barriers_) spoil_tickets(place, bytes);
   if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) {
+    if (resets_counter(state, warp, place, lane)) return;
     plainly_written_.insert(key_of(place));
     if (place.kind == Place::kRange) somewhere_written_.insert(place.object);
   }
@@ -289,7 +294,17 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
   const bool named = table_.scope_of(place.address) != Scope::kThread &&
                      (place.space == Space::kShared || place.object != 0);
-  if (!adds || !named) return value;
+  if (adds && named && in.fence != FenceScope::kBlock && amount.known() &&
+      amount.constant == 0) {  // a strong load
+    Symbol& seen = table_.change(table_.single(value));
+    seen.kind = SymbolKind::kObserved;
+    seen.detail = location(place);
+    if (in.acquire) seen.arguments[1] = {1, 0};
+    return value;
+  }
+  const bool increments = place.space == Space::kGlobal && counts_up(in, amount);
+  if (increments) amount = {1, 0};
+  if ((!adds && !increments) || !named) return value;
   const Interval range = Reasoner(table_, position(state, warp, lane)).range(amount, bits, false);
   Symbol& symbol = table_.change(table_.single(value));
   // Additions of what may be negative, or very large, give no order.
@@ -304,6 +319,7 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   symbol.detail = location(place);
   symbol.owner = owner_of(state, warp, lane);
   symbol.arguments[0] = amount;
+  if (in.acquire && in.fence == FenceScope::kDevice) symbol.arguments[1] = {1, 0};
   symbol.range.lo = 0;
   symbol.unsigned_range = symbol.range;
   assumptions_.insert("counters of atomic additions do not wrap");
@@ -330,11 +346,17 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : operand(state, warp, in.operands[0], lane);
-    if (in.release) step_fence(state, warp, 1u << lane, in);
+    if (in.acquire && in.fence == FenceScope::kDevice) warp.acquires |= 1u << lane;
+    if (in.release && (guard.certain >> lane & 1) != 0) step_fence(state, warp, 1u << lane, in);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       counter_addition(state, warp, in, place, lane, amount, certain);
       if (in.results.empty() || in.results[0].kind != OperandKind::kRegister)
         (void)atomic_result(state, warp, in, place, lane, amount);  // may spoil the place for others
+    } else if (place.space == Space::kGlobal && counts_up(in, amount)) {
+      increment(state, warp, in, place, lane, certain);
+    } else if (in.atomic == AtomicOp::kExchange &&
+               raise_flag(state, warp, in, place, lane, amount, certain)) {
+      spoil_tickets(place, bytes);
     } else {
       forget_location(state, warp, place, lane, bytes);
       spoil_tickets(place, bytes);
@@ -364,48 +386,6 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
                      i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)
                                               : table_.fresh(std::max(16u, 8 * bytes), Scope::kThread),
                      guard.condition[static_cast<size_t>(lane)]);
-  });
-}
-
-void KernelRun::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
-                                   const Guarded& guard) {
-  if (guard.possible != 0) unproved(in, "a matrix is moved under a condition that is not known", &state);
-  const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
-  std::array<Place, 32> places;
-  const Lanes active = lanes & rows;
-  Instruction row = in;
-  row.type = Type::kB128;
-  row.vector = 1;
-  row.space = Space::kShared;
-  each_lane(active, [&](int lane) {
-    Place& place = places[static_cast<size_t>(lane)];
-    place = place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
-    place.space = Space::kShared;
-    (void)check_bounds(state, warp, row, place, lane, true);
-    for (uint64_t i = 0; i < 16 && place.kind == Place::kNumber; i += 4) {
-      if (in.op == Op::kMatrixStore) {
-        if (context_ != nullptr)
-          state.shared.write_maybe(place.address.constant + i, 4);
-        else
-          state.shared.write(place.address.constant + i, 4, {}, false);
-      } else if (!options_.allow_undefined &&
-                 state.shared.at(place.address.constant + i).known == Known::kNothingWritten) {
-        find(FindingKind::kUndefinedRead, !under_conditions(state, warp), in, nullptr,
-             "shared memory at " + std::to_string(place.address.constant + i) +
-                 " is read, where nothing has been written",
-             &state);
-      }
-    }
-    if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)
-      store_value(state, warp, row, place, lane, {}, false, 0);
-  });
-  Guarded certain;
-  certain.certain = active;
-  access(state, warp, in, in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16, active,
-         places, certain);
-  each_lane(lanes, [&](int lane) {
-    for (const PtxOperand& result : in.results)
-      write_result(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
   });
 }
 

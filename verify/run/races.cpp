@@ -43,6 +43,7 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const
 
 void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
                        Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard) {
+  acquire_seen(state, warp, lanes);
   Lanes shared = 0, global = 0;
   each_lane(lanes, [&](int lane) {
     const Place& place = places[static_cast<size_t>(lane)];

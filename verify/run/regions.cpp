@@ -376,7 +376,7 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
     }
     warp.alive |= bit;
     warp.pc[static_cast<size_t>(lane)] = context.stop;
-    uint8_t observed = 0xff;
+    uint16_t observed = 0xffff;
     for (const Bundle* bundle : bundles) observed &= bundle->observed[static_cast<size_t>(lane)];
     warp.observed[static_cast<size_t>(lane)] = observed;
     if (bundles.size() == 1 && (!only || only == bundles[0]->path))

@@ -64,6 +64,7 @@ struct FenceMark {
   ClockPointer clock;
   uint32_t epoch = 0;
   uint32_t phase = 0;
+  bool sequential = false;  // a fence.sc
 };
 
 // 32 threads with their registers; the last warp of a block may have fewer.
@@ -74,8 +75,11 @@ struct Warp {
   Lanes waiting = 0;  // at a barrier of the block
   Lanes maybe_exited = 0;
   std::array<int, 32> pc{};
-  std::array<uint8_t, 32> observed{};  // counters of grid barriers that were seen full, before a fence
+  // Counters of grid barriers that were seen full, and flags that were seen raised: they are acquired by a
+  // fence or, in the upper half, by the load that saw them.
+  std::array<uint16_t, 32> observed{};
   std::array<FenceMark, 32> fence;
+  Lanes acquires = 0;              // have loaded with .acquire
   mutable RegisterFile registers;  // reading an unnamed value names it
   std::vector<Contents> local;     // by lane; empty until it is used
   PathPointer path;
@@ -99,6 +103,8 @@ struct BlockState {
   uint32_t forks = 0;
   uint32_t arrived = 0;         // counters of grid barriers to which the block has added
   uint32_t arrived_before = 0;  // in phases before
+  uint32_t unfenced_phase =
+      0;  // the last one with accesses to global memory that no fence of their thread follows
   std::map<uint32_t, std::pair<uint32_t, FenceMark>> releases;  // counter -> who added to it, and its fence
   uint32_t exited_threads = 0;
   bool at_full_barrier = false;

@@ -359,7 +359,7 @@ void KernelRun::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
       step_matrix_memory(state, warp, lanes, in, evaluate_guard(state, warp, lanes, in));
       return next();
     case Op::kFence:
-      step_fence(state, warp, lanes, in);
+      step_fence(state, warp, evaluate_guard(state, warp, lanes, in).certain, in);
       return next();
     case Op::kProxyFence:
     case Op::kNothing:

@@ -42,6 +42,7 @@ void Clocks::advance(const std::vector<uint32_t>& members) {
 }
 
 void Clocks::see_counter(uint32_t thread, uint32_t counter) {
+  if ((*known_[thread])[threads_ + kBarriers + counter] != 0) return;
   auto clock = std::make_shared<Clock>(*known_[thread]);
   (*clock)[threads_ + kBarriers + counter] = 1;
   known_[thread] = clock;

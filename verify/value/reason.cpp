@@ -209,6 +209,14 @@ Interval Reasoner::difference_bound(PredicateId id, FormId form) const {
   const auto constant = [&](Value v) { return Wide{sign_extend(v.constant, fact.bits)}; };
   if (difference.form == form) known.lo = least - constant(difference);
   if (opposite.form == form) known.hi = -least - constant(opposite);
+  // A multiple of the difference, as an index is of what it was compared with.
+  const auto &terms = table_.terms(form), &parts = table_.terms(difference.form);
+  if (difference.form == 0 || terms.size() != parts.size() || terms[0].factor % parts[0].factor != 0)
+    return known;
+  const int64_t times = terms[0].factor / parts[0].factor;
+  if (times == 1 || times == -1 || table_.scale({0, difference.form}, times, 64).form != form) return known;
+  const Wide bound = (least - constant(difference)) * times;
+  (times > 0 ? known.lo : known.hi) = bound;
   return known;
 }
 

@@ -1,7 +1,7 @@
 // Small kernels with one defect each, and others that look like it and have none. The name says the verdict:
 // ok_ proved; race_, same_ (a race of equal values), divergence_, deadlock_, count_, recycling_, undefined_, bounds_
 // the defect; arrive_ a barrier at which nobody waits; unproved_ what cannot be decided; unsupported_ what is not
-// modelled. expected.txt lists the verdicts with their lines.
+// modelled. probes.txt lists the verdicts with their lines.
 #include <cstdint>
 
 #define BLOCK(n) extern "C" __global__ void __launch_bounds__(n)
