@@ -9,7 +9,9 @@ namespace {
 constexpr int kThreads = 256;
 
 constexpr int kBlockChanges = kThreads / 2;  // each is an addition and a subtraction
-constexpr int kLaneColumns = 4;
+// Columns per lane and pass over a warp's rows. Up to 320 dimensions need one pass.
+constexpr int kFewColumns = 4;
+constexpr int kManyColumns = 10;
 constexpr int kEntriesAtOnce = 4;
 constexpr double kRoundingMagic = 0x1.8p52;
 
@@ -50,6 +52,7 @@ __device__ void sort_entries(SumEntry own, uint32_t* keys, SumEntry* sorted) {
 }
 
 // Adds a warp's sorted entries, one column group after the other, and writes a sum where the cluster changes.
+template <int kLaneColumns>
 __device__ void add_entries(const KMeansParams& params, SumEntry own, int lane) {
   const int dims = params.part.dims;
   const double own_factor = own.cluster < 0 ? 0.0 : fixed_factor(params, own.row);
@@ -100,7 +103,9 @@ __device__ void add_entries(const KMeansParams& params, SumEntry own, int lane) 
   }
 }
 
-__global__ void __launch_bounds__(kThreads) kmeans_sums_kernel(const __grid_constant__ KMeansParams params) {
+template <int kLaneColumns>
+__global__ void __launch_bounds__(kThreads, kLaneColumns == kManyColumns ? 2 : 4)
+    kmeans_sums_kernel(const __grid_constant__ KMeansParams params) {
   __shared__ uint32_t keys[kThreads];
   __shared__ SumEntry sorted[kThreads];
   const uint32_t changes = params.counters->changes;
@@ -113,7 +118,7 @@ __global__ void __launch_bounds__(kThreads) kmeans_sums_kernel(const __grid_cons
       own = {change.row, addition ? change.to : change.from, addition ? 1 : -1};
     }
     sort_entries(own, keys, sorted);
-    add_entries(params, sorted[threadIdx.x], static_cast<int>(threadIdx.x) & 31);
+    add_entries<kLaneColumns>(params, sorted[threadIdx.x], static_cast<int>(threadIdx.x) & 31);
     __syncthreads();
   }
 }
@@ -124,7 +129,10 @@ cudaError_t launch_kmeans_sums(const KMeansParams& params, const BatchShape& sha
   const int64_t useful = (int64_t{params.part.rows} + kBlockChanges - 1) / kBlockChanges;
   const int64_t fitting = int64_t{8} * shape.multiprocessors;
   const auto blocks = static_cast<unsigned>(useful < fitting ? useful : fitting);
-  kmeans_sums_kernel<<<blocks, kThreads, 0, stream>>>(params);
+  if (params.part.dims <= kFewColumns * kWarpLanes)
+    kmeans_sums_kernel<kFewColumns><<<blocks, kThreads, 0, stream>>>(params);
+  else
+    kmeans_sums_kernel<kManyColumns><<<blocks, kThreads, 0, stream>>>(params);
   return cudaGetLastError();
 }
 

@@ -9,7 +9,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kStepRows = kThreads / 8;  // a team of eight lanes per row
 constexpr int kRowsInFlight = 8;
-constexpr int kColumnThreads = 128;
+constexpr int kColumnThreads = 64;
 constexpr int kColumnRows = 32;  // in flight
 constexpr int kBlocksInFlight = 16;
 

@@ -89,7 +89,40 @@ constexpr int kMostCluster = 8;
 struct FusedSums {
   double of_warps[2][kFusedRows][kFusedWarps];
   double of_blocks[2][kFusedRows][kMostCluster];
+  uint64_t arrived[2];  // mbarriers: all blocks have written their sums to a slot of of_blocks
 };
+
+__device__ uint32_t shared_address(const void* place) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(place));
+}
+
+// One thread of the block: `bytes` will be written to its shared memory before the barrier's phase ends.
+__device__ void expect_bytes(uint64_t* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+// Writes a value to the same place in the shared memory of another block of the cluster, and counts it there.
+__device__ void write_to(int block, double* place, double value, uint64_t* barrier) {
+  asm volatile(
+      "{\n .reg .b32 to, counter;\n"
+      " mapa.shared::cluster.u32 to, %0, %3;\n"
+      " mapa.shared::cluster.u32 counter, %1, %3;\n"
+      " st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [to], %2, [counter];\n}" ::"r"(
+          shared_address(place)),
+      "r"(shared_address(barrier)), "l"(__double_as_longlong(value)), "r"(block)
+      : "memory");
+}
+
+__device__ void wait_for(uint64_t* barrier, uint32_t phase) {
+  asm volatile(
+      "{\n .reg .pred done;\n"
+      "wait_%=:\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      " @!done bra wait_%=;\n}" ::"r"(shared_address(barrier)),
+      "r"(phase)
+      : "memory");
+}
 
 // The sum of kCount values in pairs, because an addition in double takes long.
 template <int kCount>
@@ -102,7 +135,7 @@ __device__ double sum_in_pairs(const double* values) {
 
 // The dot products of two rows, and their contribution to y. Called by all threads of the cluster.
 __device__ void use_rows(const cooperative_groups::cluster_group& cluster, const FusedRows& rows,
-                         const double2* xs, int slot, FusedSums& shared, double2* ys) {
+                         const double2* xs, int slot, uint32_t phase, FusedSums& shared, double2* ys) {
   const int blocks = static_cast<int>(cluster.num_blocks());
 #pragma unroll
   for (int r = 0; r < kFusedRows; ++r) {
@@ -119,10 +152,12 @@ __device__ void use_rows(const cooperative_groups::cluster_group& cluster, const
   if (threadIdx.x < kFusedRows * blocks) {
     const int r = static_cast<int>(threadIdx.x) / blocks;
     const int target = static_cast<int>(threadIdx.x) % blocks;
-    *cluster.map_shared_rank(&shared.of_blocks[slot][r][cluster.block_rank()], target) =
-        sum_in_pairs<kFusedWarps>(shared.of_warps[slot][r]);
+    if (threadIdx.x == 0)
+      expect_bytes(&shared.arrived[slot], kFusedRows * blocks * static_cast<int>(sizeof(double)));
+    write_to(target, &shared.of_blocks[slot][r][cluster.block_rank()],
+             sum_in_pairs<kFusedWarps>(shared.of_warps[slot][r]), &shared.arrived[slot]);
   }
-  cluster.sync();
+  wait_for(&shared.arrived[slot], phase);
 #pragma unroll
   for (int r = 0; r < kFusedRows; ++r) {
     const double dot = sum_in_pairs<kMostCluster>(shared.of_blocks[slot][r]);  // zeros past the last block
@@ -140,6 +175,11 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   __shared__ FusedSums shared;
   for (int i = static_cast<int>(threadIdx.x); i < 2 * kFusedRows * kMostCluster; i += kFusedThreads)
     (&shared.of_blocks[0][0][0])[i] = 0;
+  if (threadIdx.x < 2) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&shared.arrived[threadIdx.x]))
+                 : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
   const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
   const int rank = static_cast<int>(cluster.block_rank());
   const int blocks = static_cast<int>(cluster.num_blocks());
@@ -160,11 +200,12 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   cluster.sync();  // the zeros are written before a neighbour writes its sums
   FusedRows even, odd;
   load_rows(a, first, last, columns, begin, pairs, even);
-  for (int64_t row = first; row < last; row += 2 * kFusedRows) {
+  uint32_t phase = 0;
+  for (int64_t row = first; row < last; row += 2 * kFusedRows, phase ^= 1) {
     load_rows(a, row + kFusedRows, last, columns, begin, pairs, odd);
-    use_rows(cluster, even, xs, 0, shared, ys);
+    use_rows(cluster, even, xs, 0, phase, shared, ys);
     load_rows(a, row + 2 * kFusedRows, last, columns, begin, pairs, even);
-    use_rows(cluster, odd, xs, 1, shared, ys);
+    use_rows(cluster, odd, xs, 1, phase, shared, ys);
   }
   double2* const out =
       reinterpret_cast<double2*>(sums + static_cast<int64_t>(blockIdx.x / blocks) * columns + begin);
