@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-TIME_LIMIT = 600  # seconds for a launch
+TIME_LIMIT = 1200  # seconds for a launch; the longest takes a tenth of it on an idle machine
 
 
 def compile_kernels(nvcc, project, work, target, name):
