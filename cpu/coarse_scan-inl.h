@@ -29,12 +29,15 @@ HWY_INLINE Survivor* append_survivors(const Tile& tile, int row, int32_t first_r
       hn::MulAdd(residuals, hn::Set(kFloats, bound.error_slope), hn::Set(kFloats, bound.error_offset));
   const FloatVector uppers = hn::Add(estimates, errors);
   if (HWY_LIKELY(hn::AllTrue(kFloats, hn::Lt(uppers, hn::Set(kFloats, threshold))))) return end;
+  HWY_ALIGN float estimate[kFloatLanes];
   HWY_ALIGN float upper[kFloatLanes];
   HWY_ALIGN float error[kFloatLanes];
+  hn::Store(estimates, kFloats, estimate);
   hn::Store(uppers, kFloats, upper);
   hn::Store(errors, kFloats, error);
   for (int i = 0; i < kFloatLanes; ++i)
-    if (!(upper[i] < threshold) && !std::isinf(error[i])) *end++ = {first_row + row + i, upper[i]};
+    if (!(upper[i] < threshold) && !std::isinf(error[i]))
+      *end++ = {first_row + row + i, estimate[i], upper[i]};
   return end;
 }
 
@@ -80,8 +83,10 @@ HWY_NOINLINE Survivor* scan_coarse_tile(const Tile& tile, int32_t first_row, int
       const int64_t last = std::min(words, word + NibbleDot::kWords);
       NibbleDot::Partial partial[NibbleDot::kVectors];
       start_partial(partial, Vectors());
-      for (; word < last; ++word, codes += kNibbleStride)
+      for (; word < last; ++word, codes += kNibbleStride) {
+        if (first == 0) fetch_ahead(codes);
         add_word(partial, codes, packed + word * kNibbleGroup, Vectors());
+      }
       add_totals(sums, partial, Vectors());
     }
     for (int i = 0; i < NibbleDot::kVectors; ++i)

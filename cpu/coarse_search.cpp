@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/thread_pool.h"
-#include "model/exact_dot.h"
+#include "cpu/row_scores.h"
 #include "model/nibbles.h"
 
 namespace glove::cpu {
@@ -13,15 +13,15 @@ namespace {
 // The most bytes of codes that a chunk of work reads (but at least one tile).
 constexpr int64_t kChunkBytes = 192 << 10;
 // Rows that are scored together, between two looks at the threshold.
-constexpr int64_t kRowsPerCall = 16;
-// The beginning of a row that is fetched ahead; the processor fetches the rest of a longer row by itself.
-constexpr int64_t kFetchedFloats = 128;
-constexpr int64_t kFloatsPerLine = 16;
+constexpr int kRowsPerCall = 16;
+// Rows that wait and are scored together.
+constexpr size_t kRowsPerBatch = 256;
+// Fewer rows than this are scored before another thread could wake up.
+constexpr size_t kRowsWorthThreads = 1024;
 // Scoring a row takes as long as reading its vector and this many bytes of codes, by measurement: its memory
 // is not read in order.
 constexpr int64_t kScoreBytes = 4096;
-// Rows that a search scores at least, and what it is expected to score: as many times k + 10.
-constexpr int64_t kFreeScores = 16;
+// What a search is expected to score: as many times k + 10.
 constexpr int64_t kExpectedScores = 24;
 
 int64_t bytes_of_scores(int64_t scores, int64_t dims) {
@@ -43,13 +43,7 @@ float round_down_to_float(double value) {
 }
 
 bool is_below(const Survivor& a, const Survivor& b) {
-  return a.upper < b.upper;
-}
-
-void fetch_row(const ModelPart& part, int64_t row) {
-  const float* const x = part.vector(row);
-  for (int64_t j = 0; j < std::min(part.dims, kFetchedFloats); j += kFloatsPerLine) __builtin_prefetch(x + j);
-  __builtin_prefetch(&part.norms_squared[static_cast<size_t>(row)]);
+  return a.estimate < b.estimate;
 }
 
 }  // namespace
@@ -95,16 +89,44 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
 }
 
 bool CoarseSearch::run(const InterruptCheck& interrupted) {
+  return scan(interrupted) && score_waiting(interrupted);
+}
+
+bool CoarseSearch::scan(const InterruptCheck& interrupted) {
   const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
   const auto work = [&](int slot, int64_t chunk) {
     Slot& own = slots_[static_cast<size_t>(slot)];
-    if (gave_up_.load(std::memory_order_relaxed) || !scan_by_4_bits(own, chunks[chunk]))
+    if (gave_up_.load(std::memory_order_relaxed)) {
       scan_by_8_bits(own, chunks[chunk]);
+    } else {
+      scan_by_4_bits(own, chunks[chunk]);
+    }
   };
   return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
 }
 
-bool CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
+bool CoarseSearch::score_waiting(const InterruptCheck& interrupted) {
+  std::vector<std::span<const Candidate>> batches;
+  size_t count = 0;
+  for (const Slot& slot : slots_) {
+    count += slot.waiting.size();
+    for (size_t first = 0; first < slot.waiting.size(); first += kRowsPerBatch)
+      batches.push_back(
+          std::span(slot.waiting).subspan(first, std::min(kRowsPerBatch, slot.waiting.size() - first)));
+  }
+  const auto work = [&](int slot, int64_t batch) {
+    Slot& own = slots_[static_cast<size_t>(slot)];
+    const float threshold = threshold_.value();
+    own.rows.clear();
+    for (const Candidate& row : batches[static_cast<size_t>(batch)])
+      if (!(row.upper < threshold)) own.rows.push_back({row.id, kNoSimilarity});
+    score(own);
+  };
+  const int threads = count < kRowsWorthThreads ? 1 : context_.threads;
+  return ThreadPool::instance().run(threads, static_cast<int64_t>(batches.size()), work, interrupted);
+}
+
+void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
   const int64_t rows = last - first;
   if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
@@ -112,69 +134,65 @@ bool CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
       context_.kernels.coarse->scan(part, part.level(4), first / kTileRows, tile_count(last), coarse_query_,
                                     coarse_packed_.data(), threshold_.value(), slot.survivors.data());
   slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
-  rows_read_.fetch_add(rows, std::memory_order_relaxed);
-  slot.scored_ids.clear();
+  slot.rows_read += rows;
   const auto begin = slot.survivors.begin();
-  std::make_heap(begin, begin + count, is_below);
-  for (auto end = begin + count; begin != end;) {
-    end = score_best(slot, part, begin, end);
-    if (begin != end && !is_worthwhile()) return false;
-  }
-  return true;
-}
-
-bool CoarseSearch::is_worthwhile() {
-  const int64_t dims = context_.model.dims();
-  const int64_t scores = rows_scored_.load(std::memory_order_relaxed) - kFreeScores * (k_ + 10);
-  const int64_t read = rows_read_.load(std::memory_order_relaxed);
-  if (bytes_of_scores(scores, dims) > bytes_saved(read, dims))
-    gave_up_.store(true, std::memory_order_relaxed);
-  return !gave_up_.load(std::memory_order_relaxed);
-}
-
-CoarseSearch::SurvivorIterator CoarseSearch::score_best(Slot& slot, const ModelPart& part,
-                                                        SurvivorIterator begin, SurvivorIterator end) {
-  const std::vector<int32_t>& excluded = request_.query->excluded;
+  const auto end = score_promising(slot, part, begin, begin + count);
   const float threshold = threshold_.value();
-  const float* vectors[kRowsPerCall] = {};
-  Neighbor rows[kRowsPerCall];
-  double dots[kRowsPerCall];
-  int64_t count = 0;
-  while (begin != end && count < kRowsPerCall) {
-    if (begin->upper < threshold) {
-      end = begin;
-      break;
+  for (auto row = begin; row != end; ++row)
+    if (!(row->upper < threshold))
+      slot.waiting.push_back({static_cast<int32_t>(part.first_row + row->row), row->upper});
+  if (!is_worthwhile(slot)) gave_up_.store(true, std::memory_order_relaxed);
+}
+
+CoarseSearch::SurvivorIterator CoarseSearch::score_promising(Slot& slot, const ModelPart& part,
+                                                             SurvivorIterator begin, SurvivorIterator end) {
+  float threshold = threshold_.value();
+  const auto promising = std::partition(
+      begin, end, [threshold](const Survivor& survivor) { return survivor.estimate < threshold; });
+  std::make_heap(promising, end, is_below);
+  while (promising != end && !(promising->estimate < threshold)) {
+    slot.rows.clear();
+    for (int i = 0; i < kRowsPerCall && promising != end; ++i) {
+      std::pop_heap(promising, end, is_below);
+      slot.rows.push_back({static_cast<int32_t>(part.first_row + (--end)->row), kNoSimilarity});
     }
-    std::pop_heap(begin, end, is_below);
-    const Survivor& survivor = *--end;
-    const auto id = static_cast<int32_t>(part.first_row + survivor.row);
-    if (std::binary_search(excluded.begin(), excluded.end(), id)) continue;
-    fetch_row(part, survivor.row);
-    vectors[count] = part.vector(survivor.row);
-    rows[count++] = {id, kNoSimilarity};
+    score(slot);
+    threshold = threshold_.value();
   }
-  context_.kernels.exact_dots(wide_.data(), vectors, count, part.dims, dots);
-  for (int64_t i = 0; i < count; ++i) {
-    slot.scored_ids.push_back(rows[i].id);
-    const double norm_squared = part.norm_squared(rows[i].id - part.first_row);
-    if (norm_squared > 0)
-      rows[i].similarity = cosine_from_dots(dots[i], request_.query->norm_squared, norm_squared);
-  }
-  best_.offer({rows, static_cast<size_t>(count)});
-  slot.scored += count;
-  rows_scored_.fetch_add(count, std::memory_order_relaxed);
   return end;
+}
+
+void CoarseSearch::score(Slot& slot) {
+  const std::vector<int32_t>& excluded = request_.query->excluded;
+  if (!excluded.empty())
+    std::erase_if(slot.rows, [&](const Neighbor& row) {
+      return std::binary_search(excluded.begin(), excluded.end(), row.id);
+    });
+  if (slot.rows.empty()) return;
+  score_rows(context_, *request_.query, wide_.data(), slot.rows);
+  slot.scored += static_cast<int64_t>(slot.rows.size());
+  const double threshold = threshold_.value();
+  std::erase_if(slot.rows, [&](const Neighbor& row) { return row.similarity < threshold; });
+  if (!slot.rows.empty()) best_.offer(slot.rows);
+}
+
+bool CoarseSearch::is_worthwhile(Slot& slot) {
+  const int64_t dims = context_.model.dims();
+  const int64_t saved =
+      bytes_saved(slot.rows_read, dims) + bytes_saved(context_.model.words(), dims) / (2 * context_.threads);
+  const auto cost = [&] {
+    return bytes_of_scores(slot.scored + static_cast<int64_t>(slot.waiting.size()), dims);
+  };
+  if (cost() <= saved) return true;
+  const float threshold = threshold_.value();
+  std::erase_if(slot.waiting, [threshold](const Candidate& row) { return row.upper < threshold; });
+  return cost() <= saved;
 }
 
 void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
   if (slot.collector.empty()) {
-    // Of this chunk some rows may be scored already. No other chunk that is scanned by 8 bits has such rows.
-    slot.excluded = std::move(slot.scored_ids);
-    slot.excluded.insert(slot.excluded.end(), request_.query->excluded.begin(),
-                         request_.query->excluded.end());
-    std::sort(slot.excluded.begin(), slot.excluded.end());
-    slot.collector.emplace_back(k_, slot.excluded, threshold_);
+    slot.collector.emplace_back(k_, request_.query->excluded, threshold_);
   }
   slot.collector.front().refresh();
   context_.kernels.one->scan(part, part.level(8), first / kTileRows, tile_count(last), {&fine_query_, 1},

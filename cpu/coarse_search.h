@@ -1,5 +1,5 @@
-// A search for one query that reads the codes of 4 bits first and scores the rows that these do not rule out
-// at once (docs/exactness.md, "Two steps").
+// A search for one query that reads the codes of 4 bits first and then scores the rows that these do not rule
+// out (docs/exactness.md, "Two steps").
 #pragma once
 
 #include <atomic>
@@ -57,26 +57,30 @@ class CoarseSearch {
 
  private:
   using SurvivorIterator = std::vector<Survivor>::iterator;
+  using Candidate = Collector::Candidate;
 
   // What one thread uses.
   struct Slot {
-    std::vector<Survivor> survivors;
-    std::vector<int32_t> scored_ids;   // of the latest chunk
-    std::vector<int32_t> excluded;     // from the collector; ascending
+    std::vector<Survivor> survivors;   // of the chunk in work
+    std::vector<Candidate> waiting;    // rows that the codes of 4 bits do not rule out, to be scored
+    std::vector<Neighbor> rows;        // that are being scored
     std::vector<Collector> collector;  // at most one: made when the thread first scans by 8 bits
+    int64_t rows_read = 0;             // by 4 bits
     int64_t scored = 0;
     int64_t bytes = 0;
   };
 
-  // Returns false if the search gave up before all rows of the chunk were either ruled out or scored.
-  bool scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  bool scan(const InterruptCheck& interrupted);
+  bool score_waiting(const InterruptCheck& interrupted);
+  void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
   void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
-  // Scores a few rows with the highest upper bounds. [begin, end) is a heap. Returns the end of the rows that
-  // the threshold does not rule out.
-  SurvivorIterator score_best(Slot& slot, const ModelPart& part, SurvivorIterator begin,
-                              SurvivorIterator end);
-  // Returns false, from then on, once scoring has cost more than reading 4 bits instead of 8 has saved.
-  bool is_worthwhile();
+  // Scores the rows that are likely to raise the threshold, a few at a time. Returns the end of the others.
+  SurvivorIterator score_promising(Slot& slot, const ModelPart& part, SurvivorIterator begin,
+                                   SurvivorIterator end);
+  // Scores slot.rows.
+  void score(Slot& slot);
+  // Returns false if scoring the thread's rows costs more than reading 4 bits instead of 8 has saved.
+  bool is_worthwhile(Slot& slot);
 
   const ScanContext& context_;
   const SearchRequest& request_;
@@ -89,8 +93,6 @@ class CoarseSearch {
   SharedThreshold threshold_;
   SharedBest best_;
   std::vector<Slot> slots_;
-  std::atomic<int64_t> rows_read_{0};  // by 4 bits
-  std::atomic<int64_t> rows_scored_{0};
   std::atomic<bool> gave_up_{false};
 };
 

@@ -67,6 +67,13 @@ void pack(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<i
   }
 }
 
+// Fetches the codes that a scan for one query will read soon: the processor itself does not look beyond a
+// page. Memory after the codes may be fetched, but is not read.
+HWY_INLINE void fetch_ahead(const int8_t* codes) {
+  constexpr int64_t kAhead = 8192;
+  for (int64_t line = 0; line < kTileStride; line += 64) __builtin_prefetch(codes + kAhead + line);
+}
+
 // One tile in the form that scan_tile reads.
 struct Tile {
   const int8_t* codes;
@@ -159,6 +166,7 @@ HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* pack
     const int8_t* query_codes = packed;
     for (int64_t group = 0; group < groups; ++group) {
       Dot::CodeVector codes[kVectors];
+      if (kQueries == 1 && first == 0) fetch_ahead(row_codes);
       Group::load(codes, row_codes, typename Group::VectorIndices());
 
       Group::add(sums, codes, query_codes, typename Group::Indices());
@@ -216,46 +224,66 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
   }
 }
 
-// At most four lanes: one row after another in a single stream was fastest, even with vectors of half the
-// width.
+// At most four lanes: for rows that come from memory in order, one after another in a single stream was
+// fastest, even with vectors of half the width.
 const hn::CappedTag<double, 4> kDoubles;
 constexpr int kDoubleLanes = HWY_MIN(HWY_LANES(double), 4);
 constexpr int kSumVectors = 8 / kDoubleLanes;  // vectors that hold the eight partial sums
 using DoubleVector = hn::VFromD<decltype(kDoubles)>;
 using SumIndices = std::make_index_sequence<kSumVectors>;
 
-// Adds eight products to the eight partial sums.
-template <size_t... I>
-HWY_INLINE void add_products(const double* query, const float* row, DoubleVector (&sums)[kSumVectors],
-                             std::index_sequence<I...>) {
-  const hn::Rebind<float, decltype(kDoubles)> floats;
-  ((sums[I] = hn::MulAdd(hn::LoadU(kDoubles, query + I * kDoubleLanes),
-                         hn::PromoteTo(kDoubles, hn::LoadU(floats, row + I * kDoubleLanes)), sums[I])),
-   ...);
-}
+// The eight partial sums of one row.
+struct PartialSums {
+  DoubleVector sums[kSumVectors];
 
-template <size_t... I>
-HWY_INLINE double combine(const DoubleVector (&sums)[kSumVectors], std::index_sequence<I...>) {
-  double p[8];
-  (hn::StoreU(sums[I], kDoubles, p + I * kDoubleLanes), ...);
-  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-}
+  template <size_t... I>
+  HWY_INLINE void add(const double* query, const float* row, std::index_sequence<I...>) {
+    const hn::Rebind<float, decltype(kDoubles)> floats;
+    ((sums[I] = hn::MulAdd(hn::LoadU(kDoubles, query + I * kDoubleLanes),
+                           hn::PromoteTo(kDoubles, hn::LoadU(floats, row + I * kDoubleLanes)), sums[I])),
+     ...);
+  }
+  // Adds eight products.
+  HWY_INLINE void add(const double* query, const float* row) { add(query, row, SumIndices()); }
 
-void exact_dots(const double* query, const float* const* rows, int64_t count, int64_t dims, double* dots) {
-  for (int64_t i = 0; i < count; ++i) {
-    DoubleVector sums[kSumVectors];
-    for (DoubleVector& sum : sums) sum = hn::Zero(kDoubles);
-    int64_t j = 0;
-    for (; j + 8 <= dims; j += 8) add_products(query + j, rows[i] + j, sums, SumIndices());
+  HWY_INLINE double combine() const {
+    double p[8];
+    for (int i = 0; i < kSumVectors; ++i) hn::StoreU(sums[i], kDoubles, p + i * kDoubleLanes);
+    return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+  }
+};
+
+// The products of kRows rows, so that additions of one row do not wait for each other only.
+template <int kRows, size_t... R>
+HWY_INLINE void dots_of_rows(const double* query, const float* const* rows, int64_t dims, double* dots,
+                             std::index_sequence<R...>) {
+  PartialSums partial[kRows];
+  for (PartialSums& row : partial)
+    for (DoubleVector& sum : row.sums) sum = hn::Zero(kDoubles);
+  int64_t j = 0;
+  for (; j + 8 <= dims; j += 8) (partial[R].add(query + j, rows[R] + j), ...);
+  for (int r = 0; r < kRows; ++r) {
     if (j < dims) {
       // Partial sums are never -0.0, so adding products of zeros changes nothing.
       float padded[8] = {};
-      std::copy(rows[i] + j, rows[i] + dims, padded);
-      add_products(query + j, padded, sums, SumIndices());
+      std::copy(rows[r] + j, rows[r] + dims, padded);
+      partial[r].add(query + j, padded);
     }
-    dots[i] = combine(sums, SumIndices());
+    dots[r] = partial[r].combine();
   }
 }
+
+template <int kRows>
+void dots_in_groups(const double* query, const float* const* rows, int64_t count, int64_t dims,
+                    double* dots) {
+  int64_t i = 0;
+  for (; i + kRows <= count; i += kRows)
+    dots_of_rows<kRows>(query, rows + i, dims, dots + i, std::make_index_sequence<kRows>());
+  for (; i < count; ++i) dots_of_rows<1>(query, rows + i, dims, dots + i, std::make_index_sequence<1>());
+}
+
+constexpr auto exact_dots = dots_in_groups<1>;
+constexpr auto cached_dots = dots_in_groups < kDoubleLanes == 4 ? 4 : 2 > ;  // whose sums fit the registers
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
@@ -266,12 +294,12 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 
 #if defined(GLOVE_KERNELS_AMX)
 #include GLOVE_KERNELS_AMX
-extern const Kernels kAmxKernels = {"amx",      &GLOVE_KERNELS_ONE, &kAmxScan, &kCoarse,
-                                    exact_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
+extern const Kernels kAmxKernels = {"amx",       &GLOVE_KERNELS_ONE, &kAmxScan, &kCoarse, exact_dots,
+                                    cached_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
 #endif
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,    &kCoarse,
-                                 exact_dots,         &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
+extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,    &kCoarse, exact_dots,
+                                 cached_dots,        &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

@@ -37,8 +37,9 @@ struct ScanKernel {
 
 // A row of a part that a bound does not rule out.
 struct Survivor {
-  int32_t row;  // in the part
-  float upper;  // the upper bound of its similarity
+  int32_t row;     // in the part
+  float estimate;  // of its similarity
+  float upper;     // the upper bound of its similarity
 };
 
 // The largest magnitude of a query code that CoarseKernel::scan takes.
@@ -68,6 +69,9 @@ struct Kernels {
   // padded with zeros to a multiple of 8.
   void (*exact_dots)(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
                      double* dots);
+  // The same bits. Faster if the rows are in the cache, and slower if they must come from memory.
+  void (*cached_dots)(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
+                      double* dots);
 
   const ClusterKernels* few_clusters;   // for k-means with so few clusters that it is bound by memory
   const ClusterKernels* many_clusters;  // bound by arithmetic

@@ -60,7 +60,7 @@ int64_t scan_coarse(const ModelPart& part, const CodeLevel& level, int64_t first
         query.bound.estimate(static_cast<float>(sum), level.scales[static_cast<size_t>(row)]);
     const float error = query.bound.error(level.residuals[static_cast<size_t>(row)]);
     if (!(estimate + error < threshold) && !std::isinf(error))
-      *end++ = {static_cast<int32_t>(row), estimate + error};
+      *end++ = {static_cast<int32_t>(row), estimate, estimate + error};
   }
   return end - survivors;
 }
@@ -86,6 +86,7 @@ const Kernels kScalarKernels = {"scalar",
                                 &kScan,
                                 &kScan,
                                 &kCoarse,
+                                exact_dots,
                                 exact_dots,
                                 &kScalarClusterKernels,
                                 &kScalarClusterKernels,

@@ -8,8 +8,8 @@
 #include "base/timer.h"
 #include "cpu/coarse_search.h"
 #include "cpu/part_chunks.h"
+#include "cpu/row_scores.h"
 #include "cpu/wide_query.h"
-#include "model/exact_dot.h"
 #include "search/candidates.h"
 
 namespace glove::cpu {
@@ -115,17 +115,7 @@ struct RescoreChunk {
 void rescore_chunk(const ScanContext& context, const RescoreChunk& chunk, const double* wide,
                    SearchRequest& request) {
   const auto rows = std::span(request.rows).subspan(chunk.first);
-  const auto count = std::min<size_t>(kRowsPerCall, rows.size());
-  const float* vectors[kRowsPerCall] = {};
-  double dots[kRowsPerCall];
-  for (size_t i = 0; i < count; ++i) vectors[i] = context.model.vector(rows[i].id);
-  context.kernels.exact_dots(wide, vectors, static_cast<int64_t>(count), context.model.dims(), dots);
-  for (size_t i = 0; i < count; ++i) {
-    const double norm_squared = context.model.norm_squared(rows[i].id);
-    rows[i].similarity = norm_squared > 0
-                             ? cosine_from_dots(dots[i], request.query->norm_squared, norm_squared)
-                             : kNoSimilarity;
-  }
+  score_rows(context, *request.query, wide, rows.first(std::min<size_t>(kRowsPerCall, rows.size())));
 }
 
 // Fills in the similarities of every request's rows. Returns false if it was interrupted.

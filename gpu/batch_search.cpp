@@ -8,6 +8,7 @@
 #include "base/cores.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
+#include "gpu/kernels/batch_wgmma.h"
 #include "gpu/query_codes.h"
 #include "model/quantize.h"
 
@@ -43,19 +44,24 @@ double microseconds_between(const Event& begin, const Event& end) {
 // The positions of all arrays of a round. The first part of the device memory is copied from the staging
 // memory.
 struct BatchSearch::Layout {
-  int64_t queries, padded, fragments, vectors, parameters, sizes, copied;
-  int64_t sample_best, thresholds, lists, device_bytes;
+  bool columns;  // warpgroups scan packed rows
+  int64_t queries, padded, codes, vectors, parameters, sizes, copied;
+  int64_t sample_groups, sample_best, thresholds, lists, device_bytes;
   int64_t answer_capacity, answer_sizes, answer_ids, answer_similarities, answer_bytes;
 
-  Layout(const DevicePart& part, const BatchPlan& plan, int64_t query_count, int64_t top_rows)
-      : queries(query_count), padded((query_count + 31) / 32 * 32) {
+  Layout(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan, int64_t query_count,
+         int64_t top_rows)
+      : columns(part.packed_rows != nullptr && wgmma_fits(part.dims, shape)),
+        queries(query_count),
+        padded((query_count + 31) / 32 * 32) {
     Cutter device;
-    fragments = device.take(fragment_bytes(padded, part.dims));
+    codes = device.take(columns ? column_bytes(padded, part.dims) : fragment_bytes(padded, part.dims));
     vectors = device.take(padded * part.dims * 4);
     parameters = device.take(padded * static_cast<int64_t>(sizeof(BatchQuery)));
     sizes = device.take(padded * 4);
     copied = device.size();
-    sample_best = device.take(padded * plan.sample_tiles * 4);
+    sample_groups = columns ? 2 * plan.sample_tiles : plan.sample_tiles;
+    sample_best = device.take(padded * sample_groups * 4);
     thresholds = device.take(padded * 4);
     lists = device.take(padded * plan.list_capacity * static_cast<int64_t>(sizeof(ListedRow)));
     device_bytes = device.size();
@@ -89,7 +95,8 @@ Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
     for (int64_t i = chunk * kPackedAtOnce; i < last; ++i) {
       const Query& query = *requests[static_cast<size_t>(i)].query;
       const QuantizedQuery quantized = quantize_for_batch(query);
-      pack_fragments(quantized.codes, i, part.dims, staging_.as<int8_t>(layout.fragments));
+      const auto pack_codes = layout.columns ? &pack_columns : &pack_fragments;
+      pack_codes(quantized.codes, i, part.dims, staging_.as<int8_t>(layout.codes));
       std::memcpy(staging_.as<float>(layout.vectors) + i * part.dims, query.vector.data(),
                   static_cast<size_t>(part.dims) * 4);
       parameters[i] = {quantized.bound, query.norm_squared};
@@ -125,13 +132,16 @@ void BatchSearch::describe(const DevicePart& part, const Layout& layout, const B
   scan_.tiles = static_cast<int32_t>(tile_count(part.rows));
   scan_.groups = static_cast<int32_t>(component_groups(part.dims));
   scan_.steps = static_cast<int32_t>(matrix_steps(part.dims));
-  scan_.fragments = device_.as<int8_t>(layout.fragments);
+  const auto* const codes = device_.as<int8_t>(layout.codes);
+  scan_.fragments = layout.columns ? nullptr : codes;
+  scan_.columns = layout.columns ? codes : nullptr;
   scan_.query_vectors = device_.as<float>(layout.vectors);
   scan_.parameters = device_.as<BatchQuery>(layout.parameters);
   scan_.queries = static_cast<int32_t>(layout.queries);
   scan_.padded_queries = static_cast<int32_t>(layout.padded);
   scan_.top_rows = static_cast<int32_t>(top_rows);
   scan_.sample_tiles = static_cast<int32_t>(plan.sample_tiles);
+  scan_.sample_groups = static_cast<int32_t>(layout.sample_groups);
   scan_.sample_best = device_.as<float>(layout.sample_best);
   scan_.thresholds = device_.as<float>(layout.thresholds);
   scan_.list_sizes = device_.as<uint32_t>(layout.sizes);
@@ -169,7 +179,7 @@ Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const
                           std::span<SearchRequest> requests, int64_t top_rows,
                           const InterruptCheck& interrupted) {
   const Timer timer;
-  const Layout layout(part, plan, static_cast<int64_t>(requests.size()), top_rows);
+  const Layout layout(part, shape, plan, static_cast<int64_t>(requests.size()), top_rows);
   GLOVE_RETURN_IF_ERROR(reserve(layout));
   GLOVE_RETURN_IF_ERROR(pack(part, layout, requests));
   describe(part, layout, plan, top_rows);

@@ -40,4 +40,12 @@ void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims,
   }
 }
 
+void pack_columns(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* columns) {
+  constexpr int64_t kWord = 16;
+  int8_t* to = columns + query / kBlockQueries * kBlockQueries * column_depths(dims) * kStepComponents +
+               query % kBlockQueries * kWord;
+  for (int64_t j = 0; j < dims; ++j)
+    to[j / kWord * kWord * kBlockQueries + j % kWord] = static_cast<int8_t>(codes[static_cast<size_t>(j)]);
+}
+
 }  // namespace glove::gpu

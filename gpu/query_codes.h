@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "gpu/packed_rows.h"
 #include "gpu/tile.h"
 #include "model/quantized_query.h"
 #include "search/query.h"
@@ -43,5 +44,21 @@ constexpr int64_t fragment_bytes(int64_t queries, int64_t dims) {
 // mma.m16n8k32: [queries/16][steps][32 lanes][2 blocks of 8 queries][2 words of 4 codes]. REQUIRES: fragments
 // is zero where nothing has been written; |codes| <= 127.
 void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments);
+
+// Returns the number of multiplications of kStepComponents that warpgroups take for a query. They multiply
+// whole packed rows, which end in other bytes than codes; the query is zero there.
+constexpr int64_t column_depths(int64_t dims) {
+  return (packed_row_bytes(dims) + kStepComponents - 1) / kStepComponents;
+}
+
+// Returns the size in bytes of the packed form of `queries` queries, a multiple of eight.
+constexpr int64_t column_bytes(int64_t queries, int64_t dims) {
+  return queries * column_depths(dims) * kStepComponents;
+}
+
+// Writes query number `query` of a batch in the order in which warpgroups read the second operand of
+// wgmma.m64n256k32: [queries/8][2 * depths][8 queries][16 codes]. REQUIRES: columns is zero where nothing has
+// been written; |codes| <= 127.
+void pack_columns(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* columns);
 
 }  // namespace glove::gpu

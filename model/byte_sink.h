@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "base/status.h"
 
 namespace glove {
@@ -30,7 +31,7 @@ class MemorySink final : public ByteSink {
   }
 
  private:
-  std::vector<char> bytes_;  // operator new aligns it sufficiently for every T used here
+  std::vector<char, HugePageAllocator<char>> bytes_;  // aligned sufficiently for every T used here
 };
 
 // Returns the bytes of an array, as a view.

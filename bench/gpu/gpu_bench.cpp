@@ -1,8 +1,9 @@
 // Timings of the CUDA backend on random unit vectors; one JSON object on stdout.
 //
 //   gpu_bench [--words 2196016] [--dims 300] [--queries 200] [--variants [--file FILE]] [--kernels]
+//   [--batches]
 //
-// --kernels times nothing but the kernels for one query.
+// --kernels times nothing but the kernels for one query, and --batches nothing but batches.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -162,6 +163,7 @@ int main(int argc, char** argv) {
   size_t count = 200;
   bool variants = false;
   bool kernels_only = false;
+  bool batches_only = false;
   const char* upload_file = nullptr;
   for (int i = 1; i < argc; ++i) {
     const auto number = [&] { return i + 1 < argc ? std::atoll(argv[++i]) : 0; };
@@ -170,6 +172,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--queries") == 0) count = static_cast<size_t>(number());
     if (std::strcmp(argv[i], "--variants") == 0) variants = true;
     if (std::strcmp(argv[i], "--kernels") == 0) kernels_only = true;
+    if (std::strcmp(argv[i], "--batches") == 0) batches_only = true;
     if (std::strcmp(argv[i], "--file") == 0 && i + 1 < argc) upload_file = argv[++i];
   }
   const ScopedFloatEnvironment float_environment;
@@ -210,7 +213,8 @@ int main(int argc, char** argv) {
   put("device", info_of(model).device);
 
   const std::vector<Query> singles(queries.begin(), queries.begin() + static_cast<ptrdiff_t>(count));
-  for (const int64_t k : {1, 10, 100, 1000, 5000}) time_single(model, singles, k);
+  if (!batches_only)
+    for (const int64_t k : {1, 10, 100, 1000, 5000}) time_single(model, singles, k);
   for (const size_t batch : {2u, 8u, 32u, 128u, 1024u})
     time_batch(model, {queries.begin(), queries.begin() + static_cast<ptrdiff_t>(batch)}, 10);
   time_batch(model, queries, 100);

@@ -1,9 +1,9 @@
 #include "gpu/kernels/batch_scan.h"
 
-#include "gpu/block/threshold.cuh"
+#include "gpu/kernels/batch_bounds.cuh"
+#include "gpu/kernels/batch_wgmma.h"
 #include "gpu/tile.h"
 #include "gpu/warp/chunk_sums.cuh"
-#include "gpu/warp/exact_dot.cuh"
 
 namespace glove::gpu {
 namespace {
@@ -12,13 +12,6 @@ constexpr int kThreads = 384;
 constexpr int kWarps = kThreads / kWarpLanes;
 constexpr int kChunk = 32;          // queries that a warp multiplies at a time
 constexpr int kResidentSteps = 10;  // steps of a tile that fit in a warp's registers: up to 320 dimensions
-
-// QueryBound and a threshold t, solved for the sum: estimate + error >= t if sum * s + (r * slope + floor) >=
-// 0, where slope = error_slope * S and floor = (error_offset - t) * S, both rounded up.
-struct ChunkQuery {
-  float slope;
-  float floor;
-};
 
 // Scales and residuals of the lane's four rows. Zero and padding rows are inadmissible: they are never
 // candidates and never counted towards a threshold.
@@ -62,7 +55,7 @@ __device__ void keep_best(const BatchScanParams& scan, const ChunkSums& sums, co
       best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 4));
       best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 8));
       best = fmaxf(best, __shfl_xor_sync(kFullWarp, best, 16));
-      if (lane < 4) scan.sample_best[static_cast<int64_t>(query) * scan.sample_tiles + order] = best;
+      if (lane < 4) scan.sample_best[static_cast<int64_t>(query) * scan.sample_groups + order] = best;
     }
   }
 }
@@ -94,10 +87,10 @@ __device__ void append(const BatchScanParams& scan, const ChunkSums& sums, const
                  fmaf(rows.residual[row], chunk[in_chunk].slope, chunk[in_chunk].floor)) < 0.0f)
           continue;
         if (query >= scan.queries || !rows.admissible[row]) continue;
-        const uint32_t slot = atomicAdd(scan.list_sizes + query, 1u);
-        if (slot < scan.list_capacity)
-          scan.lists[static_cast<int64_t>(query) * scan.list_capacity + slot] = {
-              tile * kRowsPerTile + (lane >> 2) * kRowsPerQuad + row, sum};
+        append_row(
+            scan, query,
+            listed_row(scan.parameters[query].bound, tile * kRowsPerTile + (lane >> 2) * kRowsPerQuad + row,
+                       sum, rows.scale[row], rows.residual[row]));
       }
     }
   }
@@ -113,12 +106,8 @@ __device__ __forceinline__ void load_chunk(const BatchScanParams& scan, int chun
   for (int i = static_cast<int>(threadIdx.x); i < chunk_count / kPairQueries * pair_stride; i += kThreads)
     fragments[i] = from[i];
   if constexpr (!kSample) {
-    for (int i = static_cast<int>(threadIdx.x); i < chunk_count; i += kThreads) {
-      const QueryBound bound = scan.parameters[chunk_first + i].bound;
-      const double scale = 1.0 / bound.inverse_scale;
-      const double room = static_cast<double>(bound.error_offset) - scan.thresholds[chunk_first + i];
-      chunk[i] = {__double2float_ru(bound.error_slope * scale), __double2float_ru(room * scale)};
-    }
+    for (int i = static_cast<int>(threadIdx.x); i < chunk_count; i += kThreads)
+      chunk[i] = chunk_query(scan, chunk_first + i);
   }
 }
 
@@ -183,127 +172,22 @@ __global__ void __launch_bounds__(256) threshold_kernel(const __grid_constant__ 
   const int64_t query = blockIdx.x;
   for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x)) counts[i] = 0;
   __syncthreads();
-  const float* best = scan.sample_best + query * scan.sample_tiles;
-  for (int i = static_cast<int>(threadIdx.x); i < scan.sample_tiles; i += static_cast<int>(blockDim.x))
+  const float* best = scan.sample_best + query * scan.sample_groups;
+  for (int i = static_cast<int>(threadIdx.x); i < scan.sample_groups; i += static_cast<int>(blockDim.x))
     if (best[i] > -INFINITY) atomicAdd(counts + bin_of(best[i]), 1u);
   __syncthreads();
   const float threshold = block_threshold(counts, static_cast<uint32_t>(scan.top_rows), scratch);
   if (threadIdx.x == 0) scan.thresholds[query] = threshold;
 }
 
-constexpr int kAnswerThreads = 256;
-// Rows of a list that can be ranked in the shared memory of every supported device.
-constexpr int kMaxCandidates = 3072;
-
-// Shared memory of answer_kernel. `counts` is no longer used when `similarities` is first written.
-struct AnswerMemory {
-  union {
-    uint32_t counts[kBins];
-    double similarities[kMaxCandidates];
-  };
-  int32_t rows[kMaxCandidates];
-  ThresholdScratch scratch;
-  uint32_t candidates;
-};
-
-__device__ float list_estimate(const BatchScanParams& scan, ListedRow listed, const QueryBound& bound) {
-  return bound.estimate(listed.sum, __ldg(scan.part.level.scales + listed.row));
-}
-
-__device__ float list_error(const BatchScanParams& scan, ListedRow listed, const QueryBound& bound) {
-  return bound.error(__ldg(scan.part.level.residuals + listed.row));
-}
-
-// Returns the threshold that a list implies. Called by all threads of a block of kAnswerThreads; counts is
-// [kBins] in shared memory.
-__device__ float list_threshold(const BatchScanParams& scan, const ListedRow* list, uint32_t size,
-                                const QueryBound& bound, uint32_t* counts, ThresholdScratch& scratch) {
-  for (int i = static_cast<int>(threadIdx.x); i < kBins; i += kAnswerThreads) counts[i] = 0;
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads)
-    atomicAdd(counts + bin_of(list_estimate(scan, list[i], bound) - list_error(scan, list[i], bound)), 1u);
-  __syncthreads();
-  return block_threshold(counts, static_cast<uint32_t>(scan.top_rows), scratch);
-}
-
 // Tightens a query's threshold: a list with the rows of some tiles implies a threshold just as a sample does.
 // One block per query.
-__global__ void __launch_bounds__(kAnswerThreads)
+__global__ void __launch_bounds__(256)
     tighten_threshold_kernel(const __grid_constant__ BatchScanParams scan) {
   __shared__ uint32_t counts[kBins];
   __shared__ ThresholdScratch scratch;
-  const int64_t query = blockIdx.x;
-  const uint32_t size = min(scan.list_sizes[query], scan.list_capacity);
-  const float threshold = list_threshold(scan, scan.lists + query * scan.list_capacity, size,
-                                         scan.parameters[query].bound, counts, scratch);
-  if (threadIdx.x == 0) scan.thresholds[query] = fmaxf(threshold, scan.thresholds[query]);
-}
-
-// Writes the rows of the list that its own best lower bounds do not rule out to memory.rows, and returns
-// their number.
-__device__ uint32_t candidates_of(const BatchScanParams& scan, const ListedRow* list, uint32_t size,
-                                  const QueryBound& bound, AnswerMemory& memory) {
-  if (threadIdx.x == 0) memory.candidates = 0;
-  const float threshold = list_threshold(scan, list, size, bound, memory.counts, memory.scratch);
-  for (uint32_t i = threadIdx.x; i < size; i += kAnswerThreads) {
-    if (list_estimate(scan, list[i], bound) + list_error(scan, list[i], bound) < threshold) continue;
-    const uint32_t slot = atomicAdd(&memory.candidates, 1u);
-    if (slot < kMaxCandidates) memory.rows[slot] = list[i].row;
-  }
-  __syncthreads();
-  return memory.candidates;
-}
-
-// Writes the answer from a query's list. One block per query.
-__global__ void __launch_bounds__(kAnswerThreads)
-    answer_kernel(const __grid_constant__ BatchScanParams scan) {
-  extern __shared__ __align__(128) std::byte shared[];
-  auto& memory = *reinterpret_cast<AnswerMemory*>(shared);
-  const int64_t query = blockIdx.x;
-  const BatchQuery parameters = scan.parameters[query];
-  const uint32_t size = scan.list_sizes[query];
-  const ListedRow* list = scan.lists + query * scan.list_capacity;
-  int32_t* ids = scan.answer_ids + query * scan.answer_capacity;
-  double* similarities = scan.answer_similarities + query * scan.answer_capacity;
-  const uint32_t candidates = size <= scan.list_capacity
-                                  ? candidates_of(scan, list, size, parameters.bound, memory)
-                                  : kMaxCandidates + 1;
-  const bool rank = scan.part.vectors != nullptr;
-  if (candidates > kMaxCandidates || (!rank && candidates > scan.answer_capacity)) {
-    if (threadIdx.x == 0) scan.answer_sizes[query] = kListOverflow;
-    return;
-  }
-  if (!rank) {
-    for (uint32_t i = threadIdx.x; i < candidates; i += kAnswerThreads) ids[i] = memory.rows[i];
-    if (threadIdx.x == 0) scan.answer_sizes[query] = static_cast<int32_t>(candidates);
-    return;
-  }
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  const float* vector = scan.query_vectors + query * scan.part.dims;
-  for (uint32_t base = 0; base < candidates; base += kAnswerThreads / 8) {
-    const uint32_t i = base + threadIdx.x / 8;
-    const float* row =
-        i < candidates ? scan.part.vectors + static_cast<int64_t>(memory.rows[i]) * scan.part.dims : nullptr;
-    const double dot = team_exact_dot(vector, row, scan.part.dims, lane);
-    if (i < candidates && (lane & 7) == 0) {
-      const double norm = scan.part.norms_squared[memory.rows[i]];
-      memory.similarities[i] = cosine_from_dots(dot, parameters.norm_squared, norm);
-    }
-  }
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < candidates; i += kAnswerThreads) {
-    const double similarity = memory.similarities[i];
-    const int32_t row = memory.rows[i];
-    uint32_t better = 0;
-    for (uint32_t j = 0; j < candidates && better < static_cast<uint32_t>(scan.top_rows); ++j)
-      better += memory.similarities[j] > similarity ||
-                (memory.similarities[j] == similarity && memory.rows[j] < row);
-    if (better >= static_cast<uint32_t>(scan.top_rows)) continue;
-    ids[better] = row;
-    similarities[better] = similarity;
-  }
-  if (threadIdx.x == 0)
-    scan.answer_sizes[query] = static_cast<int32_t>(min(candidates, static_cast<uint32_t>(scan.top_rows)));
+  const float threshold = list_threshold(scan, blockIdx.x, counts, scratch);
+  if (threadIdx.x == 0) scan.thresholds[blockIdx.x] = fmaxf(threshold, scan.thresholds[blockIdx.x]);
 }
 
 template <bool kSample, bool kResident>
@@ -339,6 +223,7 @@ cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const
 }  // namespace
 
 cudaError_t batch_shape(int device, BatchShape* shape) {
+  shape->wgmma = wgmma_available();
   cudaError_t error = cudaDeviceGetAttribute(&shape->multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (error != cudaSuccess) return error;
   return cudaDeviceGetAttribute(&shape->shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
@@ -346,28 +231,23 @@ cudaError_t batch_shape(int device, BatchShape* shape) {
 
 cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const BatchShape& shape,
                                     cudaStream_t stream) {
-  const cudaError_t error = launch_batch<true>(scan, 0, scan.sample_tiles, shape, stream);
+  const cudaError_t error = scan.columns != nullptr
+                                ? launch_wgmma_sample(scan, shape, stream)
+                                : launch_batch<true>(scan, 0, scan.sample_tiles, shape, stream);
   if (error != cudaSuccess) return error;
-  threshold_kernel<<<static_cast<unsigned>(scan.padded_queries), 256, 0, stream>>>(scan);
+  threshold_kernel<<<static_cast<unsigned>(scan.queries), 256, 0, stream>>>(scan);
   return cudaGetLastError();
 }
 
 cudaError_t launch_batch_lists(const BatchScanParams& scan, int32_t first, int32_t last,
                                const BatchShape& shape, cudaStream_t stream) {
-  return first < last ? launch_batch<false>(scan, first, last, shape, stream) : cudaSuccess;
+  if (first >= last) return cudaSuccess;
+  return scan.columns != nullptr ? launch_wgmma_lists(scan, first, last, shape, stream)
+                                 : launch_batch<false>(scan, first, last, shape, stream);
 }
 
 cudaError_t launch_batch_tighten(const BatchScanParams& scan, cudaStream_t stream) {
-  tighten_threshold_kernel<<<static_cast<unsigned>(scan.queries), kAnswerThreads, 0, stream>>>(scan);
-  return cudaGetLastError();
-}
-
-cudaError_t launch_batch_answers(const BatchScanParams& scan, cudaStream_t stream) {
-  static_assert(sizeof(AnswerMemory) <= 64512, "what compute capability 7.5 has");
-  const cudaError_t error = cudaFuncSetAttribute(answer_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                 static_cast<int>(sizeof(AnswerMemory)));
-  if (error != cudaSuccess) return error;
-  answer_kernel<<<static_cast<unsigned>(scan.queries), kAnswerThreads, sizeof(AnswerMemory), stream>>>(scan);
+  tighten_threshold_kernel<<<static_cast<unsigned>(scan.queries), 256, 0, stream>>>(scan);
   return cudaGetLastError();
 }
 

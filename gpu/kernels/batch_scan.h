@@ -1,4 +1,4 @@
-// Scans many queries against each tile of rows on the int8 tensor cores. One round launches six kernels on
+// Scans many queries against each tile of rows on the int8 tensor cores. One round launches these kernels on
 // one stream: the scan of a sample of tiles, the thresholds from the sample, one list per query of the rows
 // of the first tiles that reach its threshold, tighter thresholds from the lists, the rows of the other
 // tiles, and the exact answer from each list. No launch waits for the host, and scores below a threshold are
@@ -15,10 +15,11 @@
 
 namespace glove::gpu {
 
-// A row in a query's list.
+// A row in a query's list, with its bounds (gpu/bounds.h).
 struct ListedRow {
   int32_t row;
-  float sum;  // sum(c * Q), an integer
+  uint16_t lower_bin;   // bin_of(lower bound)
+  uint16_t upper_code;  // upper_code(upper bound)
 };
 
 // The parameters of one query; device memory holds an array of them.
@@ -35,6 +36,7 @@ struct BatchScanParams {
   int32_t steps;    // matrix_steps(part.dims)
   // The queries; device memory.
   const int8_t* fragments;       // pack_fragments
+  const int8_t* columns;         // pack_columns; if it is set, warpgroups scan the packed rows
   const float* query_vectors;    // [queries, dims]; used only with vectors
   const BatchQuery* parameters;  // [padded_queries]
   int32_t queries;
@@ -42,10 +44,11 @@ struct BatchScanParams {
   int32_t top_rows;        // as in Device::propose
   // Scratch; device memory.
   int32_t sample_tiles;
-  float* sample_best;    // [padded_queries, sample_tiles]: the largest lower bound of each tile
-  float* thresholds;     // [padded_queries]
-  uint32_t* list_sizes;  // [padded_queries], zero before the launch; also counts rows that did not fit
-  ListedRow* lists;      // [padded_queries, list_capacity]
+  int32_t sample_groups;  // of rows: tiles or, with `columns`, halves of tiles
+  float* sample_best;     // [padded_queries, sample_groups]: the largest lower bound of each group
+  float* thresholds;      // [padded_queries]
+  uint32_t* list_sizes;   // [padded_queries], zero before the launch; also counts rows that did not fit
+  ListedRow* lists;       // [padded_queries, list_capacity]
   uint32_t list_capacity;
   // The answer; mapped host memory.
   uint32_t answer_capacity;
@@ -59,6 +62,7 @@ constexpr int32_t kListOverflow = -1;
 struct BatchShape {
   int multiprocessors = 0;
   int shared_limit = 0;
+  bool wgmma = false;  // wgmma_available()
 };
 // Reads the shape of device number `device`.
 cudaError_t batch_shape(int device, BatchShape* shape);

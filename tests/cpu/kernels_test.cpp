@@ -34,12 +34,16 @@ TEST(Kernels, ExactDotsAreBitForBitD) {
     for (int64_t i = 0; i < matrix.rows; ++i) rows.push_back(matrix.row(i));
     for (const Kernels* kernels : usable_kernels())
       for (size_t count = 0; count <= rows.size(); ++count) {
-        std::vector<double> dots(count);
+        std::vector<double> dots(count), cached(count);
         kernels->exact_dots(wide.data(), rows.data(), static_cast<int64_t>(count), dims, dots.data());
-        for (size_t i = 0; i < count; ++i)
-          ASSERT_EQ(std::bit_cast<uint64_t>(dots[i]),
-                    std::bit_cast<uint64_t>(exact_dot(matrix.row(0), rows[i], dims)))
+        kernels->cached_dots(wide.data(), rows.data(), static_cast<int64_t>(count), dims, cached.data());
+        for (size_t i = 0; i < count; ++i) {
+          const auto expected = std::bit_cast<uint64_t>(exact_dot(matrix.row(0), rows[i], dims));
+          ASSERT_EQ(std::bit_cast<uint64_t>(dots[i]), expected)
               << kernels->name << ", " << dims << " dimensions, row " << i;
+          ASSERT_EQ(std::bit_cast<uint64_t>(cached[i]), expected)
+              << kernels->name << ", " << dims << " dimensions, row " << i;
+        }
       }
   }
 }
@@ -124,6 +128,7 @@ TEST(Kernels, CoarseScansKeepEveryRowAboveTheThreshold) {
           ASSERT_GE(survivor.upper, threshold);
           const float error = quantized.bound.error(part.level(4).residuals[static_cast<size_t>(row)]);
           ASSERT_LE(survivor.upper - 2 * error, similarity + 1e-5) << kernels->name << ", row " << row;
+          ASSERT_NEAR(survivor.estimate, survivor.upper - error, 1e-6) << kernels->name << ", row " << row;
         }
         ASSERT_EQ(next, survivors.size()) << kernels->name;
       }

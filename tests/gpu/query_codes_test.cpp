@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/float_environment.h"
+#include "gpu/packed_rows.h"
 #include "model/exact_dot.h"
 #include "model/quantize.h"
 #include "tests/loader/random.h"
@@ -85,6 +86,27 @@ TEST_F(QueryCodesTest, FragmentsAreWhatTheLanesMultiply) {
                   j < static_cast<int64_t>(own.size()) ? own[static_cast<size_t>(j)] : int16_t{0};
               ASSERT_EQ(fragments[static_cast<size_t>(at)], wanted) << q << " " << j;
             }
+  }
+}
+
+// Core matrices of eight queries and 16 components follow one another, and hold each query's codes once.
+TEST_F(QueryCodesTest, ColumnsAreCoreMatrices) {
+  for (const int64_t dims : {1, 5, 24, 25, 100, 300}) {
+    constexpr int64_t kQueries = 40;
+    ASSERT_GE(column_depths(dims) * 32, packed_row_bytes(dims));
+    std::vector<int8_t> columns(static_cast<size_t>(column_bytes(kQueries, dims)));
+    std::vector<int8_t> wanted(columns.size());
+    for (int64_t q = 0; q < kQueries; ++q) {
+      std::vector<int16_t> codes(static_cast<size_t>(component_groups(dims) * 4));
+      for (int64_t j = 0; j < dims; ++j) {
+        codes[static_cast<size_t>(j)] = static_cast<int16_t>(random_() % 255) - 127;
+        const int64_t core = q / 8 * column_depths(dims) * 2 + j / 16;
+        wanted[static_cast<size_t>((core * 8 + q % 8) * 16 + j % 16)] =
+            static_cast<int8_t>(codes[static_cast<size_t>(j)]);
+      }
+      pack_columns(codes, q, dims, columns.data());
+    }
+    ASSERT_EQ(columns, wanted) << dims;
   }
 }
 

@@ -12,7 +12,7 @@ import sys
 
 from run_specs import compile_kernels, short
 
-LAUNCHES = {"threshold_kernel": ("ci threshold", [2, 2, 1, 1]), "tighten_threshold_kernel": ("ci tighten", [2, 2, 1, 1])}
+LAUNCHES = {"threshold_kernel": ("ci threshold blocks 2", [2, 2, 1, 1]), "tighten_threshold_kernel": ("ci tighten blocks 2", [2, 2, 1, 1])}
 
 
 def kernels_of(text):

@@ -1,0 +1,44 @@
+// Memory for large arrays that are read from end to end, or at random.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+namespace glove {
+
+// Allocates arrays of 4 MiB or more on huge pages where the system has them: the processor then finds
+// addresses faster and fetches ahead further. Such an array takes up to 2 MiB more than its size.
+template <class T>
+struct HugePageAllocator : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = HugePageAllocator<U>;
+  };
+
+  static T* allocate(size_t count) {
+    if (!is_large(count)) return std::allocator<T>().allocate(count);
+    void* const place = ::operator new(count * sizeof(T), kPage);
+#if defined(MADV_HUGEPAGE)
+    madvise(place, count * sizeof(T), MADV_HUGEPAGE);  // advice only: nothing depends on its success
+#endif
+    return static_cast<T*>(place);
+  }
+  static void deallocate(T* place, size_t count) {
+    if (is_large(count)) {
+      ::operator delete(static_cast<void*>(place), kPage);
+    } else {
+      std::allocator<T>().deallocate(place, count);
+    }
+  }
+
+ private:
+  static constexpr std::align_val_t kPage{size_t{2} << 20};
+  static bool is_large(size_t count) {
+    return count >= (size_t{4} << 20) / sizeof(T);
+  }
+};
+
+}  // namespace glove
