@@ -16,7 +16,10 @@ TIME_LIMIT = 1200  # seconds for a launch; the longest takes a tenth of it on an
 
 def compile_kernels(nvcc, project, work, target, name):
     ptx = os.path.join(work, f"{name}.{target}.ptx")
-    subprocess.run([nvcc, "-std=c++20", "-O3", "-ptx", "-lineinfo", f"-arch={target.replace('sm_', 'compute_')}", "-I", project,
+    arch = target.replace("sm_", "compute_")
+    if name.endswith("_wgmma") and target == "sm_90":
+        arch += "a"
+    subprocess.run([nvcc, "-std=c++20", "-O3", "-ptx", "-lineinfo", f"-arch={arch}", "-I", project,
                     os.path.join(project, "gpu", "kernels", f"{name}.cu"), "-o", ptx], check=True)
     return ptx
 
