@@ -1,4 +1,4 @@
-"""Compares glove-verify with compute-sanitizer: sanitize.py [--jobs N] PROGRAM PTX_DIR SPEC_DIR
+"""Compares glove-verify with compute-sanitizer: sanitize.py [--jobs N] [--part K/N] PROGRAM PTX_DIR SPEC_DIR
 
 PTX_DIR holds NAME.sm_90.ptx for each SPEC_DIR/NAME.launch.toml, as run_specs.py leaves them. Each launch whose name begins with "ci"
 runs on the GPU under racecheck and synccheck, as it is and with each of its first barriers broken: left out, or skipped by the
@@ -57,7 +57,7 @@ def launches_of(path):
         launch = {key: value for table in tables for key, value in table.items()}
         launch["parameters"] = {item["at"]: item for table in tables for item in table.get("parameters", [])}
         names = ", ".join(f"{factor} {value}" for factor, value in sorted(own.get("with", {}).items()))
-        launch["name"] = f"{own.get('name', '')} {names}".strip()
+        launch["name"] = own.get("name", names)
         yield launch
 
 
@@ -152,7 +152,8 @@ def launch_once(ptx_dir, spec_dir, case):
             number, width = memory.value, 8
         else:
             number, width = (value["u32"], 4) if "u32" in value else (value["u64"], 8)
-        block[at:at + width] = numpy.frombuffer(number.to_bytes(width, "little"), numpy.uint8)
+        width = min(width, size - at)
+        block[at:at + width] = numpy.frombuffer(number.to_bytes(8, "little"), numpy.uint8)[:width]
     dynamic = launch.get("dynamic_shared", 0)
     if dynamic > 0:
         call("cuFuncSetAttribute", function, 8, dynamic)
@@ -209,6 +210,7 @@ def sanitize(tool, program, ptx_dir, spec_dir, case):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--part", default="1/1", help="K/N: every N-th case from the K-th on")
     parser.add_argument("--case", help="one launch, under the sanitizer")
     parser.add_argument("program")
     parser.add_argument("ptx_dir")
@@ -217,15 +219,16 @@ def main():
     folders = options.ptx_dir, options.spec_dir
     if options.case:
         return launch_once(*folders, tuple(json.loads(options.case)))
-    tried = list(cases(*folders))
+    part, parts = map(int, options.part.split("/"))
+    tried = list(cases(*folders))[part - 1::parts]
     first = sanitize("racecheck", options.program, *folders, tried[0])
     if first[0] == "unsupported":
         print(f"compute-sanitizer cannot run here: {first[1]}")
         return 77
     jobs = [(case, tool) for case in tried for tool in (["racecheck", "synccheck"] if case[3] != "without" else ["racecheck"])]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        exits = {case: pool.submit(verify, options.program, *folders, case) for case in reversed(tried)}
-        seen = {job: pool.submit(sanitize, job[1], options.program, *folders, job[0]) for job in jobs}
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    seen = {job: pool.submit(sanitize, job[1], options.program, *folders, job[0]) for job in jobs}
+    exits = {case: pool.submit(verify, options.program, *folders, case) for case in tried}
     bad, caught = 0, set()
     for (case, tool), result in seen.items():
         state, why = result.result()
@@ -234,8 +237,7 @@ def main():
         bad += wrong
         if not whole and state == "hazard":
             caught.add(case)
-        if wrong or not whole:
-            print(f"{'WRONG ' if wrong else ''}{tool}: {title(case)}: {state} (glove-verify {code}) {why}")
+        print(f"{'WRONG ' if wrong else ''}{tool}: {title(case)}: {state} (glove-verify {code}) {why}", flush=True)
     mutants = [case for case in tried if case[3]]
     print(f"{len(tried) - len(mutants)} launches as they are, {len(mutants)} with a broken barrier: the sanitizer sees {len(caught)} of "
           f"these, glove-verify finds {sum(exits[case].result() == 1 for case in mutants)} and proves "

@@ -117,7 +117,7 @@ class Layers {
     }
   }
 
-  // Adds the choices that `with` names, and their names to the launch's name.
+  // Adds the choices that `with` names. A launch without a name is called after them.
   void choose(const toml::table& choices, const toml::table& with) {
     for (const auto& [factor, wanted] : with) {
       const std::string value = wanted.is_integer() ? std::to_string(wanted.value_or<int64_t>(0))
@@ -131,7 +131,7 @@ class Layers {
   }
 
   Launch take() {
-    if (!names_.empty()) launch_.name += (launch_.name.empty() ? "" : " ") + names_;
+    if (launch_.name.empty()) launch_.name = names_;
     return std::move(launch_);
   }
 
