@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "analysis/convolve.h"
 
@@ -61,8 +62,7 @@ PlaneExtent extent_of(std::span<const double> x, std::span<const double> y) {
   return extent;
 }
 
-Result<Grid> point_density(std::span<const double> x, std::span<const double> y,
-                           const DensityOptions& options, const InterruptCheck& interrupted) {
+Grid point_counts(std::span<const double> x, std::span<const double> y, const DensityOptions& options) {
   const PlaneExtent extent = options.extent ? *options.extent : extent_of(x, y);
   Grid counts(options.height, options.width);
   for (size_t i = 0; i < x.size(); ++i) {
@@ -70,12 +70,20 @@ Result<Grid> point_density(std::span<const double> x, std::span<const double> y,
     const int64_t row = cell_of(y[i], extent.y_min, extent.y_max, options.height);
     if (row >= 0 && column >= 0) counts.row(row)[column] += 1;
   }
-  if (options.sigma == 0) return counts;
-  const Grid across = gaussian_row(options.sigma);
-  Grid down(across.columns, 1);
-  down.values = across.values;
-  GLOVE_ASSIGN_OR_RETURN(const Grid smoothed, convolve(counts, across, interrupted));
-  return convolve(smoothed, down, interrupted);
+  return counts;
+}
+
+std::vector<Grid> gaussian_kernels(double sigma) {
+  if (sigma == 0) return {};
+  const Grid across = gaussian_row(sigma);
+  Grid down = across;
+  std::swap(down.rows, down.columns);
+  return {across, down};
+}
+
+Result<Grid> point_density(std::span<const double> x, std::span<const double> y,
+                           const DensityOptions& options, const InterruptCheck& interrupted) {
+  return convolve(point_counts(x, y, options), gaussian_kernels(options.sigma), interrupted);
 }
 
 }  // namespace glove

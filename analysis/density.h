@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "analysis/grid.h"
 #include "base/cancel.h"
@@ -28,11 +29,19 @@ struct DensityOptions {
 // a half to either side. REQUIRES: there are points, and all are finite.
 PlaneExtent extent_of(std::span<const double> x, std::span<const double> y);
 
-// Counts the points in each cell and smooths the counts with a Gaussian of weight 1, which is cut off at
-// three sigma and beyond the border. Row 0 has the smallest y. A point on the line between two cells belongs
-// to the upper one; points outside the extent are not counted. Depends neither on the order of the points nor
-// on the machine. Errors: an interrupt. REQUIRES: the float environment; finite points, as many x as y, and
-// at least one if there is no extent; width and height are positive; sigma is not negative.
+// Counts the points in each cell. Row 0 has the smallest y. A point on the line between two cells belongs to
+// the upper one; points outside the extent are not counted. Does not depend on the order of the points.
+// REQUIRES: the float environment; finite points, as many x as y, and at least one if there is no extent;
+// width and height are positive.
+Grid point_counts(std::span<const double> x, std::span<const double> y, const DensityOptions& options);
+
+// The kernels whose convolutions, one after the other, smooth a grid with a Gaussian of weight 1, which is
+// cut off at three sigma: a row, and then a column. None if sigma is 0. The same on every machine. REQUIRES:
+// sigma is not negative.
+std::vector<Grid> gaussian_kernels(double sigma);
+
+// The counts, smoothed on this thread and without a backend. Beyond the border there are no points. Errors:
+// an interrupt. REQUIRES: what point_counts() and gaussian_kernels() require.
 Result<Grid> point_density(std::span<const double> x, std::span<const double> y,
                            const DensityOptions& options, const InterruptCheck& interrupted);
 

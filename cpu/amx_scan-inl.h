@@ -11,8 +11,11 @@ constexpr int kAmxRows = 16;            // of the model, in a tile register
 constexpr int64_t kAmxGroups = 16;      // component groups of a step
 constexpr int64_t kAmxBytes = 16 * 64;  // of a tile register
 constexpr int kAmxBlock = 2 * kAmxQueries;
-// Tiles of the model that are multiplied with a block of queries while both are in the core's first cache.
-constexpr int64_t kAmxTilesTogether = 2;
+// Tiles of the model that are multiplied with a block of queries while both are in the core's first cache,
+// which two threads may share.
+constexpr int64_t kAmxTogetherBytes = 12 << 10;
+constexpr int64_t kMostAmxTiles = 4;
+constexpr int64_t kAmxLine = 64;  // bytes of a cache line, on which the rows of a tile register begin
 
 // How the component groups are cut into steps: step s starts at group min(s * kAmxGroups, groups -
 // kAmxGroups), so that no step reads past the end of a tile. Groups that a step repeats have query codes of
@@ -58,29 +61,180 @@ class AmxRegisters {
   AmxRegisters& operator=(const AmxRegisters&) = delete;
 };
 
-// Queries are stored as [block of 16][step][16 queries][64], and padded with zeros to a multiple of 16.
+// What decides about a row, so that its sums can be compared as they are: a row is ruled out if
+//
+//   sum < base(query) * inverse_scale(row) - slope(query) * residual(row) * inverse_scale(row)
+//
+// which is the inequality of filter(), solved for the sum. All roundings together are below 2^-20 of the sum
+// of the terms' magnitudes, which is less than the slack in base and slope.
+constexpr float kAmxSlack = 0x1p-19f;
+// Scales below this, which only a damaged file has, could overflow. Such rows are left to filter().
+constexpr float kLeastAmxScale = 0x1p-40f;
+
+// A query's part of the inequality, but for its threshold.
+struct AmxQuery {
+  float offset;  // of the error
+  float scale;   // 1 / inverse_scale
+  float slope;
+};
+
+// The queries as pack_amx stores them, from a cache line on: codes [block of 16][step][16 queries][64],
+// padded with zeros to a multiple of 16 queries; then an AmxQuery per query.
+class AmxPacked {
+ public:
+  AmxPacked(const int8_t* packed, size_t queries, const AmxSteps& steps)
+      : step_count_(steps.count),
+        codes_(packed + (0 - reinterpret_cast<uintptr_t>(packed)) % kAmxLine),
+        queries_(codes_ + blocks(queries) * steps.count * kAmxBytes) {}
+
+  static int64_t bytes(size_t queries, const AmxSteps& steps) {
+    return kAmxLine + blocks(queries) * steps.count * kAmxBytes +
+           static_cast<int64_t>(queries * sizeof(AmxQuery));
+  }
+
+  // The codes from query number `query` on, a multiple of kAmxQueries.
+  const int8_t* codes(size_t query) const {
+    return codes_ + static_cast<int64_t>(query / kAmxQueries) * step_count_ * kAmxBytes;
+  }
+  const int8_t* query_place(size_t query) const { return queries_ + query * sizeof(AmxQuery); }
+  AmxQuery query(size_t query) const {
+    AmxQuery stored;
+    std::memcpy(&stored, query_place(query), sizeof(stored));
+    return stored;
+  }
+
+ private:
+  static int64_t blocks(size_t queries) {
+    return static_cast<int64_t>((queries + kAmxQueries - 1) / kAmxQueries);
+  }
+
+  const int64_t step_count_;
+  const int8_t* const codes_;
+  const int8_t* const queries_;
+};
+
 void pack_amx(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<int8_t>& packed) {
   const AmxSteps steps(groups);
-  const size_t blocks = (queries.size() + kAmxQueries - 1) / kAmxQueries;
-  packed.assign(blocks * static_cast<size_t>(steps.count * kAmxBytes), 0);
+  packed.assign(static_cast<size_t>(AmxPacked::bytes(queries.size(), steps)), 0);
+  const AmxPacked places(packed.data(), queries.size(), steps);
+  const auto writable = [&](const int8_t* place) { return packed.data() + (place - packed.data()); };
   for (size_t q = 0; q < queries.size(); ++q) {
-    int8_t* const own =
-        packed.data() + q / kAmxQueries * static_cast<size_t>(steps.count * kAmxBytes) + q % kAmxQueries * 64;
+    int8_t* const own = writable(places.codes(q)) + q % kAmxQueries * 64;
     for (int64_t group = 0; group < groups; ++group) {
       const int64_t step = group / kAmxGroups;
       int8_t* const to = own + step * kAmxBytes + (group - steps.first_group(step)) * kTileComponents;
       for (int64_t i = 0; i < kTileComponents; ++i)
         to[i] = static_cast<int8_t>(queries[q].codes[static_cast<size_t>(group * kTileComponents + i)]);
     }
+    const QueryBound& bound = queries[q].bound;
+    const AmxQuery query = {bound.error_offset, 1 / bound.inverse_scale, bound.error_slope};
+    std::memcpy(writable(places.query_place(q)), &query, sizeof(query));
   }
 }
 
-// Multiplies kBlocks blocks of 16 queries with a tile of the model.
+// The queries' parts of the inequality, for their thresholds at present.
+class AmxLimits {
+ public:
+  AmxLimits(const AmxPacked& packed, std::span<const QuantizedQuery> queries, const Collector* collectors)
+      : packed_(packed), bases_(queries.size()), slopes_(queries.size()) {
+    for (size_t q = 0; q < queries.size(); ++q) {
+      const AmxQuery query = packed.query(q);
+      slopes_[q] = query.slope * query.scale * (1 + kAmxSlack);
+      update(q, collectors[q].threshold());
+    }
+  }
+
+  void update(size_t q, float threshold) {
+    const AmxQuery query = packed_.query(q);
+    const float slack = kAmxSlack * (std::fabs(threshold) + std::fabs(query.offset));
+    bases_[q] = (threshold - query.offset - slack) * query.scale;
+  }
+
+  float base(size_t q) const { return bases_[q]; }
+  float slope(size_t q) const { return slopes_[q]; }
+
+ private:
+  const AmxPacked& packed_;
+  std::vector<float> bases_;
+  std::vector<float> slopes_;
+};
+
+// A tile of the model with its rows' parts of the inequality. A zero row is always ruled out: its parts are 0
+// and minus infinity.
+struct AmxTile {
+  void prepare(const Tile& of) {
+    tile = of;
+    for (int row = 0; row < kTileRows; row += kFloatLanes) {
+      const FloatVector scales = hn::LoadU(kFloats, tile.scales + row);
+      const FloatVector residuals = hn::LoadU(kFloats, tile.residuals + row);
+      const auto is_zero = hn::Eq(residuals, hn::Set(kFloats, std::numeric_limits<float>::infinity()));
+      const FloatVector inverse = hn::IfThenElse(hn::Ge(scales, hn::Set(kFloats, kLeastAmxScale)),
+                                                 hn::Div(hn::Set(kFloats, 1.0f), scales),
+                                                 hn::Set(kFloats, std::numeric_limits<float>::quiet_NaN()));
+      hn::Store(hn::IfThenZeroElse(is_zero, inverse), kFloats, inverse_scales + row);
+      hn::Store(hn::IfThenElse(is_zero, hn::Set(kFloats, -std::numeric_limits<float>::infinity()),
+                               hn::Mul(residuals, inverse)),
+                kFloats, scaled_residuals + row);
+    }
+  }
+
+  Tile tile;
+  alignas(64) float inverse_scales[kTileRows];
+  alignas(64) float scaled_residuals[kTileRows];
+};
+static_assert(kTileRows == 2 * kFloatLanes);
+
+// The products of a tile with a block of queries, and how far they have been compared with the thresholds.
+struct AmxBlock {
+  const AmxTile* tile;
+  const int32_t* sums;  // [queries][kTileRows]
+  size_t next;          // of the queries
+  size_t end;
+};
+
+// What a thread scans with.
+struct AmxScan {
+  const AmxSteps& steps;
+  std::span<const QuantizedQuery> queries;
+  Collector* collectors;
+  AmxLimits& limits;
+};
+
+HWY_NOINLINE void offer_amx(const AmxScan& scan, const Tile& tile, const int32_t* sums, size_t query) {
+  for (int row = 0; row < kTileRows; row += kFloatLanes)
+    filter(tile, row, hn::Load(kInts, sums + row), scan.queries[query], scan.collectors[query]);
+  scan.limits.update(query, scan.collectors[query].threshold());
+}
+
+// Offers the rows of up to `count` more queries of the block that are not ruled out.
+HWY_INLINE void compare_amx(const AmxScan& scan, AmxBlock& block, size_t count) {
+  const AmxTile& tile = *block.tile;
+  const FloatVector scales_0 = hn::Load(kFloats, tile.inverse_scales);
+  const FloatVector scales_1 = hn::Load(kFloats, tile.inverse_scales + kFloatLanes);
+  const FloatVector residuals_0 = hn::Load(kFloats, tile.scaled_residuals);
+  const FloatVector residuals_1 = hn::Load(kFloats, tile.scaled_residuals + kFloatLanes);
+  const size_t end = std::min(block.end, block.next + count);
+  for (; block.next < end; ++block.next, block.sums += kTileRows) {
+    const FloatVector base = hn::Set(kFloats, scan.limits.base(block.next));
+    const FloatVector slope = hn::Set(kFloats, scan.limits.slope(block.next));
+    const FloatVector limits_0 = hn::NegMulAdd(slope, residuals_0, hn::Mul(base, scales_0));
+    const FloatVector limits_1 = hn::NegMulAdd(slope, residuals_1, hn::Mul(base, scales_1));
+    const FloatVector sums_0 = hn::ConvertTo(kFloats, hn::Load(kInts, block.sums));
+    const FloatVector sums_1 = hn::ConvertTo(kFloats, hn::Load(kInts, block.sums + kFloatLanes));
+    const auto ruled_out = hn::And(hn::Lt(sums_0, limits_0), hn::Lt(sums_1, limits_1));
+    if (HWY_UNLIKELY(!hn::AllTrue(kFloats, ruled_out))) offer_amx(scan, tile.tile, block.sums, block.next);
+  }
+}
+
+// Multiplies kBlocks blocks of 16 queries with a tile of the model, and compares the products before
+// meanwhile: the tile registers have a unit of their own.
 //   sums  [kBlocks * 16][kTileRows], filled
 template <int kBlocks>
-HWY_INLINE void multiply_amx(const int8_t* codes, const AmxSteps& steps, const int8_t* packed,
-                             int32_t* sums) {
+HWY_INLINE void multiply_amx(const AmxScan& scan, const int8_t* codes, const int8_t* packed, int32_t* sums,
+                             AmxBlock& before) {
   constexpr int64_t kSumStride = kTileRows * sizeof(int32_t);
+  const AmxSteps& steps = scan.steps;
+  const size_t share = kAmxBlock / static_cast<size_t>(steps.count) + 1;
   _tile_zero(0);
   _tile_zero(1);
   if constexpr (kBlocks == 2) {
@@ -99,6 +253,7 @@ HWY_INLINE void multiply_amx(const int8_t* codes, const AmxSteps& steps, const i
       _tile_dpbssd(2, 5, 6);
       _tile_dpbssd(3, 5, 7);
     }
+    compare_amx(scan, before, share);
   }
   _tile_stored(0, sums, kSumStride);
   _tile_stored(1, sums + kAmxRows, kSumStride);
@@ -108,38 +263,55 @@ HWY_INLINE void multiply_amx(const int8_t* codes, const AmxSteps& steps, const i
   }
 }
 
-// Scans one tile for up to kAmxBlock queries.
-HWY_INLINE void scan_block_amx(const Tile& tile, const AmxSteps& steps, const int8_t* packed,
-                               std::span<const QuantizedQuery> queries, Collector* collectors) {
-  alignas(64) int32_t sums[kAmxBlock * kTileRows];
-  if (queries.size() > kAmxQueries)
-    multiply_amx<2>(tile.codes, steps, packed, sums);
-  else
-    multiply_amx<1>(tile.codes, steps, packed, sums);
-  for (size_t q = 0; q < queries.size(); ++q)
-    for (int row = 0; row < kTileRows; row += kFloatLanes)
-      filter(tile, row, hn::Load(kInts, sums + q * kTileRows + static_cast<size_t>(row)), queries[q],
-             collectors[q]);
+// Asks for `bytes` that are read later.
+HWY_INLINE void fetch_amx(const int8_t* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kAmxLine)
+    _mm_prefetch(reinterpret_cast<const char*>(from + i), _MM_HINT_T1);
+}
+
+// Scans tiles that are next to each other for all queries, and fetches as many bytes behind them.
+void scan_together_amx(const AmxScan& scan, const AmxPacked& packed, std::span<const AmxTile> tiles,
+                       int64_t tile_bytes) {
+  alignas(64) int32_t sums[2][kAmxBlock * kTileRows];
+  AmxBlock before = {&tiles.front(), sums[0], 0, 0};
+  const int8_t* ahead = tiles.back().tile.codes + tile_bytes;
+  const auto blocks = static_cast<int64_t>((scan.queries.size() + kAmxBlock - 1) / kAmxBlock);
+  const int64_t fetched = (tile_bytes / blocks + kAmxLine - 1) / kAmxLine * kAmxLine;
+  int turn = 0;
+  for (size_t q = 0; q < scan.queries.size(); q += kAmxBlock) {
+    const size_t end = std::min(scan.queries.size(), q + kAmxBlock);
+    for (const AmxTile& tile : tiles) {
+      fetch_amx(ahead, fetched);
+      ahead += fetched;
+      if (end - q > kAmxQueries)
+        multiply_amx<2>(scan, tile.tile.codes, packed.codes(q), sums[turn], before);
+      else
+        multiply_amx<1>(scan, tile.tile.codes, packed.codes(q), sums[turn], before);
+      before = {&tile, sums[turn], q, end};
+      turn = 1 - turn;
+    }
+  }
+  compare_amx(scan, before, kAmxBlock);
 }
 
 void scan_amx(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
-              std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors) {
+              std::span<const QuantizedQuery> queries, const int8_t* packed_queries, Collector* collectors) {
   const AmxSteps steps(component_groups(part.dims));
   const AmxRegisters registers(steps.groups);
-  for (int64_t first = first_tile; first < last_tile; first += kAmxTilesTogether) {
-    const int64_t tiles = std::min(kAmxTilesTogether, last_tile - first);
+  const AmxPacked packed(packed_queries, queries.size(), steps);
+  AmxLimits limits(packed, queries, collectors);
+  const AmxScan scan = {steps, queries, collectors, limits};
+  const int64_t tile_bytes = steps.groups * kTileStride;
+  const int64_t together = std::clamp<int64_t>(kAmxTogetherBytes / tile_bytes, 1, kMostAmxTiles);
+  for (int64_t first = first_tile; first < last_tile; first += together) {
+    const int64_t count = std::min(together, last_tile - first);
     EdgeRows edge;
-    Tile together[kAmxTilesTogether];
-    for (int64_t i = 0; i < tiles; ++i)
-      together[i] = tile_of(part, level, component_groups(part.dims), first + i, edge);
-    for (size_t q = 0; q < queries.size(); q += kAmxBlock) {
-      const auto block = queries.subspan(q, std::min<size_t>(kAmxBlock, queries.size() - q));
-      const int8_t* const codes = packed + static_cast<int64_t>(q / kAmxQueries) * steps.count * kAmxBytes;
-      for (int64_t i = 0; i < tiles; ++i) scan_block_amx(together[i], steps, codes, block, collectors + q);
-    }
+    AmxTile tiles[kMostAmxTiles];
+    for (int64_t i = 0; i < count; ++i) tiles[i].prepare(tile_of(part, level, steps.groups, first + i, edge));
+    scan_together_amx(scan, packed, std::span(tiles, static_cast<size_t>(count)), tile_bytes);
   }
 }
 
 // Multiply-adds of a few milliseconds; the processors with AMX are not slow.
-constexpr int64_t kAmxChunkProducts = int64_t{1} << 28;
+constexpr int64_t kAmxChunkProducts = int64_t{1} << 30;
 extern const ScanKernel kAmxScan = {127, kAmxChunkProducts, pack_amx, scan_amx};

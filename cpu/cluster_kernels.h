@@ -96,8 +96,8 @@ struct ClusterKernels {
   // wide[j] = x[j].
   void (*widen)(const float* x, int64_t dims, double* wide);
 
-  // fixed[j] = x[j] * factor rounded to an integer, ties to even. REQUIRES: |x[j] * factor| < 2^51.
-  void (*to_fixed)(const float* x, double factor, int64_t dims, int64_t* fixed);
+  // sums[j] += x[j] * factor rounded to an integer, ties to even. REQUIRES: |x[j] * factor| < 2^51.
+  void (*add_fixed)(const float* x, double factor, int64_t dims, int64_t* sums);
 };
 
 extern const ClusterKernels kScalarClusterKernels;

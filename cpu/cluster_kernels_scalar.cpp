@@ -99,15 +99,15 @@ void widen(const float* x, int64_t dims, double* wide) {
   for (int64_t j = 0; j < dims; ++j) wide[j] = x[j];
 }
 
-void to_fixed(const float* x, double factor, int64_t dims, int64_t* fixed) {
+void add_fixed(const float* x, double factor, int64_t dims, int64_t* sums) {
   for (int64_t j = 0; j < dims; ++j)
-    fixed[j] = std::bit_cast<int64_t>(static_cast<double>(x[j]) * factor + kRoundingMagic) -
+    sums[j] += std::bit_cast<int64_t>(static_cast<double>(x[j]) * factor + kRoundingMagic) -
                std::bit_cast<int64_t>(kRoundingMagic);
 }
 
 }  // namespace
 
 const ClusterKernels kScalarClusterKernels = {
-    32767, pack, tile_sums, raise_bounds, find_candidates, nearest_by_floats, widen, to_fixed};
+    32767, pack, tile_sums, raise_bounds, find_candidates, nearest_by_floats, widen, add_fixed};
 
 }  // namespace glove::cpu

@@ -82,7 +82,8 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
                                  context.kernels.one->max_query_code)),
       wide_(widen(request.query->vector)),
-      best_(k_, threshold_),
+      bounds_(k_),
+      best_(k_, bounds_.threshold()),
       slots_(static_cast<size_t>(context.threads)) {
   context.kernels.coarse->pack(coarse_query_, nibble_words(context.model.dims()), coarse_packed_);
   context.kernels.one->pack({&fine_query_, 1}, component_groups(context.model.dims()), fine_packed_);
@@ -116,7 +117,7 @@ bool CoarseSearch::score_waiting(const InterruptCheck& interrupted) {
   }
   const auto work = [&](int slot, int64_t batch) {
     Slot& own = slots_[static_cast<size_t>(slot)];
-    const float threshold = threshold_.value();
+    const float threshold = bounds_.threshold().value();
     own.rows.clear();
     for (const Candidate& row : batches[static_cast<size_t>(batch)])
       if (!(row.upper < threshold)) own.rows.push_back({row.id, kNoSimilarity});
@@ -130,14 +131,14 @@ void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
   const int64_t rows = last - first;
   if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
-  const int64_t count =
-      context_.kernels.coarse->scan(part, part.level(4), first / kTileRows, tile_count(last), coarse_query_,
-                                    coarse_packed_.data(), threshold_.value(), slot.survivors.data());
+  const int64_t count = context_.kernels.coarse->scan(part, part.level(4), first / kTileRows,
+                                                      tile_count(last), coarse_query_, coarse_packed_.data(),
+                                                      bounds_.threshold().value(), slot.survivors.data());
   slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
   slot.rows_read += rows;
   const auto begin = slot.survivors.begin();
   const auto end = score_promising(slot, part, begin, begin + count);
-  const float threshold = threshold_.value();
+  const float threshold = bounds_.threshold().value();
   for (auto row = begin; row != end; ++row)
     if (!(row->upper < threshold))
       slot.waiting.push_back({static_cast<int32_t>(part.first_row + row->row), row->upper});
@@ -146,7 +147,7 @@ void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
 
 CoarseSearch::SurvivorIterator CoarseSearch::score_promising(Slot& slot, const ModelPart& part,
                                                              SurvivorIterator begin, SurvivorIterator end) {
-  float threshold = threshold_.value();
+  float threshold = bounds_.threshold().value();
   const auto promising = std::partition(
       begin, end, [threshold](const Survivor& survivor) { return survivor.estimate < threshold; });
   std::make_heap(promising, end, is_below);
@@ -157,7 +158,7 @@ CoarseSearch::SurvivorIterator CoarseSearch::score_promising(Slot& slot, const M
       slot.rows.push_back({static_cast<int32_t>(part.first_row + (--end)->row), kNoSimilarity});
     }
     score(slot);
-    threshold = threshold_.value();
+    threshold = bounds_.threshold().value();
   }
   return end;
 }
@@ -171,7 +172,7 @@ void CoarseSearch::score(Slot& slot) {
   if (slot.rows.empty()) return;
   score_rows(context_, *request_.query, wide_.data(), slot.rows);
   slot.scored += static_cast<int64_t>(slot.rows.size());
-  const double threshold = threshold_.value();
+  const double threshold = bounds_.threshold().value();
   std::erase_if(slot.rows, [&](const Neighbor& row) { return row.similarity < threshold; });
   if (!slot.rows.empty()) best_.offer(slot.rows);
 }
@@ -184,16 +185,14 @@ bool CoarseSearch::is_worthwhile(Slot& slot) {
     return bytes_of_scores(slot.scored + static_cast<int64_t>(slot.waiting.size()), dims);
   };
   if (cost() <= saved) return true;
-  const float threshold = threshold_.value();
+  const float threshold = bounds_.threshold().value();
   std::erase_if(slot.waiting, [threshold](const Candidate& row) { return row.upper < threshold; });
   return cost() <= saved;
 }
 
 void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
-  if (slot.collector.empty()) {
-    slot.collector.emplace_back(k_, request_.query->excluded, threshold_);
-  }
+  if (slot.collector.empty()) slot.collector.emplace_back(request_.query->excluded, bounds_);
   slot.collector.front().refresh();
   context_.kernels.one->scan(part, part.level(8), first / kTileRows, tile_count(last), {&fine_query_, 1},
                              fine_packed_.data(), slot.collector.data());
@@ -204,11 +203,12 @@ void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
 std::vector<Neighbor> CoarseSearch::unscored_rows() const {
   std::vector<float> lower_bounds;
   for (const Neighbor& row : best_.rows()) lower_bounds.push_back(round_down_to_float(row.similarity));
+  lower_bounds.insert(lower_bounds.end(), bounds_.lower_bounds().begin(), bounds_.lower_bounds().end());
   for (const Slot& slot : slots_)
     for (const Collector& collector : slot.collector)
-      lower_bounds.insert(lower_bounds.end(), collector.lower_bounds().begin(),
-                          collector.lower_bounds().end());
-  const float threshold = std::max(threshold_.value(), kth_largest(lower_bounds, k_));
+      lower_bounds.insert(lower_bounds.end(), collector.unshared().begin(), collector.unshared().end());
+  std::erase_if(lower_bounds, [](float bound) { return std::isnan(bound); });
+  const float threshold = std::max(bounds_.threshold().value(), kth_largest(lower_bounds, k_));
   std::vector<Neighbor> rows;
   for (const Slot& slot : slots_)
     for (const Collector& collector : slot.collector)

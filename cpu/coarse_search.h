@@ -90,7 +90,7 @@ class CoarseSearch {
   std::vector<int8_t> coarse_packed_;
   std::vector<int8_t> fine_packed_;
   const std::vector<double> wide_;
-  SharedThreshold threshold_;
+  SharedBounds bounds_;  // from scans by 8 bits, and the threshold of both
   SharedBest best_;
   std::vector<Slot> slots_;
   std::atomic<bool> gave_up_{false};

@@ -13,27 +13,36 @@ float kth_largest(std::vector<float>& values, int64_t k) {
   return *kth;
 }
 
+void SharedBounds::offer(std::span<const float> lower_bounds) {
+  const float threshold = threshold_.value();
+  const auto raises = [threshold](float lower) { return lower > threshold; };
+  if (std::none_of(lower_bounds.begin(), lower_bounds.end(), raises)) return;
+  const std::lock_guard lock(mutex_);
+  for (const float lower : lower_bounds) {
+    if (!raises(lower)) continue;  // NaN, from a damaged file: the row is a candidate but raises no threshold
+    if (lower_bounds_.size() == k_) {
+      if (!(lower > lower_bounds_.front())) continue;
+      std::pop_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
+      lower_bounds_.back() = lower;
+    } else {
+      lower_bounds_.push_back(lower);
+    }
+    std::push_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
+  }
+  if (lower_bounds_.size() == k_) threshold_.raise(lower_bounds_.front());
+}
+
 void Collector::offer(int32_t id, float estimate, float error) {
   if (std::isinf(error) || std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
   const float lower = estimate - error;
   const float upper = estimate + error;
   if (candidates_.size() >= drop_at_) drop_ruled_out_candidates();
   candidates_.push_back({id, upper});
-  if (std::isnan(lower)) return;  // a damaged file: the row is a candidate but raises no threshold
-  if (lower_bounds_.size() < k_) {
-    lower_bounds_.push_back(lower);
-    std::push_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
-  } else if (lower > lower_bounds_.front()) {
-    std::pop_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
-    lower_bounds_.back() = lower;
-    std::push_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
-  } else {
-    return;
-  }
-  if (lower_bounds_.size() == k_ && lower_bounds_.front() > threshold_) {
-    threshold_ = lower_bounds_.front();
-    shared_->raise(threshold_);
-  }
+  unshared_.push_back(lower);
+  if (unshared_.size() < shared_at_once_) return;
+  shared_->offer(unshared_);
+  unshared_.clear();
+  refresh();
 }
 
 void Collector::offer_rows(int32_t first_id, const float* estimates, const float* errors, int count) {

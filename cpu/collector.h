@@ -2,9 +2,11 @@
 // others.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -27,7 +29,32 @@ class SharedThreshold {
 // Returns the k-th largest value, or minus infinity if there are fewer. Reorders the values.
 float kth_largest(std::vector<float>& values, int64_t k);
 
-// Used by one thread at a time. Memory: k floats and about twice the candidates that remain.
+// The k best lower bounds that the threads which search for one query have found, and the threshold that
+// they make. Thread-safe.
+class SharedBounds {
+ public:
+  explicit SharedBounds(int64_t k) : k_(static_cast<size_t>(k)) {}
+
+  int64_t k() const { return static_cast<int64_t>(k_); }
+  // Others may raise it too.
+  SharedThreshold& threshold() { return threshold_; }
+  const SharedThreshold& threshold() const { return threshold_; }
+
+  // Adds the lower bounds of other rows than before. Those that cannot raise the threshold, and NaN, are
+  // omitted.
+  void offer(std::span<const float> lower_bounds);
+
+  // Returns the k (or fewer) best that were not omitted, in any order. REQUIRES: nobody offers any more.
+  std::span<const float> lower_bounds() const { return lower_bounds_; }
+
+ private:
+  const size_t k_;
+  SharedThreshold threshold_;
+  std::mutex mutex_;
+  std::vector<float> lower_bounds_;  // a min-heap of at most k elements; guarded by mutex_
+};
+
+// Used by one thread at a time. Memory: about twice the candidates that remain.
 class Collector {
  public:
   // A row that may belong to the answer, with the upper bound of its similarity.
@@ -36,17 +63,18 @@ class Collector {
     float upper;
   };
 
-  // k: the number of rows requested, at least 1. excluded: ids that the answer omits, ascending. Both
-  // `excluded` and `shared` must outlive the collector.
-  Collector(int64_t k, std::span<const int32_t> excluded, SharedThreshold& shared)
-      : k_(static_cast<size_t>(k)), excluded_(excluded), shared_(&shared) {}
+  // excluded: ids that the answer omits, ascending. Both `excluded` and `shared` must outlive the collector.
+  Collector(std::span<const int32_t> excluded, SharedBounds& shared)
+      : excluded_(excluded),
+        shared_(&shared),
+        shared_at_once_(static_cast<size_t>(std::clamp<int64_t>(shared.k() / 32, 1, 64))) {}
 
   // A row whose upper bound is below this is certainly outside the top k.
   float threshold() const { return threshold_; }
 
   // Adopts the threshold that other threads have found.
   void refresh() {
-    if (const float shared = shared_->value(); shared > threshold_) threshold_ = shared;
+    if (const float shared = shared_->threshold().value(); shared > threshold_) threshold_ = shared;
   }
 
   // Adds a row that the threshold does not rule out. A row with an infinite error is a zero row and is
@@ -56,18 +84,18 @@ class Collector {
   // Calls offer() for those of the `count` rows from first_id on that the threshold does not rule out.
   void offer_rows(int32_t first_id, const float* estimates, const float* errors, int count);
 
-  // Returns the k (or fewer) best lower bounds of the rows offered, in any order.
-  std::span<const float> lower_bounds() const { return lower_bounds_; }
+  // Returns the lower bounds that SharedBounds does not have yet.
+  std::span<const float> unshared() const { return unshared_; }
   std::span<const Candidate> candidates() const { return candidates_; }
 
  private:
   void drop_ruled_out_candidates();
 
-  size_t k_;
   std::span<const int32_t> excluded_;
-  SharedThreshold* shared_;
+  SharedBounds* shared_;
   float threshold_ = -std::numeric_limits<float>::infinity();
-  std::vector<float> lower_bounds_;  // a min-heap of at most k elements
+  size_t shared_at_once_;  // lower bounds, so that threads do not wait for each other where k is large
+  std::vector<float> unshared_;
   std::vector<Candidate> candidates_;
   size_t drop_at_ = 1024;  // the number of candidates at which those below the threshold are dropped
 };

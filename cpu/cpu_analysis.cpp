@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "cpu/assign.h"
 #include "cpu/bounded_pass.h"
+#include "cpu/convolve.h"
 #include "cpu/kernels.h"
 #include "cpu/moments.h"
 #include "cpu/partial_sums.h"
@@ -167,6 +168,12 @@ class CpuAnalysis final : public Analysis {
         mapper.apply(points.vector(row), out.data() + row * map.dims_out);
     };
     return run((points.rows + step - 1) / step, interrupted, work);
+  }
+
+  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
+                        const InterruptCheck& interrupted) override {
+    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    return cpu::convolve(kernels_, threads, grid, kernels, interrupted);
   }
 
  private:

@@ -292,14 +292,16 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 #include "cpu/cluster_kernels-inl.h"
 #include "cpu/moment_kernels-inl.h"
 
+#include "cpu/convolve_kernels-inl.h"  // uses the types of the one above
+
 #if defined(GLOVE_KERNELS_AMX)
 #include GLOVE_KERNELS_AMX
 extern const Kernels kAmxKernels = {"amx",       &GLOVE_KERNELS_ONE, &kAmxScan, &kCoarse, exact_dots,
-                                    cached_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
+                                    cached_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment, convolve_rows};
 #endif
 
 extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,    &kCoarse, exact_dots,
-                                 cached_dots,        &GLOVE_KERNELS_FEW, &kCluster, &kMoment};
+                                 cached_dots,        &GLOVE_KERNELS_FEW, &kCluster, &kMoment, convolve_rows};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

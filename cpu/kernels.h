@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "cpu/cluster_kernels.h"
 #include "cpu/collector.h"
+#include "cpu/convolve_kernels.h"
 #include "cpu/moment_kernels.h"
 #include "model/model_part.h"
 #include "model/quantized_query.h"
@@ -76,6 +77,7 @@ struct Kernels {
   const ClusterKernels* few_clusters;   // for k-means with so few clusters that it is bound by memory
   const ClusterKernels* many_clusters;  // bound by arithmetic
   const MomentKernels* moment;
+  ConvolveRows* convolve_rows;
 };
 
 // The tables that this machine can run, slowest first; never empty.

@@ -90,6 +90,7 @@ const Kernels kScalarKernels = {"scalar",
                                 exact_dots,
                                 &kScalarClusterKernels,
                                 &kScalarClusterKernels,
-                                &kScalarMomentKernels};
+                                &kScalarMomentKernels,
+                                convolve_rows_scalar};
 
 }  // namespace glove::cpu

@@ -15,8 +15,7 @@ namespace glove::cpu {
 // Differences of a FixedSums, to be added to it at the end.
 class PartialSums {
  public:
-  explicit PartialSums(const FixedSums& total)
-      : sums_(total.sums.size()), sizes_(total.sizes.size()), fixed_(static_cast<size_t>(total.dims)) {}
+  explicit PartialSums(const FixedSums& total) : sums_(total.sums.size()), sizes_(total.sizes.size()) {}
 
   void clear() {
     std::fill(sums_.begin(), sums_.end(), 0);
@@ -27,10 +26,9 @@ class PartialSums {
   // is not zero.
   void move(const ClusterKernels& kernels, const FixedSums& format, const Points& points, int64_t row,
             int32_t from, int32_t to) {
-    kernels.to_fixed(points.vector(row), format.factor(points.norms_squared[row]), points.dims,
-                     fixed_.data());
-    add(from, -1);
-    add(to, 1);
+    const double factor = format.factor(points.norms_squared[row]);
+    add(kernels, points, row, from, -factor, -1);
+    add(kernels, points, row, to, factor, 1);
   }
 
   void add_to(FixedSums& total) const {
@@ -40,17 +38,16 @@ class PartialSums {
   }
 
  private:
-  void add(int32_t cluster, int64_t sign) {
+  // Ties to even make the fixed point of a negative factor the negative of the positive one's.
+  void add(const ClusterKernels& kernels, const Points& points, int64_t row, int32_t cluster, double factor,
+           int64_t size) {
     if (cluster < 0) return;
-    const size_t dims = fixed_.size();
-    int64_t* const sum = sums_.data() + static_cast<size_t>(cluster) * dims;
-    for (size_t j = 0; j < dims; ++j) sum[j] += sign * fixed_[j];
-    sizes_[static_cast<size_t>(cluster)] += sign;
+    kernels.add_fixed(points.vector(row), factor, points.dims, sums_.data() + cluster * points.dims);
+    sizes_[static_cast<size_t>(cluster)] += size;
   }
 
   std::vector<int64_t> sums_;
   std::vector<int64_t> sizes_;
-  std::vector<int64_t> fixed_;  // one row
 };
 
 // Fetches a row into the cache. Always inline, because GCC drops calls of functions that only prefetch.

@@ -1,6 +1,7 @@
 #include "cpu/scan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <functional>
 
@@ -16,8 +17,13 @@ namespace glove::cpu {
 namespace {
 
 // The most bytes that a chunk of work reads (but at least one tile): enough to make the scheduling cost
-// negligible.
+// negligible, and in a batch the cost of looking at every query's threshold.
 constexpr int64_t kChunkBytes = 192 << 10;
+constexpr int64_t kBatchChunkBytes = 512 << 10;
+// Chunks per thread of a batch, so that no thread waits long for the last one.
+constexpr int64_t kChunksPerThread = 16;
+// Queries that are quantised together.
+constexpr int64_t kQuantizedAtOnce = 16;
 // Queries that are scanned together: few enough for their codes and thresholds to stay in a core's cache, and
 // to limit the memory for their lower bounds.
 constexpr int64_t kBatchQueries = 1024;
@@ -27,11 +33,13 @@ constexpr int64_t kRowsPerCall = 64;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr int64_t kRowsWorthThreads = 1024;
 
-int64_t tiles_per_chunk(const ScanKernel& kernel, int64_t groups, int64_t queries) {
-  const int64_t tile_bytes = groups * kTileRows * kTileComponents;
-  const int64_t by_bytes = (kChunkBytes + tile_bytes - 1) / tile_bytes;
+int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, int64_t queries) {
+  const int64_t tile_bytes = component_groups(context.model.dims()) * kTileRows * kTileComponents;
   const int64_t by_products = kernel.chunk_products / (tile_bytes * queries);
-  return std::max<int64_t>(1, std::min(by_bytes, by_products));
+  const int64_t by_bytes = ((queries == 1 ? kChunkBytes : kBatchChunkBytes) + tile_bytes - 1) / tile_bytes;
+  const int64_t by_threads =
+      queries == 1 ? by_bytes : tile_count(context.model.words()) / (context.threads * kChunksPerThread);
+  return std::max<int64_t>(1, std::min({by_bytes, by_products, by_threads}));
 }
 
 // The state of one batch of requests while it is scanned.
@@ -41,18 +49,16 @@ class BatchScan {
       : context_(context),
         kernel_(requests.size() == 1 ? *context.kernels.one : *context.kernels.many),
         requests_(requests),
-        shared_(requests.size()) {
-    scan_queries_.reserve(requests.size());
-    for (const SearchRequest& request : requests)
-      scan_queries_.push_back(
-          quantize_query(request.query->vector, request.query->norm_squared, kernel_.max_query_code));
-    collectors_.resize(static_cast<size_t>(context.threads));
+        scan_queries_(requests.size()),
+        collectors_(static_cast<size_t>(context.threads)) {
+    for (size_t i = 0; i < requests.size(); ++i) shared_.emplace_back(answer_rows(i));
   }
 
   // Returns false if it was interrupted.
   bool run(const InterruptCheck& interrupted) {
+    if (!quantize(interrupted)) return false;
     const int64_t groups = component_groups(context_.model.dims());
-    const int64_t tiles = tiles_per_chunk(kernel_, groups, static_cast<int64_t>(requests_.size()));
+    const int64_t tiles = tiles_per_chunk(context_, kernel_, static_cast<int64_t>(requests_.size()));
     const PartChunks chunks(context_.model.parts(), tiles * kTileRows);
     std::vector<int8_t> packed;
     kernel_.pack(scan_queries_, groups, packed);
@@ -68,12 +74,15 @@ class BatchScan {
 
   // Returns the candidates of one request, with the upper bounds of their similarities.
   std::vector<Neighbor> candidates_of(size_t request) const {
-    std::vector<float> lower_bounds;
+    const std::span<const float> shared = shared_[request].lower_bounds();
+    std::vector<float> lower_bounds(shared.begin(), shared.end());
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
-        lower_bounds.insert(lower_bounds.end(), collectors[request].lower_bounds().begin(),
-                            collectors[request].lower_bounds().end());
-    const float threshold = kth_largest(lower_bounds, answer_rows(request));
+        lower_bounds.insert(lower_bounds.end(), collectors[request].unshared().begin(),
+                            collectors[request].unshared().end());
+    std::erase_if(lower_bounds, [](float bound) { return std::isnan(bound); });
+    const float threshold =
+        std::max(shared_[request].threshold().value(), kth_largest(lower_bounds, answer_rows(request)));
     std::vector<Neighbor> rows;
     for (const std::vector<Collector>& collectors : collectors_)
       if (!collectors.empty())
@@ -83,6 +92,20 @@ class BatchScan {
   }
 
  private:
+  bool quantize(const InterruptCheck& interrupted) {
+    const auto count = static_cast<int64_t>(requests_.size());
+    const auto quantize_some = [&](int, int64_t chunk) {
+      const int64_t last = std::min(count, (chunk + 1) * kQuantizedAtOnce);
+      for (auto i = static_cast<size_t>(chunk * kQuantizedAtOnce); i < static_cast<size_t>(last); ++i) {
+        const Query& query = *requests_[i].query;
+        scan_queries_[i] = quantize_query(query.vector, query.norm_squared, kernel_.max_query_code);
+      }
+    };
+    const int64_t chunks = (count + kQuantizedAtOnce - 1) / kQuantizedAtOnce;
+    const int threads = chunks < 4 ? 1 : context_.threads;
+    return ThreadPool::instance().run(threads, chunks, quantize_some, interrupted);
+  }
+
   int64_t answer_rows(size_t request) const { return std::min(requests_[request].k, context_.model.words()); }
 
   // Created by the thread that uses the slot, at its first use.
@@ -92,7 +115,7 @@ class BatchScan {
       std::vector<Collector> fresh;
       fresh.reserve(requests_.size());
       for (size_t i = 0; i < requests_.size(); ++i)
-        fresh.emplace_back(answer_rows(i), requests_[i].query->excluded, shared_[i]);
+        fresh.emplace_back(requests_[i].query->excluded, shared_[i]);
       collectors = std::move(fresh);
     }
     return collectors;
@@ -102,7 +125,7 @@ class BatchScan {
   const ScanKernel& kernel_;
   std::span<const SearchRequest> requests_;
   std::vector<QuantizedQuery> scan_queries_;
-  std::deque<SharedThreshold> shared_;
+  std::deque<SharedBounds> shared_;                 // [request]
   std::vector<std::vector<Collector>> collectors_;  // [slot][request]
 };
 
@@ -174,10 +197,11 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
     return {};
   }
   if (!rescore(context, requests, interrupted)) return interrupted_error();
-  for (SearchRequest& request : requests) {
-    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  const auto keep = [&](int, int64_t i) {
+    SearchRequest& request = requests[static_cast<size_t>(i)];
     keep_best(*request.query, request.k, request.rows);
-  }
+  };
+  if (!ThreadPool::instance().run(threads, count, keep, interrupted)) return interrupted_error();
   cost.rescore_us = timer.lap();
   charge(requests, cost);
   return {};

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "gpu/batch_search.h"
+#include "gpu/cuda_convolve.h"
 #include "gpu/cuda_error.h"
 #include "gpu/cuda_kmeans.h"
 #include "gpu/cuda_memory.h"
@@ -118,6 +119,11 @@ class CudaDevice : public Device {
     const ScopedDevice current(number_);
     GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
     return moments->second_moment(part, rows, moment, interrupted);
+  }
+  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
+                        const InterruptCheck& interrupted) override {
+    const ScopedDevice current(number_);
+    return cuda_convolve(grid, kernels, interrupted);
   }
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
                                                   int64_t count) override {

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "analysis/convolve.h"
 #include "gpu/plan.h"
 
 namespace glove::gpu {
@@ -149,6 +150,18 @@ class DeviceAnalysis final : public Analysis {
       return where.second_moment(points_there, rows, moment, interrupted);
     };
     return sum_where_resident(points, interrupted, run);
+  }
+  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
+                        const InterruptCheck& interrupted) override {
+    GLOVE_RETURN_IF_ERROR(check_kernels(kernels));
+    if (grid.values.empty() || kernels.empty() || grid.columns > kMostConvolveColumns)
+      return host_.convolve(grid, kernels, interrupted);
+    GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
+    auto result = device->device().convolve(grid, kernels, interrupted);
+    if (result.ok()) return result;
+    device->note_error(result.error());
+    if (result.error().code != ErrorCode::kOutOfMemory) return result;
+    return host_.convolve(grid, kernels, interrupted);
   }
   Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
                   const InterruptCheck& interrupted) override {

@@ -5,6 +5,7 @@
 #include "gpu/device_analysis.h"
 #include "gpu/model_placement.h"
 #include "gpu/resident_searchers.h"
+#include "gpu/segment_placement.h"
 #include "search/candidates.h"
 #include "search/combining_searcher.h"
 
@@ -23,12 +24,10 @@ class DeviceBackend final : public Backend {
   std::string_view name() const override { return "cuda"; }
   Status available() override { return devices_.available(); }
   Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck& interrupted) override {
-    if (!has_vectors(*model))
-      return Error{
-          ErrorCode::kUnavailable,
-          "the backend cuda cannot search a live index, whose vectors are in a table; use the backend cpu"};
     GLOVE_ASSIGN_OR_RETURN(auto devices, devices_.chosen());
-    GLOVE_ASSIGN_OR_RETURN(auto searcher, placement_.open(std::move(devices), model, interrupted));
+    GLOVE_ASSIGN_OR_RETURN(auto searcher, has_vectors(*model)
+                                              ? placement_.open(std::move(devices), model, interrupted)
+                                              : segments_.open(std::move(devices), model, interrupted));
     return std::shared_ptr<Searcher>(std::make_shared<CombiningSearcher>(std::move(searcher)));
   }
   Analysis* analysis() override { return analysis_.get(); }
@@ -38,6 +37,7 @@ class DeviceBackend final : public Backend {
   DeviceSet devices_;
   ResidentSearchers searchers_;
   ModelPlacement placement_;
+  SegmentPlacement segments_;
   std::unique_ptr<Analysis> analysis_;
 };
 

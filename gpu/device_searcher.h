@@ -30,7 +30,7 @@ class DeviceSearcher final : public Searcher {
   // The device, and the resident model, which lives as long as the searcher.
   const std::shared_ptr<SharedDevice>& device() const { return device_; }
   ResidentModel& resident() const { return *resident_; }
-  SearcherInfo info() const override { return device_->info(resident_.get()); }
+  SearcherInfo info() const override { return device_->info(resident_->device_bytes()); }
 
  private:
   const std::shared_ptr<SharedDevice> device_;

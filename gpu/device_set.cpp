@@ -93,7 +93,7 @@ SearcherInfo DeviceSet::info() const {
   if (in_forked_child() || !counted_.load(std::memory_order_acquire)) return first;
   bool any = false;
   for (const auto& device : devices_) {
-    SearcherInfo info = device->info(nullptr);
+    SearcherInfo info = device->info(std::nullopt);
     if (info.device.empty()) continue;  // not opened
     if (info.state == "not loaded") return info;
     if (!std::exchange(any, true)) first = std::move(info);

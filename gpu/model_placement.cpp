@@ -15,18 +15,6 @@ std::string megabytes(int64_t bytes) {
   return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
 }
 
-// Brings the devices with the fewest bytes in use to the front.
-void sort_by_use(std::vector<std::shared_ptr<SharedDevice>>& devices) {
-  std::vector<std::pair<int64_t, std::shared_ptr<SharedDevice>>> by_use;
-  for (auto& device : devices) {
-    const int64_t used = device->used_bytes();
-    by_use.emplace_back(used, std::move(device));
-  }
-  std::stable_sort(by_use.begin(), by_use.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 0; i < devices.size(); ++i) devices[i] = std::move(by_use[i].second);
-}
-
 }  // namespace
 
 ModelPlacement::Opened ModelPlacement::open(Devices devices, const ModelPtr& model,

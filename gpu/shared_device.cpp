@@ -60,19 +60,18 @@ Result<int64_t> SharedDevice::room_for(int64_t rows) {
 }
 
 int64_t SharedDevice::used_bytes() {
-  int64_t used = 0;
+  int64_t used = counted_bytes_;
   const std::lock_guard lock(mutex_);
   for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
   return used;
 }
 
 std::string SharedDevice::name() const {
-  const SearcherInfo opened = info(nullptr);
+  const SearcherInfo opened = info(std::nullopt);
   return "device " + std::to_string(number_) + (opened.device.empty() ? "" : " (" + opened.device + ")");
 }
 
-Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& model,
-                                                            const InterruptCheck& interrupted) {
+Status SharedDevice::in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work) {
   GLOVE_RETURN_IF_ERROR(available());
   switch (uploads_.enter(interrupted)) {
     case Turnstile::Entry::kInterrupted:
@@ -85,14 +84,22 @@ Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& mode
       break;
   }
   const TurnstileExit leaving(uploads_);
-  GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, room_for(model->words()));
-  auto resident = ResidentModel::upload(*device_, model, allowed, interrupted);
-  if (!resident.ok()) {
-    note_error(resident.error());
-    return resident;
-  }
-  const std::lock_guard lock(mutex_);
-  resident_.insert(resident.value().get());
+  Status status = work();
+  if (!status.ok()) note_error(status.error());
+  return status;
+}
+
+Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& model,
+                                                            const InterruptCheck& interrupted) {
+  std::shared_ptr<ResidentModel> resident;
+  const auto work = [&]() -> Status {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, room_for(model->words()));
+    GLOVE_ASSIGN_OR_RETURN(resident, ResidentModel::upload(*device_, model, allowed, interrupted));
+    const std::lock_guard lock(mutex_);
+    resident_.insert(resident.get());
+    return {};
+  };
+  GLOVE_RETURN_IF_ERROR(in_turn(interrupted, work));
   return resident;
 }
 
@@ -109,7 +116,7 @@ void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
   resident.reset();  // may wait for its background upload, and for the driver
 }
 
-SearcherInfo SharedDevice::info(const ResidentModel* resident) const {
+SearcherInfo SharedDevice::info(std::optional<int64_t> resident_bytes) const {
   SearcherInfo info;
   info.state = "not loaded";
   if (in_forked_child()) return info;
@@ -119,11 +126,22 @@ SearcherInfo SharedDevice::info(const ResidentModel* resident) const {
   info.device = device_->info().name;
   if (failed) {
     info.state = "failed: " + unavailable_->message;
-  } else if (resident != nullptr) {
+  } else if (resident_bytes) {
     info.state = "resident";
-    info.device_bytes = resident->device_bytes();
+    info.device_bytes = *resident_bytes;
   }
   return info;
+}
+
+void sort_by_use(std::vector<std::shared_ptr<SharedDevice>>& devices) {
+  std::vector<std::pair<int64_t, std::shared_ptr<SharedDevice>>> by_use;
+  for (auto& device : devices) {
+    const int64_t used = device->used_bytes();
+    by_use.emplace_back(used, std::move(device));
+  }
+  std::stable_sort(by_use.begin(), by_use.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < devices.size(); ++i) devices[i] = std::move(by_use[i].second);
 }
 
 }  // namespace glove::gpu

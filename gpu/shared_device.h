@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/fork_safe_mutex.h"
 #include "base/status.h"
@@ -48,18 +49,24 @@ class SharedDevice {
   // Opens the device at the first call. Takes no lock afterwards.
   Status available();
 
-  // Copies what a scan needs of the model to the device. One upload runs at a time, so that two do not count
-  // on the same free bytes. `interrupted` may run the host's code, which may call back into this class.
+  // Copies what a scan needs of the model to the device, in_turn().
   Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model, const InterruptCheck& interrupted);
 
   // Frees the model, or, in a forked child, leaves it alone. The limit stops counting it before it is freed.
   void drop(std::shared_ptr<ResidentModel> resident);
+
+  // Runs `work`, which may upload to the device. One such call runs at a time, so that two do not count on
+  // the same free bytes. `interrupted` may run the host's code, which may call back into this class.
+  Status in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work);
 
   // Returns the bytes that an upload of so many rows may use now. REQUIRES: available() has returned ok.
   Result<int64_t> room_for(int64_t rows);
 
   // Returns the bytes that models take, or will once they are uploaded.
   int64_t used_bytes();
+
+  // Counts bytes that are no ResidentModel's as used; negative ones when they are freed.
+  void count_bytes(int64_t bytes) { counted_bytes_ += bytes; }
 
   // Returns "device 1", with the device's name if it has been opened.
   std::string name() const;
@@ -70,8 +77,9 @@ class SharedDevice {
   // REQUIRES: available() has returned ok.
   Device& device() { return *device_; }
 
-  // Takes no lock: reads what works_ and failed_ have published.
-  SearcherInfo info(const ResidentModel* resident) const;
+  // Describes what takes so many bytes of the device, or nothing that is there. Takes no lock: reads what
+  // works_ and failed_ have published.
+  SearcherInfo info(std::optional<int64_t> resident_bytes) const;
 
  private:
   Status open();
@@ -83,6 +91,7 @@ class SharedDevice {
   std::atomic<pid_t> owner_{0};      // the process that opened the device, or is about to
   std::atomic<bool> works_{false};   // device_ is set, and not lost
   std::atomic<bool> failed_{false};  // unavailable_ is set; it and device_ stay as they are
+  std::atomic<int64_t> counted_bytes_{0};
   Turnstile uploads_;
   std::mutex open_mutex_;           // held while the device is opened
   ForkSafeMutex mutex_;             // guards everything below; never held while the device or the host works
@@ -90,5 +99,8 @@ class SharedDevice {
   std::optional<Error> unavailable_;
   std::set<const ResidentModel*> resident_;  // all that are alive
 };
+
+// Brings the devices with the fewest bytes in use to the front.
+void sort_by_use(std::vector<std::shared_ptr<SharedDevice>>& devices);
 
 }  // namespace glove::gpu

@@ -25,10 +25,14 @@ class BestLiveRows {
   // Scores a row and keeps it if it is among the best so far. A row of other dimensions, which a rebuild may
   // have brought while a statement reads, is ignored. REQUIRES: the float environment.
   void offer(const Query& query, int64_t id, std::span<const float> vector) {
+    const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
+    if (norm_squared > 0) offer(query, id, vector, norm_squared);
+  }
+
+  // The same, for a vector with norm_squared = D(x, x) > 0.
+  void offer(const Query& query, int64_t id, std::span<const float> vector, double norm_squared) {
     if (vector.size() != query.vector.size()) return;
     const auto dims = static_cast<int64_t>(vector.size());
-    const double norm_squared = exact_dot(vector.data(), vector.data(), dims);
-    if (!(norm_squared > 0)) return;
     const double dot = exact_dot(query.vector.data(), vector.data(), dims);
     const LiveNeighbor row{id, cosine_from_dots(dot, query.norm_squared, norm_squared)};
     if (rows_.size() == k_) {
@@ -78,8 +82,10 @@ Result<LiveAnswers> full_pass(RowSource& source, std::span<const Query> queries,
 
 void offer_changed(const IndexState& state, const Query& query, BestLiveRows& best) {
   const auto dims = static_cast<size_t>(state.dims);
-  for (size_t i = 0; i < state.changed.size(); ++i)
-    best.offer(query, state.changed[i], std::span(state.vectors).subspan(i * dims, dims));
+  const ChangedRows& changed = *state.changed;
+  for (size_t i = 0; i < changed.ids.size(); ++i)
+    best.offer(query, changed.ids[i], std::span(changed.vectors).subspan(i * dims, dims),
+               changed.norms_squared[i]);
 }
 
 // Scores the candidates of one query, the best bounds first. Returns false if the user's table lacked some of
@@ -90,10 +96,9 @@ Result<bool> score_candidates(IndexState& state, RowSource& source, const Query&
   bool complete = true;
   for (const Neighbor& candidate : candidates) {
     if (best.rules_out(candidate.similarity)) break;
-    const int64_t id = state.parts->id_of(candidate.id);
-    GLOVE_ASSIGN_OR_RETURN(const bool found, source.read(id, vector));
+    GLOVE_ASSIGN_OR_RETURN(const bool found, source.read_indexed(state, candidate.id, vector));
     if (found) {
-      best.offer(query, id, vector);
+      best.offer(query, state.parts->id_of(candidate.id), vector);
     } else {
       hide_row(state, candidate.id);
       complete = false;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,8 @@ inline bool live_ranks_before(const LiveNeighbor& a, const LiveNeighbor& b) {
 // Receives a row with its vector. An error ends the reading.
 using UseRow = std::function<Status(int64_t id, std::span<const float> vector)>;
 
+struct IndexState;
+
 // Reads the vectors of the user's table as the running statement sees it. A row has a vector if it is in the
 // table and is neither NULL nor of other dimensions than the index, nor has a NaN or an infinity. One thread
 // at a time.
@@ -35,17 +38,26 @@ class RowSource {
   virtual ~RowSource() = default;
   // Leaves the vector of a row in `vector`. Returns false if it has none.
   virtual Result<bool> read(int64_t id, std::vector<float>& vector) = 0;
+  // The same for a row of the state's parts that is not hidden.
+  virtual Result<bool> read_indexed(const IndexState& state, int32_t row, std::vector<float>& vector) = 0;
   // Passes every row that has a vector, in any order.
   virtual Status read_all(const UseRow& use) = 0;
 };
 
+// The logged rows that are in the relation.
+struct ChangedRows {
+  std::vector<int64_t> ids;
+  std::vector<float> vectors;         // [ids.size(), dims]
+  std::vector<double> norms_squared;  // [ids.size()], D(x, x) > 0
+};
+
 // What a statement sees of an index. The statement's transaction decides, so it does not outlive it.
 struct IndexState {
-  int64_t dims = 0;              // 0: the index has never had a row
-  PartSetPtr parts;              // null: there are no segments
-  std::vector<int32_t> hidden;   // rows of the parts that must not be returned, ascending
-  std::vector<int64_t> changed;  // ids of the logged rows that have a vector
-  std::vector<float> vectors;    // [changed.size(), dims]
+  int64_t dims = 0;                            // 0: the index has never had a row
+  PartSetPtr parts;                            // null: there are no segments
+  std::vector<int64_t> segment_ids;            // by which the RowSource knows the segments of the parts
+  std::vector<int32_t> hidden;                 // rows of the parts that must not be returned, ascending
+  std::shared_ptr<const ChangedRows> changed;  // never null in a state that is searched
 };
 
 // Makes a row of the parts hidden, because the user's table no longer has it.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "live/segment.h"
@@ -25,6 +26,8 @@ class PartSet {
 
   // Returns the id of a row of the model. REQUIRES: the row exists.
   int64_t id_of(int32_t row) const;
+  // Returns the position of its segment, and its row in it.
+  std::pair<size_t, int64_t> place_of(int32_t row) const;
 
   // Returns the row of the model that begins a segment.
   int64_t first_row(size_t segment) const { return model().parts()[segment].first_row; }
@@ -34,7 +37,14 @@ class PartSet {
   ModelSearchersPtr searchers_;
 };
 
-// Shared by the statements of a connection.
+// Shared by the connections of a process, so that each segment is open once on a backend.
 using PartSetPtr = std::shared_ptr<const PartSet>;
+
+// Returns the set of these segments, which somebody in the process may hold already. REQUIRES and lifetimes
+// as for PartSet. Any thread may call it.
+PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
+
+// The same, or null if nobody holds it.
+PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
 
 }  // namespace glove::live

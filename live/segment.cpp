@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "model/exact_dot.h"
+#include "model/limits.h"
 #include "model/quantize.h"
 
 namespace glove::live {
@@ -16,11 +18,13 @@ static_assert(std::endian::native == std::endian::little, "segments are little-e
 // A row of a tile has its components in groups that lie this many bytes apart.
 constexpr int64_t kGroupStride = kTileRows * kTileComponents;
 
+// The most memory that a builder reserves for rows that may not come.
+constexpr int64_t kMostReserved = int64_t{1} << 30;
+
 template <class T>
-char* append(char* place, const std::vector<T>& values) {
-  const size_t bytes = values.size() * sizeof(T);
-  if (bytes > 0) std::memcpy(place, values.data(), bytes);
-  return place + bytes;
+void append(Buffer<char>& bytes, const std::vector<T>& values) {
+  const auto* const begin = reinterpret_cast<const char*>(values.data());
+  bytes.insert(bytes.end(), begin, begin + values.size() * sizeof(T));
 }
 
 bool usable(float number) {
@@ -31,6 +35,11 @@ bool usable(float number) {
 
 int64_t segment_bytes(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float));
+}
+
+std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
+  const int64_t begin = code_bytes(rows, dims);
+  return {begin, begin + rows * static_cast<int64_t>(sizeof(int64_t))};
 }
 
 Segment::Segment(Buffer<char> bytes, int64_t rows, int64_t dims)
@@ -70,12 +79,41 @@ std::optional<int64_t> Segment::find(int64_t id) const {
   return found - ids_.begin();
 }
 
+bool Segment::has_codes_of(int64_t row, std::span<const float> vector) const {
+  if (static_cast<int64_t>(vector.size()) != dims_) return false;
+  const double norm_squared = exact_dot(vector.data(), vector.data(), dims_);
+  if (!(norm_squared > 0) || std::isinf(norm_squared)) return false;  // a component may be NaN or infinite
+  std::vector<int8_t> codes(static_cast<size_t>(component_groups(dims_) * kTileComponents));
+  float scale = 0;
+  float residual = 0;
+  quantize_row(vector.data(), norm_squared, dims_, codes.data(), kTileComponents, scale, residual);
+  for (int64_t group = 0; group < component_groups(dims_); ++group)
+    if (std::memcmp(codes.data() + group * kTileComponents,
+                    level_.codes.data() + code_index(row, group * kTileComponents, dims_),
+                    kTileComponents) != 0)
+      return false;
+  const auto place = static_cast<size_t>(row);
+  return level_.scales[place] == scale && level_.residuals[place] == residual;
+}
+
+SegmentBuilder::SegmentBuilder(int64_t dims, int64_t expected_rows) : dims_(dims) {
+  const int64_t most = kMostReserved / segment_bytes(kTileRows, dims) * kTileRows;
+  const int64_t rows = std::min({expected_rows, most, kMaxRows});
+  codes_.reserve(static_cast<size_t>(segment_bytes(rows, dims)));
+  ids_.reserve(static_cast<size_t>(rows));
+  scales_.reserve(static_cast<size_t>(rows));
+  residuals_.reserve(static_cast<size_t>(rows));
+}
+
 // Begins a row, and returns the place of its first group.
 int8_t* SegmentBuilder::next_row(int64_t id) {
   const int64_t row = rows();
-  codes_.resize(static_cast<size_t>(code_bytes(row + 1, dims_)));
+  if (row % kTileRows == 0) {
+    codes_.resize(static_cast<size_t>(code_bytes(row + 1, dims_)));
+    std::memset(codes_.data() + code_bytes(row, dims_), 0, static_cast<size_t>(code_bytes(1, dims_)));
+  }
   ids_.push_back(id);
-  return codes_.data() + code_index(row, 0, dims_);
+  return reinterpret_cast<int8_t*>(codes_.data()) + code_index(row, 0, dims_);
 }
 
 void SegmentBuilder::add(int64_t id, std::span<const float> vector, double norm_squared) {
@@ -94,11 +132,11 @@ void SegmentBuilder::copy(const Segment& segment, int64_t row) {
 }
 
 Buffer<char> SegmentBuilder::finish() {
-  Buffer<char> bytes(static_cast<size_t>(segment_bytes(rows(), dims_)));
-  char* place = append(bytes.data(), codes_);
-  place = append(place, ids_);
-  place = append(place, scales_);
-  append(place, residuals_);
+  Buffer<char> bytes = std::move(codes_);
+  bytes.reserve(static_cast<size_t>(segment_bytes(rows(), dims_)));
+  append(bytes, ids_);
+  append(bytes, scales_);
+  append(bytes, residuals_);
   *this = SegmentBuilder(dims_);
   return bytes;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.h"
@@ -33,6 +34,9 @@ class Segment {
   // Returns the row of this id; nullopt if the segment has none.
   std::optional<int64_t> find(int64_t id) const;
 
+  // True if a row has the codes of this vector, which may be anything. REQUIRES: the float environment.
+  bool has_codes_of(int64_t row, std::span<const float> vector) const;
+
  private:
   Segment(Buffer<char> bytes, int64_t rows, int64_t dims);
 
@@ -49,10 +53,14 @@ using SegmentPtr = std::shared_ptr<const Segment>;
 // The number of bytes of a segment.
 int64_t segment_bytes(int64_t rows, int64_t dims);
 
+// Where the ids are among them: from the first byte to the second.
+std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims);
+
 // Makes the bytes of a segment of rows that arrive by ascending id. One thread at a time may use it.
 class SegmentBuilder {
  public:
-  explicit SegmentBuilder(int64_t dims) : dims_(dims) {}
+  // `expected_rows`: how many rows memory is reserved for, within reason.
+  explicit SegmentBuilder(int64_t dims, int64_t expected_rows = 0);
 
   // Appends a row. REQUIRES: the float environment; id is above the earlier ones; the vector has `dims`
   // finite components and norm_squared = D(x, x) > 0; rows() < kMaxRows.
@@ -70,7 +78,7 @@ class SegmentBuilder {
   int8_t* next_row(int64_t id);
 
   int64_t dims_;
-  std::vector<int8_t> codes_;
+  Buffer<char> codes_;  // whole tiles; finish() appends the rest
   std::vector<int64_t> ids_;
   std::vector<float> scales_;
   std::vector<float> residuals_;

@@ -5,18 +5,23 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <new>
+#include <thread>
+#include <utility>
 #include <vector>
+
+#include "search/combining_waiter.h"
 
 namespace glove {
 namespace {
 
-constexpr std::chrono::milliseconds kPollInterval{5};
 // A waiting caller that finds the holder of a lane inside its interrupt check so many times in a row searches
 // alone.
 constexpr int kMostPollsOfChecks = 2;
+// The callers of a batch are expected again for this part of the time that it took.
+constexpr int kReturnShare = 2;
+constexpr std::chrono::milliseconds kMostReturnTime{5};
 
 // Whether this thread is inside a search() below. An interrupt check may run the host's code, which may
 // search again: such a search must not wait for a lane that its own thread holds.
@@ -24,111 +29,22 @@ thread_local bool inside = false;
 
 class InsideScope {
  public:
-  InsideScope() { inside = true; }
-  ~InsideScope() { inside = false; }
+  explicit InsideScope(std::atomic<int>& callers) : callers_(callers) {
+    inside = true;
+    ++callers_;
+  }
+  ~InsideScope() {
+    --callers_;
+    inside = false;
+  }
   InsideScope(const InsideScope&) = delete;
   InsideScope& operator=(const InsideScope&) = delete;
+
+ private:
+  std::atomic<int>& callers_;
 };
 
 }  // namespace
-
-// A query in the line or in another thread's batch. Holds copies of what that thread reads, so that its
-// caller can leave.
-class CombiningSearcher::Waiter {
- public:
-  enum class Call {
-    kNone,    // nothing happened, or the caller must look at its interrupt
-    kLead,    // the caller has a lane
-    kAlone,   // the caller must search by itself
-    kAnswer,  // the request has its answer
-  };
-
-  explicit Waiter(const SearchRequest& request) : query_(*request.query), request_(request) {
-    request_.query = &query_;
-    interrupted_ = [this] { return gone() || stopped_.load(std::memory_order_relaxed); };
-    request_.interrupted = &interrupted_;
-  }
-  Waiter(const Waiter&) = delete;
-  Waiter& operator=(const Waiter&) = delete;
-
-  // For the caller: sleeps until it is called, or for as long as an interrupt may go unnoticed.
-  Call sleep() {
-    std::unique_lock lock(mutex_);
-    called_.wait_for(lock, kPollInterval, [this] { return call_ != Call::kNone; });
-    return std::exchange(call_, Call::kNone);
-  }
-
-  // For the caller: runs the interrupt check. Meanwhile the caller is not called to lead, because the check
-  // may take long.
-  Status check(const InterruptCheck* interrupted) {
-    if (interrupted == nullptr) return {};
-    set_away(true);
-    const Status status = check_interrupt(*interrupted);
-    set_away(false);
-    return status;
-  }
-
-  // For the caller, when it no longer waits. Returns the call that it has not seen.
-  Call leave() {
-    const std::lock_guard lock(mutex_);
-    gone_.store(true, std::memory_order_relaxed);
-    return call_;
-  }
-
-  bool gone() const { return gone_.load(std::memory_order_relaxed); }
-
-  // Stops the search for the waiter's copy, which its caller does not notice, or allows it again.
-  void stop(bool stopped) { stopped_.store(stopped, std::memory_order_relaxed); }
-
-  // Gives the caller a lane. Returns false if it does not wait at present.
-  bool lead() {
-    const std::lock_guard lock(mutex_);
-    if (gone() || away_) return false;
-    call_ = Call::kLead;
-    called_.notify_one();
-    return true;
-  }
-
-  // Ends the wait with an answer, or without one.
-  void answer(SearchRequest&& answered) {
-    const std::lock_guard lock(mutex_);
-    request_ = std::move(answered);
-    call_ = Call::kAnswer;
-    called_.notify_one();
-  }
-  void search_alone() {
-    const std::lock_guard lock(mutex_);
-    call_ = Call::kAlone;
-    called_.notify_one();
-  }
-
-  // The copy that another thread searches for.
-  const SearchRequest& request() const { return request_; }
-
-  // For the caller, after kAnswer.
-  void take_answer(SearchRequest& request) {
-    request.cost = request_.cost;
-    request.status = request_.status;
-    request.rows = std::move(request_.rows);
-  }
-
- private:
-  void set_away(bool away) {
-    const std::lock_guard lock(mutex_);
-    away_ = away;
-  }
-
-  const Query query_;
-  SearchRequest request_;
-  InterruptCheck interrupted_;
-  std::atomic<bool> gone_ = false;
-  std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;
-  std::condition_variable called_;
-  // Guarded by mutex_.
-  bool away_ = false;
-  Call call_ = Call::kNone;
-};
 
 // A lane of the thread that created it. Passes it on at the end of its scope.
 class CombiningSearcher::Lane {
@@ -183,7 +99,7 @@ class CombiningSearcher::Batch {
       requests_.reserve(1 + others_.size());
       requests_.push_back(own);
       for (const WaiterPtr& other : others_) requests_.push_back(other->request());
-      return searcher_.inner_->search(requests_);
+      return searcher_.search_timed(requests_);
     } catch (const std::bad_alloc&) {
       return {ErrorCode::kOutOfMemory, "not enough memory for a batch"};
     }
@@ -243,7 +159,7 @@ class CombiningSearcher::Place {
 
   void leave() {
     if (std::exchange(left_, true)) return;
-    if (waiter_->leave() == Waiter::Call::kLead) searcher_.pass_lane_on();
+    if (waiter_->leave() == CombiningWaiter::Call::kLead) searcher_.pass_lane_on();
   }
 
  private:
@@ -262,7 +178,7 @@ Status CombiningSearcher::search(std::span<SearchRequest> requests) {
   SearchRequest& request = requests.front();
   const int64_t excluded = static_cast<int64_t>(request.query->excluded.size());
   if (request.k > options_.most_rows - excluded) return inner_->search(requests);
-  const InsideScope scope;
+  const InsideScope scope(callers_);
   if (take_free_lane()) return search_in_lane(request);
   const WaiterPtr waiter = wait_in_line(request);
   return waiter == nullptr ? search_in_lane(request) : search_when_called(waiter, request);
@@ -271,16 +187,24 @@ Status CombiningSearcher::search(std::span<SearchRequest> requests) {
 bool CombiningSearcher::take_free_lane() {
   const std::lock_guard lock(mutex_);
   forget_parent();
-  if (taken_lanes_ == options_.lanes) return false;
+  if (!has_lane_for(line_.size() + 1, callers_)) return false;
   ++taken_lanes_;
   return true;
 }
 
+// Whether a search for so many queries may begin while there are so many callers. Beside another search it
+// must be worth its time: a full batch, or there are so few callers that each has a lane.
+bool CombiningSearcher::has_lane_for(size_t queries, int callers) const {
+  if (taken_lanes_ == 0) return true;
+  if (taken_lanes_ >= options_.lanes) return false;
+  return queries >= options_.most_together || callers <= options_.lanes;
+}
+
 // Joins the line and returns the waiter. Returns null, with a lane, if one has become free.
 CombiningSearcher::WaiterPtr CombiningSearcher::wait_in_line(const SearchRequest& request) {
-  auto waiter = std::make_shared<Waiter>(request);
+  auto waiter = std::make_shared<CombiningWaiter>(request);
   const std::lock_guard lock(mutex_);
-  if (taken_lanes_ == options_.lanes) {
+  if (!has_lane_for(line_.size() + 1, callers_)) {
     line_.push_back(waiter);
     return waiter;
   }
@@ -293,14 +217,14 @@ Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequ
   int polls_of_checks = 0;
   for (;;) {
     switch (waiter->sleep()) {
-      case Waiter::Call::kAnswer:
+      case CombiningWaiter::Call::kAnswer:
         waiter->take_answer(request);
         return {};
-      case Waiter::Call::kAlone:
+      case CombiningWaiter::Call::kAlone:
         return inner_->search({&request, 1});
-      case Waiter::Call::kLead:
+      case CombiningWaiter::Call::kLead:
         return search_in_lane(request);
-      case Waiter::Call::kNone:
+      case CombiningWaiter::Call::kNone:
         break;
     }
     GLOVE_RETURN_IF_ERROR(waiter->check(request.interrupted));
@@ -317,7 +241,7 @@ Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequ
 // If a lane became free while the waiter looked at its interrupt, takes it and returns true.
 bool CombiningSearcher::step_out_of_line(const WaiterPtr& waiter) {
   const std::lock_guard lock(mutex_);
-  if (taken_lanes_ == options_.lanes) return false;
+  if (!has_lane_for(line_.size(), callers_)) return false;
   const auto place = std::find(line_.begin(), line_.end(), waiter);
   if (place == line_.end()) return false;
   line_.erase(place);
@@ -330,13 +254,24 @@ Status CombiningSearcher::search_in_lane(SearchRequest& request) {
   // Freed last, so that the others are answered before the lane is passed on: a caller that asks again at
   // once can then join the next batch, which takes hardly longer for it.
   const Lane lane(*this);
+  let_callers_return();
   {
     Batch batch(*this, take_waiting());
     const HolderCheck check(*this, batch, request);
-    if (batch.empty()) return inner_->search({&request, 1});
+    if (batch.empty()) return search_timed({&request, 1});
     if (batch.search(request)) return {};
   }
   return inner_->search({&request, 1});
+}
+
+// REQUIRES: this thread has taken a lane.
+void CombiningSearcher::let_callers_return() {
+  for (;; std::this_thread::yield()) {
+    const std::lock_guard lock(mutex_);
+    if (taken_lanes_ > 1) return;  // the other search takes longer than anybody's return
+    if (1 + line_.size() >= std::min(last_search_.callers, options_.most_together)) return;
+    if (std::chrono::steady_clock::now() >= last_search_.callers_expected_until) return;
+  }
 }
 
 std::vector<CombiningSearcher::WaiterPtr> CombiningSearcher::take_waiting() {
@@ -361,16 +296,30 @@ bool CombiningSearcher::return_to_line(std::vector<WaiterPtr>& waiters) {
   return true;
 }
 
-// Gives a lane to the first in line that can take it. Those that have left lose their places.
+// Searches, and notes who may return for the next search, and until when that one waits for them. From here
+// on callers are answered, so that some of them may have returned before all have been.
+Status CombiningSearcher::search_timed(std::span<SearchRequest> requests) {
+  const auto start = std::chrono::steady_clock::now();
+  Status status = inner_->search(requests);
+  const auto end = std::chrono::steady_clock::now();
+  const auto wait =
+      std::min<std::chrono::steady_clock::duration>((end - start) / kReturnShare, kMostReturnTime);
+  const std::lock_guard lock(mutex_);
+  last_search_ = {requests.size() + line_.size(), end + wait};
+  return status;
+}
+
+// Gives a lane back, or to the first in line that can take it. Those that have left lose their places.
 void CombiningSearcher::pass_lane_on() {
   const std::lock_guard lock(mutex_);
   std::erase_if(line_, [](const WaiterPtr& waiter) { return waiter->gone(); });
+  --taken_lanes_;
+  if (!has_lane_for(line_.size(), callers_ - 1)) return;  // this thread's caller is leaving
   const auto next =
       std::find_if(line_.begin(), line_.end(), [](const WaiterPtr& waiter) { return waiter->lead(); });
-  if (next == line_.end())
-    --taken_lanes_;
-  else
-    line_.erase(next);
+  if (next == line_.end()) return;
+  ++taken_lanes_;
+  line_.erase(next);
 }
 
 // In a forked child the threads that hold lanes and wait are those of the parent. What they share is never
@@ -379,6 +328,8 @@ void CombiningSearcher::forget_parent() {
   if (process_ == getpid()) return;
   process_ = getpid();
   taken_lanes_ = 0;
+  callers_ = 1;
+  last_search_ = {};
   static_cast<void>(new std::deque<WaiterPtr>(std::exchange(line_, {})));
 }
 

@@ -1,6 +1,7 @@
 #include "search/searcher_choice.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "search/engine.h"
@@ -92,6 +93,34 @@ bool SearcherChoice::settled_by(Status& status) {
 Error SearcherChoice::named_error(const Error& error) const {
   if (error.code == ErrorCode::kInterrupted) return error;
   return {error.code, "backend '" + std::string(backend()) + "': " + error.message};
+}
+
+LikelyBackend likely_backend(Engine& engine, const ModelSearchers* searchers) {
+  LikelyBackend choice;
+  const auto add = [](std::string& reasons, const Backend& backend, const std::string& reason) {
+    reasons += (reasons.empty() ? "" : "; ");
+    reasons += std::string(backend.name()) + ": " + reason;
+  };
+  const auto backends = engine.backends().all();
+  for (size_t i = 0; i < backends.size(); ++i) {
+    std::optional<std::string> reason;
+    if (searchers != nullptr) reason = searchers->remembered_failure(i);
+    if (reason) add(choice.failed, *backends[i], *reason);
+    if (const Status available = backends[i]->available(); !reason && !available.ok())
+      reason = available.error().message;
+    if (reason) {
+      add(choice.passed_over, *backends[i], *reason);
+      continue;
+    }
+    SearcherInfo info = searchers != nullptr ? searchers->info(i) : backends[i]->info();
+    const bool holds = info.state != "not loaded";
+    if (choice.backend == nullptr || holds) {
+      choice.backend = backends[i].get();
+      choice.info = std::move(info);
+    }
+    if (holds) break;
+  }
+  return choice;
 }
 
 void SearcherChoice::pass_over(const std::string& reason) {

@@ -62,4 +62,16 @@ class SearcherChoice {
   ErrorCode code_ = ErrorCode::kUnavailable;
 };
 
+// The backend that 'auto' would use, and why it would not use those before it.
+struct LikelyBackend {
+  Backend* backend = nullptr;  // null: none is available
+  SearcherInfo info;
+  std::string passed_over;  // "cuda: <reason>", separated by "; "; empty if none
+  std::string failed;       // the same, only of those that were available and failed for the model
+};
+
+// Returns the first usable backend that holds the model or, if none does, the first usable one. `searchers`
+// may be null: the model is not open anywhere. Opens nothing.
+LikelyBackend likely_backend(Engine& engine, const ModelSearchers* searchers);
+
 }  // namespace glove

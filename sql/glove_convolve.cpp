@@ -3,12 +3,14 @@
 //   SELECT glove_convolve('[[0,0,0],[0,9,0],[0,0,0]]', '[[1,2,1]]');   -- [[0.0,0.0,0.0],[9.0,18.0,9.0],...]
 //
 // Values beyond the border are 0. Returns NULL if the grid or the kernel is NULL.
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "analysis/convolve.h"
+#include "analysis/grid.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/convolution.h"
 #include "sql/interrupt.h"
 #include "sql/json_grid.h"
 #include "sql/register.h"
@@ -26,7 +28,8 @@ Status glove_convolve(sqlite3_context* context, Arguments arguments) {
                          required_text(arguments, 1, kFunction, "kernel"));
   GLOVE_ASSIGN_OR_RETURN(const Grid kernel, parse_grid(kernel_json, kFunction, "kernel"));
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  const auto result = convolve(grid, kernel, [&poller] { return poller.interrupted(); });
+  const auto result = convolve_somewhere(engine_of(context), kFunction, grid, std::span(&kernel, 1),
+                                         [&poller] { return poller.interrupted(); });
   if (result.ok()) return return_grid(context, result.value(), kFunction);
   if (result.error().code != ErrorCode::kInvalidArgument) return result.error();
   return {ErrorCode::kInvalidArgument, std::string(kFunction) + ": " + result.error().message};

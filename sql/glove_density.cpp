@@ -21,6 +21,7 @@
 #include "analysis/density.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/convolution.h"
 #include "sql/interrupt.h"
 #include "sql/json_grid.h"
 #include "sql/json_options.h"
@@ -90,8 +91,11 @@ Status finish(sqlite3_context* context) {
   rows->x.resize(rows->y.size());  // the last step may have run out of memory between the two
   if (rows->x.empty()) return {};
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(const Grid grid, point_density(rows->x, rows->y, rows->options,
-                                                        [&poller] { return poller.interrupted(); }));
+  GLOVE_ASSIGN_OR_RETURN(
+      const Grid grid,
+      convolve_somewhere(*static_cast<Engine*>(sqlite3_user_data(context)), kFunction,
+                         point_counts(rows->x, rows->y, rows->options), gaussian_kernels(rows->options.sigma),
+                         [&poller] { return poller.interrupted(); }));
   return return_grid(context, grid, kFunction);
 }
 
@@ -105,12 +109,12 @@ void finish_callback(sqlite3_context* context) {
 
 }  // namespace
 
-int register_glove_density(sqlite3* db, Engine&) {
+int register_glove_density(sqlite3* db, Engine& engine) {
   // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
   // because the result is marked as JSON.
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE;
   for (const int count : {2, 3})
-    if (const int code = sqlite3_create_function_v2(db, "glove_density", count, kFlags, nullptr, nullptr,
+    if (const int code = sqlite3_create_function_v2(db, "glove_density", count, kFlags, &engine, nullptr,
                                                     step_callback, finish_callback, nullptr);
         code != SQLITE_OK)
       return code;

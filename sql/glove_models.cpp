@@ -5,52 +5,21 @@
 // `backend` is the one that holds the model or, if none does, the one that 'auto' would use; device,
 // device_bytes and state refer to that backend. `passed_over` says why 'auto' cannot use the backends before
 // it. Reading this table loads nothing.
-#include <optional>
 #include <string>
 
 #include "search/engine.h"
+#include "search/searcher_choice.h"
 #include "sql/register.h"
 #include "sql/vtab/snapshot.h"
 
 namespace glove::sql {
 namespace {
 
-// The backend that 'auto' would use, and why it would not use those before it.
-struct Choice {
-  Backend* backend = nullptr;
-  SearcherInfo info;
-  std::string passed_over;  // "cuda: <reason>", separated by "; "; empty if none
-};
-
-// Returns the first usable backend that holds the model or, if none does, the first usable one.
-Choice choose_backend(const ModelSearchers& searchers) {
-  Choice choice;
-  const auto backends = searchers.engine().backends().all();
-  for (size_t i = 0; i < backends.size(); ++i) {
-    std::optional<std::string> reason = searchers.remembered_failure(i);
-    if (const Status available = backends[i]->available(); !reason && !available.ok())
-      reason = available.error().message;
-    if (reason) {
-      choice.passed_over += (choice.passed_over.empty() ? "" : "; ");
-      choice.passed_over += std::string(backends[i]->name()) + ": " + *reason;
-      continue;
-    }
-    SearcherInfo info = searchers.info(i);
-    const bool holds = info.state != "not loaded";
-    if (choice.backend == nullptr || holds) {
-      choice.backend = backends[i].get();
-      choice.info = std::move(info);
-    }
-    if (holds) break;
-  }
-  return choice;
-}
-
 vtab::SnapshotRow row_of(const CatalogEntry& entry) {
   const Model& model = *entry.model;
   vtab::SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
                            model.dims(), model.source().file_bytes};
-  const Choice choice = choose_backend(*entry.searchers);
+  const LikelyBackend choice = likely_backend(entry.searchers->engine(), entry.searchers.get());
   if (choice.backend != nullptr) {
     const Status health = model.health();  // no backend can use a file that was overwritten
     row.insert(row.end(), {std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
@@ -58,8 +27,10 @@ vtab::SnapshotRow row_of(const CatalogEntry& entry) {
   } else {
     row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
   }
-  row.push_back(nullptr);
-  if (!choice.passed_over.empty()) row.back() = choice.passed_over;
+  if (choice.passed_over.empty())
+    row.emplace_back();
+  else
+    row.emplace_back(choice.passed_over);
   return row;
 }
 

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "base/cores.h"
+#include "base/thread_pool.h"
 #include "base/timer.h"
 #include "search/expression.h"
 
@@ -23,6 +25,12 @@ constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;  // 32 MiB of rows
 // ahead, and then its bytes.
 constexpr size_t kPlacesAhead = 16;
 constexpr size_t kBytesAhead = 8;
+// In a batch, the first words of the answer this many queries ahead, and the offsets of the one after it.
+constexpr size_t kAnswersAhead = 1;
+
+// Looking a word up takes about a microsecond per query, most of it waiting for memory.
+constexpr int64_t kResolvedAtOnce = 32;
+constexpr size_t kQueriesPerThread = 128;  // fewer are not worth waking a thread
 
 }  // namespace
 
@@ -137,27 +145,25 @@ NeighborScan::Verdict NeighborScan::judge() const {
   return Verdict::kTake;
 }
 
-inline void NeighborScan::prefetch_places(size_t begin, size_t end) const {
-  for (size_t i = begin; i < std::min(end, piece_.size()); ++i)
-    model().vocabulary().prefetch_place(piece_[i].id);
+inline void NeighborScan::prefetch_places(std::span<const Neighbor> rows, size_t begin, size_t end) const {
+  for (size_t i = begin; i < std::min(end, rows.size()); ++i) model().vocabulary().prefetch_place(rows[i].id);
 }
 
-inline void NeighborScan::prefetch_bytes(size_t begin, size_t end) const {
-  for (size_t i = begin; i < std::min(end, piece_.size()); ++i)
-    model().vocabulary().prefetch_bytes(piece_[i].id);
+inline void NeighborScan::prefetch_bytes(std::span<const Neighbor> rows, size_t begin, size_t end) const {
+  for (size_t i = begin; i < std::min(end, rows.size()); ++i) model().vocabulary().prefetch_bytes(rows[i].id);
 }
 
 void NeighborScan::set_piece(std::span<const Neighbor> piece, bool last) {
   piece_ = piece;
   last_piece_ = last;
-  prefetch_places(0, kPlacesAhead);
-  prefetch_bytes(0, kBytesAhead);
+  prefetch_places(piece_, 0, kPlacesAhead);
+  prefetch_bytes(piece_, 0, kBytesAhead);
 }
 
 bool NeighborScan::next_buffered() noexcept {
   while (!piece_.empty()) {
-    prefetch_places(kPlacesAhead, kPlacesAhead + 1);
-    prefetch_bytes(kBytesAhead, kBytesAhead + 1);
+    prefetch_places(piece_, kPlacesAhead, kPlacesAhead + 1);
+    prefetch_bytes(piece_, kBytesAhead, kBytesAhead + 1);
     row_ = {piece_.front(), next_rank_};
     piece_ = piece_.subspan(1);
     if (next_rank_ > 0) ++next_rank_;
@@ -224,12 +230,35 @@ Status NeighborScan::open_query() {
 // such data. It has no rows, and a hint is logged.
 Result<MaybeQuery> NeighborScan::resolve(const Inputs& inputs) {
   GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(model()));
-  if (query || *context_.hinted_at_expr || !inputs.word_reads_as_expression()) return query;
+  if (!query) hint_at_expr(inputs);
+  return query;
+}
+
+void NeighborScan::hint_at_expr(const Inputs& inputs) {
+  if (*context_.hinted_at_expr || !inputs.word_reads_as_expression()) return;
   *context_.hinted_at_expr = true;
   context_.engine->log().write(
       "glove_nn: the model has no word " + quote_expression(inputs.word) +
       ", which reads as an expression; write WHERE expr = " + quote_expression(inputs.word));
-  return query;
+}
+
+// Resolves every query of the block.
+Result<std::vector<Result<MaybeQuery>>> NeighborScan::resolve_block() const {
+  std::vector<Result<MaybeQuery>> resolved(block_.size(), MaybeQuery());
+  const auto resolve_some = [&](int, int64_t chunk) {
+    Inputs inputs = inputs_;
+    const auto first = static_cast<size_t>(chunk * kResolvedAtOnce);
+    for (size_t i = first; i < std::min(resolved.size(), first + kResolvedAtOnce); ++i) {
+      call_->set_query(block_start_ + i, inputs);
+      resolved[i] = inputs.resolve(model());
+    }
+  };
+  const auto chunks = (static_cast<int64_t>(resolved.size()) + kResolvedAtOnce - 1) / kResolvedAtOnce;
+  const size_t threads = 1 + resolved.size() / kQueriesPerThread;
+  if (!ThreadPool::instance().run(static_cast<int>(std::min<size_t>(threads, usable_cores())), chunks,
+                                  resolve_some, options_.interrupted))
+    return interrupted_error();
+  return resolved;
 }
 
 // Scores the requested words without a search.
@@ -285,7 +314,15 @@ Result<Answer> NeighborScan::answer_of_query() {
 // A batch is answered in blocks, so that memory does not grow with its size.
 Result<Answer> NeighborScan::answer_of_block() {
   if (next_query_ >= block_start_ + block_.size()) GLOVE_RETURN_IF_ERROR(fill_block());
-  return block_[next_query_ - block_start_];
+  const size_t position = next_query_ - block_start_;
+  // The words of short answers arrive while the answers before them are read.
+  const auto later = [&](size_t answers) {
+    const size_t at = position + answers;
+    return at < block_.size() ? std::span<const Neighbor>(*block_[at]) : std::span<const Neighbor>();
+  };
+  prefetch_places(later(kAnswersAhead + 1), 0, kPlacesAhead);
+  prefetch_bytes(later(kAnswersAhead), 0, kBytesAhead);
+  return block_[position];
 }
 
 int64_t NeighborScan::block_size() const {
@@ -299,13 +336,18 @@ Status NeighborScan::fill_block() {
   block_.assign(static_cast<size_t>(block_size()), std::make_shared<std::vector<Neighbor>>());
   row_hint_ = 0;  // a second block means that the hint was too low
   const Timer timer;
+  GLOVE_ASSIGN_OR_RETURN(std::vector<Result<MaybeQuery>> resolved, resolve_block());
   std::vector<Query> queries;
+  queries.reserve(resolved.size());
   std::vector<size_t> positions;  // queries[i] is the block's positions[i]-th
-  Inputs inputs = inputs_;
-  for (size_t i = 0; i < block_.size(); ++i) {
-    call_->set_query(block_start_ + i, inputs);
-    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, resolve(inputs));
-    if (!query) continue;
+  for (size_t i = 0; i < resolved.size(); ++i) {
+    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, std::move(resolved[i]));
+    if (!query) {
+      Inputs inputs = inputs_;
+      call_->set_query(block_start_ + i, inputs);
+      hint_at_expr(inputs);
+      continue;
+    }
     queries.push_back(std::move(*query));
     positions.push_back(i);
   }

@@ -91,9 +91,11 @@ class NeighborScan {
   Status score_neighbors(double resolve_us);
   Result<RankCache::Ranks> find_ranks();
   Result<MaybeQuery> resolve(const Inputs& inputs);
+  Result<std::vector<Result<MaybeQuery>>> resolve_block() const;
+  void hint_at_expr(const Inputs& inputs);
   void set_piece(std::span<const Neighbor> piece, bool last);
-  [[gnu::always_inline]] void prefetch_places(size_t begin, size_t end) const;
-  [[gnu::always_inline]] void prefetch_bytes(size_t begin, size_t end) const;
+  [[gnu::always_inline]] void prefetch_places(std::span<const Neighbor> rows, size_t begin, size_t end) const;
+  [[gnu::always_inline]] void prefetch_bytes(std::span<const Neighbor> rows, size_t begin, size_t end) const;
   Result<AnswerCache::Answer> answer_of_query();
   Result<AnswerCache::Answer> answer_of_block();
   Status fill_block();

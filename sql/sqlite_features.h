@@ -12,12 +12,14 @@
 #ifdef SQLITE_CORE
 // The static library calls SQLite directly. These weak symbols are null in a program that links an older
 // SQLite, for which sqlite_has() returns false.
+#pragma weak sqlite3_set_last_insert_rowid
 #pragma weak sqlite3_vtab_collation
 #pragma weak sqlite3_create_window_function
 #pragma weak sqlite3_vtab_in
 #pragma weak sqlite3_vtab_in_first
 #pragma weak sqlite3_vtab_in_next
 #pragma weak sqlite3_vtab_rhs_value
+#pragma weak sqlite3_txn_state
 #pragma weak sqlite3_is_interrupted
 #endif
 
@@ -28,9 +30,11 @@ inline bool sqlite_has(int version) {
   return version <= GLOVE_SQLITE_CEILING && sqlite3_libversion_number() >= version;
 }
 
-constexpr int kSqliteVtabCollation = 3022000;    // sqlite3_vtab_collation
-constexpr int kSqliteWindowFunctions = 3025000;  // sqlite3_create_window_function
-constexpr int kSqliteVtabIn = 3038000;           // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
-constexpr int kSqliteIsInterrupted = 3041000;    // sqlite3_is_interrupted
+constexpr int kSqliteSetLastInsertRowid = 3018000;  // sqlite3_set_last_insert_rowid
+constexpr int kSqliteVtabCollation = 3022000;       // sqlite3_vtab_collation
+constexpr int kSqliteWindowFunctions = 3025000;     // sqlite3_create_window_function
+constexpr int kSqliteTxnState = 3034000;            // sqlite3_txn_state
+constexpr int kSqliteVtabIn = 3038000;         // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
+constexpr int kSqliteIsInterrupted = 3041000;  // sqlite3_is_interrupted
 
 }  // namespace glove::sql

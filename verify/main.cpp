@@ -22,7 +22,7 @@ constexpr int kUsage = 4;
 
 struct CommandLine {
   std::vector<std::string> files;
-  std::string kernel, block, grid, launch, name;
+  std::string kernel, block, grid, launch, name, time_limit, data;
   glove::verify::Options options;
   std::string format = "text";
   bool explain = false;
@@ -39,7 +39,48 @@ bool parse_size(const std::string& text, std::array<uint32_t, 3>* size) {
     if (*end != '\0' || value == 0 || value > 65535) return false;
     (*size)[i] = static_cast<uint32_t>(value);
   }
-  return true;
+  return in.eof();
+}
+
+// The numbers among the options. Returns what is wrong with them, or nothing.
+std::string parse_numbers(CommandLine* arguments) {
+  std::array<uint32_t, 3> size;
+  for (const std::string* text : {&arguments->block, &arguments->grid})
+    if (!text->empty() && !parse_size(*text, &size))
+      return "'" + *text + "' is no size; write X, X,Y or X,Y,Z";
+  char* end = nullptr;
+  if (const std::string& text = arguments->time_limit; !text.empty()) {
+    arguments->options.time_limit = std::strtod(text.c_str(), &end);
+    const bool in_range = arguments->options.time_limit >= 0.001 && arguments->options.time_limit <= 1e6;
+    if (*end != '\0' || !in_range)
+      return "--time-limit '" + text + "' is not a number of seconds from 0.001 to 1000000";
+  }
+  if (const std::string& text = arguments->data; !text.empty()) {
+    arguments->options.data_seed = std::strtoull(text.c_str(), &end, 10);
+    if (*end != '\0' || text.size() > 19 || text[0] == '-')
+      return "--data '" + text + "' is not a number; write a seed such as 1";
+  }
+  return "";
+}
+
+// What forbids this launch of the kernel, or nothing.
+std::string launch_error(const glove::verify::Kernel& kernel, const Launch& launch) {
+  const auto product = [](const std::array<uint32_t, 3>& size) {
+    return uint64_t{size[0]} * size[1] * size[2];
+  };
+  if (launch.block[0] == 0) return kernel.name + " has no .maxntid; please give its size with --block";
+  const uint64_t threads = product(launch.block), most = product(kernel.max_threads);
+  if (threads > 1024) return "a block has at most 1024 threads, and not " + std::to_string(threads);
+  if (kernel.max_threads[0] != 0 && threads > most)
+    return kernel.name + " is compiled for at most " + std::to_string(most) +
+           " threads per block (.maxntid), and --block or the launch file asks for " +
+           std::to_string(threads);
+  if (kernel.exact_threads && threads != most)
+    return kernel.name + " is compiled for exactly " + std::to_string(most) +
+           " threads per block (.reqntid), and --block or the launch file asks for " +
+           std::to_string(threads);
+  if (product(launch.grid) > 65536) return "a grid has at most 65536 blocks here";
+  return "";
 }
 
 // The worse of two exit codes: a defect, a usage error, something unsupported, something unproved.
@@ -87,12 +128,8 @@ int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Command
   if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
   if (launch.block[0] == 0) launch.block = kernel.max_threads;
   if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
-  if (launch.block[0] == 0)
-    return complain("glove-verify: " + kernel.name + " has no .maxntid; please give its size with --block");
-  if (uint64_t{launch.block[0]} * launch.block[1] * launch.block[2] > 1024)
-    return complain("glove-verify: a block has at most 1024 threads");
-  if (uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2] > 65536)
-    return complain("glove-verify: a grid has at most 65536 blocks here");
+  if (const std::string error = launch_error(kernel, launch); !error.empty())
+    return complain("glove-verify: " + error);
   Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
   verdict.file = file;
   if (arguments.format == "text") std::cout << glove::verify::text_of(verdict, arguments.explain);
@@ -176,7 +213,8 @@ int main(int argc, char** argv) {
                "all threads come to the same barrier of the program");
   app.add_flag("--allow-undefined", arguments.options.allow_undefined,
                "do not report reads of shared memory that nobody wrote");
-  app.add_option("--time-limit", arguments.options.time_limit, "seconds for a kernel");
+  app.add_option("--time-limit", arguments.time_limit, "seconds for a kernel (60)");
+  app.add_option("--data", arguments.data, "test with random data of this seed, and prove nothing");
   app.add_option("--format", arguments.format, "text, json or sarif")
       ->check(CLI::IsMember({"text", "json", "sarif"}));
   app.add_flag("--list", arguments.list, "list the kernels and verify nothing");
@@ -186,12 +224,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  std::array<uint32_t, 3> size;
-  for (const std::string* text : {&arguments.block, &arguments.grid})
-    if (!text->empty() && !parse_size(*text, &size)) {
-      std::cerr << "glove-verify: '" << *text << "' is no size; write X, X,Y or X,Y,Z\n";
-      return kUsage;
-    }
+  if (const std::string error = parse_numbers(&arguments); !error.empty())
+    return complain("glove-verify: " + error);
   int worst = 0;
   std::vector<Verdict> verdicts;
   bool all_read = true;

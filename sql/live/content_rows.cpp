@@ -1,6 +1,7 @@
 #include "sql/live/content_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "model/limits.h"
@@ -8,10 +9,22 @@
 #include "sql/row_vector.h"
 
 namespace glove::sql {
+namespace {
+
+// Looks at every number, which compilers make faster than to stop at the first that is not finite.
+bool all_finite(std::span<const float> vector) {
+  constexpr uint32_t kInfinity = 0x7F800000;
+  uint32_t all = 1;
+  for (const float x : vector) all &= (std::bit_cast<uint32_t>(x) & kInfinity) != kInfinity ? 1 : 0;
+  return all != 0;
+}
+
+}  // namespace
 
 Status ContentRows::begin(int64_t dims) {
   dims_ = dims;
   encoder_ = nullptr;
+  vectors_read_.reset();
   sqlite3* const db = connection_.db();
   const std::string table = index_.content_table();
   const std::string id = quoted(index_.rowid);
@@ -78,6 +91,7 @@ Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>
 // Sets fault_ if vector_ cannot be indexed.
 void ContentRows::check_vector() {
   const auto length = static_cast<int64_t>(vector_.size());
+  if (length == dims_ && length > 0 && all_finite(vector_)) return;
   const auto bad = std::find_if(vector_.begin(), vector_.end(), [](float x) { return !std::isfinite(x); });
   if (length == 0) {
     fault_ = "has a vector without components";
@@ -133,6 +147,21 @@ Result<bool> ContentRows::read(int64_t id, std::vector<float>& vector) {
   GLOVE_ASSIGN_OR_RETURN(const RowVector found, vector_of(run, 1));
   if (found != RowVector::kVector) return false;
   std::swap(vector, vector_);
+  return true;
+}
+
+Result<bool> ContentRows::read_indexed(const live::IndexState& state, int32_t row,
+                                       std::vector<float>& vector) {
+  const int64_t id = state.parts->id_of(row);
+  if (!index_.is_text) return read(id, vector);
+  GLOVE_ASSIGN_OR_RETURN(const bool there, exists(id));
+  if (!there) return false;
+  const auto [segment, segment_row] = state.parts->place_of(row);
+  if (!vectors_read_) vectors_read_.emplace(vectors_, state.dims);
+  GLOVE_ASSIGN_OR_RETURN(const auto stored, vectors_read_->read(state.segment_ids[segment], segment_row));
+  // The running statement may have joined segments since it began. The codes tell.
+  if (!state.parts->segments()[segment]->has_codes_of(segment_row, stored)) return read(id, vector);
+  vector.assign(stored.begin(), stored.end());
   return true;
 }
 

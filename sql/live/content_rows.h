@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "sql/connection.h"
 #include "sql/live/index_definition.h"
 #include "sql/live/own_statement.h"
+#include "sql/live/vector_store.h"
 #include "sql/text_encoder.h"
 
 namespace glove::sql {
@@ -28,8 +30,8 @@ enum class RowVector {
 // outlives it, like `index`.
 class ContentRows final : public live::RowSource {
  public:
-  ContentRows(Connection& connection, const IndexDefinition& index)
-      : connection_(connection), index_(index) {}
+  ContentRows(Connection& connection, const IndexDefinition& index, VectorStore& vectors)
+      : connection_(connection), index_(index), vectors_(vectors) {}
 
   // Must be called before each use in a statement. For an index of texts, finds the model. `dims`: those of
   // the index; 0: the first vector that is read sets them.
@@ -45,6 +47,8 @@ class ContentRows final : public live::RowSource {
   int64_t dims() const { return dims_; }
 
   Result<bool> read(int64_t id, std::vector<float>& vector) override;
+  // Takes the vector of a text from the index if it is there.
+  Result<bool> read_indexed(const live::IndexState& state, int32_t row, std::vector<float>& vector) override;
   // Whether the content has this row, with or without a vector.
   Result<bool> exists(int64_t id);
   Status read_all(const live::UseRow& use) override;
@@ -74,13 +78,15 @@ class ContentRows final : public live::RowSource {
 
   Connection& connection_;
   const IndexDefinition& index_;
+  VectorStore& vectors_;
   int64_t dims_ = 0;
   OwnStatement one_;
   OwnStatement exists_;
   OwnStatement all_;
   OwnStatement logged_;
-  std::vector<float> vector_;  // of the current row
-  std::string fault_;          // of the current row; empty: none
+  std::optional<VectorReader> vectors_read_;  // by read_indexed() since begin()
+  std::vector<float> vector_;                 // of the current row
+  std::string fault_;                         // of the current row; empty: none
   KeptEncoder kept_encoder_;
   ModelPtr model_;
   const SentenceEncoder* encoder_ = nullptr;

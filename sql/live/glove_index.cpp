@@ -13,6 +13,7 @@
 // (sql/live/index_commands.h). sql/live/index_schema.h has the tables and triggers.
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,6 +56,17 @@ int nn_column(int column) {
   }
 }
 
+// True if a running statement is an UPDATE or a DELETE. SQLite does not tell a table for which statement it
+// looks for rows.
+bool changes_rows(sqlite3* db) {
+  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at)) {
+    if (sqlite3_stmt_busy(at) == 0 || sqlite3_stmt_readonly(at) != 0) continue;
+    const char* const sql = sqlite3_sql(at) + std::strspn(sqlite3_sql(at), " \t\r\n\f");
+    if (sqlite3_strnicmp(sql, "DELETE", 6) == 0 || sqlite3_strnicmp(sql, "UPDATE", 6) == 0) return true;
+  }
+  return false;
+}
+
 class IndexCursor;
 
 class LiveIndex {
@@ -73,8 +85,9 @@ class LiveIndex {
         index_(std::move(definition)),
         pushdowns_(nn::read_pushdowns(std::getenv("GLOVE_NN_DISABLE"))),
         store_(connection, index_),
-        rows_(connection, index_),
-        commands_(connection, index_, store_, rows_),
+        vectors_(connection, index_),
+        rows_(connection, index_, vectors_),
+        commands_(connection, index_, store_, rows_, vectors_),
         columns_{.names = kNames,
                  .inputs = {index_.name.c_str(), kQuery, std::span(kNames).subspan(kQuery), "query = ?"},
                  .batch_order = kInputOrder,
@@ -145,7 +158,7 @@ class LiveIndex {
     GLOVE_RETURN_IF_ERROR(check_schema());
     GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_));
     const int64_t rows = state.parts == nullptr ? 0 : state.parts->model().words();
-    size_ = {static_cast<double>(rows) + static_cast<double>(state.changed.size()),
+    size_ = {static_cast<double>(rows) + static_cast<double>(state.changed->ids.size()),
              static_cast<double>(state.dims)};
     return state;
   }
@@ -154,6 +167,7 @@ class LiveIndex {
   const IndexDefinition index_;
   const Result<nn::Pushdowns> pushdowns_;
   IndexStore store_;
+  VectorStore vectors_;
   ContentRows rows_;
   IndexCommands commands_;
   const nn::RankedColumns columns_;
@@ -172,9 +186,10 @@ class IndexCursor {
   Status start(int plan_number, const char* plan_text, Arguments values) {
     at_end_ = true;
     scan_.reset();
-    if (plan_number == nn::Plan::kError)  // a DELETE or an UPDATE may have asked for the plan
-      return {ErrorCode::kInvalidArgument, std::string(plan_text) + ". Rows are written to '" +
-                                               table_.index_.content + "', not to " + table_.index_.name};
+    if (plan_number == nn::Plan::kError) {
+      if (changes_rows(table_.connection_.db())) return table_.cannot_change();
+      return {ErrorCode::kInvalidArgument, plan_text};
+    }
     nn::Plan plan = nn::Plan::decode(plan_number, plan_text, kNames);
     for (nn::Argument& argument : plan.arguments) argument.column = nn_column(argument.column);
     GLOVE_ASSIGN_OR_RETURN(call_,

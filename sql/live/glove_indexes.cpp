@@ -4,13 +4,18 @@
 //
 // rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
 // one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
-// for an index whose tables cannot be read it is the reason. A rebuilt index has no dead rows.
+// for an index that cannot be queried, because its tables, its triggers or its content are not what they must
+// be, it is the reason. Where a backend has failed to search the index, the reason follows. backend is the
+// one that has the index or, if none has, the one that 'auto' would use.
 #include <bit>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "search/searcher_choice.h"
 #include "sql/live/index_definition.h"
+#include "sql/live/index_schema.h"
+#include "sql/live/index_store.h"
 #include "sql/live/own_statement.h"
 #include "sql/register.h"
 #include "sql/vtab/snapshot.h"
@@ -21,21 +26,41 @@ namespace {
 constexpr const char* kTable = "glove_indexes";
 constexpr int64_t kMostLogged = 10'000;
 
-// The schemas of the connection, and the tables of each that are made with glove_index.
-Result<std::vector<IndexDefinition>> indexes_of(sqlite3* db) {
+struct FoundIndex {
+  IndexDefinition definition;  // of which the schema and the name are always known
+  Status problem;              // why it cannot be queried
+};
+
+FoundIndex found_index(sqlite3* db, const std::string& schema, const std::string& name,
+                       std::string_view sql) {
+  Result<IndexDefinition> definition = read_index_definition(schema, name, sql);
+  FoundIndex found;
+  if (definition.ok()) {
+    found.definition = std::move(definition).value();
+    found.problem = check_index(db, found.definition);
+  } else {
+    found.definition.schema = schema;
+    found.definition.name = name;
+    found.problem = definition.status();
+  }
+  return found;
+}
+
+// The tables that are made with glove_index, of all schemas of the connection.
+Result<std::vector<FoundIndex>> indexes_of(sqlite3* db) {
   const std::string table = kTable;
   OwnStatement schemas;
   GLOVE_RETURN_IF_ERROR(schemas.prepare(db, "SELECT name FROM pragma_database_list", table));
   OwnStatement::Run schema(schemas);
-  std::vector<IndexDefinition> indexes;
+  std::vector<FoundIndex> indexes;
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more_schemas, schema.next());
     if (!more_schemas) return indexes;
     const std::string name(schema.text(0));
     OwnStatement names;
     GLOVE_RETURN_IF_ERROR(names.prepare(db,
-                                        "SELECT t.name FROM " + quoted(name) + ".sqlite_master t JOIN " +
-                                            quoted(name) +
+                                        "SELECT t.name, t.sql FROM " + quoted(name) +
+                                            ".sqlite_master t JOIN " + quoted(name) +
                                             ".sqlite_master s ON s.name = t.name || '_segment' WHERE "
                                             "lower(t.sql) GLOB 'create virtual table*using*glove_index*' "
                                             "ORDER BY t.name",
@@ -44,9 +69,7 @@ Result<std::vector<IndexDefinition>> indexes_of(sqlite3* db) {
     while (true) {
       GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
       if (!more) break;
-      IndexDefinition& index = indexes.emplace_back();
-      index.schema = name;
-      index.name = run.text(0);
+      indexes.push_back(found_index(db, name, std::string(run.text(0)), run.text(1)));
     }
   }
 }
@@ -61,16 +84,19 @@ struct IndexSize {
 };
 
 Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
+  const std::string vectors =
+      index.is_text ? "(SELECT sum(length(vectors)) FROM " + index.object("_vector") + ")" : "0";
   OwnStatement count;
-  GLOVE_RETURN_IF_ERROR(count.prepare(db,
-                                      "SELECT (SELECT count(*) FROM " + index.object("_segment") +
-                                          "), (SELECT sum(rows) FROM " + index.object("_segment") +
-                                          "), (SELECT count(*) FROM " + index.object("_log") +
-                                          "), (SELECT sum(length(data)) FROM " + index.object("_block") + ")",
-                                      index.name));
+  GLOVE_RETURN_IF_ERROR(count.prepare(
+      db,
+      "SELECT (SELECT count(*) FROM " + index.object("_segment") + "), (SELECT sum(rows) FROM " +
+          index.object("_segment") + "), (SELECT count(*) FROM " + index.object("_log") +
+          "), (SELECT sum(length(data)) FROM " + index.object("_block") + "), " + vectors,
+      index.name));
   OwnStatement::Run counted(count);
   GLOVE_RETURN_IF_ERROR(counted.next());
-  IndexSize size{counted.integer(0), counted.integer(1), counted.integer(2), counted.integer(3), 0};
+  IndexSize size{counted.integer(0), counted.integer(1), counted.integer(2),
+                 counted.integer(3) + counted.integer(4), 0};
   OwnStatement bits;
   GLOVE_RETURN_IF_ERROR(bits.prepare(db, "SELECT bits FROM " + index.object("_dead"), index.name));
   OwnStatement::Run run(bits);
@@ -82,14 +108,28 @@ Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
   return size;
 }
 
-vtab::SnapshotRow row_of(Connection& connection, const IndexDefinition& index) {
+vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found_index) {
+  const IndexDefinition& index = found_index.definition;
   const Result<IndexSize> found = size_of(connection.db(), index);
   const IndexSize size = found.ok() ? found.value() : IndexSize();
   std::string state = size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
+  if (!found_index.problem.ok()) state = found_index.problem.error().message;
   if (!found.ok()) state = found.error().message;
-  const std::string backend(connection.engine().backends().all().back()->name());  // the CPU
-  return {index.schema, index.name, size.rows - size.dead, size.segments, size.dead, size.logged,
-          size.bytes,   backend,    std::move(state)};
+  IndexStore store(connection, index);
+  const Result<live::PartSetPtr> parts = store.searched_parts();
+  const bool searched = parts.ok() && parts.value() != nullptr;
+  const LikelyBackend choice =
+      likely_backend(connection.engine(), searched ? &parts.value()->searchers() : nullptr);
+  if (!choice.failed.empty()) state += "; " + choice.failed;
+  return {index.schema,
+          index.name,
+          size.rows - size.dead,
+          size.segments,
+          size.dead,
+          size.logged,
+          size.bytes,
+          std::string(choice.backend == nullptr ? "" : choice.backend->name()),
+          std::move(state)};
 }
 
 struct GloveIndexes {
@@ -101,7 +141,7 @@ struct GloveIndexes {
   static Result<std::vector<vtab::SnapshotRow>> rows(Connection& connection) {
     GLOVE_ASSIGN_OR_RETURN(const auto indexes, indexes_of(connection.db()));
     std::vector<vtab::SnapshotRow> result;
-    for (const IndexDefinition& index : indexes) result.push_back(row_of(connection, index));
+    for (const FoundIndex& index : indexes) result.push_back(row_of(connection, index));
     return result;
   }
 };

@@ -10,8 +10,10 @@
 
 namespace glove::sql {
 
-// Reads all segments from the database and every row of the content, and returns what is wrong, or nothing.
+// Reads all segments and stored vectors from the database and every row of the content, and returns what is
+// wrong, or nothing.
 // Rows that the content lost without a log entry are not wrong: REPLACE deletes rows without firing triggers.
-Result<std::string> find_problem(const IndexDefinition& index, IndexStore& store, ContentRows& rows);
+Result<std::string> find_problem(const IndexDefinition& index, IndexStore& store, ContentRows& rows,
+                                 VectorStore& vectors);
 
 }  // namespace glove::sql

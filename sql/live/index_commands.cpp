@@ -2,55 +2,22 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "live/merge_rule.h"
-#include "model/exact_dot.h"
-#include "model/limits.h"
 #include "sql/live/index_check.h"
 #include "sql/live/index_schema.h"
 
 namespace glove::sql {
-namespace {
-
-// Collects the rows of a new segment.
-class NewSegment {
- public:
-  NewSegment(const ContentRows& rows, bool skip_invalid) : rows_(rows), skip_invalid_(skip_invalid) {}
-
-  // A row of the content. Rows without a vector, and zero vectors, which are in no relation, are left out.
-  Status add(int64_t id, RowVector found, std::span<const float> vector, const std::string& fault) {
-    if (found == RowVector::kInvalid && !skip_invalid_) return rows_.fault_of_row(id, fault);
-    if (found != RowVector::kVector) return {};
-    const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
-    if (!(norm_squared > 0)) return {};
-    if (!builder_) builder_.emplace(static_cast<int64_t>(vector.size()));
-    if (builder_->rows() >= kMaxRows) return rows_.fault_of_row(id, "is one too many for an index");
-    builder_->add(id, vector, norm_squared);
-    return {};
-  }
-
-  int64_t rows() const { return builder_ ? builder_->rows() : 0; }
-  Buffer<char> finish() { return builder_->finish(); }
-
- private:
-  const ContentRows& rows_;
-  bool skip_invalid_;
-  std::optional<live::SegmentBuilder> builder_;
-};
-
-}  // namespace
-
 Status IndexCommands::create() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
   GLOVE_RETURN_IF_ERROR(create_tables(db, index_));
-  return rebuild();
+  return undone_if_it_fails(rebuild());
 }
 
 Status IndexCommands::run(std::string_view command) {
-  if (command == "rebuild") return rebuild();
+  if (command == "rebuild") return undone_if_it_fails(rebuild());
   if (command == "integrity-check") {
     GLOVE_ASSIGN_OR_RETURN(const std::string found, problem());
     return found.empty() ? Status() : Status(ErrorCode::kCorrupt, found);
@@ -60,30 +27,28 @@ Status IndexCommands::run(std::string_view command) {
     return {ErrorCode::kInvalidArgument, index_.name + ": there is no command '" + std::string(command) +
                                              "'; the commands are: sync, merge, rebuild, integrity-check"};
   GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
-  return sync(merge);
+  return undone_if_it_fails(sync(merge));
+}
+
+// Removes what a command has written that found something wrong while it made segments.
+Status IndexCommands::undone_if_it_fails(Status status) {
+  if (!status.ok() && first_new_ > 0 && index_.is_text) {
+    const Status removed = vectors_.remove_from(first_new_);
+    // If this fails too, SQLite has rolled back the transaction. The first error is the reason.
+    static_cast<void>(removed);
+  }
+  first_new_ = 0;
+  return status;
 }
 
 Status IndexCommands::sync(bool join_all) {
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
-  GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments(config.dims));
+  GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments().list(config.dims));
   GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config.fingerprint));
-  NewSegment fresh(rows_, index_.skip_invalid);
-  int64_t logged = 0;
-  GLOVE_RETURN_IF_ERROR(rows_.read_logged(
-      [&](int64_t id, RowVector found, std::span<const float> vector, const std::string& fault) -> Status {
-        ++logged;
-        for (StoredSegment& stored : segments)
-          if (const auto row = stored.segment->find(id)) stored.kill(*row);
-        return fresh.add(id, found, vector, fault);
-      }));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
   if (logged == 0 && !join_all) return {};
-  if (fresh.rows() > 0) {
-    StoredSegment stored;
-    stored.record.rows = fresh.rows();
-    GLOVE_ASSIGN_OR_RETURN(stored.segment, live::Segment::parse(fresh.finish(), stored.record.rows,
-                                                                rows_.dims(), "a new segment"));
-    segments.push_back(std::move(stored));
-  }
+  GLOVE_RETURN_IF_ERROR(move_log(segments, logged));
+  const int64_t dims = rows_.dims();
   if (join_all)
     for (StoredSegment& stored : segments) GLOVE_RETURN_IF_ERROR(kill_missing(stored));
   std::vector<live::SegmentSize> sizes;
@@ -97,14 +62,38 @@ Status IndexCommands::sync(bool join_all) {
     for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined));
   if (config.dims == 0 && !segments.empty())
-    GLOVE_RETURN_IF_ERROR(store_.set_config({rows_.dims(), config.fingerprint}));
+    GLOVE_RETURN_IF_ERROR(store_.set_config({dims, config.fingerprint}));
   return store_.clear_log();
+}
+
+// Makes a segment of the logged rows, and marks them dead in the other ones.
+Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t logged) {
+  first_new_ = segments.empty() ? 1 : segments.back().record.id + 1;
+  if (logged > 0)
+    for (StoredSegment& stored : segments)
+      GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
+  NewSegment fresh(index_, vectors_, first_new_, logged);
+  GLOVE_RETURN_IF_ERROR(rows_.read_logged(
+      [&](int64_t id, RowVector found, std::span<const float> vector, const std::string& fault) -> Status {
+        for (StoredSegment& stored : segments) stored.kill_id(id);
+        return fresh.add(rows_, id, found, vector, fault);
+      }));
+  if (fresh.rows() == 0) return {};
+  StoredSegment& stored = segments.emplace_back();
+  stored.is_new = true;
+  stored.record.id = fresh.id();
+  stored.record.rows = fresh.rows();
+  GLOVE_ASSIGN_OR_RETURN(Buffer<char> bytes, fresh.finish());
+  GLOVE_ASSIGN_OR_RETURN(stored.segment, live::Segment::parse(std::move(bytes), stored.record.rows,
+                                                              rows_.dims(), "a new segment"));
+  return {};
 }
 
 // Marks the rows dead that the content no longer has. Their deletion is not in the log if it called no
 // trigger, as that of REPLACE does not.
 Status IndexCommands::kill_missing(StoredSegment& stored) {
-  const std::span<const int64_t> ids = stored.segment->ids();
+  GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
+  const std::span<const int64_t> ids = stored.row_ids();
   for (int64_t row = 0; row < stored.record.rows; ++row) {
     if (stored.is_dead(row)) continue;
     GLOVE_ASSIGN_OR_RETURN(const bool exists, rows_.exists(ids[static_cast<size_t>(row)]));
@@ -113,71 +102,89 @@ Status IndexCommands::kill_missing(StoredSegment& stored) {
   return {};
 }
 
-// Makes the bytes of one segment of the living rows of several.
-Result<Buffer<char>> IndexCommands::join(const std::vector<StoredSegment>& segments,
-                                         const std::vector<size_t>& joined, int64_t& rows) {
+// Adds the living rows of several segments to a new one.
+Status IndexCommands::join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
+                           NewSegment& whole) {
   struct Place {
     int64_t id;
     size_t segment;
     int64_t row;
   };
   std::vector<Place> places;
-  for (const size_t i : joined)
+  for (const size_t i : joined) {
+    GLOVE_RETURN_IF_ERROR(store_.segments().load(segments[i], rows_.dims()));
     for (int64_t row = 0; row < segments[i].record.rows; ++row)
       if (!segments[i].is_dead(row))
-        places.push_back({segments[i].segment->ids()[static_cast<size_t>(row)], i, row});
+        places.push_back({segments[i].row_ids()[static_cast<size_t>(row)], i, row});
+  }
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.id < b.id; });
-  rows = static_cast<int64_t>(places.size());
-  if (rows == 0) return Buffer<char>();
-  live::SegmentBuilder builder(segments.front().segment->dims());
   for (size_t i = 0; i < places.size(); ++i) {
     if (i > 0 && places[i].id == places[i - 1].id)
-      return Error{ErrorCode::kCorrupt, index_.name + " is damaged: two segments have the row " +
-                                            std::to_string(places[i].id) + "; run the command 'rebuild'"};
-    builder.copy(*segments[places[i].segment].segment, places[i].row);
+      return damaged_index(index_, "two segments have the row " + std::to_string(places[i].id));
+    GLOVE_RETURN_IF_ERROR(whole.copy(segments[places[i].segment], places[i].row));
   }
-  return builder.finish();
+  return {};
 }
 
-// Writes what has changed: the segments at the positions `joined` become one. A segment that the database
-// does not have yet has the id 0.
+// Writes what has changed: the segments at the positions `joined` become one.
 Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
                                      const std::vector<size_t>& joined) {
   int64_t joined_rows = 0;
-  GLOVE_ASSIGN_OR_RETURN(Buffer<char> bytes, join(segments, joined, joined_rows));
+  for (const size_t i : joined) joined_rows += segments[i].record.rows - segments[i].dead_rows();
+  NewSegment whole(index_, vectors_, first_new_ + 1, joined_rows);
+  GLOVE_RETURN_IF_ERROR(join(segments, joined, whole));
+  joined_rows = whole.rows();
+  Buffer<char> bytes;
+  if (joined_rows > 0) {
+    GLOVE_ASSIGN_OR_RETURN(bytes, whole.finish());
+  }
+  SegmentStore& store = store_.segments();
   for (size_t i = 0; i < segments.size(); ++i) {
     const StoredSegment& stored = segments[i];
     if (std::binary_search(joined.begin(), joined.end(), i)) {
-      if (stored.record.id != 0) GLOVE_RETURN_IF_ERROR(store_.remove(stored.record.id));
-    } else if (stored.record.id == 0) {
-      GLOVE_RETURN_IF_ERROR(store_.add(stored.segment->bytes(), stored.record.rows));
-    } else if (!stored.dead.empty()) {
-      GLOVE_RETURN_IF_ERROR(store_.set_dead(stored));
+      if (!stored.is_new) GLOVE_RETURN_IF_ERROR(store.remove(stored.record.id));
+      if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove(stored.record.id));
+    } else if (stored.is_new) {
+      GLOVE_RETURN_IF_ERROR(store.add(stored.record.id, stored.segment->bytes(), stored.record.rows));
+    } else if (stored.dead_has_grown) {
+      GLOVE_RETURN_IF_ERROR(store.set_dead(stored));
     }
   }
-  return joined_rows == 0 ? Status() : store_.add(bytes, joined_rows);
+  return joined_rows == 0 ? Status() : store.add(whole.id(), bytes, joined_rows);
 }
 
 Status IndexCommands::rebuild() {
-  GLOVE_RETURN_IF_ERROR(check_content(connection_.db(), index_));
+  sqlite3* const db = connection_.db();
+  GLOVE_RETURN_IF_ERROR(check_content(db, index_));
   GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims));
-  NewSegment fresh(rows_, index_.skip_invalid);
-  GLOVE_RETURN_IF_ERROR(
-      rows_.read_content([&](int64_t id, RowVector found, std::span<const float> vector,
-                             const std::string& fault) { return fresh.add(id, found, vector, fault); }));
+  int64_t id = 1;
+  if (index_.is_text) {
+    GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
+    GLOVE_ASSIGN_OR_RETURN(id, vectors_.unused_segment());
+  }
+  first_new_ = id;
+  NewSegment fresh(index_, vectors_, id, 0);
+  GLOVE_RETURN_IF_ERROR(rows_.read_content(
+      [&](int64_t row, RowVector found, std::span<const float> vector, const std::string& fault) {
+        return fresh.add(rows_, row, found, vector, fault);
+      }));
   const int64_t rows = fresh.rows();
-  const int64_t dims = rows == 0 ? index_.dims : rows_.dims();
-  GLOVE_RETURN_IF_ERROR(drop_triggers(connection_.db(), index_));
-  GLOVE_RETURN_IF_ERROR(create_triggers(connection_.db(), index_));
+  Buffer<char> bytes;
+  if (rows > 0) {
+    GLOVE_ASSIGN_OR_RETURN(bytes, fresh.finish());
+  }
+  GLOVE_RETURN_IF_ERROR(drop_triggers(db, index_));
+  GLOVE_RETURN_IF_ERROR(create_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(store_.clear());
-  GLOVE_RETURN_IF_ERROR(store_.set_config({dims, rows_.fingerprint()}));
-  return rows == 0 ? Status() : store_.add(fresh.finish(), rows);
+  if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove_before(id));
+  GLOVE_RETURN_IF_ERROR(store_.set_config({rows == 0 ? index_.dims : rows_.dims(), rows_.fingerprint()}));
+  return rows == 0 ? Status() : store_.segments().add(id, bytes, rows);
 }
 
 Result<std::string> IndexCommands::problem() {
   const Status checked = check_index(connection_.db(), index_);
   if (!checked.ok()) return checked.error().message;
-  return find_problem(index_, store_, rows_);
+  return find_problem(index_, store_, rows_, vectors_);
 }
 
 }  // namespace glove::sql

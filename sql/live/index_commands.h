@@ -10,16 +10,20 @@
 #include "sql/live/content_rows.h"
 #include "sql/live/index_definition.h"
 #include "sql/live/index_store.h"
+#include "sql/live/new_segment.h"
+#include "sql/live/vector_store.h"
 
 namespace glove::sql {
 
 // Runs commands in the transaction of the statement that gives them. Whatever can be wrong is found before
-// the first write.
+// the first write, except while the vectors of
+// texts are written, which are then removed.
 class IndexCommands {
  public:
   // All arguments must outlive the object.
-  IndexCommands(Connection& connection, const IndexDefinition& index, IndexStore& store, ContentRows& rows)
-      : connection_(connection), index_(index), store_(store), rows_(rows) {}
+  IndexCommands(Connection& connection, const IndexDefinition& index, IndexStore& store, ContentRows& rows,
+                VectorStore& vectors)
+      : connection_(connection), index_(index), store_(store), rows_(rows), vectors_(vectors) {}
 
   // Makes the tables and triggers of a new index, and a segment of the rows that the content has.
   Status create();
@@ -36,15 +40,18 @@ class IndexCommands {
  private:
   Status sync(bool join_all);
   Status rebuild();
+  Status undone_if_it_fails(Status status);
+  Status move_log(std::vector<StoredSegment>& segments, int64_t logged);
   Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined);
   Status kill_missing(StoredSegment& stored);
-  Result<Buffer<char>> join(const std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
-                            int64_t& rows);
+  Status join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined, NewSegment& whole);
 
   Connection& connection_;
   const IndexDefinition& index_;
   IndexStore& store_;
   ContentRows& rows_;
+  VectorStore& vectors_;
+  int64_t first_new_ = 0;  // the id of the first segment that the running command makes; 0: none yet
 };
 
 }  // namespace glove::sql

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "model/limits.h"
 #include "sql/live/own_statement.h"
@@ -31,6 +32,49 @@ std::string unquoted(std::string_view text) {
     if (text[i] == close && text[i + 1] == close) ++i;
   }
   return value;
+}
+
+// Returns the end of the token that begins at `begin`: a comment, a quoted name, a string, or else one
+// character.
+size_t end_of_token(std::string_view sql, size_t begin) {
+  const auto after = [&sql](std::string_view end, size_t from) {
+    const size_t found = sql.find(end, from);
+    return found == std::string_view::npos ? sql.size() : found + end.size();
+  };
+  const std::string_view rest = sql.substr(begin);
+  if (rest.starts_with("--")) return after("\n", begin);
+  if (rest.starts_with("/*")) return after("*/", begin + 2);
+  if (rest.starts_with('[')) return after("]", begin);
+  if (std::string_view("'\"`").find(rest.front()) != std::string_view::npos)
+    return after(rest.substr(0, 1), begin + 1);  // a doubled quote begins the next token
+  return begin + 1;
+}
+
+// Returns what stands in the first parentheses of a statement, split at the commas that stand in no others,
+// as SQLite passes it to xConnect: without the spaces and comments around each argument.
+std::vector<std::string> split_arguments(std::string_view sql) {
+  std::vector<std::string> arguments;
+  std::string argument;
+  std::string skipped;  // spaces and comments behind it
+  int depth = 0;
+  for (size_t at = 0, end = 0; at < sql.size(); at = end) {
+    end = end_of_token(sql, at);
+    const std::string_view token = sql.substr(at, end - at);
+    const bool ends = depth == 1 && (token == "," || token == ")");
+    if (ends) arguments.push_back(std::exchange(argument, {}));
+    if (token == ")" && --depth == 0) return arguments;
+    if (ends || depth == 0) {
+      skipped.clear();
+    } else if (trimmed(token).empty() || token.starts_with("--") || token.starts_with("/*")) {
+      skipped += token;
+    } else {
+      if (!argument.empty()) argument += skipped;
+      argument += token;
+      skipped.clear();
+    }
+    if (token == "(") ++depth;
+  }
+  return arguments;
 }
 
 Error wrong(const IndexDefinition& index, const std::string& rest) {
@@ -126,17 +170,29 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
   IndexDefinition index;
   index.schema = arguments[1];
   index.name = arguments[2];
+  std::vector<std::string_view> given;
   for (const char* const argument : arguments.subspan(3)) {
     const std::string_view text = argument;
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos)
       return wrong(index,
                    "'" + std::string(trimmed(text)) + "' is not an argument; write " + std::string(kExample));
-    GLOVE_RETURN_IF_ERROR(
-        set_argument(index, trimmed(text.substr(0, equals)), unquoted(trimmed(text.substr(equals + 1)))));
+    const std::string_view key = trimmed(text.substr(0, equals));
+    if (std::find(given.begin(), given.end(), key) != given.end())
+      return wrong(index, std::string(key) + " is given more than once; give it once");
+    given.push_back(key);
+    GLOVE_RETURN_IF_ERROR(set_argument(index, key, unquoted(trimmed(text.substr(equals + 1)))));
   }
   GLOVE_RETURN_IF_ERROR(check_complete(index));
   return index;
+}
+
+Result<IndexDefinition> read_index_definition(const std::string& schema, const std::string& name,
+                                              std::string_view sql) {
+  const std::vector<std::string> own = split_arguments(sql);
+  std::vector<const char*> arguments = {"glove_index", schema.c_str(), name.c_str()};
+  for (const std::string& argument : own) arguments.push_back(argument.c_str());
+  return parse_index_definition(arguments);
 }
 
 }  // namespace glove::sql

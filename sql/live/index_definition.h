@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -47,5 +48,9 @@ Status check_name(const IndexDefinition& index);
 //
 // The message of an error names the offender and what is allowed.
 Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments);
+
+// The same for an index that exists: `sql` is its statement as sqlite_schema has it.
+Result<IndexDefinition> read_index_definition(const std::string& schema, const std::string& name,
+                                              std::string_view sql);
 
 }  // namespace glove::sql

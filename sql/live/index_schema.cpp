@@ -13,14 +13,16 @@ struct ShadowTable {
   const char* suffix;
   const char* columns;
 };
-constexpr std::array<ShadowTable, 5> kTables = {{
+constexpr std::array<ShadowTable, 6> kTables = {{
     {"_config", "(key TEXT PRIMARY KEY, value)"},
     {"_segment", "(id INTEGER PRIMARY KEY, uuid BLOB, rows INTEGER, crc INTEGER)"},
     {"_block", "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
     {"_dead", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
+    {"_vector", "(id INTEGER PRIMARY KEY, vectors BLOB)"},
     {"_log", "(id INTEGER PRIMARY KEY)"},
 }};
 constexpr const char* kLog = "_log";
+constexpr std::string_view kOfTexts = "_vector";  // only an index of texts has it
 constexpr std::array<const char*, 3> kTriggers = {"_insert", "_update", "_delete"};
 
 Error wrong(const IndexDefinition& index, const std::string& rest) {
@@ -146,6 +148,17 @@ std::string trigger_text(const IndexDefinition& index, size_t trigger,
          (trigger != 2 ? log_statement(index, "new") : "") + "END";
 }
 
+bool has_table(const IndexDefinition& index, const ShadowTable& table) {
+  return index.is_text || table.suffix != kOfTexts;
+}
+
+Status create_tables(sqlite3* db, const IndexDefinition& index, const std::string& create) {
+  for (const ShadowTable& table : kTables)
+    if (has_table(index, table))
+      GLOVE_RETURN_IF_ERROR(execute(db, create + index.object(table.suffix) + table.columns, index.name));
+  return {};
+}
+
 }  // namespace
 
 bool is_shadow_suffix(std::string_view suffix) {
@@ -184,10 +197,11 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status create_tables(sqlite3* db, const IndexDefinition& index) {
-  for (const ShadowTable& table : kTables)
-    GLOVE_RETURN_IF_ERROR(
-        execute(db, "CREATE TABLE " + index.object(table.suffix) + table.columns, index.name));
-  return {};
+  return create_tables(db, index, "CREATE TABLE ");
+}
+
+Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
+  return create_tables(db, index, "CREATE TABLE IF NOT EXISTS ");
 }
 
 Status create_triggers(sqlite3* db, const IndexDefinition& index) {
@@ -216,9 +230,10 @@ Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string
   GLOVE_RETURN_IF_ERROR(check_name(renamed));
   GLOVE_RETURN_IF_ERROR(drop_triggers(db, index));
   for (const ShadowTable& table : kTables)
-    GLOVE_RETURN_IF_ERROR(execute(
-        db, "ALTER TABLE " + index.object(table.suffix) + " RENAME TO " + quoted(new_name + table.suffix),
-        index.name));
+    if (has_table(index, table))
+      GLOVE_RETURN_IF_ERROR(execute(
+          db, "ALTER TABLE " + index.object(table.suffix) + " RENAME TO " + quoted(new_name + table.suffix),
+          index.name));
   return create_triggers(db, renamed);
 }
 

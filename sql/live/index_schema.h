@@ -4,10 +4,11 @@
 //   NAME_segment(id, uuid, rows, crc)    the segments
 //   NAME_block(segment, number, data)    their bytes, in pieces of at most 1,000,000
 //   NAME_dead(segment, bits)             their rows that were deleted or changed: bit r % 8 of byte r / 8
+//   NAME_vector(id, vectors)             of an index of texts: their vectors (sql/live/vector_store.h)
 //   NAME_log(id)                         the rows of the content that changed since the last sync
 //   NAME_insert, NAME_update, NAME_delete   the triggers on the content that write the log, in plain SQL
 //
-// The first four are shadow tables: a defensive connection cannot write to them. The log is an ordinary
+// All but the last are shadow tables: a defensive connection cannot write to them. The log is an ordinary
 // table, because triggers must be able to write it wherever the content can be written.
 #pragma once
 
@@ -31,6 +32,7 @@ Status check_index(sqlite3* db, const IndexDefinition& index);
 
 // Makes the tables and the triggers.
 Status create_tables(sqlite3* db, const IndexDefinition& index);
+Status create_missing_tables(sqlite3* db, const IndexDefinition& index);
 Status create_triggers(sqlite3* db, const IndexDefinition& index);
 
 // Removes those that exist.

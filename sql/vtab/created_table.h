@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "sql/database_code.h"
+#include "sql/sqlite_features.h"
 #include "sql/vtab/table.h"
 
 namespace glove::sql::vtab {
@@ -57,13 +58,19 @@ class CreatedCallbacks : public Callbacks<Table> {
   }
 
   // An INSERT has two arguments for the rowid before those of the columns, the first of them NULL.
-  static int update(sqlite3_vtab* base, int argc, sqlite3_value** argv, sqlite3_int64*) noexcept {
-    return with_database_code([&] {
+  // last_insert_rowid() stays what it was, although the table may insert rows into tables of its own.
+  static int update(sqlite3_vtab* base, int argc, sqlite3_value** argv, sqlite3_int64* rowid) noexcept {
+    sqlite3* const db = static_cast<Object*>(base)->connection->db();
+    *rowid = sqlite3_last_insert_rowid(db);
+    const int code = with_database_code([&] {
       return guard(base, [&]() -> Status {
         if (argc < 2 || !is_null(argv[0])) return table_of(base).cannot_change();
         return table_of(base).insert(Arguments(argv, static_cast<size_t>(argc)).subspan(2));
       });
     });
+    // After a success SQLite sets it to *rowid itself.
+    if (code != SQLITE_OK && sqlite_has(kSqliteSetLastInsertRowid)) sqlite3_set_last_insert_rowid(db, *rowid);
+    return code;
   }
 
   static int shadow_name(const char* suffix) noexcept { return Table::is_shadow_suffix(suffix) ? 1 : 0; }

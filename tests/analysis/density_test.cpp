@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <random>
 
 #include "analysis/convolve.h"
 #include "base/float_environment.h"
+#include "tests/analysis/analyses.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::test {
@@ -26,6 +30,24 @@ double value_at(const Grid& grid, int64_t i, int64_t j) {
   return i < 0 || j < 0 || i >= grid.rows || j >= grid.columns ? 0 : grid.row(i)[j];
 }
 
+// Whether both have the same bits, or are NaN.
+bool same_number(double left, double right) {
+  return std::bit_cast<uint64_t>(left) == std::bit_cast<uint64_t>(right) ||
+         (std::isnan(left) && std::isnan(right));
+}
+
+using Convolve = std::function<Result<Grid>(const Grid&, const std::vector<Grid>&, const InterruptCheck&)>;
+
+// The plain one, and the CPU's.
+std::vector<std::pair<std::string, Convolve>> convolutions() {
+  const std::shared_ptr<Analysis> analysis = make_analysis();
+  return {{"plain", convolve},
+          {"cpu",
+           [analysis](const Grid& grid, const std::vector<Grid>& kernels, const InterruptCheck& interrupted) {
+             return analysis->convolve(grid, kernels, interrupted);
+           }}};
+}
+
 TEST(Convolve, IsItsDefinition) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
@@ -34,7 +56,7 @@ TEST(Convolve, IsItsDefinition) {
     for (const auto& [height, width] : {std::pair{1, 1}, {3, 3}, {1, 5}, {5, 1}, {7, 3}, {41, 3}, {3, 99}}) {
       const Grid grid = random_grid(rows, columns, random);
       const Grid kernel = random_grid(height, width, random);
-      const auto found = convolve(grid, kernel, {});
+      const auto found = convolve(grid, {&kernel, 1}, {});
       ASSERT_TRUE(found.ok());
       ASSERT_EQ(found.value().rows, rows);
       ASSERT_EQ(found.value().columns, columns);
@@ -52,9 +74,57 @@ TEST(Convolve, IsItsDefinition) {
 
 TEST(Convolve, RefusesKernelsWithoutAMiddle) {
   for (const auto& [rows, columns] : {std::pair{0, 0}, {1, 0}, {2, 1}, {1, 2}, {4, 4}})
-    EXPECT_FALSE(convolve(Grid(3, 3), Grid(rows, columns), {}).ok()) << rows << " x " << columns;
-  EXPECT_EQ(convolve(Grid(0, 0), Grid(1, 1), {}).value().values.size(), 0u);
-  EXPECT_EQ(convolve(Grid(3, 3), Grid(1, 1), [] { return true; }).error().code, ErrorCode::kInterrupted);
+    for (const auto& [name, run] : convolutions())
+      EXPECT_FALSE(run(Grid(3, 3), {Grid(1, 1), Grid(rows, columns)}, {}).ok()) << name << rows << columns;
+}
+
+TEST(Convolve, HandlesNothingAndInterrupts) {
+  for (const auto& [name, run] : convolutions()) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(run(Grid(0, 0), {Grid(1, 1)}, {}).value().values.size(), 0u);
+    EXPECT_EQ(run(Grid(3, 0), {Grid(3, 3)}, {}).value().rows, 3);
+    EXPECT_EQ(run(Grid(2, 2), {}, {}).value().values.size(), 4u);
+    EXPECT_EQ(run(Grid(3, 3), {Grid(1, 1)}, [] { return true; }).error().code, ErrorCode::kInterrupted);
+  }
+}
+
+// Sizes around the vectors and tiles of the loops, and kernels that reach beyond the grid.
+TEST(Convolve, HasTheSameBitsOnEveryInstructionSet) {
+  SCOPED_TRACE(seed_text());
+  const ScopedFloatEnvironment environment;
+  std::mt19937_64 random = make_random(53);
+  const auto all = all_analyses({1, 2, 7});
+  for (int round = 0; round < 40; ++round) {
+    const auto size = [&](int64_t most) {
+      return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most));
+    };
+    Grid grid = random_grid(size(round % 4 == 0 ? 130 : 20), size(round % 4 == 1 ? 300 : 40), random);
+    if (round % 5 == 0) grid.values[random() % grid.values.size()] = 1e308;
+    std::vector<Grid> kernels;
+    for (int64_t count = size(3); count > 0; --count)
+      kernels.push_back(random_grid(2 * size(12) - 1, 2 * size(round % 3 == 0 ? 60 : 5) - 1, random));
+    const Grid expected = convolve(grid, kernels, {}).value();
+    for (const NamedAnalysis& named : all) {
+      const auto found = named.analysis->convolve(grid, kernels, {});
+      ASSERT_TRUE(found.ok());
+      for (size_t i = 0; i < expected.values.size(); ++i)
+        ASSERT_TRUE(same_number(found.value().values[i], expected.values[i]))
+            << named.name << ", value " << i << " of " << grid.rows << " x " << grid.columns;
+    }
+  }
+}
+
+// One chunk of work for each thread, and more.
+TEST(Convolve, DividesLargeWork) {
+  SCOPED_TRACE(seed_text());
+  const ScopedFloatEnvironment environment;
+  std::mt19937_64 random = make_random(54);
+  const Grid grid = random_grid(203, 310, random);
+  const std::vector<Grid> kernels = {random_grid(31, 19, random), random_grid(1, 41, random),
+                                     random_grid(3, 3, random)};
+  const Grid expected = convolve(grid, kernels, {}).value();
+  for (const NamedAnalysis& named : all_analyses({1, 3}))
+    EXPECT_EQ(named.analysis->convolve(grid, kernels, {}).value().values, expected.values) << named.name;
 }
 
 TEST(Density, SmoothsAHistogram) {

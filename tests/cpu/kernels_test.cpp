@@ -73,11 +73,12 @@ TEST(Kernels, BoundsHoldForEveryRow) {
           quantize_query(query.vector, query.norm_squared, kernel->max_query_code)};
       std::vector<int8_t> packed;
       kernel->pack(queries, component_groups(dims), packed);
-      SharedThreshold shared;
-      Collector collector(1000, {}, shared);
+      SharedBounds shared(1000);
+      Collector collector({}, shared);
       kernel->scan(part, part.level(8), 0, tile_count(part.rows), queries, packed.data(), &collector);
       ASSERT_EQ(collector.candidates().size(), 77u) << kernels->name;
-      ASSERT_EQ(collector.lower_bounds().size(), 77u) << kernels->name;
+      shared.offer(collector.unshared());
+      ASSERT_EQ(shared.lower_bounds().size(), 77u) << kernels->name;
       for (const Collector::Candidate& candidate : collector.candidates()) {
         const double similarity =
             cosine_from_dots(test::reference_dot(query.vector.data(), matrix.row(candidate.id), dims),
@@ -85,7 +86,7 @@ TEST(Kernels, BoundsHoldForEveryRow) {
         ASSERT_GE(candidate.upper, similarity) << kernels->name << ", row " << candidate.id;
       }
       double best = -1;
-      for (const float bound : collector.lower_bounds()) best = std::max(best, double{bound});
+      for (const float bound : shared.lower_bounds()) best = std::max(best, double{bound});
       ASSERT_LE(best, 1.0) << kernels->name;
     }
   }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "analysis/analysis.h"
+#include "analysis/convolve.h"
 #include "cpu/cpu_analysis.h"
 #include "gpu/bounds.h"
 #include "gpu/packed_rows.h"
@@ -304,6 +305,15 @@ Status FakeDevice::second_moment(const gpu::DevicePart& part, const MomentRows& 
   if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
   ++knobs_.sums;
   return host_analysis()->second_moment(points_of(part), rows, moment, interrupted);
+}
+
+Result<Grid> FakeDevice::convolve(const Grid& grid, std::span<const Grid> kernels,
+                                  const InterruptCheck& interrupted) {
+  if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
+  const auto bytes = static_cast<int64_t>(2 * grid.values.size() * sizeof(double));
+  GLOVE_ASSIGN_OR_RETURN(const gpu::DeviceBlock memory, allocate(bytes));
+  ++knobs_.convolutions;
+  return glove::convolve(grid, kernels, interrupted);
 }
 
 Result<std::unique_ptr<KMeansPass>> FakeDevice::kmeans_pass(const gpu::DevicePart& part,

@@ -185,6 +185,32 @@ TEST_F(Combining, ABatchHasAtMostSoManyQueries) {
   EXPECT_EQ(gate_->sizes(), (std::vector<size_t>{1, 4, 2}));
 }
 
+TEST_F(Combining, ASecondLaneIsForFewCallersOrAFullBatch) {
+  GLOVE_TRACE_SEED();
+  CombiningSearcher searcher(gate_, {.lanes = 2, .most_together = 3, .most_rows = 50});
+  gate_->hold(0);
+  gate_->hold(1);
+  std::vector<std::unique_ptr<Caller>> callers;
+  const auto call = [&] {
+    callers.push_back(std::make_unique<Caller>(searcher, queries_[callers.size()], 5));
+  };
+  for (size_t i = 0; i < 4; ++i) {
+    call();
+    if (i < 2) gate_->wait_for_calls(i + 1);  // each has a lane
+  }
+  wait_for_line(searcher, 2);
+  gate_->let_go(1);
+  EXPECT_EQ(callers[1]->wrong(*model_), "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // those in the line have looked for a lane
+  EXPECT_EQ(gate_->sizes(), (std::vector<size_t>{1, 1}));
+  call();
+  gate_->wait_for_calls(3);
+  for (size_t i = 2; i < 5; ++i) EXPECT_EQ(callers[i]->wrong(*model_), "");
+  gate_->let_go(0);
+  EXPECT_EQ(callers[0]->wrong(*model_), "");
+  EXPECT_EQ(gate_->sizes(), (std::vector<size_t>{1, 1, 3}));
+}
+
 TEST_F(Combining, LargeAnswersAndBatchesDoNotWait) {
   GLOVE_TRACE_SEED();
   gate_->hold(0);

@@ -246,11 +246,22 @@ class Statements(LiveTest):
     def test_only_commands_write(self):
         self.expect_error("takes no rows; insert them into 'doc'", "INSERT INTO doc_vec(id) VALUES (1)")
         self.expect_error("cannot be changed; change the rows of 'doc'", "DELETE FROM doc_vec WHERE query = ?", self.query)
-        self.expect_error("Rows are written to 'doc', not to doc_vec", "UPDATE doc_vec SET id = 1 WHERE query = ?",
-                          self.query)
-        self.expect_error("no query.*Rows are written to 'doc', not to doc_vec", "DELETE FROM doc_vec")
+        for change in ("UPDATE doc_vec SET id = 1 WHERE query = x'00'", "UPDATE doc_vec SET id = 1", "DELETE FROM doc_vec",
+                       "  delete FROM doc_vec WHERE id = 3"):
+            self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
+        self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
         self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
+
+    def test_commands_leave_the_last_rowid_and_count_as_one_change(self):
+        for row in (7777, 8888):
+            self.db.execute("INSERT INTO doc(id, embedding) VALUES (?, ?)", (row, self.query))
+            for command in ("sync", "merge", "integrity-check", "rebuild"):
+                self.command(command)
+                self.assertEqual(self.db.execute("SELECT last_insert_rowid(), changes()").fetchone(), (row, 1), command)
+        self.db.execute("INSERT INTO doc(id, embedding) VALUES (9999, x'00')")
+        self.expect_error("the row 9999", "INSERT INTO doc_vec(doc_vec) VALUES ('rebuild')")
+        self.assertEqual(self.db.execute("SELECT last_insert_rowid()").fetchone(), (9999,))
 
     def test_wrong_queries(self):
         self.expect_error("no query", "SELECT * FROM doc_vec")
@@ -278,6 +289,9 @@ class Definitions(LiveTest):
         self.expect_refused("no table 'elsewhere' in the schema main", "content=elsewhere, rowid=id, vector=v")
         self.expect_refused("no column 'x'", "content=doc, rowid=id, vector=x")
         self.expect_refused("must be given", "content=doc")
+        self.expect_refused("doc_vec: content is given more than once", "content=doc, rowid=id, vector=embedding, content=doc")
+        self.expect_refused("doc_vec: dims is given more than once", "content=doc, rowid=id, dims=1, vector=embedding, dims=2")
+        self.expect_refused("vector and text are given more than once", "content=doc, rowid=id, vector=embedding, text=title")
         self.expect_refused("there is no argument 'dim'", "content=doc, rowid=id, vector=embedding, dim=2")
         self.expect_refused("choose another name", name="rank")
 
@@ -399,6 +413,96 @@ class Texts(LiveTest):
         self.expect_current()
         self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
 
+    def index_texts(self, rows):
+        self.write(rows)
+        self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text='title, body', model=m)")
+
+    def run_command(self, name):
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES (?)", (name,))
+
+    def expect_candidates_from(self, texts, vectors):
+        """Expects that a query reads the texts of its candidates, or their stored vectors, or both."""
+        statements = []
+        self.db.set_trace_callback(statements.append)
+        self.db.execute("SELECT id FROM note_vec('rain piano', 4)").fetchall()
+        self.db.set_trace_callback(None)
+        self.assertEqual(any("body" in s and "note_vec_log" not in s for s in statements), texts)
+        self.assertEqual(any("note_vec_vector" in s for s in statements), vectors)
+
+    def test_vectors_of_candidates_are_stored(self):
+        self.index_texts(1500)
+        self.expect_candidates_from(texts=False, vectors=True)
+        for _ in range(30):
+            self.write(self.random.randrange(1, 40))
+            self.db.execute("DELETE FROM note WHERE id % 37 = ?", (self.random.randrange(37),))
+            self.db.execute("UPDATE note SET title = ? WHERE id % 41 = ?", (self.text(), self.random.randrange(41)))
+            self.run_command(self.random.choice(("sync", "sync", "merge", "rebuild")))
+            self.run_command("integrity-check")
+            self.expect_current()
+        self.expect_candidates_from(texts=False, vectors=True)
+        self.assertEqual(self.db.execute("SELECT DISTINCT id >> 32 FROM note_vec_vector ORDER BY 1").fetchall(),
+                         self.db.execute("SELECT id FROM note_vec_segment ORDER BY 1").fetchall())
+        self.run_command("merge")
+        self.assertEqual(self.db.execute("SELECT sum(length(vectors)) FROM note_vec_vector").fetchone(),
+                         self.db.execute("SELECT 16 * rows FROM glove_indexes").fetchone())
+        self.db.execute("DELETE FROM note")
+        self.run_command("merge")
+        self.assertEqual(self.db.execute("SELECT * FROM note_vec_vector").fetchall(), [])
+        self.db.execute("ALTER TABLE note_vec RENAME TO other")
+        self.db.execute("DROP TABLE other")
+        self.assertEqual(self.db.execute("SELECT name FROM sqlite_schema").fetchall(), [("doc",), ("sqlite_autoindex_doc_1",), ("note",)])
+
+    def test_damaged_vectors_are_not_used(self):
+        self.index_texts(1500)
+        changes = ("DELETE FROM note_vec_vector", "UPDATE note_vec_vector SET vectors = x'0000'", "UPDATE note_vec_vector SET vectors = NULL",
+                   "UPDATE note_vec_vector SET vectors = zeroblob(length(vectors))", "UPDATE note_vec_vector SET id = id + 1",
+                   "UPDATE note_vec_vector SET id = 9223372036854775807 WHERE id % 2 = 0", "UPDATE note_vec_vector SET id = -id")
+        for change in changes:
+            self.db.execute(change)
+            self.expect_current()
+            self.expect_candidates_from(texts=True, vectors=True)
+            self.expect_error("stored vector of the row .*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
+            self.db.execute("DELETE FROM note WHERE id = (SELECT id FROM note_vec('rain') LIMIT 1)")
+            before = self.db.execute("SELECT * FROM note_vec_vector").fetchall()
+            self.expect_error("note_vec is damaged.*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('merge')")
+            self.assertEqual(self.db.execute("SELECT * FROM note_vec_vector").fetchall(), before)
+            self.expect_current()
+            self.run_command("rebuild")
+            self.run_command("integrity-check")
+            self.expect_candidates_from(texts=False, vectors=True)
+
+    def test_an_index_of_texts_without_vectors_needs_rebuild(self):
+        self.index_texts(20)
+        self.db.execute("UPDATE note_vec_config SET value = 1 WHERE key = 'version'")
+        self.db.execute("DROP TABLE note_vec_vector")
+        for statement in ("SELECT * FROM note_vec('rain')", "INSERT INTO note_vec(note_vec) VALUES ('sync')"):
+            self.expect_error("format version 1, but this extension reads version 2; .*'rebuild'", statement)
+        self.run_command("rebuild")
+        self.expect_current()
+        self.run_command("integrity-check")
+
+    def test_the_size_of_stored_vectors(self):
+        dims, rows = 100, 3000
+        self.db.execute("CREATE TABLE wide(word TEXT, v BLOB)")
+        self.db.executemany("INSERT INTO wide VALUES (?, ?)", (
+            (f"w{i}", blob(*(self.random.gauss(0, 1) for _ in range(dims)))) for i in range(300)))
+        self.db.execute("SELECT glove_load_table('wide', 'SELECT word, v FROM wide')").fetchall()
+        self.db.executemany("INSERT INTO note(title) VALUES (?)", ((f"w{i % 300} w{i // 300}",) for i in range(rows)))
+
+        def pages():
+            self.db.execute("VACUUM")
+            return self.db.execute("PRAGMA page_count").fetchone()[0] * 4096
+        before = pages()
+        create = "CREATE VIRTUAL TABLE wide_vec USING glove_index(content=note, rowid=id, text=title, model=wide)"
+        self.db.execute(create)
+        self.assertLessEqual(pages() - before, 1.4 * rows * dims * 4)
+        self.db.execute("DELETE FROM note WHERE id % 2")
+        self.db.execute("INSERT INTO wide_vec(wide_vec) VALUES ('merge')")
+        half = pages()
+        self.db.execute("DROP TABLE wide_vec")
+        self.db.execute(create)
+        self.assertLessEqual(half, 1.1 * pages())
+
     def test_another_model_needs_rebuild(self):
         self.write(100)
         self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text='title, body', model=m)")
@@ -480,6 +584,118 @@ class Files(LiveTest):
         self.assertEqual(
             self.db.execute("SELECT schema, name, rows, segments, dead, logged, bytes > 100, state FROM glove_indexes").fetchall(),
             [("main", "doc_vec", 17, 1, 3, 1, 1, "changed"), ("other", "o", 0, 0, 0, 0, 0, "current")])
+
+    def test_the_state_of_an_index_that_cannot_be_queried(self):
+        def states():
+            return [state for state, in self.db.execute("SELECT state FROM glove_indexes")]
+        self.fill(3)
+        self.create("content = 'doc' /* ), */, rowid=[id], -- ),\n vector = \"embedding\", options='{\"components\": 0}', model='a)'','")
+        self.db.execute('ALTER TABLE doc_vec RENAME TO "using glove_index(""v"')
+        self.assertEqual(states(), ["current"])
+        self.db.execute('DROP TRIGGER "using glove_index(""v_delete"')
+        self.assertRegex(states()[0], "the trigger 'using glove_index\\(\"v_delete' on 'doc' was dropped.*rebuild")
+        self.db.execute('INSERT INTO "using glove_index(""v"("using glove_index(""v") VALUES (\'rebuild\')')
+        self.assertEqual(states(), ["current"])
+        self.db.execute("ALTER TABLE doc RENAME COLUMN embedding TO e")
+        self.assertRegex(states()[0], "the table 'doc' has no column 'embedding'")
+        self.db.execute("ALTER TABLE doc RENAME COLUMN e TO embedding")
+        self.db.execute("DROP TABLE doc")
+        self.assertRegex(states()[0], "there is no table 'doc'")
+
+    def reads_the_log(self, db):
+        """Whether a query on the connection reads the log."""
+        statements = []
+        db.set_trace_callback(statements.append)
+        db.execute("SELECT id FROM doc_vec(?, 3)", (self.vector(),)).fetchall()
+        db.set_trace_callback(None)
+        return any("doc_vec_log" in statement for statement in statements)
+
+    def test_the_log_is_read_once_per_commit(self):
+        for journal in ("delete", "wal"):
+            self.db.execute(f"PRAGMA journal_mode = {journal}")
+            self.db.execute("DROP TABLE IF EXISTS doc_vec")
+            self.db.execute("DELETE FROM doc")
+            self.fill(60)
+            self.create()
+            self.db.execute("UPDATE doc SET embedding = ? WHERE id < 30", (self.vector(),))
+            writer = connect(self.path, extension=False)
+            self.assertEqual([self.reads_the_log(self.db) for _ in range(3)], [True, False, False])
+            change = "UPDATE doc SET embedding = ? WHERE id = 9"
+            rollbacks = (("BEGIN", "ROLLBACK"), ("SAVEPOINT s", "ROLLBACK TO s"), ("SAVEPOINT s", "ROLLBACK TO s", "RELEASE s"),
+                         ("BEGIN", "COMMIT"))
+            for begin, *ends in rollbacks:
+                self.db.execute(begin)
+                self.db.execute(change, (self.vector(),))
+                self.assertTrue(self.reads_the_log(self.db) and self.reads_the_log(self.db))
+                self.expect_current()
+                for end in ends:
+                    self.db.execute(end)
+                    self.expect_current()
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                self.expect_current()
+                self.assertFalse(self.reads_the_log(self.db))
+            self.db.execute("BEGIN")  # a transaction that only reads has one version
+            self.expect_current()
+            self.assertFalse(self.reads_the_log(self.db))
+            if journal == "wal":
+                writer.execute(change, (self.vector(),))
+                self.assertFalse(self.reads_the_log(self.db))
+                self.expect_current()
+            self.db.execute("COMMIT")
+            for change_it in (
+                    lambda: writer.execute(change, (self.vector(),)), lambda: writer.execute("DELETE FROM doc WHERE id = 12"),
+                    lambda: self.db.execute(change, (self.vector(),)), lambda: self.db.execute("DELETE FROM doc WHERE id = 15"),
+                    lambda: self.command("sync"), lambda: self.db.execute("UPDATE doc SET embedding = NULL WHERE id = 18"),
+                    lambda: self.write_blob(9), lambda: self.db.execute("VACUUM"), lambda: self.overwrite(),
+                    lambda: self.db.execute("UPDATE doc SET embedding = ?", (self.vector(),))):
+                change_it()
+                self.expect_current()
+                self.assertFalse(self.reads_the_log(self.db))
+            writer.close()
+
+    def write_blob(self, id):
+        """Changes a logged row in a way that calls no trigger and counts as no change."""
+        self.db.execute("UPDATE doc SET embedding = ? WHERE id = ?", (self.vector(), id))
+        self.expect_current()
+        if hasattr(self.db, "blobopen"):  # Python 3.11
+            with self.db.blobopen("doc", "embedding", id) as blob_of_row:
+                blob_of_row.write(self.vector())
+
+    def overwrite(self):
+        """Copies another database over this one."""
+        other = connect(os.path.join(self.folder.name, "other.db"))
+        self.db.backup(other)
+        other.execute("UPDATE doc SET embedding = ? WHERE id % 2", (self.vector(),))
+        other.backup(self.db)
+        other.close()
+
+    def test_what_other_connections_may_undo_is_not_kept(self):
+        address = f"file:shared{SEED}?mode=memory&cache=shared"
+        first, second = (sqlite3.connect(address, uri=True, isolation_level=None) for _ in range(2))
+        for db in (first, second):
+            db.enable_load_extension(True)
+            db.load_extension(EXTENSION)
+        self.db = first
+        first.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
+        self.fill(30)
+        self.create()
+        first.execute("UPDATE doc SET embedding = ? WHERE id < 12", (self.vector(),))
+        self.expect_current()
+        self.assertFalse(self.reads_the_log(first))
+        first.execute("PRAGMA read_uncommitted = 1")
+        second.execute("BEGIN")
+        for end in ("ROLLBACK", "COMMIT"):
+            second.execute("UPDATE doc SET embedding = ? WHERE id < 12", (self.vector(),))
+            self.expect_current()
+            second.execute(end)
+            self.expect_current()
+            second.execute("BEGIN")
+        second.execute("ROLLBACK")
+        first.execute("PRAGMA read_uncommitted = 0")
+        self.expect_current()
+        first.close()
+        second.close()
 
     def test_a_locked_database_is_busy(self):
         self.fill(20)

@@ -1,6 +1,7 @@
 """Runs glove-verify on the probes of one PTX file: run_probes.py PROGRAM PTX EXPECTED
 
-Each line of EXPECTED holds a kernel, the exit status, and then every finding as KIND@LINE, where LINE is that of probes.cu.
+Each line of EXPECTED holds a kernel, the exit status, and then every finding as KIND@LINE, where LINE is that of the
+source, probes.cu or weft.cu.
 A probe that EXPECTED does not list is an error, and so is a listed kernel
 that the file lacks. With --write, prints what EXPECTED would have to be.
 """
@@ -14,13 +15,13 @@ SHORT = {
     "barrier count": "count", "unsafe recycling": "recycling", "undefined read": "undefined", "out of bounds": "bounds",
     "nobody waits": "arrive", "not proved": "unproved", "unsupported": "unsupported",
 }
-# A finding, and in the line behind it the place in probes.cu, which may have called a function of a header.
-FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possible)\))?: .*\n.*?\bprobes\.cu:(\d+)", re.M)
+# A finding, and in the line behind it the place in the source, which may have called a function of a header.
+FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possible)\))?: .*\n.*?\b(?:probes|weft)\.cu:(\d+)", re.M)
 
 
 def options_of(kernel):
     options = ["--grid", "2" if re.search("blocks|grid|flag|scope", kernel) else "1"]
-    return options + (["--block", "64"] if kernel == "race_without_bounds" else [])
+    return options + (["--block", "64"] if kernel in ("race_without_bounds", "failure_2_no_maxntid") else [])
 
 
 def verdict(program, file, kernel):

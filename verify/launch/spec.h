@@ -58,6 +58,9 @@ struct Options {
   bool volatile_global_strong = true;
   double time_limit = 60;
   size_t most_findings = 64;
+  // Instead of any data: numbers that this seed decides in memory that nobody writes and in 32-bit parameters
+  // that the launch leaves open.
+  std::optional<uint64_t> data_seed;
   bool name_all_data = false;  // also what arithmetic in floats makes of data, to see equal values
 };
 

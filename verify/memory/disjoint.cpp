@@ -40,7 +40,7 @@ class Comparison {
   Overlap run() {
     if (apart(range(difference_))) return Overlap::kNever;
     if (difference_.form == 0) return Overlap::kPossible;
-    if (congruence() || tickets() || separate_ranges()) return Overlap::kNever;
+    if (congruence() || tickets() || separate_ranges() || separate_rows()) return Overlap::kNever;
     return table_.is_data(difference_) ? Overlap::kPossible : Overlap::kUnproved;
   }
 
@@ -141,6 +141,48 @@ class Comparison {
     if (a.hi + a_.bytes <= b.lo || b.hi + b_.bytes <= a.lo) return true;
     return apart(know_a_.exact_range(difference_).meet(Interval{})) ||
            apart(know_b_.exact_range(difference_));
+  }
+
+  // Rows of an array whose length is not known: pitch * row + place, where each side knows that its place is
+  // less than the pitch.
+  bool separate_rows() {
+    for (const Side* side : {&a_, &b_})
+      for (const LinearTerm& term : table_.terms(side->address.form)) {
+        if (table_.symbol(term.symbol).scope != Scope::kGrid) continue;
+        const int64_t difference = factor_of(a_, term.symbol) - factor_of(b_, term.symbol);
+        if (difference > 0 && row_above(term.symbol, difference, a_, know_a_, b_, know_b_)) return true;
+        if (difference < 0 && row_above(term.symbol, -difference, b_, know_b_, a_, know_a_)) return true;
+      }
+    return false;
+  }
+
+  int64_t factor_of(const Side& side, SymbolId symbol) const {
+    for (const LinearTerm& term : table_.terms(side.address.form))
+      if (term.symbol == symbol) return term.factor;
+    return 0;
+  }
+
+  // Whether `upper` lies behind `lower`, whose factor of the pitch is less by `rows`: its place is not
+  // negative, and that of the lower side leaves room before the end of its own row.
+  bool row_above(SymbolId pitch, int64_t rows, const Side& upper, const Reasoner& know_upper,
+                 const Side& lower, const Reasoner& know_lower) {
+    Value common = table_.scale(table_.of(pitch), factor_of(lower, pitch), 64);
+    for (const LinearTerm& term : table_.terms(lower.address.form))
+      if (term.symbol != pitch && factor_of(upper, term.symbol) == term.factor)
+        common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const Value start = table_.add(common, table_.scale(table_.of(pitch), rows, 64), 64);
+    if (know_upper.exact_range(table_.subtract(upper.address, start, 64)).lo < 0) return false;
+    const Value place = table_.subtract(lower.address, common, 64);
+    // A row has at least so many bytes as one of the factors times the pitch, if the pitch is not negative.
+    std::vector<int64_t> factors = {rows};
+    if (know_lower.symbol_range(pitch).lo >= 0 || know_upper.symbol_range(pitch).lo >= 0)
+      for (const LinearTerm& term : table_.terms(place.form))
+        if (term.factor > 0 && term.factor < rows) factors.push_back(term.factor);
+    for (const int64_t factor : factors) {
+      const Value room = table_.subtract(table_.scale(table_.of(pitch), factor, 64), place, 64);
+      if (know_lower.exact_range(room).lo >= Wide{lower.bytes}) return true;
+    }
+    return false;
   }
 
   SymbolTable& table_;

@@ -120,6 +120,7 @@ class ModuleParser {
       if (word.text == ";") return;  // a declaration
       if (word.text == ".maxntid" || word.text == ".reqntid") {
         kernel.max_threads = {1, 1, 1};
+        kernel.exact_threads = word.text == ".reqntid";
         for (size_t i = 0; i < 3; ++i) {
           kernel.max_threads[i] = static_cast<uint32_t>(std::min<uint64_t>(in_.number().value_or(1), 1024));
           if (!in_.accept(",")) break;

@@ -224,6 +224,7 @@ struct Parameter {
 struct Kernel {
   std::string name;
   std::array<uint32_t, 3> max_threads = {0, 0, 0};  // .maxntid or .reqntid; 0: none
+  bool exact_threads = false;                       // .reqntid
   std::vector<Parameter> parameters;
   std::vector<Register> registers;
   std::vector<Instruction> code;

@@ -39,6 +39,11 @@ std::string_view name_of_exit_code(int code) {
   return kNames[static_cast<size_t>(code)];
 }
 
+std::string_view Verdict::name() const {
+  const int code = exit_code();
+  return code == 0 && sampled ? "no defect found" : name_of_exit_code(code);
+}
+
 int Verdict::exit_code() const {
   bool unproved = false, unsupported = false;
   for (const Finding& finding : findings) {

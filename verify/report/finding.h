@@ -49,10 +49,13 @@ struct Verdict {
   std::vector<std::string> assumptions;
   std::vector<std::string> uncovered;  // synchronising and memory instructions that no path reached
   bool out_of_time = false;
+  bool sampled = false;  // the data were random numbers, so that this is a test and no proof
   size_t paths = 0;
   size_t steps = 0;  // warp instructions
   double seconds = 0;
   int exit_code() const;  // 0 proved, 1 defect, 2 could not prove, 3 unsupported
+  // name_of_exit_code, or "no defect found" where that would be "proved" and the data were a sample.
+  std::string_view name() const;
 };
 
 }  // namespace glove::verify

@@ -59,7 +59,7 @@ std::string verdict_of(const Verdict& verdict) {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", verdict.seconds);
   return "  {\"file\": " + quoted(verdict.file) + ", \"kernel\": " + quoted(verdict.kernel) +
-         ", \"verdict\": " + quoted(name_of_exit_code(verdict.exit_code())) +
+         ", \"verdict\": " + quoted(verdict.name()) +
          ", \"exit_code\": " + std::to_string(verdict.exit_code()) + ", \"shape\": " + quoted(verdict.shape) +
          ", \"seconds\": " + seconds + ", \"warp_instructions\": " + std::to_string(verdict.steps) +
          ", \"paths\": " + std::to_string(verdict.paths) +

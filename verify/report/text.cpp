@@ -39,9 +39,9 @@ std::string text_of(const Verdict& verdict, bool explain) {
   }
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", verdict.seconds);
-  text += verdict.kernel + ": " + std::string(name_of_exit_code(verdict.exit_code())) + " (" + verdict.shape +
-          "; " + seconds + " s, " + std::to_string(verdict.steps) + " warp instructions, " +
-          std::to_string(verdict.paths) + " paths)\n";
+  text += verdict.kernel + ": " + std::string(verdict.name()) + " (" + verdict.shape + "; " + seconds +
+          " s, " + std::to_string(verdict.steps) + " warp instructions, " + std::to_string(verdict.paths) +
+          " paths)\n";
   for (const std::string& line : verdict.assumptions) text += "  assumed: " + line + "\n";
   for (const std::string& line : verdict.uncovered) text += "  not reached: " + line + "\n";
   return text;

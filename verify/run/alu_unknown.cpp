@@ -1,5 +1,6 @@
 // Arithmetic on unknowns: linear forms where possible, otherwise a symbol for the operation itself.
 #include <bit>
+#include <optional>
 
 #include "verify/run/alu.h"
 
@@ -169,6 +170,24 @@ bool is_zero_or(Value value, uint64_t number, const SymbolTable& table) {
          Interval{0, 1}.contains(table.symbol(sum[0].symbol).range);
 }
 
+// Bit `place` of a value whose unknown part is a multiple of 2^place, so that nothing carries into the bit
+// from below: the parity of that part, the same symbol whichever multiple of two is added to it. nullopt: it
+// has another shape.
+std::optional<Value> parity_bit(Value value, unsigned place, unsigned bits, SymbolTable& table) {
+  std::vector<LinearTerm> odd;
+  for (const LinearTerm& term : table.terms(value.form)) {
+    const auto factor = static_cast<uint64_t>(term.factor);
+    if (static_cast<unsigned>(std::countr_zero(factor)) < place) return std::nullopt;
+    if ((factor >> place & 1) != 0) odd.push_back({term.symbol, 1});
+  }
+  const uint64_t rest = value.constant >> place & 1;
+  if (odd.empty()) return Value{rest << place, 0};
+  const Value arguments[3] = {{0, table.form_of(std::move(odd))}, {1, 0}, {}};
+  const Value parity = table.operation(Op::kAnd, Type::kB32, 0, 32, arguments);
+  const Value bit = rest == 0 ? parity : table.subtract({1, 0}, parity, bits);
+  return table.scale(bit, sign_extend(uint64_t{1} << place, bits), bits);
+}
+
 Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Reasoner& reasoner) {
   const unsigned bits = bits_of(in.type);
   Value a = x[0], b = x[1];
@@ -185,6 +204,10 @@ Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Rea
     if (in.op == Op::kAnd && std::has_single_bit(mask + 1)) {  // a low mask that keeps all of a small number
       const Interval range = reasoner.range(a, bits, false);
       if (range.lo >= 0 && range.hi <= static_cast<Wide>(mask)) return a;
+    }
+    if (in.op == Op::kAnd && std::has_single_bit(mask) && bits >= 32) {
+      const auto bit = parity_bit(a, static_cast<unsigned>(std::countr_zero(mask)), bits, table);
+      if (bit) return *bit;
     }
     if (in.op != Op::kAnd && mask == 0) return a;
     if (in.op != Op::kAnd && bits_apart(a, mask, bits, table, reasoner)) return table.add(a, b, bits);

@@ -128,6 +128,7 @@ class KernelRun {
                    unsigned element);
   Value load_shared(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
   Value load_parameter(const Place& place, Type type, unsigned bits);
+  Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) const;
   Value load_constant(const Instruction& in, const Place& place, unsigned bits);
   void store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                    Value value, bool known, PredicateId condition);

@@ -1,9 +1,26 @@
 // Loads, and what they are known to return.
 #include <algorithm>
+#include <bit>
 
 #include "verify/run/kernel_run.h"
 
 namespace glove::verify {
+
+// The number that the seed of the data decides for this place: small, so that it may serve as a count or an
+// index.
+Value KernelRun::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) const {
+  const InternKey key = {{*options_.data_seed, object, offset}};
+  const uint64_t random = InternHash()(key) >> 8;
+  if (type == Type::kF32) {
+    const float number = static_cast<float>(random % 2001) / 1000.0f - 1.0f;
+    return {std::bit_cast<uint32_t>(number), 0};
+  }
+  if (type == Type::kF64)
+    return {std::bit_cast<uint64_t>(static_cast<double>(random % 2001) / 1000.0 - 1.0), 0};
+  const uint64_t number = mask_bits(random % 256, bits_of(type));
+  if (!is_signed(type)) return {number, 0};
+  return {mask_bits(static_cast<uint64_t>(sign_extend(number, bits_of(type))), bits), 0};
+}
 
 Value KernelRun::load_parameter(const Place& place, Type type, unsigned bits) {
   if (place.kind == Place::kNumber) {
@@ -23,6 +40,7 @@ Value KernelRun::load_parameter(const Place& place, Type type, unsigned bits) {
             0};
       }
     }
+    if (options_.data_seed && bits_of(type) == 32) return sampled(type, bits, 0, offset);
     if (bits_of(type) >= 32)
       return table_.input(SymbolKind::kInput, static_cast<uint32_t>(offset), bits_of(type), Scope::kGrid);
   }
@@ -121,6 +139,8 @@ Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in
   if (place.object == 0) return table_.fresh(bits, Scope::kThread);
   if (written_objects_.count(place.object) > 0) return table_.fresh(bits, Scope::kThread);
   read_objects_.insert(place.object);
+  if (options_.data_seed && place.kind == Place::kNumber && bits_of(in.type) <= 64)
+    return sampled(in.type, bits, place.object, place.address.constant);
   return table_.loaded(in.type, 0, bits, place.address);
 }
 

@@ -66,6 +66,7 @@ Verdict verify(const Kernel& kernel, const Launch& launch, const Options& option
     if (with_data.exit_code() == 1 && !with_data.out_of_time) verdict = std::move(with_data);
   }
   verdict.kernel = kernel.name;
+  verdict.sampled = options.data_seed.has_value();
   verdict.shape = "block " + dimensions(launch.block) + ", grid " + dimensions(launch.grid) +
                   (options.shared_only ? ", shared memory only" : "") +
                   (launch.name.empty() ? "" : ", " + launch.name);

@@ -225,11 +225,12 @@ Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
 void SymbolTable::share(Value value, int depth) {
   for (const LinearTerm& term : terms(value.form)) {
     Symbol& symbol = symbols_[term.symbol];
-    const bool operation = symbol.kind == SymbolKind::kOperation && symbol.condition == 0;
+    const bool operation = symbol.kind == SymbolKind::kOperation;
     const bool alone = symbol.kind == SymbolKind::kFresh || symbol.kind == SymbolKind::kObserved ||
                        symbol.kind == SymbolKind::kTicket || symbol.kind == SymbolKind::kInput;
     if (symbol.scope != Scope::kThread || depth > 3 || !(alone || operation)) continue;
     Scope scope = Scope::kBlock;
+    if (symbol.condition != 0) scope = std::max(scope, share_condition(symbol.condition, depth + 1));
     for (const Value& argument : symbol.arguments) {
       if (!operation) break;
       share(argument, depth + 1);
@@ -237,6 +238,20 @@ void SymbolTable::share(Value value, int depth) {
     }
     symbol.scope = scope;
   }
+}
+
+Scope SymbolTable::share_condition(PredicateId id, int depth) {
+  Predicate& condition = predicates_[id >> 1];
+  if (condition.scope != Scope::kThread || depth > 3) return condition.scope;
+  if (condition.kind == PredicateKind::kCompare) {
+    share(condition.a, depth + 1);
+    share(condition.b, depth + 1);
+    condition.scope = std::max(scope_of(condition.a), scope_of(condition.b));
+  } else if (condition.kind != PredicateKind::kSymbol) {
+    const Scope p = share_condition(condition.p, depth + 1), q = share_condition(condition.q, depth + 1);
+    condition.scope = std::max(p, q);
+  }
+  return condition.scope;
 }
 
 Scope SymbolTable::scope_of(Value value) const {

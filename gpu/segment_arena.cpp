@@ -1,0 +1,159 @@
+#include "gpu/segment_arena.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "gpu/plan.h"
+#include "gpu/upload.h"
+#include "model/quantize.h"
+
+namespace glove::gpu {
+namespace {
+
+// Room for more segments: a quarter of those that are there, and at least so many bytes.
+constexpr int64_t kSpareShare = 4;
+constexpr int64_t kLeastSpareBytes = int64_t{4} << 20;
+// One tile of this many that a scan reads may belong to segments that the index no longer has.
+constexpr int64_t kMostForeign = 4;
+// Fewer bytes than this are copied before another thread could help.
+constexpr int64_t kBytesWorthThreads = int64_t{8} << 20;
+
+constexpr std::array<float, kTileRows> kZeros = {};
+constexpr auto kInfinities = [] {
+  std::array<float, kTileRows> values{};
+  values.fill(std::numeric_limits<float>::infinity());
+  return values;
+}();
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
+}
+
+std::string megabytes(int64_t bytes) {
+  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
+}
+
+CopyTask copy_of(const void* from, int64_t bytes, int64_t to) {
+  CopyTask task;
+  task.memory = static_cast<const std::byte*>(from);
+  task.device_offset = to;
+  task.bytes = bytes;
+  return task;
+}
+
+// Queues one number per row, with `padding` for the rows that complete the last tile.
+void copy_padded(std::span<const float> numbers, std::span<const float> padding, int64_t to,
+                 std::vector<CopyTask>& tasks) {
+  const auto bytes = static_cast<int64_t>(numbers.size_bytes());
+  const size_t missing = (kTileRows - numbers.size() % kTileRows) % kTileRows;
+  tasks.push_back(copy_of(numbers.data(), bytes, to));
+  if (missing > 0)
+    tasks.push_back(copy_of(padding.data(), static_cast<int64_t>(missing * sizeof(float)), to + bytes));
+}
+
+}  // namespace
+
+ArenaPlan plan_arena(int64_t tiles, int64_t dims) {
+  const int64_t rows = tiles * kTileRows;
+  ArenaPlan plan;
+  plan.tiles = tiles;
+  plan.scales_at = aligned(code_bytes(rows, dims));
+  plan.residuals_at = plan.scales_at + aligned(rows * 4);
+  plan.bytes = plan.residuals_at + aligned(rows * 4);
+  return plan;
+}
+
+int64_t tiles_of_parts(const Model& model) {
+  int64_t tiles = 0;
+  for (const ModelPart& part : model.parts()) tiles += tile_count(part.rows);
+  return tiles;
+}
+
+Result<std::shared_ptr<SegmentArena>> SegmentArena::make(std::shared_ptr<SharedDevice> device,
+                                                         const Model& model, int64_t room) {
+  const int64_t tiles = tiles_of_parts(model);
+  const int64_t tile_bytes = code_bytes(kTileRows, model.dims()) + kTileRows * 8;
+  const int64_t spare = std::max(tiles / kSpareShare, kLeastSpareBytes / tile_bytes);
+  ArenaPlan plan = plan_arena(tiles + spare, model.dims());
+  if (plan.bytes > room) plan = plan_arena(tiles, model.dims());
+  if (plan.bytes > room)
+    return Error{ErrorCode::kOutOfMemory, model.path() + " needs at least " + megabytes(plan.bytes) +
+                                              " of device memory, and " +
+                                              megabytes(std::max<int64_t>(room, 0)) + " of " +
+                                              device->device().info().name + " are there for it"};
+  GLOVE_ASSIGN_OR_RETURN(CountedBlock block, CountedBlock::allocate(std::move(device), plan.bytes));
+  return std::make_shared<SegmentArena>(model.dims(), plan, std::move(block));
+}
+
+SegmentArena::SegmentArena(int64_t dims, const ArenaPlan& plan, CountedBlock block)
+    : dims_(dims), plan_(plan), block_(std::move(block)) {}
+
+std::optional<SegmentArena::Place> SegmentArena::find(const ModelPart& part) const {
+  const int8_t* const codes = part.level(8).codes.data();
+  const auto found =
+      std::ranges::find_if(places_, [codes](const Place& place) { return place.codes == codes; });
+  return found == places_.end() ? std::nullopt : std::optional(*found);
+}
+
+bool SegmentArena::suits(const Model& model) const {
+  if (model.dims() != dims_) return false;
+  int64_t here = 0;
+  int64_t missing = 0;
+  for (const ModelPart& part : model.parts())
+    (find(part).has_value() ? here : missing) += tile_count(part.rows);
+  const int64_t end = end_ + missing;
+  return here > 0 && end <= plan_.tiles && end - here - missing <= end / kMostForeign;
+}
+
+Status SegmentArena::add(const ModelPtr& model, const InterruptCheck& interrupted) {
+  std::vector<CopyTask> tasks;
+  std::vector<Place> added;
+  int64_t end = end_;
+  int64_t bytes = 0;
+  for (const ModelPart& part : model->parts()) {
+    if (find(part).has_value()) continue;
+    const CodeLevel& level = part.level(8);
+    const int64_t row = end * kTileRows;
+    tasks.push_back(
+        copy_of(level.codes.data(), static_cast<int64_t>(level.codes.size()), code_bytes(row, dims_)));
+    bytes += tasks.back().bytes;
+    copy_padded(level.scales, kZeros, plan_.scales_at + row * 4, tasks);
+    copy_padded(level.residuals, kInfinities, plan_.residuals_at + row * 4, tasks);
+    added.push_back({level.codes.data(), end, tile_count(part.rows)});
+    end += added.back().tiles;
+  }
+  if (added.empty()) return {};
+  models_.reserve(models_.size() + 1);
+  places_.reserve(places_.size() + added.size());
+  const std::atomic<bool> cancelled{false};
+  GLOVE_ASSIGN_OR_RETURN(const auto upload, Upload::start(device()->device(), std::move(tasks),
+                                                          bytes < kBytesWorthThreads ? 0 : upload_threads(),
+                                                          model->path(), cancelled));
+  GLOVE_RETURN_IF_ERROR(upload->copy_to(block_.data(), interrupted));
+  models_.push_back(model);
+  places_.insert(places_.end(), added.begin(), added.end());
+  end_ = end;
+  return {};
+}
+
+std::vector<int64_t> SegmentArena::tiles_of(const Model& model) const {
+  std::vector<int64_t> tiles;
+  for (const ModelPart& part : model.parts()) tiles.push_back(find(part).value().first_tile);
+  return tiles;
+}
+
+DevicePart SegmentArena::part(int64_t tiles) const {
+  DevicePart part;
+  part.rows = tiles * kTileRows;
+  part.dims = static_cast<int32_t>(dims_);
+  part.level.codes = reinterpret_cast<const int8_t*>(block_.data());
+  part.level.scales = reinterpret_cast<const float*>(block_.data() + plan_.scales_at);
+  part.level.residuals = reinterpret_cast<const float*>(block_.data() + plan_.residuals_at);
+  return part;
+}
+
+}  // namespace glove::gpu

@@ -1,0 +1,119 @@
+// A query that waits for a search, or for the search of another thread (search/combining_searcher.h).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "search/searcher.h"
+
+namespace glove {
+
+// A query in the line or in another thread's batch. Holds copies of what that thread reads, so that its
+// caller can leave.
+class CombiningWaiter {
+ public:
+  enum class Call {
+    kNone,    // nothing happened, or the caller must look at its interrupt
+    kLead,    // the caller has a lane
+    kAlone,   // the caller must search by itself
+    kAnswer,  // the request has its answer
+  };
+
+  explicit CombiningWaiter(const SearchRequest& request) : query_(*request.query), request_(request) {
+    request_.query = &query_;
+    interrupted_ = [this] { return gone() || stopped_.load(std::memory_order_relaxed); };
+    request_.interrupted = &interrupted_;
+  }
+  CombiningWaiter(const CombiningWaiter&) = delete;
+  CombiningWaiter& operator=(const CombiningWaiter&) = delete;
+
+  // For the caller: sleeps until it is called, or for as long as an interrupt may go unnoticed.
+  Call sleep() {
+    std::unique_lock lock(mutex_);
+    called_.wait_for(lock, kPollInterval, [this] { return call_ != Call::kNone; });
+    return std::exchange(call_, Call::kNone);
+  }
+
+  // For the caller: runs the interrupt check. Meanwhile the caller is not called to lead, because the check
+  // may take long.
+  Status check(const InterruptCheck* interrupted) {
+    if (interrupted == nullptr) return {};
+    set_away(true);
+    const Status status = check_interrupt(*interrupted);
+    set_away(false);
+    return status;
+  }
+
+  // For the caller, when it no longer waits. Returns the call that it has not seen.
+  Call leave() {
+    const std::lock_guard lock(mutex_);
+    gone_.store(true, std::memory_order_relaxed);
+    return call_;
+  }
+
+  bool gone() const { return gone_.load(std::memory_order_relaxed); }
+
+  // Stops the search for the waiter's copy, which its caller does not notice, or allows it again.
+  void stop(bool stopped) { stopped_.store(stopped, std::memory_order_relaxed); }
+
+  // Gives the caller a lane. Returns false if it does not wait at present.
+  bool lead() {
+    const std::lock_guard lock(mutex_);
+    if (gone() || away_) return false;
+    call_ = Call::kLead;
+    called_.notify_one();
+    return true;
+  }
+
+  // Ends the wait with an answer, or without one. Notifies without the lock, so that the caller does not wake
+  // up only to wait for it.
+  void answer(SearchRequest&& answered) {
+    {
+      const std::lock_guard lock(mutex_);
+      request_ = std::move(answered);
+      call_ = Call::kAnswer;
+    }
+    called_.notify_one();
+  }
+  void search_alone() {
+    {
+      const std::lock_guard lock(mutex_);
+      call_ = Call::kAlone;
+    }
+    called_.notify_one();
+  }
+
+  // The copy that another thread searches for.
+  const SearchRequest& request() const { return request_; }
+
+  // For the caller, after kAnswer.
+  void take_answer(SearchRequest& request) {
+    request.cost = request_.cost;
+    request.status = request_.status;
+    request.rows = std::move(request_.rows);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPollInterval{5};
+
+  void set_away(bool away) {
+    const std::lock_guard lock(mutex_);
+    away_ = away;
+  }
+
+  const Query query_;
+  SearchRequest request_;
+  InterruptCheck interrupted_;
+  std::atomic<bool> gone_ = false;
+  std::atomic<bool> stopped_ = false;
+  std::mutex mutex_;
+  std::condition_variable called_;
+  // Guarded by mutex_.
+  bool away_ = false;
+  Call call_ = Call::kNone;
+};
+
+}  // namespace glove

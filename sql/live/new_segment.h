@@ -1,0 +1,54 @@
+// The rows of a segment that a command of a live index makes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/buffer.h"
+#include "base/status.h"
+#include "live/segment.h"
+#include "sql/live/content_rows.h"
+#include "sql/live/index_definition.h"
+#include "sql/live/segment_store.h"
+#include "sql/live/vector_store.h"
+
+namespace glove::sql {
+
+// Collects rows by ascending id. The vectors of an index of texts go to the database at once, so that memory
+// holds only the codes; whoever gives up must remove them (VectorStore::remove_from).
+class NewSegment {
+ public:
+  // `id` is that of the segment. `expected_rows`: how many rows memory is reserved for. The references must
+  // outlive the object.
+  NewSegment(const IndexDefinition& index, VectorStore& vectors, int64_t id, int64_t expected_rows)
+      : index_(index), vectors_(vectors), id_(id), expected_rows_(expected_rows), writer_(vectors, id) {}
+
+  // Adds a row of the content, as ContentRows passes it. Rows without a vector, and zero vectors, which are
+  // in no relation, are left out. An invalid vector is an error, unless the index skips them. REQUIRES: the
+  // float environment.
+  Status add(const ContentRows& rows, int64_t id, RowVector found, std::span<const float> vector,
+             const std::string& fault);
+
+  // Adds a row of another segment, which is loaded.
+  Status copy(const StoredSegment& from, int64_t row);
+
+  int64_t id() const { return id_; }
+  int64_t rows() const { return builder_ ? builder_->rows() : 0; }
+
+  // Returns the bytes of the segment; it has no rows afterwards. REQUIRES: rows() > 0.
+  Result<Buffer<char>> finish();
+
+ private:
+  const IndexDefinition& index_;
+  VectorStore& vectors_;
+  int64_t id_;
+  int64_t expected_rows_;
+  std::optional<live::SegmentBuilder> builder_;
+  VectorWriter writer_;
+  std::map<int64_t, VectorReader> readers_;  // by the segment that copy() reads
+};
+
+}  // namespace glove::sql

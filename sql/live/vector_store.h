@@ -1,0 +1,83 @@
+// Reads and writes the float32 vectors of an index of texts: NAME_vector(id, vectors).
+//
+// A block has the vectors of consecutive rows of a segment, as many as fit into 16 KiB and at least one. Its
+// id is the segment's times 2^32, plus its number within the segment.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "sql/connection.h"
+#include "sql/live/index_definition.h"
+#include "sql/live/own_statement.h"
+
+namespace glove::sql {
+
+// Belongs to the table object of one connection, which outlives it, like `index`. REQUIRES, for every call:
+// the index is of texts, and ids of segments are from 1 to kMostSegmentIds.
+class VectorStore {
+ public:
+  VectorStore(Connection& connection, const IndexDefinition& index)
+      : connection_(connection), index_(index) {}
+
+  // How many vectors a block has; the last one of a segment may have fewer.
+  static int64_t rows_per_block(int64_t dims);
+
+  Status write(int64_t segment, int64_t block, std::span<const float> vectors);
+  // Leaves the vectors of a block in `vectors`; none if the block does not exist.
+  Status read(int64_t segment, int64_t block, std::vector<float>& vectors);
+
+  // Removes the vectors of one segment, of those before it, or of it and all later ones.
+  Status remove(int64_t segment);
+  Status remove_before(int64_t segment);
+  Status remove_from(int64_t segment);
+
+  // Returns an id of a segment that is above those whose vectors are there; removes them all if no such id
+  // exists.
+  Result<int64_t> unused_segment();
+
+ private:
+  Status prepare(OwnStatement& statement, const std::string& sql);
+  Status remove(const std::string& condition);
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  OwnStatement read_, write_;
+};
+
+// Writes the vectors of a segment, row by row.
+class VectorWriter {
+ public:
+  VectorWriter(VectorStore& store, int64_t segment) : store_(store), segment_(segment) {}
+
+  Status add(std::span<const float> vector);
+  // Must be called after the last row.
+  Status finish();
+
+ private:
+  VectorStore& store_;
+  int64_t segment_;
+  int64_t block_ = 0;
+  int64_t rows_ = 0;  // of the block so far
+  std::vector<float> vectors_;
+};
+
+// Reads vectors, fast if they are asked for by ascending rows of a segment. Must not outlive the statement.
+class VectorReader {
+ public:
+  VectorReader(VectorStore& store, int64_t dims) : store_(store), dims_(dims) {}
+
+  // Returns a vector of `dims` components; an empty one if it is not stored. Valid until the next call.
+  Result<std::span<const float>> read(int64_t segment, int64_t row);
+
+ private:
+  VectorStore& store_;
+  int64_t dims_;
+  int64_t segment_ = 0;
+  int64_t block_ = -1;
+  std::vector<float> vectors_;  // of the block
+};
+
+}  // namespace glove::sql

@@ -1,0 +1,140 @@
+"""Which backend serves a live index: a device, and the CPU where the device is full or lost. Runs with the extension of tests/gpu whose
+device is in host memory.
+
+    device_test.py EXTENSION
+"""
+import os
+import random
+import subprocess
+import sys
+import unittest
+
+import fixture
+
+EXTENSION = None
+DIMS = 8
+ROWS = 900
+
+
+class DeviceTest(unittest.TestCase):
+    def setUp(self):
+        self.source = random.Random(4)
+        self.db = fixture.connect(":memory:", EXTENSION)
+        self.addCleanup(self.db.close)
+        self.addCleanup(lambda: self.db.execute("SELECT glove_config('gpu_memory', '0')"))
+
+    def create(self, name="doc", rows=ROWS):
+        self.db.execute("CREATE TABLE %s(id INTEGER PRIMARY KEY, vec BLOB)" % name)
+        self.insert(name, 0, rows)
+        self.db.execute("CREATE VIRTUAL TABLE %s_vec USING glove_index(content=%s, rowid=id, vector=vec)" % (name, name))
+
+    def insert(self, name, first, rows):
+        for key in range(first, first + rows):
+            self.db.execute("INSERT OR REPLACE INTO %s VALUES (?, ?)" % name, (key, fixture.vector(self.source, DIMS)))
+
+    def expect_right(self, backend, name="doc"):
+        """Expects the rows of a full scan from this backend."""
+        for k in (1, 10):
+            query = fixture.vector(self.source, DIMS)
+            expected = self.db.execute("SELECT id, s FROM (SELECT id, cos_sim(vec, ?) AS s FROM %s) WHERE s NOT NULL ORDER BY s DESC, id LIMIT ?" % name,
+                                       (query, k)).fetchall()
+            actual = self.db.execute("SELECT id, similarity FROM %s_vec WHERE query = ? AND k = ? ORDER BY rank" % name, (query, k)).fetchall()
+            self.assertEqual(actual, expected)
+            self.assertEqual(self.db.execute("SELECT backend FROM glove_stats LIMIT 1").fetchall(), [(backend,)])
+
+    def index(self, name="doc"):
+        return self.db.execute("SELECT backend, state FROM glove_indexes WHERE name = ?", (name + "_vec",)).fetchone()
+
+    def limit(self, size):
+        self.db.execute("SELECT glove_config('gpu_memory', ?)", (size,)).fetchall()
+
+    def test_the_device_serves_through_all_changes(self):
+        self.create()
+        self.expect_right("cuda")
+        self.assertEqual(self.index(), ("cuda", "current"))
+        self.insert("doc", ROWS - 5, 30)  # some new, some changed
+        self.expect_right("cuda")
+        self.db.execute("BEGIN")
+        self.db.execute("DELETE FROM doc WHERE id % 3 = 0")
+        fixture.command(self.db, "sync")
+        self.expect_right("cuda")
+        self.db.execute("ROLLBACK")
+        self.expect_right("cuda")
+        for _ in range(3):
+            self.insert("doc", self.source.randrange(ROWS), 40)
+            fixture.command(self.db, "sync")
+            self.expect_right("cuda")
+        self.db.execute("DELETE FROM doc WHERE id % 5 = 0")
+        self.expect_right("cuda")
+        fixture.command(self.db, "merge")
+        self.expect_right("cuda")
+        batch = self.db.execute("SELECT count(*) FROM doc_vec WHERE query IN (SELECT vec FROM doc WHERE id < 20) AND k = 3").fetchall()
+        self.assertEqual(batch, [(3 * len(self.db.execute("SELECT 1 FROM doc WHERE id < 20").fetchall()),)])
+
+    def test_connections_share_the_memory_of_the_device(self):
+        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "glove-device-%d.db" % os.getpid())
+        self.addCleanup(os.remove, path)
+        self.db = fixture.connect(path, EXTENSION)
+        self.create()
+        self.expect_right("cuda")
+        self.limit("1")  # nothing more fits
+        other = fixture.connect(path, EXTENSION)
+        query = fixture.vector(self.source, DIMS)
+        sql = "SELECT id, similarity FROM doc_vec WHERE query = ? AND k = 10 AND backend = 'cuda'"
+        self.assertEqual(other.execute(sql, (query,)).fetchall(), self.db.execute(sql, (query,)).fetchall())
+        self.insert("doc", ROWS, 10)
+        self.db.commit()
+        fixture.command(self.db, "sync")
+        self.expect_right("cuda")
+        self.assertEqual(other.execute(sql, (query,)).fetchall(), self.db.execute(sql, (query,)).fetchall())
+        other.close()
+        self.db.close()
+        self.db = fixture.connect(":memory:", EXTENSION)
+
+    def test_the_cpu_serves_while_the_device_is_full(self):
+        self.limit("1000")
+        self.create()
+        self.expect_right("cpu")
+        backend, state = self.index()
+        self.assertEqual(backend, "cpu")
+        self.assertRegex(state, "^current; cuda: a live index needs at least 1 MB of device memory, and 1 MB of fake device are there for it$")
+        with self.assertRaises(MemoryError):
+            self.db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 3 AND backend = 'cuda'", (fixture.vector(self.source, DIMS),)).fetchall()
+        self.limit("0")
+        self.expect_right("cuda")
+        self.assertEqual(self.index(), ("cuda", "current"))
+
+    def test_dropping_an_index_frees_the_memory(self):
+        self.limit("16000")  # for one index, without room for more
+        self.create()
+        self.expect_right("cuda")
+        self.create("other")
+        self.expect_right("cpu", "other")
+        self.db.execute("DROP TABLE doc_vec")
+        self.limit("16001")  # failures are forgotten when a setting changes
+        self.expect_right("cuda", "other")
+
+    def test_the_cpu_serves_after_the_device_is_lost(self):
+        script = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import device_test
+device_test.EXTENSION = sys.argv[2]
+test = device_test.DeviceTest()
+test.setUp()
+test.create()
+test.expect_right("cuda")
+test.expect_right("cuda")
+test.expect_right("cpu")
+backend, state = test.index()
+test.assertEqual((backend, state), ("cpu", "current; cuda: fake: lost"))
+"""
+        run = subprocess.run([sys.executable, "-c", script, os.path.dirname(os.path.abspath(__file__)), EXTENSION], capture_output=True, text=True,
+                             env=dict(os.environ, GLOVE_FAKE_DEVICE_SEARCHES="4"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+
+if __name__ == "__main__":
+    EXTENSION = sys.argv.pop(1)
+    fixture.skip_without_index(EXTENSION)
+    unittest.main()
