@@ -2,7 +2,7 @@
 
 PTX_DIR holds NAME.sm_90.ptx for each SPEC_DIR/NAME.launch.toml, as run_specs.py leaves them. Each launch whose name begins with "ci"
 runs on the GPU under racecheck and synccheck, as it is and with each of its first barriers broken: left out, or skipped by the
-first thread. PROGRAM, which is glove-verify, is asked about the same code. Needs Python with NumPy, the driver and compute-sanitizer,
+first thread. PROGRAM, which is glove-verify, is asked about the same code; `-` asks nobody. Needs Python with NumPy, the driver and compute-sanitizer,
 but no compiler. The exit status is 1 if the sanitizer finds a hazard in code that glove-verify has proved, or in a kernel as it
 is, or if a launch fails; 77 if the sanitizer cannot run here: some hosts do not support it.
 """
@@ -174,7 +174,9 @@ def block_of(text, entry):
 
 
 def verify(program, ptx_dir, spec_dir, case):
-    """glove-verify's exit status."""
+    """glove-verify's exit status; None if it is not asked."""
+    if program == "-":
+        return None
     with tempfile.NamedTemporaryFile("w", suffix=".ptx", encoding="utf-8") as file:
         file.write(ptx_of(ptx_dir, case))
         file.flush()
@@ -227,13 +229,13 @@ def main():
         return 77
     jobs = [(case, tool) for case in tried for tool in (["racecheck", "synccheck"] if case[3] != "without" else ["racecheck"])]
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
-    seen = {job: pool.submit(sanitize, job[1], options.program, *folders, job[0]) for job in jobs}
+    seen = {pool.submit(sanitize, tool, options.program, *folders, case): (case, tool) for case, tool in jobs}
     exits = {case: pool.submit(verify, options.program, *folders, case) for case in tried}
     bad, caught = 0, set()
-    for (case, tool), result in seen.items():
-        state, why = result.result()
+    for result in concurrent.futures.as_completed(seen):
+        (case, tool), (state, why) = seen[result], result.result()
         code, whole = exits[case].result(), not case[3]
-        wrong = (state == "hazard" and (code == 0 or whole)) or (whole and (state != "clean" or code != 0))
+        wrong = (state == "hazard" and (code == 0 or whole)) or (whole and (state != "clean" or code not in (0, None)))
         bad += wrong
         if not whole and state == "hazard":
             caught.add(case)
