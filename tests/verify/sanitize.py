@@ -211,7 +211,7 @@ def sanitize(tool, program, ptx_dir, spec_dir, case):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--part", default="1/1", help="K/N: every N-th case from the K-th on")
     parser.add_argument("--case", help="one launch, under the sanitizer")
     parser.add_argument("program")

@@ -110,9 +110,6 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
   };
   if (symbol.op == Op::kConvert && symbol.type == Type::kU64 && symbol.detail < 64) {
     set(base_range(symbol.arguments[0], symbol.detail, false));
-  } else if (symbol.op == Op::kConvert && symbol.type == Type::kS64 && symbol.detail < 64) {
-    symbol.range = base_range(symbol.arguments[0], symbol.detail, true);
-    set(symbol.range);
   } else if (symbol.op == Op::kAnd && (known(0) || known(1))) {
     const Wide mask = static_cast<Wide>(mask_bits(symbol.arguments[known(0) ? 0 : 1].constant, bits));
     set({0, mask});
