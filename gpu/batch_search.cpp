@@ -17,7 +17,10 @@ namespace {
 
 constexpr double kUsBeforeInterrupts = 5000;  // most rounds have finished by then
 constexpr double kUsOfSpinning = 20000;
-constexpr int64_t kPackedAtOnce = 32;      // queries; packing them takes much longer than scheduling a chunk
+constexpr int64_t kPackedAtOnce = 32;  // queries; packing them takes much longer than scheduling a chunk
+// Warpgroups take as long for one query as for 256: at 2,196,016 x 300, twice as long as warps for 32
+// queries, and as long for about 100.
+constexpr int64_t kLeastColumnQueries = 97;
 constexpr int64_t kUnscoredAnswer = 2048;  // rows of an answer when the vectors are not on the device
 
 // Divides one allocation into arrays.
@@ -51,7 +54,8 @@ struct BatchSearch::Layout {
 
   Layout(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan, int64_t query_count,
          int64_t top_rows)
-      : columns(part.packed_rows != nullptr && wgmma_fits(part.dims, shape)),
+      : columns(part.packed_rows != nullptr && query_count >= kLeastColumnQueries &&
+                wgmma_fits(part.dims, shape)),
         queries(query_count),
         padded((query_count + 31) / 32 * 32) {
     Cutter device;
@@ -88,7 +92,13 @@ Status BatchSearch::reserve(const Layout& layout) {
 
 Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
                          std::span<const SearchRequest> requests) {
-  std::memset(staging_.data(), 0, static_cast<size_t>(layout.copied));
+  // Everything but the vectors, parameters and codes that are written below.
+  const auto zero = [&](int64_t begin, int64_t end) {
+    std::memset(staging_.as<int8_t>(begin), 0, static_cast<size_t>(end - begin));
+  };
+  zero(0, layout.vectors);
+  zero(layout.vectors + layout.queries * part.dims * 4, layout.parameters);
+  zero(layout.sizes, layout.copied);
   auto* parameters = staging_.as<BatchQuery>(layout.parameters);
   const auto pack_some = [&](int, int64_t chunk) {
     const int64_t last = std::min(layout.queries, (chunk + 1) * kPackedAtOnce);
@@ -102,7 +112,7 @@ Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
       parameters[i] = {quantized.bound, query.norm_squared};
     }
   };
-  const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 128, 1, 8));
+  const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 64, 1, 16));
   ThreadPool::instance().run(std::min(threads, usable_cores()),
                              (layout.queries + kPackedAtOnce - 1) / kPackedAtOnce, pack_some);
   for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};

@@ -36,6 +36,12 @@ GLOVE_HOST_DEVICE inline uint16_t upper_code(float upper_bound) {
   return steps < 65533.0f ? static_cast<uint16_t>(static_cast<int>(steps) + 1) : 65534;
 }
 
+// Returns a number that is not below the smaller of 1 and any upper bound with this code, which is at most 3
+// (similarities do not exceed 1). REQUIRES: code > 0.
+GLOVE_HOST_DEVICE inline double upper_of_code(uint16_t code) {
+  return code < 65534 ? code / 16384.0 - (1.0 - 0x1p-20) : 3.0;
+}
+
 // Returns the code that a row's upper_code() must reach. A threshold of -infinity admits every row except
 // those with code 0.
 GLOVE_HOST_DEVICE inline uint16_t threshold_code(float threshold) {

@@ -100,9 +100,9 @@ class Device {
   // Fills each request's rows, in any order, with a superset of the part's best `top_rows` nonzero rows in
   // the relation's order. Excluded words are not filtered out, so top_rows must be k plus the number of words
   // that a request excludes. Ids count from the part's first row. Similarities are exact if part.vectors is
-  // set and are otherwise left unset; a zero row has kNoSimilarity, and a row with NaN from a damaged file
-  // may have NaN. Adds the scan, select and rescore times and the candidates to the requests' costs.
-  // `interrupted` speaks for all requests.
+  // set; a zero row has kNoSimilarity, and a row with NaN from a damaged file may have NaN. Otherwise they
+  // are upper bounds, or kNoSimilarity where the device does not return any. Adds the scan, select and
+  // rescore times and the candidates to the requests' costs. `interrupted` speaks for all requests.
   virtual Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                          const InterruptCheck& interrupted) = 0;
 

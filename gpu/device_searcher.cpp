@@ -12,6 +12,9 @@
 namespace glove::gpu {
 namespace {
 
+// Rows of answers that a thread puts in order in less time than it takes to wake up.
+constexpr int64_t kRowsPerThread = 2048;
+
 // Computes D for every row on the host, for models whose vectors did not fit on the device.
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
@@ -42,14 +45,21 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
     device_->note_error(status.error());
     return status;
   }
-  for (SearchRequest& request : requests) {
-    GLOVE_RETURN_IF_ERROR(check_interrupt(shared.check()));
-    const Timer timer;
-    if (parts.front().vectors == nullptr) rescore(model, *request.query, request.rows);
+  const bool scored = parts.front().vectors != nullptr;
+  const auto finish = [&](int, int64_t i) {
+    SearchRequest& request = requests[static_cast<size_t>(i)];
+    if (!scored) rescore(model, *request.query, request.rows);
     for (Neighbor& row : request.rows) row.id += static_cast<int32_t>(first_row_);
     keep_best(*request.query, request.k, request.rows);
-    request.cost.rescore_us += timer.microseconds();
-  }
+  };
+  const Timer timer;
+  const auto count = static_cast<int64_t>(requests.size());
+  const int64_t threads = std::clamp<int64_t>(count * top_rows / kRowsPerThread, 1, usable_cores());
+  if (!ThreadPool::instance().run(static_cast<int>(threads), count, finish, shared.check()))
+    return interrupted_error();
+  ScanCost cost;
+  cost.rescore_us = timer.microseconds();
+  charge(requests, cost);
   resident_->upload_rest();
   return {};
 }

@@ -20,7 +20,7 @@ constexpr int64_t kLeastSpareBytes = int64_t{4} << 20;
 // One tile of this many that a scan reads may belong to segments that the index no longer has.
 constexpr int64_t kMostForeign = 4;
 // Fewer bytes than this are copied before another thread could help.
-constexpr int64_t kBytesWorthThreads = int64_t{8} << 20;
+constexpr int64_t kBytesWorthThreads = int64_t{2} << 20;
 
 constexpr std::array<float, kTileRows> kZeros = {};
 constexpr auto kInfinities = [] {
@@ -94,8 +94,8 @@ SegmentArena::SegmentArena(int64_t dims, const ArenaPlan& plan, CountedBlock blo
 
 std::optional<SegmentArena::Place> SegmentArena::find(const ModelPart& part) const {
   const int8_t* const codes = part.level(8).codes.data();
-  const auto found =
-      std::ranges::find_if(places_, [codes](const Place& place) { return place.codes == codes; });
+  const auto found = std::ranges::find_if(
+      places_, [&](const Place& place) { return place.codes == codes && place.rows == part.rows; });
   return found == places_.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -123,8 +123,8 @@ Status SegmentArena::add(const ModelPtr& model, const InterruptCheck& interrupte
     bytes += tasks.back().bytes;
     copy_padded(level.scales, kZeros, plan_.scales_at + row * 4, tasks);
     copy_padded(level.residuals, kInfinities, plan_.residuals_at + row * 4, tasks);
-    added.push_back({level.codes.data(), end, tile_count(part.rows)});
-    end += added.back().tiles;
+    added.push_back({level.codes.data(), part.rows, end});
+    end += tile_count(part.rows);
   }
   if (added.empty()) return {};
   models_.reserve(models_.size() + 1);

@@ -28,9 +28,9 @@ ArenaPlan plan_arena(int64_t tiles, int64_t dims);
 int64_t tiles_of_parts(const Model& model);
 
 // Holds parts of models: the segments of one live index, in whole tiles. A part is recognised by the address
-// of its codes, which stay in host memory as long as the arena lives. Members may be called only within
-// SharedDevice::in_turn() of its device, except for device() and device_bytes(). Meanwhile searches read the
-// tiles of earlier calls, which never change.
+// of its codes and their number, which stay in host memory as long as the arena lives. Members may be called
+// only within SharedDevice::in_turn() of its device, except for device() and device_bytes(). Meanwhile
+// searches read the tiles of earlier calls, which never change.
 class SegmentArena {
  public:
   // Allocates an arena for the parts of a model and for others. room: the most bytes that it may have.
@@ -60,8 +60,8 @@ class SegmentArena {
  private:
   struct Place {
     const int8_t* codes;
+    int64_t rows;
     int64_t first_tile;
-    int64_t tiles;
   };
   std::optional<Place> find(const ModelPart& part) const;
 

@@ -1,7 +1,6 @@
 #include "gpu/segment_searcher.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -10,7 +9,6 @@
 
 #include "base/timer.h"
 #include "gpu/query_codes.h"
-#include "gpu/upload.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -18,8 +16,8 @@ namespace {
 
 // A query may exclude so many rows more than a mask hides.
 constexpr size_t kMostUnmasked = 32;
-// A mask of fewer bytes than this is copied before another thread could help.
-constexpr int64_t kBytesWorthThreads = int64_t{4} << 20;
+// A mask is made in pieces of so many bytes, which stay in a core's cache until they are copied.
+constexpr size_t kMaskPieceBytes = size_t{1} << 20;
 
 bool same_excluded(const SearchRequest& a, const SearchRequest& b) {
   return a.query->excluded == b.query->excluded;
@@ -62,7 +60,7 @@ size_t SegmentSearcher::part_at(int64_t tile) const {
 // Replaces the device's candidates by those that a caller may have, with the model's ids and bounds.
 void SegmentSearcher::take_candidates(SearchRequest& request) const {
   const Query& query = *request.query;
-  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
+  QuantizedQuery quantized;  // for bounds that the device does not return
   std::vector<Neighbor> rows;
   rows.reserve(request.rows.size());
   for (const Neighbor& found : request.rows) {
@@ -72,7 +70,13 @@ void SegmentSearcher::take_candidates(SearchRequest& request) const {
     if (row < 0 || row >= part.rows) continue;
     const auto id = static_cast<int32_t>(part.first_row + row);
     if (std::ranges::binary_search(query.excluded, id)) continue;
-    rows.push_back({id, upper_bound(part, row, quantized)});
+    double bound = found.similarity;
+    if (bound == kNoSimilarity) {
+      if (quantized.codes.empty())
+        quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
+      bound = upper_bound(part, row, quantized);
+    }
+    rows.push_back({id, bound});
   }
   std::ranges::sort(rows, ranks_before);
   request.rows = std::move(rows);
@@ -81,11 +85,11 @@ void SegmentSearcher::take_candidates(SearchRequest& request) const {
 Result<SegmentSearcher::MaskPtr> SegmentSearcher::mask_for(const std::vector<int32_t>& hidden,
                                                            const InterruptCheck& interrupted) {
   MaskPtr mask;
+  if (!has_foreign_tiles_ && hidden.size() <= kMostUnmasked) return mask;
   {
     const std::lock_guard lock(mutex_);
     mask = mask_;
   }
-  if (mask == nullptr && !has_foreign_tiles_ && hidden.size() <= kMostUnmasked) return mask;
   if (mask != nullptr && mask->hidden.size() <= hidden.size() &&
       hidden.size() - mask->hidden.size() <= kMostUnmasked &&
       (mask->hidden == hidden || std::ranges::includes(hidden, mask->hidden)))
@@ -101,39 +105,64 @@ Result<SegmentSearcher::MaskPtr> SegmentSearcher::mask_for(const std::vector<int
   return mask;
 }
 
-Result<SegmentSearcher::MaskPtr> SegmentSearcher::make_mask(const std::vector<int32_t>& hidden,
-                                                            const InterruptCheck& interrupted) {
-  const auto rows = static_cast<size_t>(part_.rows);
-  const auto residuals = std::make_unique_for_overwrite<float[]>(rows);
+// Writes the residuals of rows [first, first + residuals.size()) of part_ with these rows hidden.
+void SegmentSearcher::fill_residuals(const std::vector<int32_t>& hidden, int64_t first,
+                                     std::span<float> residuals) const {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  float* end = residuals.get();
-  auto next_hidden = hidden.begin();
+  const int64_t last = first + static_cast<int64_t>(residuals.size());
+  std::ranges::fill(residuals, kInfinity);
   for (const size_t at : parts_in_order_) {
     const ModelPart& part = model_->parts()[at];
-    float* const begin = residuals.get() + first_tiles_[at] * kTileRows;
-    std::fill(end, begin, kInfinity);
-    end = std::ranges::copy(part.level(8).residuals, begin).out;
-    next_hidden = std::ranges::lower_bound(hidden, static_cast<int32_t>(part.first_row));
-    for (; next_hidden != hidden.end() && *next_hidden < part.first_row + part.rows; ++next_hidden)
-      begin[*next_hidden - part.first_row] = kInfinity;
+    const int64_t part_first = first_tiles_[at] * kTileRows;
+    const int64_t begin = std::max(first, part_first);
+    const int64_t end = std::min(last, part_first + part.rows);
+    if (begin >= end) continue;
+    const auto rows = static_cast<size_t>(end - begin);
+    const std::span<const float> own =
+        part.level(8).residuals.subspan(static_cast<size_t>(begin - part_first), rows);
+    const auto to = residuals.subspan(static_cast<size_t>(begin - first), rows);
+    std::ranges::copy(own, to.begin());
+    const int64_t first_id = part.first_row + begin - part_first;
+    for (auto row = std::ranges::lower_bound(hidden, first_id);
+         row != hidden.end() && *row < first_id + (end - begin); ++row)
+      to[static_cast<size_t>(*row - first_id)] = kInfinity;
   }
-  std::fill(end, residuals.get() + rows, kInfinity);
+}
 
+// Writes them straight to staging memory: an array of all rows would cost its page faults.
+Status SegmentSearcher::copy_residuals(CopyRing& ring, const std::vector<int32_t>& hidden, std::byte* to,
+                                       const InterruptCheck& interrupted) const {
+  const auto step = static_cast<int64_t>(std::min(ring.block(0).size(), kMaskPieceBytes) / sizeof(float));
+  int slot = 0;
+  for (int64_t first = 0; first < part_.rows; first += step) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    GLOVE_RETURN_IF_ERROR(ring.wait(slot));
+    const int64_t rows = std::min(step, part_.rows - first);
+    auto* const staged = reinterpret_cast<float*>(ring.block(slot).data());
+    fill_residuals(hidden, first, {staged, static_cast<size_t>(rows)});
+    GLOVE_RETURN_IF_ERROR(ring.copy(slot, to + first * 4, rows * 4));
+    slot = (slot + 1) % ring.slots();
+  }
+  return {};
+}
+
+Result<SegmentSearcher::MaskPtr> SegmentSearcher::make_mask(const std::vector<int32_t>& hidden,
+                                                            const InterruptCheck& interrupted) {
   SharedDevice& device = *arena_->device();
-  const auto bytes = static_cast<int64_t>(rows * sizeof(float));
+  const int64_t bytes = part_.rows * static_cast<int64_t>(sizeof(float));
   GLOVE_ASSIGN_OR_RETURN(const int64_t room, device.room_for(part_.rows));
   if (bytes > room)
     return Error{ErrorCode::kOutOfMemory, "the deleted and changed rows of " + model_->path() + " need " +
                                               std::to_string(bytes) + " bytes of device memory"};
   GLOVE_ASSIGN_OR_RETURN(CountedBlock block, CountedBlock::allocate(arena_->device(), bytes));
-  const std::atomic<bool> cancelled{false};
-  CopyTask task;
-  task.memory = reinterpret_cast<const std::byte*>(residuals.get());
-  task.bytes = bytes;
-  GLOVE_ASSIGN_OR_RETURN(const auto upload, Upload::start(device.device(), {task},
-                                                          bytes < kBytesWorthThreads ? 0 : upload_threads(),
-                                                          model_->path(), cancelled));
-  GLOVE_RETURN_IF_ERROR(upload->copy_to(block.data(), interrupted));
+  GLOVE_ASSIGN_OR_RETURN(auto ring, device.device().take_ring());
+  Status status = copy_residuals(*ring, hidden, block.data(), interrupted);
+  for (int slot = 0; slot < ring->slots(); ++slot) {
+    Status waited = ring->wait(slot);
+    if (status.ok()) status = std::move(waited);
+  }
+  device.device().give_back_ring(std::move(ring));
+  if (!status.ok()) return status.error();
   return std::make_shared<const Mask>(Mask{hidden, std::move(block)});
 }
 

@@ -37,6 +37,9 @@ class SegmentSearcher final : public Searcher {
   using MaskPtr = std::shared_ptr<const Mask>;
 
   Result<MaskPtr> mask_for(const std::vector<int32_t>& hidden, const InterruptCheck& interrupted);
+  void fill_residuals(const std::vector<int32_t>& hidden, int64_t first, std::span<float> residuals) const;
+  Status copy_residuals(CopyRing& ring, const std::vector<int32_t>& hidden, std::byte* to,
+                        const InterruptCheck& interrupted) const;
   Result<MaskPtr> make_mask(const std::vector<int32_t>& hidden, const InterruptCheck& interrupted);
   Status search_alike(std::span<SearchRequest> requests, const InterruptCheck& interrupted);
   void take_candidates(SearchRequest& request) const;

@@ -107,8 +107,7 @@ bool SingleSearch::arrived(const SingleScanParams& scan) {
   const int64_t rows = answer_rows(scan, static_cast<uint32_t>(candidates));
   for (; rows_seen_ < rows; ++rows_seen_) {
     if (std::atomic_ref<int32_t>(ids()[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
-    if (scan.part.vectors != nullptr &&
-        std::atomic_ref<double>(similarities()[rows_seen_]).load(std::memory_order_acquire) == kNothingYet)
+    if (std::atomic_ref<double>(similarities()[rows_seen_]).load(std::memory_order_acquire) == kNothingYet)
       return false;
   }
   return true;
@@ -165,7 +164,7 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
 }
 
 // Copies the answer and restores what the next launch expects, even if there is no memory for the copy.
-void SingleSearch::take_answer(int64_t rows, bool with_similarities, std::vector<Neighbor>& to) {
+void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
   struct Clear {
     SingleSearch& search;
     int64_t rows;
@@ -173,8 +172,7 @@ void SingleSearch::take_answer(int64_t rows, bool with_similarities, std::vector
   } const clear{*this, rows};
   to.clear();
   to.reserve(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < rows; ++i)
-    to.push_back({ids()[i], with_similarities ? similarities()[i] : kNoSimilarity});
+  for (int64_t i = 0; i < rows; ++i) to.push_back({ids()[i], similarities()[i]});
 }
 
 Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan codes, int64_t top_rows,
@@ -194,7 +192,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan co
     GLOVE_RETURN_IF_ERROR(reserve(part, shape, int64_t{count} + kFirstCapacity));
     GLOVE_ASSIGN_OR_RETURN(count, launch(part, shape, coarse, ranked && count <= kMostRanked, interrupted));
   }
-  take_answer(answer_rows(scan, count), part.vectors != nullptr, request.rows);
+  take_answer(answer_rows(scan, count), request.rows);
 
   const uint64_t times = done_.as<ScanDone>()->times;
   const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;

@@ -31,7 +31,7 @@ class SingleSearch {
   Status pack(const DevicePart& part, const Query& query, CoarseScanParams& coarse);
   double* similarities() const { return answer_.as<double>(); }
   int32_t* ids() const { return answer_.as<int32_t>(capacity_ * 8); }
-  void take_answer(int64_t rows, bool with_similarities, std::vector<Neighbor>& to);
+  void take_answer(int64_t rows, std::vector<Neighbor>& to);
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
   bool arrived(const SingleScanParams& scan);

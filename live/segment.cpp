@@ -22,7 +22,7 @@ constexpr int64_t kGroupStride = kTileRows * kTileComponents;
 constexpr int64_t kMostReserved = int64_t{1} << 30;
 
 template <class T>
-void append(Buffer<char>& bytes, const std::vector<T>& values) {
+void append_bytes(Buffer<char>& bytes, const std::vector<T>& values) {
   const auto* const begin = reinterpret_cast<const char*>(values.data());
   bytes.insert(bytes.end(), begin, begin + values.size() * sizeof(T));
 }
@@ -105,38 +105,58 @@ SegmentBuilder::SegmentBuilder(int64_t dims, int64_t expected_rows) : dims_(dims
   residuals_.reserve(static_cast<size_t>(rows));
 }
 
-// Begins a row, and returns the place of its first group.
-int8_t* SegmentBuilder::next_row(int64_t id) {
-  const int64_t row = rows();
-  if (row % kTileRows == 0) {
-    codes_.resize(static_cast<size_t>(code_bytes(row + 1, dims_)));
-    std::memset(codes_.data() + code_bytes(row, dims_), 0, static_cast<size_t>(code_bytes(1, dims_)));
-  }
-  ids_.push_back(id);
+int8_t* SegmentBuilder::place_of(int64_t row) {
   return reinterpret_cast<int8_t*>(codes_.data()) + code_index(row, 0, dims_);
 }
 
+bool SegmentBuilder::has_room(int64_t rows) const {
+  const int64_t all = this->rows() + rows;
+  return codes_.capacity() >= static_cast<size_t>(code_bytes(all, dims_)) &&
+         std::min(scales_.capacity(), residuals_.capacity()) >= static_cast<size_t>(all);
+}
+
+int64_t SegmentBuilder::append(std::span<const int64_t> ids) {
+  const int64_t first = rows();
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  codes_.resize(static_cast<size_t>(code_bytes(rows(), dims_)));
+  scales_.resize(ids_.size());
+  residuals_.resize(ids_.size());
+  return first;
+}
+
+void SegmentBuilder::encode(int64_t row, std::span<const float> vector, double norm_squared) {
+  int8_t* const place = place_of(row);
+  // The quantiser leaves what follows the last component as it is.
+  std::memset(place + (component_groups(dims_) - 1) * kGroupStride, 0, kTileComponents);
+  // Not through [], which may look at the sizes that append() changes.
+  quantize_row(vector.data(), norm_squared, dims_, place, kGroupStride, *(scales_.data() + row),
+               *(residuals_.data() + row));
+}
+
 void SegmentBuilder::add(int64_t id, std::span<const float> vector, double norm_squared) {
-  int8_t* const place = next_row(id);
-  quantize_row(vector.data(), norm_squared, dims_, place, kGroupStride, scales_.emplace_back(),
-               residuals_.emplace_back());
+  encode(append({&id, 1}), vector, norm_squared);
 }
 
 void SegmentBuilder::copy(const Segment& segment, int64_t row) {
-  int8_t* const place = next_row(segment.ids()[static_cast<size_t>(row)]);
+  const auto from_row = static_cast<size_t>(row);
+  const int64_t to_row = append(segment.ids().subspan(from_row, 1));
+  int8_t* const place = place_of(to_row);
   const int8_t* const from = segment.level().codes.data() + code_index(row, 0, dims_);
   for (int64_t group = 0; group < component_groups(dims_); ++group)
     std::memcpy(place + group * kGroupStride, from + group * kGroupStride, kTileComponents);
-  scales_.push_back(segment.level().scales[static_cast<size_t>(row)]);
-  residuals_.push_back(segment.level().residuals[static_cast<size_t>(row)]);
+  scales_[static_cast<size_t>(to_row)] = segment.level().scales[from_row];
+  residuals_[static_cast<size_t>(to_row)] = segment.level().residuals[from_row];
 }
 
 Buffer<char> SegmentBuilder::finish() {
+  for (int64_t row = rows(); row % kTileRows != 0; ++row)
+    for (int64_t group = 0; group < component_groups(dims_); ++group)
+      std::memset(place_of(row) + group * kGroupStride, 0, kTileComponents);
   Buffer<char> bytes = std::move(codes_);
   bytes.reserve(static_cast<size_t>(segment_bytes(rows(), dims_)));
-  append(bytes, ids_);
-  append(bytes, scales_);
-  append(bytes, residuals_);
+  append_bytes(bytes, ids_);
+  append_bytes(bytes, scales_);
+  append_bytes(bytes, residuals_);
   *this = SegmentBuilder(dims_);
   return bytes;
 }

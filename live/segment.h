@@ -56,7 +56,8 @@ int64_t segment_bytes(int64_t rows, int64_t dims);
 // Where the ids are among them: from the first byte to the second.
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims);
 
-// Makes the bytes of a segment of rows that arrive by ascending id. One thread at a time may use it.
+// Makes the bytes of a segment of rows that arrive by ascending id. Used by one thread at a time, except as
+// encode() says.
 class SegmentBuilder {
  public:
   // `expected_rows`: how many rows memory is reserved for, within reason.
@@ -69,13 +70,22 @@ class SegmentBuilder {
   // Appends a row of another segment of the same dimensions.
   void copy(const Segment& segment, int64_t row);
 
+  // The two halves of add(), for several threads: append() makes rows whose codes are not defined until
+  // encode() is called for each of them, and returns the first. Any threads may call encode() for different
+  // rows, also during append() if that has room.
+  int64_t append(std::span<const int64_t> ids);
+  void encode(int64_t row, std::span<const float> vector, double norm_squared);
+  // True if append() of this many rows leaves the codes where they are.
+  bool has_room(int64_t rows) const;
+
+  int64_t dims() const { return dims_; }
   int64_t rows() const { return static_cast<int64_t>(ids_.size()); }
 
   // Returns the bytes; the builder is empty afterwards. REQUIRES: rows() > 0.
   Buffer<char> finish();
 
  private:
-  int8_t* next_row(int64_t id);
+  int8_t* place_of(int64_t row);
 
   int64_t dims_;
   Buffer<char> codes_;  // whole tiles; finish() appends the rest

@@ -21,6 +21,8 @@ namespace {
 constexpr int kMostPollsOfChecks = 2;
 // The callers of a batch are expected again for this part of the time that it took.
 constexpr int kReturnShare = 2;
+// Callers of a batch of whom one wakes the others up.
+constexpr size_t kWokenTogether = 6;
 constexpr std::chrono::milliseconds kMostReturnTime{5};
 
 // Whether this thread is inside a search() below. An interrupt check may run the host's code, which may
@@ -88,8 +90,7 @@ class CombiningSearcher::Batch {
     }
     if (!status.ok()) return false;
     own = std::move(requests_.front());
-    for (size_t i = 0; i < others_.size(); ++i) others_[i]->answer(std::move(requests_[i + 1]));
-    others_.clear();
+    hand_answers_out();
     return true;
   }
 
@@ -99,14 +100,34 @@ class CombiningSearcher::Batch {
       requests_.reserve(1 + others_.size());
       requests_.push_back(own);
       for (const WaiterPtr& other : others_) requests_.push_back(other->request());
+      for (size_t i = 0; i < others_.size(); ++i)
+        if (i % kWokenTogether == 0)
+          groups_.emplace_back();
+        else
+          groups_.back().push_back(others_[i]);
       return searcher_.search_timed(requests_);
     } catch (const std::bad_alloc&) {
       return {ErrorCode::kOutOfMemory, "not enough memory for a batch"};
     }
   }
 
+  // Waking a thread up takes some microseconds, so the first of each group wakes the rest of it up.
+  void hand_answers_out() noexcept {
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      const size_t first = group * kWokenTogether;
+      const size_t end = std::min(others_.size(), first + kWokenTogether);
+      for (size_t i = first + 1; i < end; ++i) others_[i]->answer(std::move(requests_[i + 1]), {});
+      if (others_[first]->answer(std::move(requests_[first + 1]), std::move(groups_[group])))
+        others_[first]->wake_up();
+      else
+        for (size_t i = first + 1; i < end; ++i) others_[i]->wake_up();
+    }
+    others_.clear();
+  }
+
   CombiningSearcher& searcher_;
   std::vector<WaiterPtr> others_;
+  std::vector<std::vector<WaiterPtr>> groups_;  // of the others, each without its first
   std::vector<SearchRequest> requests_;
   bool stopped_ = false;
 };
@@ -159,7 +180,9 @@ class CombiningSearcher::Place {
 
   void leave() {
     if (std::exchange(left_, true)) return;
-    if (waiter_->leave() == CombiningWaiter::Call::kLead) searcher_.pass_lane_on();
+    const CombiningWaiter::Call unseen = waiter_->leave();
+    if (unseen == CombiningWaiter::Call::kLead) searcher_.pass_lane_on();
+    if (unseen == CombiningWaiter::Call::kAnswer) waiter_->wake_others();
   }
 
  private:
@@ -218,6 +241,7 @@ Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequ
   for (;;) {
     switch (waiter->sleep()) {
       case CombiningWaiter::Call::kAnswer:
+        waiter->wake_others();
         waiter->take_answer(request);
         return {};
       case CombiningWaiter::Call::kAlone:

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "search/searcher.h"
 
@@ -68,16 +70,26 @@ class CombiningWaiter {
     return true;
   }
 
-  // Ends the wait with an answer, or without one. Notifies without the lock, so that the caller does not wake
-  // up only to wait for it.
-  void answer(SearchRequest&& answered) {
-    {
-      const std::lock_guard lock(mutex_);
-      request_ = std::move(answered);
-      call_ = Call::kAnswer;
-    }
-    called_.notify_one();
+  // Ends the wait with an answer, without waking the caller up. Its caller wakes `others` up, who are
+  // answered already. Returns false if the caller has left, so that it cannot.
+  bool answer(SearchRequest&& answered, std::vector<std::shared_ptr<CombiningWaiter>>&& others) {
+    const std::lock_guard lock(mutex_);
+    if (gone()) return false;
+    request_ = std::move(answered);
+    others_ = std::move(others);
+    call_ = Call::kAnswer;
+    return true;
   }
+  void wake_up() { called_.notify_one(); }
+
+  // For the caller, after kAnswer.
+  void wake_others() {
+    for (const auto& other : others_) other->wake_up();
+    others_.clear();
+  }
+
+  // Ends the wait without an answer. Notifies without the lock, so that the caller does not wake up only to
+  // wait for it.
   void search_alone() {
     {
       const std::lock_guard lock(mutex_);
@@ -114,6 +126,7 @@ class CombiningWaiter {
   // Guarded by mutex_.
   bool away_ = false;
   Call call_ = Call::kNone;
+  std::vector<std::shared_ptr<CombiningWaiter>> others_;
 };
 
 }  // namespace glove

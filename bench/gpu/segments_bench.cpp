@@ -2,7 +2,7 @@
 // a new segment to the first answer with it; on random unit vectors, one JSON object on stdout. The rows of
 // all of them are compared.
 //
-//   segments_bench [WORDS [DIMS [SEGMENTS]]]
+//   segments_bench [WORDS [DIMS [SEGMENTS]]]      at least 20,000 words
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -53,7 +53,7 @@ ModelPtr part_model(const ModelPtr& whole, int64_t words, int64_t parts, bool wi
   return std::make_shared<const Model>(std::move(made), Vocabulary(), std::move(source), whole);
 }
 
-// Adds the part of rows [first, first + rows), in arrays of its own.
+// Adds the part of rows [first, first + rows). REQUIRES: no other part begins there.
 ModelPtr with_segment(const ModelPtr& live, const ModelPtr& whole, int64_t first, int64_t rows) {
   std::vector<ModelPart> parts(live->parts().begin(), live->parts().end());
   const ModelPart extra = part_model(whole, first + rows, 1, false)->parts().front();
@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
   std::vector<double> new_ms;
   ModelPtr grown = live;
   for (int i = 0; i < 8; ++i) {
-    const ModelPtr next = with_segment(grown, whole, 32 * 1000 * i, 1000);
+    const ModelPtr next = with_segment(grown, whole, 32 * ((words - 1032) / 256 * i + 1), 1000);
     start = Clock::now();
     candidates(next, queries[static_cast<size_t>(i)], report);
     new_ms.push_back(us_since(start) * 1e-3);

@@ -146,7 +146,7 @@ __device__ void refine(const SingleScanParams& scan, const Share& share, const u
       if (slot < kRowsPerPass) candidates[slot] = row;
     }
     __syncthreads();
-    write_candidates(scan, query, candidates, min(candidate_count, kRowsPerPass), warp, lane);
+    write_candidates(scan, share, query, uppers, candidates, min(candidate_count, kRowsPerPass), warp, lane);
     first = last;
   }
 }

@@ -75,6 +75,13 @@ struct Share {
     static_assert(kRowsPerTile == 1 << 5);
     return tile(scan, index >> 5) * kRowsPerTile + row_of_lane(index & 31);
   }
+
+  // Returns the index of a row of the block's share.
+  __device__ int index(const SingleScanParams& scan, int row) const {
+    const int tile = row / kRowsPerTile;
+    const int in_order = scan.reversed != 0 ? scan.tiles - 1 - tile : tile;
+    return in_order / static_cast<int>(gridDim.x) * kRowsPerTile + lane_of_row(row % kRowsPerTile);
+  }
 };
 
 // Appends the rows at places first .. last - 1 of the block's share whose codes reach the threshold's code to
@@ -106,10 +113,12 @@ __device__ inline double team_similarity(const SingleScanParams& scan, const flo
   return cosine_from_dots(dot, scan.norm_squared, norm);
 }
 
-// Writes the block's candidates and, if there are vectors, their similarities, using eight lanes per row.
-// Called by all threads of the block. rows: [count] in shared memory, complete before the call.
-__device__ inline void write_candidates(const SingleScanParams& scan, const float* query, const int* rows,
-                                        int count, int warp, int lane) {
+// Writes the block's candidates with their similarities, using eight lanes per row; if there are no vectors,
+// with upper bounds of these. Called by all threads of the block. rows: [count] in shared memory; uppers:
+// those of the block's share; both complete before the call.
+__device__ inline void write_candidates(const SingleScanParams& scan, const Share& share, const float* query,
+                                        const uint16_t* uppers, const int* rows, int count, int warp,
+                                        int lane) {
   __shared__ uint32_t first_slot;
   constexpr int kWarps = kThreads / kWarpLanes;
   if (threadIdx.x == 0 && count > 0)
@@ -120,11 +129,14 @@ __device__ inline void write_candidates(const SingleScanParams& scan, const floa
     const int i = base + (lane >> 3) * kWarps + warp;
     const int row = i < count ? rows[i] : -1;
     double similarity = 0.0;
-    if (scan.part.vectors != nullptr) similarity = team_similarity(scan, query, row, lane);
+    if (scan.part.vectors != nullptr)
+      similarity = team_similarity(scan, query, row, lane);
+    else if (row >= 0)
+      similarity = upper_of_code(uppers[share.index(scan, row)]);
     if (base == 0) __syncthreads();  // first_slot was fetched while the products were computed
     const uint32_t slot = first_slot + static_cast<uint32_t>(i);
     if (row < 0 || (lane & 7) != 0 || slot >= scan.capacity) continue;
-    if (scan.part.vectors != nullptr) __stcg(scan.similarities + slot, similarity);
+    __stcg(scan.similarities + slot, similarity);
     __stcg(scan.ids + slot, row);
   }
 }

@@ -43,7 +43,7 @@ __device__ void scan_share(const SingleScanParams& scan, const Share& share, con
   }
 }
 
-// Writes the block's candidates with their exact products, using eight lanes per row. candidates:
+// Writes the block's candidates with their exact products or their bounds. candidates:
 // [kCandidatesPerPass] in shared memory that is no longer used. Called by all threads of the block.
 __device__ void refine(const SingleScanParams& scan, const Share& share, const float* query,
                        const uint16_t* uppers, float threshold, int* candidates, int warp, int lane) {
@@ -63,7 +63,7 @@ __device__ void refine(const SingleScanParams& scan, const Share& share, const f
       step = kCandidatesPerPass;
       continue;
     }
-    write_candidates(scan, query, candidates, count, warp, lane);
+    write_candidates(scan, share, query, uppers, candidates, count, warp, lane);
     first = last;
   }
 }

@@ -51,7 +51,7 @@ GLOVE_HOST_DEVICE constexpr int64_t query_bytes(int64_t dims) {
 
 // The arguments of one launch. Pointers are not owned.
 struct SingleScanParams {
-  DevicePart part;  // without vectors no exact dot products are computed
+  DevicePart part;  // without vectors upper bounds are returned in place of exact similarities
   int32_t tiles;    // tile_count(part.rows)
   int32_t groups;   // component_groups(part.dims)
   // The query.
@@ -66,7 +66,8 @@ struct SingleScanParams {
   uint16_t* row_upper;          // row_upper_bytes() bytes; null if shared memory holds them
   const std::byte* long_query;  // query_bytes(dims) bytes, or null if `query` holds the query
   // The candidates as they are found: in mapped host memory (kNoRow and kNothingYet before the launch) or, if
-  // they will be ranked, in device memory. Similarities are set if part.vectors is.
+  // they will be ranked, in device memory. Upper bounds, which upper_of_code() returns, if there are no
+  // vectors.
   uint32_t capacity;
   int32_t* ids;          // [capacity]
   double* similarities;  // [capacity]

@@ -50,6 +50,11 @@ __device__ inline int row_of_lane(int lane) {
   return (lane & 7) * 4 + (lane >> 4) * 2 + ((lane >> 3) & 1);
 }
 
+// Returns the lane that holds the sum of a row of the tile.
+__device__ inline int lane_of_row(int row) {
+  return row >> 2 | (row & 2) << 3 | (row & 1) << 3;
+}
+
 // Returns the sum of row_of_lane(lane).
 //   tile    kQuadsPerGroup * groups quads in global memory, 16-byte aligned; they are read once and hinted to
 //           leave the cache first

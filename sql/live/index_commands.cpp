@@ -30,12 +30,13 @@ Status IndexCommands::run(std::string_view command) {
   return undone_if_it_fails(sync(merge));
 }
 
-// Removes what a command has written that found something wrong while it made segments.
+// Removes what a command has written that found something wrong while it made segments. Outside of a
+// transaction of the user's SQLite does so itself; where it has already rolled back the transaction, others
+// may use the same ids by now.
 Status IndexCommands::undone_if_it_fails(Status status) {
-  if (!status.ok() && first_new_ > 0 && index_.is_text) {
+  if (!status.ok() && first_new_ > 0 && index_.is_text && sqlite3_get_autocommit(connection_.db()) == 0) {
     const Status removed = vectors_.remove_from(first_new_);
-    // If this fails too, SQLite has rolled back the transaction. The first error is the reason.
-    static_cast<void>(removed);
+    static_cast<void>(removed);  // the first error is the reason
   }
   first_new_ = 0;
   return status;

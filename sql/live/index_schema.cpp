@@ -228,6 +228,7 @@ Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string
   IndexDefinition renamed = index;
   renamed.name = new_name;
   GLOVE_RETURN_IF_ERROR(check_name(renamed));
+  GLOVE_RETURN_IF_ERROR(check_index(db, index));
   GLOVE_RETURN_IF_ERROR(drop_triggers(db, index));
   for (const ShadowTable& table : kTables)
     if (has_table(index, table))

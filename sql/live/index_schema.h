@@ -39,7 +39,8 @@ Status create_triggers(sqlite3* db, const IndexDefinition& index);
 Status drop_tables(sqlite3* db, const IndexDefinition& index);
 Status drop_triggers(sqlite3* db, const IndexDefinition& index);
 
-// Renames the tables, and makes the triggers again. `index` has the old name.
+// Renames the tables, and makes the triggers again. `index` has the old name. Does nothing if check_index()
+// fails, because nobody could see afterwards that triggers had been missing.
 Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string& new_name);
 
 }  // namespace glove::sql

@@ -11,15 +11,20 @@ Status NewSegment::add(const ContentRows& rows, int64_t id, RowVector found, std
   if (found != RowVector::kVector) return {};
   const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
   if (!(norm_squared > 0)) return {};
-  if (!builder_) builder_.emplace(static_cast<int64_t>(vector.size()), expected_rows_);
-  if (builder_->rows() >= kMaxRows) return rows.fault_of_row(id, "is one too many for an index");
-  builder_->add(id, vector, norm_squared);
+  if (!builder_) {
+    builder_.emplace(static_cast<int64_t>(vector.size()), expected_rows_);
+    encoder_.emplace(*builder_);
+  }
+  if (rows_ >= kMaxRows) return rows.fault_of_row(id, "is one too many for an index");
+  encoder_->add(id, vector, norm_squared);
+  ++rows_;
   return index_.is_text ? writer_.add(vector) : Status();
 }
 
 Status NewSegment::copy(const StoredSegment& from, int64_t row) {
   if (!builder_) builder_.emplace(from.segment->dims(), expected_rows_);
   builder_->copy(*from.segment, row);
+  ++rows_;
   if (!index_.is_text) return {};
   VectorReader& reader = readers_.try_emplace(from.record.id, vectors_, from.segment->dims()).first->second;
   GLOVE_ASSIGN_OR_RETURN(const auto vector, reader.read(from.record.id, row));
@@ -32,6 +37,7 @@ Status NewSegment::copy(const StoredSegment& from, int64_t row) {
 
 Result<Buffer<char>> NewSegment::finish() {
   GLOVE_RETURN_IF_ERROR(writer_.finish());
+  if (encoder_) encoder_->finish();
   return builder_->finish();
 }
 

@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/status.h"
 #include "live/segment.h"
+#include "live/segment_encoder.h"
 #include "sql/live/content_rows.h"
 #include "sql/live/index_definition.h"
 #include "sql/live/segment_store.h"
@@ -17,8 +18,9 @@
 
 namespace glove::sql {
 
-// Collects rows by ascending id. The vectors of an index of texts go to the database at once, so that memory
-// holds only the codes; whoever gives up must remove them (VectorStore::remove_from).
+// Collects rows by ascending id, either by add() or by copy(). The vectors of an index of texts go to the
+// database at once, so that memory holds only the codes; whoever gives up must remove them
+// (VectorStore::remove_from).
 class NewSegment {
  public:
   // `id` is that of the segment. `expected_rows`: how many rows memory is reserved for. The references must
@@ -36,9 +38,9 @@ class NewSegment {
   Status copy(const StoredSegment& from, int64_t row);
 
   int64_t id() const { return id_; }
-  int64_t rows() const { return builder_ ? builder_->rows() : 0; }
+  int64_t rows() const { return rows_; }
 
-  // Returns the bytes of the segment; it has no rows afterwards. REQUIRES: rows() > 0.
+  // Returns the bytes of the segment. Must be called last. REQUIRES: rows() > 0.
   Result<Buffer<char>> finish();
 
  private:
@@ -46,7 +48,9 @@ class NewSegment {
   VectorStore& vectors_;
   int64_t id_;
   int64_t expected_rows_;
+  int64_t rows_ = 0;
   std::optional<live::SegmentBuilder> builder_;
+  std::optional<live::SegmentEncoder> encoder_;  // for add()
   VectorWriter writer_;
   std::map<int64_t, VectorReader> readers_;  // by the segment that copy() reads
 };

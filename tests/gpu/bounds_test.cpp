@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -56,6 +57,17 @@ TEST(UpperCodes, RiseWithTheBound) {
     ASSERT_GE(upper_code(std::nextafter(floor, 2.0f)), threshold_code(floor));
     ASSERT_LT(upper_code(floor - 1.0f / 1024), threshold_code(floor));
   }
+}
+
+// Therefore what a device returns for a row is a bound of its similarity.
+TEST(UpperCodes, AreBoundsThemselves) {
+  for (int i = 0; i < 400000; ++i) {
+    const float x = -1.5f + static_cast<float>(i) * (4.4f / 400000);
+    ASSERT_GE(upper_of_code(upper_code(x)), x) << std::hexfloat << x;
+    ASSERT_LE(upper_of_code(upper_code(x)), std::max(x, -1.0f) + 0x1p-13) << std::hexfloat << x;
+  }
+  EXPECT_GE(upper_of_code(upper_code(std::numeric_limits<float>::infinity())), 1);
+  EXPECT_GE(upper_of_code(upper_code(-std::numeric_limits<float>::max())), -1);
 }
 
 TEST(UpperCodes, HoldTheEnds) {

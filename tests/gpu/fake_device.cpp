@@ -156,7 +156,8 @@ std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, in
   std::vector<Neighbor> candidates;
   for (int64_t row = 0; row < part.rows; ++row) {
     if (gpu::upper_code(rows[static_cast<size_t>(row)].upper) < threshold) continue;
-    candidates.push_back({static_cast<int32_t>(row), kNoSimilarity});
+    const uint16_t code = gpu::upper_code(rows[static_cast<size_t>(row)].upper);
+    candidates.push_back({static_cast<int32_t>(row), gpu::upper_of_code(code)});
     if (part.vectors != nullptr) candidates.back().similarity = similarity_of(part, row, query);
   }
   return candidates;
@@ -207,6 +208,8 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
                         gpu::coarse_worthwhile(part.rows, part.dims, top_rows, info_.coarse_from);
     request.rows =
         coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
+    if (part.vectors == nullptr && requests.size() > 1)  // as the kernels for batches
+      for (Neighbor& row : request.rows) row.similarity = kNoSimilarity;
     request.cost.rows_scanned += part.rows;
     knobs_.coarse_searches += coarse ? 1 : 0;
     ++knobs_.searches;

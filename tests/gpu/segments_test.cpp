@@ -130,13 +130,20 @@ TEST_F(SegmentsTest, HiddenRowsAreNoCandidates) {
   }
   expect_right_segments(live, made, hidden, 10);
   EXPECT_EQ(knobs_.uploads_of_codes, 2);
-  expect_right_segments(live, made, {}, 10);  // fewer rows do
+  expect_right_segments(live, made, {}, 10);  // nor do few rows
+  EXPECT_EQ(knobs_.uploads_of_codes, 2);
+  hidden.resize(100);
+  expect_right_segments(live, made, hidden, 10);  // others do
+  EXPECT_EQ(knobs_.uploads_of_codes, 3);
   expect_right_segments(live, made, some_rows(507, 300), 10);
   std::vector<int32_t> all(507);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int32_t>(i);
   expect_right_segments(live, made, all, 10);
   forget(live);
   EXPECT_EQ(knobs_.allocated, 0);
+  const Segments large = segments({2100, 900, 3000}, 4);  // the mask takes several pieces
+  const ModelPtr large_live = joined(large, false);
+  for (const size_t most : {40, 2000}) expect_right_segments(large_live, large, some_rows(6000, most), 10);
 }
 
 TEST_F(SegmentsTest, RequestsThatExcludeDifferentRows) {
@@ -280,6 +287,11 @@ TEST_F(SegmentsTest, FailuresLeaveNothingBehind) {
   expect_right_segments(live, made, {}, 10);
   expect_right_segments(next, more, {}, 10);
   const Query asked = query(*joined(made, true));
+  Query masked = asked;
+  masked.excluded = some_rows(320, 200);
+  const int64_t allocated = knobs_.allocated;
+  EXPECT_EQ(search(live, masked, 10, [] { return true; }).error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(knobs_.allocated, allocated);
   knobs_.searches_left = 0;
   EXPECT_EQ(search(live, asked, 10).error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(search(next, asked, 10).error().code, ErrorCode::kUnavailable);

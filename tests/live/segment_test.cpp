@@ -12,6 +12,7 @@
 
 #include "base/float_environment.h"
 #include "live/merge_rule.h"
+#include "live/segment_encoder.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {
@@ -56,6 +57,25 @@ TEST_F(SegmentTest, BytesAreReadAsTheyWereWritten) {
       for (int64_t row = 0; row < rows; ++row) copy.copy(*segment.value(), row);
       EXPECT_EQ(copy.finish(), bytes) << rows << " x " << dims;
     }
+}
+
+TEST_F(SegmentTest, SeveralThreadsMakeTheSameBytes) {
+  for (const int64_t dims : {7, 8, 100})
+    for (const int64_t rows : {1, 40, 700, 12000})
+      for (const int64_t expected : {int64_t{0}, rows / 2, rows}) {
+        SegmentBuilder one(dims);
+        SegmentBuilder several(dims, expected);
+        SegmentEncoder encoder(several);
+        std::vector<float> vector(static_cast<size_t>(dims));
+        for (int64_t row = 0; row < rows; ++row) {
+          for (float& x : vector) x = static_cast<float>(random_() % 1000) + 1;
+          const double norm_squared = exact_dot(vector.data(), vector.data(), dims);
+          one.add(7 * row, vector, norm_squared);
+          encoder.add(7 * row, vector, norm_squared);
+        }
+        encoder.finish();
+        EXPECT_EQ(several.finish(), one.finish()) << rows << " x " << dims << ", expected " << expected;
+      }
 }
 
 TEST_F(SegmentTest, BytesThatCannotBeASegmentAreAnError) {

@@ -68,6 +68,10 @@ class LiveTest(unittest.TestCase):
         query = self.vector()
         self.assertEqual(db.execute("SELECT id, similarity, rank FROM doc_vec(?)", (query,)).fetchall(),
                          self.brute(query, db=db))
+        for query, in db.execute("SELECT embedding FROM doc_vec_log JOIN doc USING (id) WHERE length(embedding) = ? LIMIT 2",
+                                 (4 * self.DIMS,)).fetchall():
+            self.assertEqual(db.execute("SELECT id, similarity, rank FROM doc_vec(?, 9)", (query,)).fetchall(),
+                             self.brute(query, 9, db))
 
     def expect_error(self, pattern, sql, *values):
         with self.assertRaisesRegex(sqlite3.Error, pattern):
@@ -339,6 +343,18 @@ class Definitions(LiveTest):
         self.expect_current()
         self.command("sync")
 
+    def test_a_rename_does_not_hide_that_triggers_were_missing(self):
+        self.fill(50)
+        self.create()
+        self.db.execute("DROP TABLE doc")
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
+        self.fill_more()
+        self.expect_error("the trigger 'doc_vec_insert'.*'rebuild'", "ALTER TABLE doc_vec RENAME TO moved")
+        self.command("rebuild")
+        self.db.execute("ALTER TABLE doc_vec RENAME TO moved")
+        self.db.execute("ALTER TABLE moved RENAME TO doc_vec")
+        self.expect_current()
+
     def fill_more(self):
         for _ in range(20):
             self.db.execute("INSERT INTO doc(embedding) VALUES (?)", (self.vector(),))
@@ -456,7 +472,7 @@ class Texts(LiveTest):
         self.index_texts(1500)
         changes = ("DELETE FROM note_vec_vector", "UPDATE note_vec_vector SET vectors = x'0000'", "UPDATE note_vec_vector SET vectors = NULL",
                    "UPDATE note_vec_vector SET vectors = zeroblob(length(vectors))", "UPDATE note_vec_vector SET id = id + 1",
-                   "UPDATE note_vec_vector SET id = 9223372036854775807 WHERE id % 2 = 0", "UPDATE note_vec_vector SET id = -id")
+                   "UPDATE note_vec_vector SET id = 5 WHERE id % 2 = 0", "UPDATE note_vec_vector SET id = -id")
         for change in changes:
             self.db.execute(change)
             self.expect_current()
@@ -464,8 +480,13 @@ class Texts(LiveTest):
             self.expect_error("stored vector of the row .*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
             self.db.execute("DELETE FROM note WHERE id = (SELECT id FROM note_vec('rain') LIMIT 1)")
             before = self.db.execute("SELECT * FROM note_vec_vector").fetchall()
-            self.expect_error("note_vec is damaged.*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('merge')")
-            self.assertEqual(self.db.execute("SELECT * FROM note_vec_vector").fetchall(), before)
+            for begin, end in (("SELECT 1", "SELECT 1"), ("BEGIN", "COMMIT")):
+                self.db.execute(begin)
+                self.expect_error("note_vec is damaged.*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('merge')")
+                self.db.execute(end)
+                self.assertEqual(self.db.execute("SELECT * FROM note_vec_vector").fetchall(), before)
+            self.expect_current()
+            self.db.execute("UPDATE note_vec_vector SET id = 9223372036854775807 WHERE id = (SELECT max(id) FROM note_vec_vector)")
             self.expect_current()
             self.run_command("rebuild")
             self.run_command("integrity-check")
@@ -615,7 +636,7 @@ class Files(LiveTest):
             self.db.execute(f"PRAGMA journal_mode = {journal}")
             self.db.execute("DROP TABLE IF EXISTS doc_vec")
             self.db.execute("DELETE FROM doc")
-            self.fill(60)
+            self.fill(1200)  # so many that a query does not read the whole table
             self.create()
             self.db.execute("UPDATE doc SET embedding = ? WHERE id < 30", (self.vector(),))
             writer = connect(self.path, extension=False)
@@ -678,7 +699,7 @@ class Files(LiveTest):
             db.load_extension(EXTENSION)
         self.db = first
         first.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
-        self.fill(30)
+        self.fill(1200)
         self.create()
         first.execute("UPDATE doc SET embedding = ? WHERE id < 12", (self.vector(),))
         self.expect_current()

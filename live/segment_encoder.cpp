@@ -1,0 +1,85 @@
+#include "live/segment_encoder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/cores.h"
+#include "model/quantize.h"
+
+namespace glove::live {
+namespace {
+
+constexpr size_t kBatchBytes = size_t{256} << 10;  // of vectors
+constexpr size_t kMostWaiting = 4;                 // batches, before the caller encodes one itself
+
+size_t rows_of_batch(int64_t dims) {
+  return std::max<size_t>(kTileRows, kBatchBytes / (static_cast<size_t>(dims) * sizeof(float)));
+}
+
+}  // namespace
+
+SegmentEncoder::SegmentEncoder(SegmentBuilder& builder)
+    : builder_(builder),
+      batch_rows_(rows_of_batch(builder.dims())),
+      batch_(std::make_unique<Batch>()),
+      helpers_(usable_cores() - 1, [this] { encode_next(); }) {}
+
+void SegmentEncoder::add(int64_t id, std::span<const float> vector, double norm_squared) {
+  batch_->ids.push_back(id);
+  batch_->vectors.insert(batch_->vectors.end(), vector.begin(), vector.end());
+  batch_->norms_squared.push_back(norm_squared);
+  if (batch_->ids.size() == batch_rows_) hand_over();
+}
+
+// Queues the batch, and takes another one.
+void SegmentEncoder::hand_over() {
+  if (!builder_.has_room(static_cast<int64_t>(batch_->ids.size()))) {  // so that append() moves codes
+    while (encode_next()) {
+    }
+    helpers_.finish();
+  }
+  batch_->first_row = builder_.append(batch_->ids);
+  bool too_many = false;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(batch_));
+    too_many = waiting_.size() > kMostWaiting;
+    if (!spare_.empty()) {
+      batch_ = std::move(spare_.back());
+      spare_.pop_back();
+    }
+  }
+  if (batch_ == nullptr) batch_ = std::make_unique<Batch>();
+  helpers_.call(1);
+  if (too_many) encode_next();
+}
+
+// Encodes the batch that has waited longest. Returns false if none waits.
+bool SegmentEncoder::encode_next() {
+  std::unique_ptr<Batch> batch;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return false;
+    batch = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+  const auto dims = static_cast<size_t>(builder_.dims());
+  for (size_t i = 0; i < batch->ids.size(); ++i)
+    builder_.encode(batch->first_row + static_cast<int64_t>(i),
+                    std::span(batch->vectors).subspan(i * dims, dims), batch->norms_squared[i]);
+  batch->ids.clear();
+  batch->vectors.clear();
+  batch->norms_squared.clear();
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(batch));
+  return true;
+}
+
+void SegmentEncoder::finish() {
+  if (!batch_->ids.empty()) hand_over();
+  while (encode_next()) {
+  }
+  helpers_.finish();
+}
+
+}  // namespace glove::live
