@@ -193,13 +193,13 @@ __device__ void add_products(const GramOperands& y, double (&sums)[kGramTile][kG
     for (int j = 0; j < kGramTile; ++j) sums[i][j] = __fma_rn(y.left[i], y.right[j], sums[i][j]);
 }
 
-// Adds the rows of a buffer.
-__device__ void add_rows_of(const double* buffer, GramTile tile, int step, int width,
+// Adds the rows of a buffer. left, right: as in GramTile.
+__device__ void add_rows_of(const double* buffer, int left, int right, int step, int width,
                             double (&sums)[kGramTile][kGramTile]) {
 #pragma unroll 8
   for (int row = 0; row < kGramRows; ++row) {
     GramOperands y;
-    y.read(buffer + row * width + tile.left, buffer + row * width + tile.right, step);
+    y.read(buffer + row * width + left, buffer + row * width + right, step);
     add_products(y, sums);
   }
 }
@@ -211,8 +211,9 @@ __global__ void __launch_bounds__(kMostGramThreads)
     second_moment_kernel(const __grid_constant__ MomentParams params, const __grid_constant__ GramShape shape,
                          const float* center) {
   __shared__ __align__(16) double buffers[2][kGramRows * kMostGramWidth];
-  GramTile tile = shape.tiles[blockIdx.x * shape.threads + threadIdx.x];
-  if (tile.left < 0) tile = {0, 0};  // its sums are not used
+  const GramTile tile = shape.tiles[blockIdx.x * shape.threads + threadIdx.x];
+  const int left = max(int{tile.left}, 0);  // the sums of a thread without a tile are not used
+  const int right = max(int{tile.right}, 0);
   const int step = shape.panel / kGramTile;
   const int64_t begin = (int64_t{params.first_block} + blockIdx.y) * kMomentBlock;
   const int64_t end = min(params.rows, begin + kMomentBlock);
@@ -225,7 +226,7 @@ __global__ void __launch_bounds__(kMostGramThreads)
   for (int64_t first = begin; first < end; first += kGramRows) {
     const bool more = first + kGramRows < end;
     if (more) loader.read(first + kGramRows, end);
-    add_rows_of(buffers[current], tile, step, shape.width, sums);
+    add_rows_of(buffers[current], left, right, step, shape.width, sums);
     current ^= 1;
     if (more) loader.write(buffers[current]);
     __syncthreads();

@@ -166,7 +166,11 @@ TEST(GramPlan, CoversEveryPairOfComponents) {
     for (size_t at = 0; at < plan.tiles.size(); ++at) {
       const gpu::GramGroup group = plan.groups[at / threads];
       const gpu::GramTile tile = plan.tiles[at];
-      if (tile.left < 0) continue;
+      if (tile.left < 0) {
+        ASSERT_EQ(std::max(tile.left, tile.right), -1);
+        continue;
+      }
+      ASSERT_GE(tile.right, 0);
       const auto buffer = [&](int64_t place) {
         return value(place < plan.panel ? group.left + place : group.right + place - plan.panel);
       };

@@ -1,5 +1,7 @@
 #include "verify/launch/spec_file.h"
 
+#include <algorithm>
+
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
@@ -98,6 +100,47 @@ struct Reader {
   }
 };
 
+// A launch from what several tables say of it; later ones replace what earlier ones say, and add lemmas and
+// ranges.
+class Layers {
+ public:
+  explicit Layers(Reader* reader) : reader_(reader) {}
+
+  void add(const toml::table& table) {
+    std::vector<ParameterValue> before;
+    std::swap(before, launch_.parameters);
+    reader_->launch(table, &launch_);
+    for (const ParameterValue& value : before) {
+      const auto replaces = [&](const ParameterValue& other) { return other.offset == value.offset; };
+      if (std::none_of(launch_.parameters.begin(), launch_.parameters.end(), replaces))
+        launch_.parameters.push_back(value);
+    }
+  }
+
+  // Adds the choices that `with` names. A launch without a name is called after them.
+  void choose(const toml::table& choices, const toml::table& with) {
+    for (const auto& [factor, wanted] : with) {
+      const std::string value = wanted.is_integer() ? std::to_string(wanted.value_or<int64_t>(0))
+                                                    : wanted.value_or<std::string>("");
+      const toml::table* choice = choices[factor.str()][value].as_table();
+      if (choice == nullptr)
+        return reader_->fail(wanted, "there is no [choices." + std::string(factor.str()) + "." + value + "]");
+      add(*choice);
+      names_ += (names_.empty() ? "" : ", ") + std::string(factor.str()) + " " + value;
+    }
+  }
+
+  Launch take() {
+    if (launch_.name.empty()) launch_.name = names_;
+    return std::move(launch_);
+  }
+
+ private:
+  Reader* reader_;
+  Launch launch_;
+  std::string names_;
+};
+
 }  // namespace
 
 bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
@@ -109,29 +152,21 @@ bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
   }
   const toml::table& root = parsed.table();
   Reader reader{path, ""};
-  Launch common;
-  reader.launch(root, &common);
-  if (const toml::array* launches = root["launch"].as_array()) {
-    for (const toml::node& node : *launches) {
-      Launch launch = common;
-      // What a launch says of a parameter replaces what the file says of it.
-      Launch own;
-      if (const toml::table* table = node.as_table()) {
-        reader.launch(*table, &launch);
-        reader.launch(*table, &own);
-      }
-      std::vector<ParameterValue> parameters;
-      for (const ParameterValue& value : common.parameters) {
-        bool replaced = false;
-        for (const ParameterValue& other : own.parameters) replaced |= other.offset == value.offset;
-        if (!replaced) parameters.push_back(value);
-      }
-      parameters.insert(parameters.end(), own.parameters.begin(), own.parameters.end());
-      launch.parameters = std::move(parameters);
-      spec->launches.push_back(std::move(launch));
+  const toml::array* launches = root["launch"].as_array();
+  const toml::table* choices = root["choices"].as_table();
+  for (size_t i = 0; i < (launches != nullptr ? launches->size() : 1); ++i) {
+    const toml::table* own = launches != nullptr ? (*launches)[i].as_table() : nullptr;
+    Layers layers(&reader);
+    layers.add(root);
+    if (own != nullptr && own->contains("with")) {
+      const toml::table* with = (*own)["with"].as_table();
+      if (choices != nullptr && with != nullptr)
+        layers.choose(*choices, *with);
+      else
+        reader.fail(*own, "`with` is a table of names from [choices]");
     }
-  } else {
-    spec->launches.push_back(common);
+    if (own != nullptr) layers.add(*own);
+    spec->launches.push_back(layers.take());
   }
   *error = reader.error;
   return reader.error.empty();

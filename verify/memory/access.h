@@ -73,6 +73,7 @@ struct Extent {
   FormId form = 0;     // of all addresses; 0: they differ in more than a constant
   Interval constants;  // of those addresses, up to the last byte
   OwnedRange owned;
+  bool operator==(const Extent&) const = default;
 };
 
 // Whether two extents are certain never to meet, as far as this can be said without comparing lanes.

@@ -90,12 +90,11 @@ Value convert(const Instruction& in, const Value* x, SymbolTable& table) {
   const unsigned to = bits_of(in.type), from = bits_of(in.from);
   if (!is_float(in.type) && !is_float(in.from)) {
     if (to > from) {
-      if (is_signed(in.from))
-        return from >= 32 ? table.sign_extended(x[0], from) : as_operation(in, x, 1, to, table);
-      if (from >= 32) return table.zero_extended(x[0], from);
+      if (from >= 32)
+        return is_signed(in.from) ? table.sign_extended(x[0], from) : table.zero_extended(x[0], from);
       // A register of 16 bits may hold a form that was not reduced to 16 bits.
       const Value arguments[3] = {x[0], {}, {}};
-      return table.operation(Op::kConvert, Type::kU64, from, to, arguments);
+      return table.operation(Op::kConvert, is_signed(in.from) ? Type::kS64 : Type::kU64, from, to, arguments);
     }
     if (to < from) return to >= 32 ? table.truncated(x[0], from, to) : as_operation(in, x, 1, to, table);
     return x[0];

@@ -1,6 +1,9 @@
 // Races between blocks. Blocks run one after another, so their accesses are kept and compared at the end; two
 // are ordered only through a grid barrier.
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
 
 #include "verify/run/kernel_run.h"
 
@@ -159,14 +162,62 @@ void KernelRun::compare_blocks() {
   for (const auto& [object, ranges] : grid_ranges_) compare_blocks_at(object);
 }
 
-// Ranges of one object with each other and with its cells.
+namespace {
+
+// What decides whether accesses of two blocks conflict and whether a grid barrier orders them.
+using AccessClass =
+    std::tuple<uint32_t, AccessKind, bool, bool, uint32_t, uint32_t, uint32_t>;  // as in class_of
+
+AccessClass class_of(const AccessRecord& record) {
+  return {record.block, record.kind,     record.strong,   record.block_scope,
+          record.bytes, record.acquired, record.uncovered};
+}
+
+// Accesses that touch the same extent; those of one path have most in common with those of another.
+struct SameExtent {
+  Extent extent;
+  std::vector<const RangeAccess*> ranges;
+};
+
+struct AccessesOfClass {
+  uint32_t record = 0;  // one of them
+  std::vector<SameExtent> extents;
+  std::unordered_multimap<uint64_t, size_t> by_hash;
+  std::vector<std::pair<Value, AccessEntry>> cells;
+
+  void add(const RangeAccess& range) {
+    const auto low = [](Wide value) { return static_cast<uint64_t>(value); };
+    uint64_t hash = range.form;
+    for (const uint64_t part : {low(range.constants.lo), low(range.constants.hi), low(range.bytes.lo),
+                                low(range.bytes.hi), uint64_t{range.owned.ticket}, range.shape.rest.constant})
+      hash = (hash ^ part) * 0xff51afd7ed558ccdu, hash ^= hash >> 32;
+    const auto [first, last] = by_hash.equal_range(hash);
+    for (auto at = first; at != last; ++at)
+      if (extents[at->second].extent == range) return extents[at->second].ranges.push_back(&range);
+    by_hash.emplace(hash, extents.size());
+    extents.push_back({range, {&range}});
+  }
+};
+
+}  // namespace
+
+// Ranges of one object with each other and with its cells. Most pairs are told apart by their classes and
+// extents, before any lane is looked at.
 void KernelRun::compare_blocks_at(SymbolId object) {
-  const auto& ranges = grid_ranges_[object];
+  std::map<AccessClass, AccessesOfClass> classes;
+  const auto members = [&](uint32_t record) -> AccessesOfClass& {
+    AccessesOfClass& found = classes[class_of(records_[record])];
+    found.record = record;
+    return found;
+  };
+  for (const RangeAccess& range : grid_ranges_[object]) members(range.record).add(range);
+  const auto& forms = grid_forms_[object];
+  for (const auto& [place, entries] : grid_cells_)
+    if (forms.count(place.form) > 0)
+      for (const AccessEntry& entry : entries)
+        members(entry.record).cells.push_back({{place.granule * granule_, place.form}, entry});
   const auto compare = [&](const RangeAccess& range, uint32_t other, Lanes lanes, unsigned bytes,
                            auto address_of) {
-    const AccessRecord& a = records_[range.record];
-    const AccessRecord& b = records_[other];
-    if (a.block == b.block || !conflict(a, b) || blocks_ordered(a, b)) return;
     each_lane(range.lanes, [&](int lane) {
       each_lane(lanes, [&](int other_lane) {
         compare_one(range.record, lane, range.address[static_cast<size_t>(lane)], other, other_lane,
@@ -175,22 +226,29 @@ void KernelRun::compare_blocks_at(SymbolId object) {
     });
     tick(1);
   };
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    for (size_t j = i + 1; j < ranges.size(); ++j) {
-      const AccessRecord &a = records_[ranges[i].record], &b = records_[ranges[j].record];
-      if (a.block == b.block || ranges[i].bytes.meet(ranges[j].bytes).empty() ||
-          apart(ranges[i], a.bytes, ranges[j], b.bytes, table_))
-        continue;
-      compare(ranges[i], ranges[j].record, ranges[j].lanes, records_[ranges[j].record].bytes,
-              [&](int lane) { return ranges[j].address[static_cast<size_t>(lane)]; });
+  const auto compare_extents = [&](const SameExtent& left, const SameExtent& right, unsigned bytes,
+                                   unsigned other_bytes) {
+    if (left.extent.bytes.meet(right.extent.bytes).empty() ||
+        apart(left.extent, bytes, right.extent, other_bytes, table_))
+      return;
+    for (const RangeAccess* range : left.ranges)
+      for (const RangeAccess* other : right.ranges)
+        compare(*range, other->record, other->lanes, other_bytes,
+                [&](int lane) { return other->address[static_cast<size_t>(lane)]; });
+  };
+  for (const auto& [key, mine] : classes)
+    for (const auto& [other_key, other] : classes) {
+      const AccessRecord &a = records_[mine.record], &b = records_[other.record];
+      if (a.block == b.block || !conflict(a, b) || blocks_ordered(a, b)) continue;
+      for (const SameExtent& left : mine.extents) {
+        for (size_t i = 0; key < other_key && i < other.extents.size(); ++i)
+          compare_extents(left, other.extents[i], a.bytes, b.bytes);
+        for (const auto& [address, entry] : other.cells)
+          for (const RangeAccess* range : left.ranges)
+            compare(*range, entry.record, entry.lanes, granule_, [place = address](int) { return place; });
+        tick(1);
+      }
     }
-    for (const auto& [place, entries] : grid_cells_) {
-      if (grid_forms_[object].count(place.form) == 0) continue;
-      const Value address = {place.granule * granule_, place.form};
-      for (const AccessEntry& entry : entries)
-        compare(ranges[i], entry.record, entry.lanes, granule_, [&](int) { return address; });
-    }
-  }
 }
 
 void KernelRun::validate_counters() {

@@ -283,6 +283,8 @@ Interval Reasoner::operation_range(const Symbol& symbol, int depth) const {
     case Op::kConvert: {
       if (symbol.type == Type::kU64 && symbol.detail < 64)
         return range(symbol.arguments[0], symbol.detail, false, depth);
+      if (symbol.type == Type::kS64 && symbol.detail < 64)
+        return range(symbol.arguments[0], symbol.detail, true, depth);
       if (symbol.type != Type::kS32 || (symbol.detail != 132 && symbol.detail != 164)) return nothing;
       const FloatRange from = float_range(symbol.arguments[0], symbol.detail - 100, depth);
       if (from.maybe_nan) return nothing;  // NaN becomes 0 or the smallest number

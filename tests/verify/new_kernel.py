@@ -1,0 +1,63 @@
+"""Checks that a kernel added later needs a launch: new_kernel.py PROGRAM NVCC WORK_DIR SM_TARGET"""
+
+import os
+import shutil
+import sys
+
+from run_specs import check
+
+ADDED = """
+__global__ void __launch_bounds__(64) added_kernel(const int* in, int* out) {
+  __shared__ int values[64];
+  values[threadIdx.x] = in[threadIdx.x];
+  BARRIER
+  if (in[64] > 0) out[threadIdx.x] = values[63 - threadIdx.x];
+}
+"""
+LAUNCH = 'parameters = [{ at = 0, buffer = "in" }, { at = 8, buffer = "out" }]\n[[launch]]\nname = "ci"\n'
+OTHER = LAUNCH + 'kernel = "another_kernel"\n'
+GUARDED = ADDED.replace("in[64] > 0", "gridDim.x > 1")
+
+
+def complaints(program, nvcc, work, target, source, launch, unproved=(), excused=()):
+    folder = os.path.join(work, "gpu", "kernels")
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(folder)
+    with open(os.path.join(folder, "added.cu"), "w", encoding="utf-8") as file:
+        file.write(source)
+    if launch is not None:
+        with open(os.path.join(folder, "added.launch.toml"), "w", encoding="utf-8") as file:
+            file.write(launch)
+    return check(program, nvcc, work, work, target, "ci", set(unproved), set(excused))
+
+
+def main(program, nvcc, work, target):
+    if not nvcc or nvcc.endswith("NOTFOUND"):
+        print("skipped: there is no nvcc to compile the kernels to PTX")
+        return 77
+
+    def count(*case, **lists):
+        return complaints(program, nvcc, work, target, *case, **lists)
+
+    whole, broken = ADDED.replace("BARRIER", "__syncthreads();"), ADDED.replace("BARRIER", "")
+    guarded = GUARDED.replace("BARRIER", "__syncthreads();")
+    lines = [f"added.cu:{number}" for number, line in enumerate(guarded.split("\n"), 1) if "out[" in line]
+    cases = {
+        "with a launch": (count(whole, LAUNCH), 0),
+        "without a launch": (count(whole, None), 1),
+        "with launches of another kernel": (count(whole, OTHER) > 0, True),
+        "listed with a reason": (count(whole, None, unproved=["added_kernel"]), 0),
+        "listed and proved": (count(whole, LAUNCH, unproved=["added_kernel"]), 1),
+        "listed after it is gone": (count(whole, LAUNCH, unproved=["old_kernel"]), 1),
+        "with a race": (count(broken, LAUNCH), 1),
+        "with a line that no launch reaches": (count(guarded, LAUNCH) > 0, True),
+        "with such a line and its reason": (count(guarded, LAUNCH, excused=lines), 0),
+        "a file without a kernel": (count("int nothing;", None), 1),
+    }
+    wrong = [f"{case}: {seen} instead of {wanted}" for case, (seen, wanted) in cases.items() if seen != wanted]
+    print("\n".join(wrong) or f"{len(cases)} cases")
+    return wrong != []
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
