@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/linux_calls.h"
+#include "base/system_calls.h"
 
 namespace glove {
 
@@ -73,7 +73,7 @@ Result<File> File::open_for_reading(const std::string& path) {
 
 std::string File::random_name(const std::string& directory) {
   uint64_t bits = 0;
-  if (linux_calls::getrandom(&bits, sizeof bits) != ssize_t{sizeof bits})
+  if (!system_calls::fill_randomly(&bits, sizeof bits))
     bits = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016" PRIx64, bits);
@@ -96,12 +96,8 @@ Result<File> File::create_random(const std::string& directory, mode_t mode, cons
 }
 
 Result<File> File::open_unnamed(const std::string& directory, mode_t mode, const std::string& label) {
-#ifdef O_TMPFILE
-  File file(::open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, mode), label);
+  File file(system_calls::open_unnamed(directory, mode), label);
   if (file.is_open()) return file;
-#else
-  errno = ENOTSUP;
-#endif
   return system_error("create", label);
 }
 
@@ -149,7 +145,7 @@ Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset,
   off_t out = static_cast<off_t>(to_offset);
   while (count > 0) {
     const ssize_t copied =
-        linux_calls::copy_file_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count));
+        system_calls::copy_file_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count));
     // Not supported between these file systems, or a real error, which the plain copy will report.
     if (copied <= 0) break;
     count -= copied;
@@ -175,16 +171,11 @@ Status File::resize(int64_t bytes) {
 }
 
 void File::announce(int64_t offset, int64_t count) {
-#ifdef FALLOC_FL_KEEP_SIZE
-  (void)::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(count));
-#endif
+  system_calls::reserve(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count));
 }
 
 void File::start_flush(int64_t offset, int64_t count) {
-#ifdef SYNC_FILE_RANGE_WRITE
-  (void)::sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count),
-                          SYNC_FILE_RANGE_WRITE);
-#endif
+  system_calls::start_flush(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count));
 }
 
 Status File::flush_to_disk() {

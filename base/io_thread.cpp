@@ -1,12 +1,11 @@
 #include "base/io_thread.h"
 
-#include <pthread.h>
-
 #include <exception>
 #include <utility>
 
 #include "base/blocked_signals.h"
 #include "base/float_environment.h"
+#include "base/system_calls.h"
 
 namespace glove {
 
@@ -16,7 +15,7 @@ bool IoThread::start(const char* name, std::function<void()> body) noexcept try 
     const ScopedFloatEnvironment environment;
     work();
   });
-  pthread_setname_np(thread_.native_handle(), name);
+  system_calls::name_thread(thread_, name);
   return true;
 } catch (const std::exception&) {
   return false;

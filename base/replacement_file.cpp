@@ -1,7 +1,6 @@
 #include "base/replacement_file.h"
 
 #include <fcntl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,14 +8,14 @@
 #include <cstdlib>
 #include <memory>
 #include <utility>
-#include <vector>
+
+#include "base/system_calls.h"
 
 namespace glove {
 namespace {
 
 constexpr mode_t kModeBits = 07777;
 constexpr mode_t kSetIdBits = S_ISUID | S_ISGID;
-constexpr const char* kAccessControlList = "system.posix_acl_access";
 
 std::optional<struct stat> status_of(const std::string& path) {
   struct stat info {};
@@ -33,27 +32,9 @@ Result<std::string> resolved_path(const std::string& path) {
   return std::string(target.get());
 }
 
-// Returns a path by which the system refers to an open file.
-std::string descriptor_path(const File& file) {
-  return "/proc/self/fd/" + std::to_string(file.descriptor());
-}
-
-// Whether an unnamed file can be given a name, which requires /proc.
+// Whether an unnamed file can be given a name, which requires /proc on Linux.
 bool can_be_linked(const File& file) {
-  return ::access(descriptor_path(file).c_str(), F_OK) == 0;
-}
-
-// Copies the access control list of `from` to `to`, or removes it if `from` has none, because `to` may have
-// inherited one from its directory. Returns false if that is not possible.
-bool copy_access_control_list(const std::string& from, const File& to) {
-  const ssize_t bytes = ::getxattr(from.c_str(), kAccessControlList, nullptr, 0);
-  if (bytes < 0 && errno == ENOTSUP) return true;
-  if (bytes < 0)
-    return errno == ENODATA &&
-           (::fremovexattr(to.descriptor(), kAccessControlList) == 0 || errno == ENODATA || errno == ENOTSUP);
-  std::vector<char> list(static_cast<size_t>(bytes));
-  return ::getxattr(from.c_str(), kAccessControlList, list.data(), list.size()) == bytes &&
-         ::fsetxattr(to.descriptor(), kAccessControlList, list.data(), list.size(), 0) == 0;
+  return ::access(system_calls::linkable_path(file.descriptor()).c_str(), F_OK) == 0;
 }
 
 }  // namespace
@@ -106,7 +87,7 @@ Status ReplacementFile::take_over_attributes() {
   // The mode is set first, in its stricter form: with an access control list its group bits have another
   // meaning.
   if (::fchmod(file_.descriptor(), reduced) != 0) return system_error("set the mode of", path_);
-  if (!keeps_group || !copy_access_control_list(path_, file_)) return {};
+  if (!keeps_group || !system_calls::copy_access_control_list(path_, file_.descriptor())) return {};
   if (::fchmod(file_.descriptor(), mode) != 0) return system_error("set the mode of", path_);
   return {};
 }
@@ -114,7 +95,7 @@ Status ReplacementFile::take_over_attributes() {
 // The system cannot replace a file by an unnamed one in a single step, so the file gets a random name first.
 Status ReplacementFile::link() {
   constexpr int kAttempts = 100;
-  const std::string from = descriptor_path(file_);
+  const std::string from = system_calls::linkable_path(file_.descriptor());
   for (int i = 0; i < kAttempts; ++i) {
     std::string name = File::random_name(directory_of(path_));
     if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {

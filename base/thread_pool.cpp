@@ -9,6 +9,7 @@
 
 #include "base/blocked_signals.h"
 #include "base/float_environment.h"
+#include "base/system_calls.h"
 
 namespace glove {
 namespace {
@@ -105,7 +106,7 @@ void ThreadPool::start_workers(size_t wanted) {
   while (workers_ < wanted) {
     try {
       std::thread thread(&ThreadPool::worker_loop, this);
-      pthread_setname_np(thread.native_handle(), "glove-compute");
+      system_calls::name_thread(thread, "glove-compute");
       thread.detach();
       ++workers_;
     } catch (const std::exception&) {

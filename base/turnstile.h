@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/cancel.h"
-#include "base/linux_calls.h"
 #include "base/status.h"
+#include "base/system_calls.h"
 
 namespace glove {
 
@@ -50,7 +50,7 @@ class Turnstile {
  private:
   // The process id in the upper half, the thread id in the lower half.
   static uint64_t this_thread() {
-    return static_cast<uint64_t>(getpid()) << 32 | static_cast<uint32_t>(linux_calls::gettid());
+    return static_cast<uint64_t>(getpid()) << 32 | system_calls::thread_number();
   }
 
   std::atomic<uint64_t> inside_ = 0;

@@ -6,7 +6,7 @@
 #if defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
@@ -53,8 +53,12 @@ bool has_amx(const X86Features& has) {
 // Checks for the dot product instructions and for all other Armv8.2 features that a compiler may use with
 // them.
 bool has_neondotprod() {
+#if defined(__linux__)
   constexpr unsigned long kNeeded = HWCAP_ASIMDDP | HWCAP_ATOMICS | HWCAP_CRC32 | HWCAP_ASIMDRDM;
   return (getauxval(AT_HWCAP) & kNeeded) == kNeeded;
+#else
+  return true;  // every Apple processor
+#endif
 }
 #endif
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/system_calls.h"
 #include "cpu/cpu_backend.h"
 #include "extension/sqlite_glove.h"
 #include "search/engine.h"
@@ -65,6 +66,7 @@ glove::Engine* process_engine = nullptr;
 void set_up_process(const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api);
   process_engine = make_engine().release();
+  glove::system_calls::keep_mapped(&process_engine);
 }
 
 int register_objects(sqlite3* db) {
@@ -76,8 +78,8 @@ int register_objects(sqlite3* db) {
 }  // namespace
 
 // SQLite derives this symbol from the file's name. Models and backends belong to the process and outlive
-// every connection, and the linker marks the library so that dlclose() never unmaps it. SQLITE_OK is
-// therefore sufficient, and SQLITE_OK_LOAD_PERMANENTLY would be wrong: sqlite3_auto_extension() treats it as
+// every connection, and dlclose() never unmaps the library (system_calls.h). SQLITE_OK is therefore
+// sufficient, and SQLITE_OK_LOAD_PERMANENTLY would be wrong: sqlite3_auto_extension() treats it as
 // a failure and does not call the extensions registered after this one.
 extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3* db, char** error_message,
                                                                          const sqlite3_api_routines* api) {

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 
 #include "base/crc32.h"
 #include "base/fork_safe_mutex.h"
+#include "base/system_calls.h"
 
 namespace glove {
 namespace {
@@ -46,12 +46,9 @@ void call_previous(int number, siginfo_t* info, void* context) {
   }
 }
 
-// Replaces the page that contains an address. The bare system call is safe in a handler, and sanitizers do
-// not take it for a write that races with other readers of the page.
 bool put_zero_page(uintptr_t address) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  return ::syscall(SYS_mmap, address / page * page, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-                   -1, 0L) != -1;
+  return system_calls::map_zero_page(address / page * page, page);
 }
 
 void on_bus_error(int number, siginfo_t* info, void* context) {
@@ -84,7 +81,7 @@ void install_handler() {
   struct sigaction action {};
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  ::sigemptyset(&action.sa_mask);
+  sigemptyset(&action.sa_mask);
   ::sigaction(SIGBUS, &action, nullptr);
   installed = true;
 }
@@ -104,20 +101,16 @@ int guard(const void* address, size_t bytes) {
   return -1;
 }
 
-int64_t nanoseconds(const struct timespec& time) {
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 }  // namespace
 
 void MappedFile::Times::store(const struct stat& info) {
-  modified = nanoseconds(info.st_mtim);
-  changed = nanoseconds(info.st_ctim);
+  modified = system_calls::modified_at(info);
+  changed = system_calls::changed_at(info);
   names = static_cast<int64_t>(info.st_nlink);
 }
 
 bool MappedFile::Times::equal(const struct stat& info) const {
-  return modified == nanoseconds(info.st_mtim) && changed == nanoseconds(info.st_ctim) &&
+  return modified == system_calls::modified_at(info) && changed == system_calls::changed_at(info) &&
          names == static_cast<int64_t>(info.st_nlink);
 }
 
@@ -156,8 +149,8 @@ std::optional<int64_t> MappedFile::offset_of(std::span<const std::byte> bytes) c
 // Adding or removing a link also changes the time of the last change, for example when a file is replaced by
 // a rename. The content need not be read again because of that.
 bool MappedFile::may_have_been_written(const struct stat& info) const {
-  if (nanoseconds(info.st_mtim) != good_.modified) return true;
-  return !content_.empty() && nanoseconds(info.st_ctim) != good_.changed &&
+  if (system_calls::modified_at(info) != good_.modified) return true;
+  return !content_.empty() && system_calls::changed_at(info) != good_.changed &&
          static_cast<int64_t>(info.st_nlink) == good_.names;
 }
 
@@ -199,8 +192,8 @@ Status MappedFile::health(const InterruptCheck& interrupted) const {
     // A write during the read has changed the times again, so the next call reads the content again.
     struct stat after {};
     const bool stayed = ::fstat(file_->descriptor(), &after) == 0 &&
-                        nanoseconds(after.st_ctim) == nanoseconds(info.st_ctim) &&
-                        nanoseconds(after.st_mtim) == nanoseconds(info.st_mtim);
+                        system_calls::changed_at(after) == system_calls::changed_at(info) &&
+                        system_calls::modified_at(after) == system_calls::modified_at(info);
     if (!good && stayed) bad_.store(info);
     if (!good || !stayed) return changed("was written to");
   }

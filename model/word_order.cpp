@@ -105,7 +105,7 @@ class WordSort {
     const int64_t right_end = std::min(size(), middle + width);
     if (begin >= middle) return;  // the chunks of the left run do the work
     // Returns where the key at `place` of the left run would be inserted in the right one.
-    const auto split = [&](int64_t place) {
+    const auto split = [&](int64_t place) -> int64_t {
       if (place == left) return middle;
       if (place == middle) return right_end;
       return std::lower_bound(keys_.begin() + middle, keys_.begin() + right_end,

@@ -24,7 +24,8 @@ build_shell() {
     x86_64-linux-gnu*) return 0 ;;  # this system's sqlite3
     x86_64-linux-musl) compiler=(musl-gcc) ;;
     *-linux-musl) return 0 ;;  # Zig links programs for musl statically, and these cannot load libraries
-    *) compiler=("build/zig/bin/$target/cc") ;;
+    # It stands for the system's own. Built for a glibc before 2.33, Zig's stat() does not set errno, which SQLite needs.
+    *) compiler=("build/zig/bin/$target/cc" -target "${target%.*}.34") ;;
   esac
   mkdir -p build/zig/shell
   "${compiler[@]}" -O1 -I"$sqlite" tests/packages/shell.c "$sqlite/sqlite3.c" -o "$shell" -lpthread -ldl -lm

@@ -91,14 +91,13 @@ class TextReader final : public RowReader {
       const std::span<char> space(raw.bytes.data() + filled, raw.bytes.size() - filled);
       GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(space));
       at_end_ = at_end_ || count < space.size();
-      const void* newline = ::memrchr(space.data(), '\n', count);
+      const size_t newline = std::string_view(space.data(), count).rfind('\n');
+      if (newline != std::string_view::npos) whole = filled + newline + 1;
       filled += count;
       if (at_end_) {
         whole = filled;
         break;
       }
-      if (newline != nullptr)
-        whole = static_cast<size_t>(static_cast<const char*>(newline) - raw.bytes.data()) + 1;
     }
     carry_.assign(raw.bytes.begin() + static_cast<std::ptrdiff_t>(whole),
                   raw.bytes.begin() + static_cast<std::ptrdiff_t>(filled));

@@ -1,7 +1,7 @@
 """pip and npm choose the package for a system: test_choice.py --dist DIST
 
 DIST has packages of several platforms (packaging/platforms.py). pip is asked for the wheel of each system by its tags, and npm, with
-a registry on this machine, for a project on each system by its processor and libc. What has no package in DIST is left out.
+a registry on this machine, for a project on each system by its system, processor and libc. What has no package in DIST is left out.
 """
 import argparse
 import glob
@@ -23,13 +23,15 @@ WHEELS = [
     (["musllinux_1_2_x86_64", "musllinux_1_1_x86_64"], "musllinux_1_2_x86_64"),
     (["manylinux_2_31_aarch64", "manylinux2014_aarch64"], "manylinux_2_17_aarch64.manylinux2014_aarch64"),
     (["musllinux_1_2_aarch64"], "musllinux_1_2_aarch64"),
+    (["macosx_14_0_arm64", "macosx_11_0_arm64"], "macosx_11_0_arm64"),
 ]
-# (cpu, libc) -> the packages that npm installs beside sqlite-glove
+# (os, cpu, libc) -> the packages that npm installs beside sqlite-glove
 PACKAGES = {
-    ("x64", "glibc"): {"sqlite-glove-linux-x64", "sqlite-glove-linux-x64-glibc-2.17"},
-    ("x64", "musl"): {"sqlite-glove-linux-x64-musl"},
-    ("arm64", "glibc"): {"sqlite-glove-linux-arm64"},
-    ("arm64", "musl"): {"sqlite-glove-linux-arm64-musl"},
+    ("linux", "x64", "glibc"): {"sqlite-glove-linux-x64", "sqlite-glove-linux-x64-glibc-2.17"},
+    ("linux", "x64", "musl"): {"sqlite-glove-linux-x64-musl"},
+    ("linux", "arm64", "glibc"): {"sqlite-glove-linux-arm64"},
+    ("linux", "arm64", "musl"): {"sqlite-glove-linux-arm64-musl"},
+    ("darwin", "arm64", ""): {"sqlite-glove-darwin-arm64"},
 }
 
 
@@ -89,17 +91,17 @@ def check_npm(dist, folder):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     tried = 0
-    for (cpu, libc), expected in PACKAGES.items():
+    for (system, cpu, libc), expected in PACKAGES.items():
         if not expected <= set(Registry.files):
             continue
-        project = os.path.join(folder, f"{cpu}-{libc}")
+        project = os.path.join(folder, f"{system}-{cpu}-{libc}")
         os.mkdir(project)
         with open(os.path.join(project, "package.json"), "w", encoding="utf-8") as file:
             json.dump({"name": "clean", "private": True}, file)
-        run("npm", "install", "--no-audit", "--no-fund", "--registry", f"http://127.0.0.1:{server.server_port}", "--os", "linux",
-            "--cpu", cpu, "--libc", libc, "--cache", os.path.join(folder, "cache"), "sqlite-glove", cwd=project)
+        run("npm", "install", "--no-audit", "--no-fund", "--registry", f"http://127.0.0.1:{server.server_port}", "--os", system,
+            "--cpu", cpu, *(["--libc", libc] if libc else []), "--cache", os.path.join(folder, "cache"), "sqlite-glove", cwd=project)
         installed = {name for name in os.listdir(os.path.join(project, "node_modules")) if name.startswith("sqlite-glove-")}
-        assert installed == expected, (cpu, libc, installed)
+        assert installed == expected, (system, cpu, libc, installed)
         tried += 1
     server.shutdown()
     print(f"npm installed the right packages on {tried} of {len(PACKAGES)} systems")

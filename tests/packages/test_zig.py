@@ -22,6 +22,7 @@ import zipfile
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(PROJECT, "tests/aarch64"), os.path.join(PROJECT, "packaging")]
 import compare  # noqa: E402
+import macho  # noqa: E402
 import numpy  # noqa: E402
 import platforms  # noqa: E402
 
@@ -61,6 +62,18 @@ def check_library(path, libc):
         assert "NODELETE" in readelf("--dynamic", path), f"{path} can be unmapped while its threads run"
     newest = ".".join(map(str, max(versions))) if versions else "none"
     print(f"{os.path.basename(path)}: {os.path.getsize(path):,} bytes, needs {', '.join(needed) or 'no library'}, glibc symbols: {newest}")
+
+
+def check_macos(build, platform):
+    """What can be seen of a build for macOS without one."""
+    for name in (platform.library, "glove-convert"):
+        found = macho.MachO(os.path.join(build, name))
+        assert found.processor == macho.ARM64 and found.signed, f"{name} is not for Apple processors, or not signed"
+        assert found.libraries == ["/usr/lib/libSystem.B.dylib"], f"{name} needs {found.libraries}"
+        assert found.oldest <= (11, 0), f"{name} needs macOS {found.oldest}"
+        if name == platform.library:
+            assert found.exports == {"_" + entry for entry in ENTRY_POINTS}, f"{name} exports {sorted(found.exports)[:5]}"
+        print(f"{name}: {os.path.getsize(os.path.join(build, name)):,} bytes, needs libSystem of macOS {found.oldest}; never run")
 
 
 def check_frames(path):
@@ -132,7 +145,8 @@ def check_packages(platform, folder, dist):
         assert archive.extractfile("package/" + platform.library).read() == data
         assert archive.getmember("package/glove-convert").mode == 0o755
         assert "musl" in archive.extractfile("package/LICENSE").read().decode()
-    assert (manifest["os"], manifest["cpu"], manifest.get("libc")) == ([platform.os], [platform.cpu], [platform.libc]), manifest
+    libc = [platform.libc] if platform.libc else None
+    assert (manifest["os"], manifest["cpu"], manifest.get("libc")) == ([platform.os], [platform.cpu], libc), manifest
     print(f"{os.path.basename(wheel)}, {os.path.getsize(wheel):,} bytes; {os.path.basename(tarball)}, {os.path.getsize(tarball):,} bytes")
 
 
@@ -142,6 +156,10 @@ def main():
         parser.add_argument(option, required=True)
     options = parser.parse_args()
     platform = platforms.of_target(options.target)
+    if platform.os == "darwin":
+        check_macos(os.path.join(os.path.abspath(options.zig), options.target), platform)
+        check_packages(platform, os.path.join(os.path.abspath(options.zig), options.target), options.dist)
+        return
     processor, libc = platform.zig.split("-")[0], "musl" if platform.libc == "musl" else "gnu"
     build = os.path.join(os.path.abspath(options.zig), options.target)
     for name in ("glove.so", "glove-convert"):

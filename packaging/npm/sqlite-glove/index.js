@@ -13,6 +13,7 @@ const packages = {
     { name: 'sqlite-glove-linux-arm64', glibc: '2.17' },
     { name: 'sqlite-glove-linux-arm64-musl' },
   ],
+  'darwin-arm64': [{ name: 'sqlite-glove-darwin-arm64' }],
 };
 
 // Returns a number in the order of glibc's versions, which are MAJOR.MINOR.
@@ -36,6 +37,7 @@ function packagesOf(platform, glibc) {
   if (!candidates) {
     throw new Error(`sqlite-glove has no build for ${platform}; it has builds for: ${Object.keys(packages).join(', ')}`);
   }
+  if (!platform.startsWith('linux-')) return candidates.map((one) => one.name);
   const fitting = candidates.filter((one) => (glibc === 0 ? !one.glibc : one.glibc && ordinal(one.glibc) <= glibc));
   if (fitting.length === 0) {
     throw new Error(`sqlite-glove has no build for ${platform} with a glibc as old as this system's; it needs 2.17 or newer`);

@@ -1,0 +1,153 @@
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <exception>
+#include <fstream>
+#include <vector>
+
+#include "base/system_calls.h"
+
+namespace glove::system_calls {
+namespace {
+
+constexpr const char* kAccessControlList = "system.posix_acl_access";
+constexpr double kNoQuota = 1e9;
+
+// Counts the cores in the affinity mask, which the kernel only returns if the given mask is large enough.
+int cores_by_affinity() {
+  for (int size = 1024; size <= 1 << 20; size *= 2) {
+    cpu_set_t* set = CPU_ALLOC(size);
+    if (set == nullptr) return 1;
+    const size_t bytes = CPU_ALLOC_SIZE(size);
+    const bool known = sched_getaffinity(0, bytes, set) == 0;
+    const int count = known ? CPU_COUNT_S(bytes, set) : 0;
+    CPU_FREE(set);
+    if (known) return std::max(count, 1);
+  }
+  return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
+}
+
+// Parses "max 100000" or "150000 100000" and returns the number of cores.
+double quota_in(const std::string& directory) {
+  std::string quota;
+  double period = 0;
+  if (std::ifstream file(directory + "/cpu.max"); file >> quota >> period && quota != "max" && period > 0)
+    return std::stod(quota) / period;
+  double v1_quota = 0;
+  std::ifstream quota_file(directory + "/cpu.cfs_quota_us");
+  std::ifstream period_file(directory + "/cpu.cfs_period_us");
+  if (quota_file >> v1_quota && period_file >> period && v1_quota > 0 && period > 0) return v1_quota / period;
+  return kNoQuota;
+}
+
+// Returns the smallest quota from the process's cgroup up to the root, in both hierarchies.
+double cgroup_quota() {
+  double cores = kNoQuota;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty() && controllers.find("cpu") == std::string::npos) continue;
+    const std::string root = controllers.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controllers;
+    std::string path = line.substr(second + 1);
+    while (!path.empty()) {
+      cores = std::min(cores, quota_in(root + path));
+      const size_t slash = path.rfind('/');
+      path.resize(slash == std::string::npos ? 0 : slash);
+    }
+    cores = std::min(cores, quota_in(root));
+  }
+  return cores;
+}
+
+int64_t nanoseconds(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+// Some of these calls have no function in the C libraries of before 2020, so they are made directly.
+uint32_t thread_number() {
+  return static_cast<uint32_t>(::syscall(SYS_gettid));
+}
+
+void name_thread(std::thread& thread, const char* name) {
+  pthread_setname_np(thread.native_handle(), name);
+}
+
+int usable_cores() {
+  static const double quota = [] {
+    try {
+      return cgroup_quota();
+    } catch (const std::exception&) {  // a file with content that the kernel's manual does not describe
+      return kNoQuota;
+    }
+  }();
+  const auto allowed = static_cast<int>(std::min(std::ceil(quota), kNoQuota));
+  return std::max(1, std::min(cores_by_affinity(), allowed));
+}
+
+bool fill_randomly(void* buffer, size_t bytes) {
+  return ::syscall(SYS_getrandom, buffer, bytes, 0) == static_cast<long>(bytes);
+}
+
+ssize_t copy_file_range(int from, off_t* from_offset, int to, off_t* to_offset, size_t bytes) {
+  static_assert(sizeof(off_t) == 8);  // the kernel's type
+  return ::syscall(SYS_copy_file_range, from, from_offset, to, to_offset, bytes, 0);
+}
+
+int open_unnamed(const std::string& directory, mode_t mode) {
+  return ::open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+}
+
+std::string linkable_path(int descriptor) {
+  return "/proc/self/fd/" + std::to_string(descriptor);
+}
+
+void reserve(int descriptor, off_t offset, off_t bytes) {
+  (void)::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, bytes);
+}
+
+void start_flush(int descriptor, off_t offset, off_t bytes) {
+  (void)::sync_file_range(descriptor, offset, bytes, SYNC_FILE_RANGE_WRITE);
+}
+
+bool copy_access_control_list(const std::string& from, int to) {
+  const ssize_t bytes = ::getxattr(from.c_str(), kAccessControlList, nullptr, 0);
+  if (bytes < 0 && errno == ENOTSUP) return true;
+  if (bytes < 0)
+    return errno == ENODATA &&
+           (::fremovexattr(to, kAccessControlList) == 0 || errno == ENODATA || errno == ENOTSUP);
+  std::vector<char> list(static_cast<size_t>(bytes));
+  return ::getxattr(from.c_str(), kAccessControlList, list.data(), list.size()) == bytes &&
+         ::fsetxattr(to, kAccessControlList, list.data(), list.size(), 0) == 0;
+}
+
+// The bare system call, because sanitizers would take mmap() for a write that races with other readers of the
+// page.
+bool map_zero_page(uintptr_t address, size_t bytes) {
+  return ::syscall(SYS_mmap, address, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L) !=
+         -1;
+}
+
+void keep_mapped(const void* /*address*/) {}
+
+int64_t modified_at(const struct stat& info) {
+  return nanoseconds(info.st_mtim);
+}
+
+int64_t changed_at(const struct stat& info) {
+  return nanoseconds(info.st_ctim);
+}
+
+}  // namespace glove::system_calls

@@ -1,0 +1,87 @@
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/acl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/system_calls.h"
+
+namespace glove::system_calls {
+namespace {
+
+int64_t nanoseconds(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+uint32_t thread_number() {
+  uint64_t number = 0;
+  pthread_threadid_np(nullptr, &number);
+  return static_cast<uint32_t>(number);
+}
+
+// A thread can only name itself.
+void name_thread(std::thread& /*thread*/, const char* /*name*/) {}
+
+int usable_cores() {
+  return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
+}
+
+bool fill_randomly(void* buffer, size_t bytes) {
+  arc4random_buf(buffer, bytes);
+  return true;
+}
+
+ssize_t copy_file_range(int /*from*/, off_t* /*from_offset*/, int /*to*/, off_t* /*to_offset*/,
+                        size_t /*bytes*/) {
+  errno = ENOTSUP;
+  return -1;
+}
+
+int open_unnamed(const std::string& /*directory*/, mode_t /*mode*/) {
+  errno = ENOTSUP;
+  return -1;
+}
+
+std::string linkable_path(int /*descriptor*/) {
+  return {};
+}
+
+void reserve(int /*descriptor*/, off_t /*offset*/, off_t /*bytes*/) {}
+
+void start_flush(int /*descriptor*/, off_t /*offset*/, off_t /*bytes*/) {}
+
+bool copy_access_control_list(const std::string& from, int to) {
+  acl_t list = acl_get_file(from.c_str(), ACL_TYPE_EXTENDED);
+  if (list == nullptr && errno == ENOTSUP) return true;
+  if (list == nullptr && errno == ENOENT) list = acl_init(0);  // the file has none
+  if (list == nullptr) return false;
+  const bool copied = acl_set_fd_np(to, list, ACL_TYPE_EXTENDED) == 0 || errno == ENOTSUP;
+  acl_free(list);
+  return copied;
+}
+
+bool map_zero_page(uintptr_t address, size_t bytes) {
+  return ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1,
+                0) != MAP_FAILED;
+}
+
+void keep_mapped(const void* address) {
+  Dl_info library{};
+  if (::dladdr(address, &library) != 0) ::dlopen(library.dli_fname, RTLD_LAZY | RTLD_NODELETE);
+}
+
+int64_t modified_at(const struct stat& info) {
+  return nanoseconds(info.st_mtimespec);
+}
+
+int64_t changed_at(const struct stat& info) {
+  return nanoseconds(info.st_ctimespec);
+}
+
+}  // namespace glove::system_calls
