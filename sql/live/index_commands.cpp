@@ -84,9 +84,7 @@ Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t log
   stored.is_new = true;
   stored.record.id = fresh.id();
   stored.record.rows = fresh.rows();
-  GLOVE_ASSIGN_OR_RETURN(Buffer<char> bytes, fresh.finish());
-  GLOVE_ASSIGN_OR_RETURN(stored.segment, live::Segment::parse(std::move(bytes), stored.record.rows,
-                                                              rows_.dims(), "a new segment"));
+  GLOVE_ASSIGN_OR_RETURN(stored.segment, fresh.finish());
   return {};
 }
 
@@ -134,10 +132,9 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
   for (const size_t i : joined) joined_rows += segments[i].record.rows - segments[i].dead_rows();
   NewSegment whole(index_, vectors_, first_new_ + 1, joined_rows);
   GLOVE_RETURN_IF_ERROR(join(segments, joined, whole));
-  joined_rows = whole.rows();
-  Buffer<char> bytes;
-  if (joined_rows > 0) {
-    GLOVE_ASSIGN_OR_RETURN(bytes, whole.finish());
+  live::SegmentPtr made;
+  if (whole.rows() > 0) {
+    GLOVE_ASSIGN_OR_RETURN(made, whole.finish());
   }
   SegmentStore& store = store_.segments();
   for (size_t i = 0; i < segments.size(); ++i) {
@@ -146,12 +143,12 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
       if (!stored.is_new) GLOVE_RETURN_IF_ERROR(store.remove(stored.record.id));
       if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove(stored.record.id));
     } else if (stored.is_new) {
-      GLOVE_RETURN_IF_ERROR(store.add(stored.record.id, stored.segment->bytes(), stored.record.rows));
+      GLOVE_RETURN_IF_ERROR(store.add(stored.record.id, stored.segment));
     } else if (stored.dead_has_grown) {
       GLOVE_RETURN_IF_ERROR(store.set_dead(stored));
     }
   }
-  return joined_rows == 0 ? Status() : store.add(whole.id(), bytes, joined_rows);
+  return made == nullptr ? Status() : store.add(whole.id(), made);
 }
 
 Status IndexCommands::rebuild() {
@@ -169,17 +166,17 @@ Status IndexCommands::rebuild() {
       [&](int64_t row, RowVector found, std::span<const float> vector, const std::string& fault) {
         return fresh.add(rows_, row, found, vector, fault);
       }));
-  const int64_t rows = fresh.rows();
-  Buffer<char> bytes;
-  if (rows > 0) {
-    GLOVE_ASSIGN_OR_RETURN(bytes, fresh.finish());
+  live::SegmentPtr made;
+  if (fresh.rows() > 0) {
+    GLOVE_ASSIGN_OR_RETURN(made, fresh.finish());
   }
   GLOVE_RETURN_IF_ERROR(drop_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(create_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(store_.clear());
   if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove_before(id));
-  GLOVE_RETURN_IF_ERROR(store_.set_config({rows == 0 ? index_.dims : rows_.dims(), rows_.fingerprint()}));
-  return rows == 0 ? Status() : store_.segments().add(id, bytes, rows);
+  GLOVE_RETURN_IF_ERROR(
+      store_.set_config({made == nullptr ? index_.dims : rows_.dims(), rows_.fingerprint()}));
+  return made == nullptr ? Status() : store_.segments().add(id, made);
 }
 
 Result<std::string> IndexCommands::problem() {

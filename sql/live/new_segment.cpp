@@ -35,10 +35,11 @@ Status NewSegment::copy(const StoredSegment& from, int64_t row) {
   return writer_.add(vector);
 }
 
-Result<Buffer<char>> NewSegment::finish() {
+Result<live::SegmentPtr> NewSegment::finish() {
   GLOVE_RETURN_IF_ERROR(writer_.finish());
   if (encoder_) encoder_->finish();
-  return builder_->finish();
+  const int64_t dims = builder_->dims();
+  return live::Segment::parse(builder_->finish(), rows_, dims, "a new segment");
 }
 
 }  // namespace glove::sql

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 
-#include "base/buffer.h"
 #include "base/status.h"
 #include "live/segment.h"
 #include "live/segment_encoder.h"
@@ -40,8 +39,8 @@ class NewSegment {
   int64_t id() const { return id_; }
   int64_t rows() const { return rows_; }
 
-  // Returns the bytes of the segment. Must be called last. REQUIRES: rows() > 0.
-  Result<Buffer<char>> finish();
+  // Returns the segment. Must be called last. REQUIRES: rows() > 0.
+  Result<live::SegmentPtr> finish();
 
  private:
   const IndexDefinition& index_;

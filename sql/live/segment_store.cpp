@@ -15,6 +15,13 @@ namespace {
 constexpr int64_t kBlockBytes = 1'000'000;
 constexpr int64_t kMostReserved = int64_t{1} << 26;  // bytes, before the database has shown that it has them
 
+constexpr int64_t kMostKeptBytes = int64_t{1} << 26;  // of a written segment
+
+// Names the content of a segment for the whole process. The dimensions are not a part of it.
+std::string shared_key(const SegmentRecord& record, int64_t dims) {
+  return record.key() + ":" + std::to_string(dims);
+}
+
 std::string name_of(const SegmentRecord& record) {
   return "the segment " + std::to_string(record.id);
 }
@@ -78,8 +85,8 @@ Result<std::vector<StoredSegment>> SegmentStore::records() {
 Result<std::vector<StoredSegment>> SegmentStore::list(int64_t dims) {
   GLOVE_ASSIGN_OR_RETURN(auto segments, records());
   if (dims == 0 && !segments.empty()) return damaged("it has segments, but no dimensions");
-  for (StoredSegment& stored : segments)
-    stored.segment = live::find_segment(stored.record.key() + ":" + std::to_string(dims));
+  for (StoredSegment& stored : segments) stored.segment = live::find_segment(shared_key(stored.record, dims));
+  written_.clear();
   GLOVE_RETURN_IF_ERROR(read_dead(segments));
   return segments;
 }
@@ -87,7 +94,7 @@ Result<std::vector<StoredSegment>> SegmentStore::list(int64_t dims) {
 Status SegmentStore::load(StoredSegment& stored, int64_t dims) {
   if (stored.segment != nullptr) return {};
   GLOVE_ASSIGN_OR_RETURN(stored.segment, read(stored.record, dims));
-  stored.segment = live::share_segment(stored.record.key() + ":" + std::to_string(dims), stored.segment);
+  stored.segment = live::share_segment(shared_key(stored.record, dims), stored.segment);
   return {};
 }
 
@@ -160,16 +167,17 @@ Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
   }
 }
 
-Status SegmentStore::add(int64_t id, std::span<const char> bytes, int64_t rows) {
-  std::string uuid(16, '\0');
-  sqlite3_randomness(static_cast<int>(uuid.size()), uuid.data());
+Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
+  const std::span<const char> bytes = segment->bytes();
+  SegmentRecord record{id, std::string(16, '\0'), segment->rows(), crc32_continue(0, bytes)};
+  sqlite3_randomness(static_cast<int>(record.uuid.size()), record.uuid.data());
   OwnStatement insert, block;
   GLOVE_RETURN_IF_ERROR(prepare(
       insert, "INSERT INTO " + index_.object("_segment") + "(id, uuid, rows, crc) VALUES (?, ?, ?, ?)"));
   GLOVE_RETURN_IF_ERROR(prepare(block, "INSERT INTO " + index_.object("_block") + " VALUES (?, ?, ?)"));
   {
     OwnStatement::Run run(insert);
-    run.bind(id).bind_blob(uuid).bind(rows).bind(crc32_continue(0, bytes));
+    run.bind(id).bind_blob(record.uuid).bind(record.rows).bind(record.crc);
     GLOVE_RETURN_IF_ERROR(OwnStatement::finish(run));
   }
   for (size_t first = 0; first < bytes.size(); first += kBlockBytes) {
@@ -178,6 +186,8 @@ Status SegmentStore::add(int64_t id, std::span<const char> bytes, int64_t rows) 
     run.bind_blob(bytes.subspan(first, std::min<size_t>(kBlockBytes, bytes.size() - first)));
     GLOVE_RETURN_IF_ERROR(OwnStatement::finish(run));
   }
+  if (static_cast<int64_t>(bytes.size()) <= kMostKeptBytes)
+    written_.push_back(live::share_segment(shared_key(record, segment->dims()), segment));
   return {};
 }
 

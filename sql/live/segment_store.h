@@ -70,8 +70,9 @@ class SegmentStore {
   // Reads the bytes of a segment from the database and checks them.
   Result<live::SegmentPtr> read(const SegmentRecord& record, int64_t dims);
 
-  // Writes a new segment, whose id nothing else has.
-  Status add(int64_t id, std::span<const char> bytes, int64_t rows);
+  // Writes a new segment, whose id nothing else has. Keeps a small one until the next list(), so that the
+  // query after a 'sync' need not read it again.
+  Status add(int64_t id, const live::SegmentPtr& segment);
   Status remove(int64_t id);
   // Writes which rows of the segment are dead.
   Status set_dead(const StoredSegment& stored);
@@ -88,6 +89,7 @@ class SegmentStore {
   Connection& connection_;
   const IndexDefinition& index_;
   OwnStatement segments_, dead_;
+  std::vector<live::SegmentPtr> written_;  // since the last list(); shared under the key of their content
 };
 
 }  // namespace glove::sql

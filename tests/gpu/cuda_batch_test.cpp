@@ -137,7 +137,7 @@ TEST_F(CudaBatch, RowsWithTies) {
   const ModelPtr model = builder.finish().value();
   ASSERT_NO_FATAL_FAILURE(upload(model));
   std::vector<Query> queries = {query_of(often)};
-  for (int i = 0; i < 40; ++i) queries.push_back(query_of(random_vector(random_, 12, Rows::kGaussian)));
+  for (int i = 0; i < 120; ++i) queries.push_back(query_of(random_vector(random_, 12, Rows::kGaussian)));
   queries.push_back(query_of(often, {0, 2, 4}));
   for (const int64_t k : {1, 10, 100}) {
     const size_t again = expect_equal(queries, k);

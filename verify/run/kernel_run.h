@@ -140,6 +140,8 @@ class KernelRun {
                        unsigned bytes);
   void spoil_tickets(const Place& place, unsigned bytes);
   bool draws_tickets(const Place& place, unsigned bytes);
+  void store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                        const Value& amount, bool certain, const Guarded& guard);
   void counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         Value amount, bool certain);
   // Whether the instruction may run more often than it is stepped.

@@ -326,6 +326,31 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   return value;
 }
 
+// Stores what an atomic instruction leaves at a place, of which little is known.
+void KernelRun::store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                                 int lane, const Value& amount, bool certain, const Guarded& guard) {
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
+      state.shared.at(place.address.constant).known == Known::kNothingWritten &&
+      in.atomic != AtomicOp::kExchange)
+    find(FindingKind::kUndefinedRead, certain && !under_conditions(state, warp), in, nullptr,
+         "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
+             std::to_string(place.address.constant) + ", where nothing has been written",
+         &state);
+  if (place.space == Space::kShared && place.kind == Place::kNumber) {
+    const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type) && bytes == 4 && amount.known();
+    if (adds && !in_loop() && state.shared.count(place.address.constant, amount.constant, table_)) {
+      // Its bounds are all that is known.
+    } else if (context_ != nullptr || !certain) {
+      if (state.shared.write_maybe(place.address.constant, bytes)) ++blurred_;
+    } else {
+      state.shared.write(place.address.constant, bytes, {}, false);
+    }
+  } else {
+    store_value(state, warp, in, place, lane, {}, false, guard.condition[static_cast<size_t>(lane)]);
+  }
+}
+
 void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in,
                             const Guarded& guard) {
   std::array<Place, 32> places;
@@ -361,25 +386,7 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
       forget_location(state, warp, place, lane, bytes);
       spoil_tickets(place, bytes);
     }
-    if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
-        state.shared.at(place.address.constant).known == Known::kNothingWritten &&
-        in.atomic != AtomicOp::kExchange)
-      find(FindingKind::kUndefinedRead, certain && !under_conditions(state, warp), in, nullptr,
-           "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
-               std::to_string(place.address.constant) + ", where nothing has been written",
-           &state);
-    if (place.space == Space::kShared && place.kind == Place::kNumber) {
-      const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type) && bytes == 4 && amount.known();
-      if (adds && !in_loop() && state.shared.count(place.address.constant, amount.constant, table_)) {
-        // Its bounds are all that is known.
-      } else if (context_ != nullptr || !certain) {
-        if (state.shared.write_maybe(place.address.constant, bytes)) ++blurred_;
-      } else {
-        state.shared.write(place.address.constant, bytes, {}, false);
-      }
-    } else {
-      store_value(state, warp, in, place, lane, {}, false, guard.condition[static_cast<size_t>(lane)]);
-    }
+    store_atomically(state, warp, in, place, lane, amount, certain, guard);
     for (size_t i = 0; i < in.results.size(); ++i)
       if (in.results[i].kind == OperandKind::kRegister)
         write_result(state, warp, in.results[i], lane,
