@@ -104,8 +104,8 @@ struct KMeansReport {
   uint32_t empty_clusters;
 };
 
-// The best scores of a row among the centroids of a chunk (kmeans_wgmma.h). The low bits of the first two are the
-// places of their centroids.
+// The best scores of a row among the centroids of a chunk (kmeans_wgmma.h). The low bits of the first two are
+// the places of their centroids.
 struct ChunkTop {
   float first;
   float second;
@@ -129,7 +129,6 @@ struct KMeansParams {
   double scale;      // kEuclidean: the power of two that brings every norm to at most 1
   double fixed_one;  // 1.0 in fixed point, of a component times `scale` for kEuclidean
   DeviceCentroids centroids;
-  WarpgroupScan wgmma;
   KMeansCounters* counters;  // zero before an iteration
   UndecidedRow* undecided;   // [rows]
   int32_t* open;             // [rows]: rows that may belong to any cluster
@@ -143,6 +142,7 @@ struct KMeansParams {
   ClusterChange* changes;  // [rows]
   KMeansReport* report;    // mapped host memory
   NearestTwo* nearest;     // [rows], if `wanted` is 2
+  WarpgroupScan wgmma;
 };
 
 // The place of a centroid among those that a lane sees: eight per chunk.
