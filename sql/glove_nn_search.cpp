@@ -244,6 +244,7 @@ void NeighborScan::hint_at_expr(const Inputs& inputs) {
 
 // Resolves every query of the block.
 Result<std::vector<Result<MaybeQuery>>> NeighborScan::resolve_block() const {
+  GLOVE_ASSIGN_OR_RETURN(const int allowed, context_.engine->settings().threads());
   std::vector<Result<MaybeQuery>> resolved(block_.size(), MaybeQuery());
   const auto resolve_some = [&](int, int64_t chunk) {
     Inputs inputs = inputs_;
@@ -254,9 +255,9 @@ Result<std::vector<Result<MaybeQuery>>> NeighborScan::resolve_block() const {
     }
   };
   const auto chunks = (static_cast<int64_t>(resolved.size()) + kResolvedAtOnce - 1) / kResolvedAtOnce;
-  const size_t threads = 1 + resolved.size() / kQueriesPerThread;
-  if (!ThreadPool::instance().run(static_cast<int>(std::min<size_t>(threads, usable_cores())), chunks,
-                                  resolve_some, options_.interrupted))
+  const auto worthwhile = static_cast<int>(1 + resolved.size() / kQueriesPerThread);
+  if (!ThreadPool::instance().run(std::min(worthwhile, thread_count(allowed)), chunks, resolve_some,
+                                  options_.interrupted))
     return interrupted_error();
   return resolved;
 }

@@ -24,7 +24,6 @@ namespace glove::sql {
 namespace {
 
 constexpr const char* kTable = "glove_indexes";
-constexpr int64_t kMostLogged = 10'000;
 
 struct FoundIndex {
   IndexDefinition definition;  // of which the schema and the name are always known

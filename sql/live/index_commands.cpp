@@ -9,6 +9,7 @@
 #include "sql/live/index_schema.h"
 
 namespace glove::sql {
+
 Status IndexCommands::create() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
@@ -48,6 +49,7 @@ Status IndexCommands::sync(bool join_all) {
   GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config.fingerprint));
   GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
   if (logged == 0 && !join_all) return {};
+  GLOVE_RETURN_IF_ERROR(lock_tables(connection_.db(), index_));
   GLOVE_RETURN_IF_ERROR(move_log(segments, logged));
   const int64_t dims = rows_.dims();
   if (join_all)
@@ -156,8 +158,9 @@ Status IndexCommands::rebuild() {
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
   GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims));
   int64_t id = 1;
+  if (index_.is_text) GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
+  GLOVE_RETURN_IF_ERROR(lock_tables(db, index_));
   if (index_.is_text) {
-    GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
     GLOVE_ASSIGN_OR_RETURN(id, vectors_.unused_segment());
   }
   first_new_ = id;

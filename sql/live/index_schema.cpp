@@ -204,6 +204,14 @@ Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
   return create_tables(db, index, "CREATE TABLE IF NOT EXISTS ");
 }
 
+Status lock_tables(sqlite3* db, const IndexDefinition& index) {
+  for (const ShadowTable& table : kTables)
+    if (index.is_text || table.suffix != kOfTexts)
+      GLOVE_RETURN_IF_ERROR(
+          execute(db, "DELETE FROM " + index.object(table.suffix) + " WHERE 0", index.name));
+  return {};
+}
+
 Status create_triggers(sqlite3* db, const IndexDefinition& index) {
   GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
   for (size_t i = 0; i < kTriggers.size(); ++i)

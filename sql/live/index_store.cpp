@@ -16,8 +16,6 @@ int64_t format_version(const IndexDefinition& index) {
   return index.is_text ? 2 : 1;
 }
 
-// More logged rows than this make queries slow enough to tell.
-constexpr size_t kMostLogged = 10'000;
 // More components of logged rows than this (16 MiB) are read again by each statement.
 constexpr size_t kMostKeptComponents = size_t{4} << 20;
 
@@ -177,7 +175,7 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Conte
     return {};
   }));
   state.changed = changed;
-  if (logged.size() > kMostLogged) tell_that_sync_is_due(logged.size());
+  if (static_cast<int64_t>(logged.size()) > kMostLogged) tell_that_sync_is_due(logged.size());
   state.dims = rows.dims();
   if (state.parts != nullptr) hide_logged(*state.parts, logged, state.hidden);
   std::sort(state.hidden.begin(), state.hidden.end());

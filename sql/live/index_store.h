@@ -23,6 +23,9 @@ struct IndexConfig {
   std::string fingerprint;  // of the model that made the vectors; empty unless the index is of texts
 };
 
+// More logged rows than this make queries slow enough to tell that a 'sync' is due.
+constexpr int64_t kMostLogged = 10'000;
+
 // Belongs to the table object of one connection, which outlives it, like `index`.
 class IndexStore {
  public:
@@ -40,8 +43,8 @@ class IndexStore {
   Result<std::vector<StoredSegment>> loaded_segments(int64_t dims);
 
   // Returns what a statement searches: the segments and the log, with the vectors of the logged rows.
-  // Begins the use of `rows`. Reads nothing if the last state was that of the same committed version of the
-  // database.
+  // Begins the use of `rows`. Reads no table of the index if the last state was that of the same committed
+  // version of the database.
   Result<live::IndexState> state(ContentRows& rows);
 
   // Returns the segments as a statement of this process searches them, or null if none does.

@@ -211,6 +211,7 @@ Status SegmentStore::set_dead(const StoredSegment& stored) {
 }
 
 Status SegmentStore::clear() {
+  written_.clear();
   for (const char* const table : {"_block", "_dead", "_segment"})
     GLOVE_RETURN_IF_ERROR(execute(connection_.db(), "DELETE FROM " + index_.object(table), index_.name));
   return {};

@@ -70,8 +70,8 @@ class SegmentStore {
   // Reads the bytes of a segment from the database and checks them.
   Result<live::SegmentPtr> read(const SegmentRecord& record, int64_t dims);
 
-  // Writes a new segment, whose id nothing else has. Keeps a small one until the next list(), so that the
-  // query after a 'sync' need not read it again.
+  // Writes a new segment, whose id nothing else has. This connection keeps one of at most 64 MiB until
+  // the next list(), so that the query after a 'sync' need not read it again.
   Status add(int64_t id, const live::SegmentPtr& segment);
   Status remove(int64_t id);
   // Writes which rows of the segment are dead.

@@ -718,6 +718,38 @@ class Files(LiveTest):
         first.close()
         second.close()
 
+    def test_a_reader_of_a_shared_cache_stops_a_command_before_its_first_write(self):
+        address = f"file:locks{SEED}?mode=memory&cache=shared"
+        reader, writer = (sqlite3.connect(address, uri=True, isolation_level=None, timeout=0) for _ in range(2))
+        for db in (reader, writer):
+            db.enable_load_extension(True)
+            db.load_extension(EXTENSION)
+        self.db = writer
+        writer.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
+        self.fill(40)
+        self.create()
+        writer.execute("INSERT INTO doc VALUES (1, 'one', ?)", (self.vector(),))
+        self.command("sync")
+        self.expect_current()
+        for command in ("sync", "merge", "rebuild"):
+            writer.execute("UPDATE doc SET embedding = ? WHERE id < 9", (self.vector(),))
+            tables = [writer.execute(f"SELECT * FROM doc_vec_{name}").fetchall() for name in ("segment", "block", "dead", "log")]
+            reader.execute("BEGIN")
+            reader.execute("SELECT id FROM doc_vec(?, 3)", (self.vector(),)).fetchall()
+            writer.execute("BEGIN")
+            with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+                self.command(command)
+            reader.execute("COMMIT")
+            writer.execute("COMMIT")
+            self.assertEqual(
+                [writer.execute(f"SELECT * FROM doc_vec_{name}").fetchall() for name in ("segment", "block", "dead", "log")], tables)
+            self.expect_current()
+            self.command("integrity-check")
+            self.command(command)
+            self.command("integrity-check")
+        reader.close()
+        writer.close()
+
     def test_a_locked_database_is_busy(self):
         self.fill(20)
         self.create()
