@@ -15,19 +15,34 @@ targets=("$@")
 [[ ${#targets[@]} -gt 0 ]] || read -r -a targets < <(python3 packaging/platforms.py)
 ./packaging/zig.sh "${targets[@]}"
 
+# The same for musl on 64-bit Arm: Zig links programs for musl statically, and these cannot load libraries, so Debian's linker
+# links this one with the musl of Debian's packages for Arm, whose loader qemu then finds there.
+build_shell_for_musl() {
+  local target=$1 sqlite=build/zig/node_modules/better-sqlite3/deps/sqlite3 root=build/zig/musl-root objects=build/zig/shell/objects
+  local library=$root/usr/lib/aarch64-linux-musl source
+  ./tests/aarch64/make_root.sh "$root" musl musl-dev
+  mkdir -p "$objects"
+  for source in tests/packages/shell.c "$sqlite/sqlite3.c"; do
+    "build/zig/bin/$target/cc" -O1 -fno-sanitize=all -I"$sqlite" -c "$source" -o "$objects/$(basename "$source").o"
+  done
+  aarch64-linux-gnu-ld -o "build/zig/shell/$target" -dynamic-linker /lib/ld-musl-aarch64.so.1 "$library"/crt1.o "$library"/crti.o \
+    "$objects"/*.o "$library/libc.so" "$(aarch64-linux-gnu-gcc -print-libgcc-file-name)" "$library/crtn.o"
+}
+
 # Builds tests/packages/shell.c over the SQLite that npm's better-sqlite3 carries, for a target's system.
 build_shell() {
   local target=$1 shell=build/zig/shell/$1 sqlite=build/zig/node_modules/better-sqlite3/deps/sqlite3 compiler
   [[ ! $shell -nt tests/packages/shell.c ]] || return 0
   [[ -d $sqlite ]] || npm install --prefix build/zig --no-audit --no-fund --ignore-scripts better-sqlite3@12.11.1 >/dev/null
+  mkdir -p build/zig/shell
   case "$target" in
     x86_64-linux-gnu*) return 0 ;;  # this system's sqlite3
     x86_64-linux-musl) compiler=(musl-gcc) ;;
-    *-linux-musl) return 0 ;;  # Zig links programs for musl statically, and these cannot load libraries
+    *-macos) return 0 ;;  # nothing here runs it
+    aarch64-linux-musl) build_shell_for_musl "$target"; return ;;
     # It stands for the system's own. Built for a glibc before 2.33, Zig's stat() does not set errno, which SQLite needs.
     *) compiler=("build/zig/bin/$target/cc" -target "${target%.*}.34") ;;
   esac
-  mkdir -p build/zig/shell
   "${compiler[@]}" -O1 -I"$sqlite" tests/packages/shell.c "$sqlite/sqlite3.c" -o "$shell" -lpthread -ldl -lm
 }
 

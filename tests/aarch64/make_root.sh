@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# Unpacks the libraries that a build for 64-bit Arm needs into a folder: tests/aarch64/make_root.sh FOLDER
+# Unpacks packages for 64-bit Arm into a folder: tests/aarch64/make_root.sh FOLDER [PACKAGE...]
+#
+# Without a PACKAGE they are the libraries that a build needs, and SQLite's shell.
 #
 # Downloads them from the sources of this machine's apt (Debian or Ubuntu). Needs no root, because nothing is installed and
 # apt's own state stays unchanged.
 set -euo pipefail
-root=${1:?usage: make_root.sh FOLDER}
+root=${1:?usage: make_root.sh FOLDER [PACKAGE...]}
+shift
 packages=(zlib1g zlib1g-dev libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9 libgtest-dev
   libsqlite3-0 libsqlite3-dev sqlite3 libreadline8 libtinfo6)
+[[ $# -eq 0 ]] || packages=("$@")
 
 for program in apt-get dpkg-deb; do
   command -v "$program" >/dev/null || { echo "make_root.sh: there is no $program" >&2 && exit 1; }

@@ -169,7 +169,8 @@ def main():
     if processor == "x86_64":
         check_frames(os.path.join(build, "glove.so"))
     check_packages(platform, build, options.dist)
-    emulator = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"] if processor == "aarch64" else []
+    system = os.path.join(os.path.abspath(options.zig), "musl-root") if libc == "musl" else "/usr/aarch64-linux-gnu"
+    emulator = ["qemu-aarch64-static", "-L", system] if processor == "aarch64" else []
     if emulator and not shutil.which(emulator[0]):
         print("not run: there is no " + emulator[0])
         return
