@@ -13,6 +13,7 @@ namespace glove::verify {
 // Bytes of shared memory, static and dynamic, that a block can have on any GPU.
 constexpr uint64_t kMostBlockShared = 227 * 1024;
 
+// What a launch says of one parameter, or of a part of one.
 struct ParameterValue {
   uint64_t offset = 0;
   uint64_t bytes = 0;  // of the parameter
