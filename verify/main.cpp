@@ -1,12 +1,16 @@
 // glove-verify: proves that kernels in PTX have no deadlock, no misuse of barriers and no race.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <regex>
 #include <sstream>
 
+#include "verify/launch/parameters.h"
 #include "verify/launch/spec_file.h"
 #include "verify/ptx/parser.h"
 #include "verify/report/json.h"
@@ -29,48 +33,85 @@ struct CommandLine {
   bool list = false;
 };
 
-bool parse_size(const std::string& text, std::array<uint32_t, 3>* size) {
-  *size = {1, 1, 1};
-  std::stringstream in(text);
-  std::string part;
-  for (size_t i = 0; i < 3 && std::getline(in, part, ','); ++i) {
-    char* end = nullptr;
-    const unsigned long value = std::strtoul(part.c_str(), &end, 10);
-    if (*end != '\0' || value == 0 || value > 65535) return false;
-    (*size)[i] = static_cast<uint32_t>(value);
+bool is_pattern(const std::string& text) {
+  try {
+    static_cast<void>(std::regex(text));
+    return true;
+  } catch (const std::regex_error&) {
+    return false;
   }
-  return in.eof();
 }
 
-// The numbers among the options. Returns what is wrong with them, or nothing.
-std::string parse_numbers(CommandLine* arguments) {
+// Reads an integer without sign that is all of the text.
+bool parse_integer(std::string_view text, uint64_t* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool parse_size(const std::string& text, std::array<uint32_t, 3>* size) {
+  *size = {1, 1, 1};
+  size_t start = 0;
+  for (uint32_t& part : *size) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    uint64_t value = 0;
+    if (!parse_integer(std::string_view(text).substr(start, end - start), &value)) return false;
+    if (value == 0 || value > 65535) return false;
+    part = static_cast<uint32_t>(value);
+    if (end == text.size()) return true;
+    start = end + 1;
+  }
+  return false;
+}
+
+uint64_t product(const std::array<uint32_t, 3>& size) {
+  return uint64_t{size[0]} * size[1] * size[2];
+}
+
+// What is wrong with --block or --grid, or nothing. limit: what `most` is.
+std::string size_error(const std::string& option, const std::string& text, uint64_t most,
+                       const std::string& limit) {
   std::array<uint32_t, 3> size;
-  for (const std::string* text : {&arguments->block, &arguments->grid})
-    if (!text->empty() && !parse_size(*text, &size))
-      return "'" + *text + "' is no size; write X, X,Y or X,Y,Z";
-  char* end = nullptr;
+  if (text.empty()) return "";
+  if (!parse_size(text, &size))
+    return option + " '" + text + "' is not a size; write X, X,Y or X,Y,Z, each an integer from 1 to 65535";
+  if (product(size) > most)
+    return option + " '" + text + "' is too large: " + limit + ", and not " + std::to_string(product(size));
+  return "";
+}
+
+// What is wrong with the options, or nothing. Sets the numbers among them.
+std::string check_options(CommandLine* arguments) {
+  std::string error = size_error("--block", arguments->block, 1024, "a block has at most 1024 threads");
+  if (error.empty())
+    error = size_error("--grid", arguments->grid, 65536, "a grid has at most 65536 blocks here");
+  if (!error.empty()) return error;
   if (const std::string& text = arguments->time_limit; !text.empty()) {
+    char* end = nullptr;
     arguments->options.time_limit = std::strtod(text.c_str(), &end);
     const bool in_range = arguments->options.time_limit >= 0.001 && arguments->options.time_limit <= 1e6;
     if (*end != '\0' || !in_range)
       return "--time-limit '" + text + "' is not a number of seconds from 0.001 to 1000000";
   }
   if (const std::string& text = arguments->data; !text.empty()) {
-    arguments->options.data_seed = std::strtoull(text.c_str(), &end, 10);
-    if (*end != '\0' || text.size() > 19 || text[0] == '-')
-      return "--data '" + text + "' is not a number; write a seed such as 1";
+    uint64_t seed = 0;
+    if (!parse_integer(text, &seed))
+      return "--data '" + text + "' is not an integer from 0 to 2^64-1; write a seed such as 1";
+    arguments->options.data_seed = seed;
   }
+  if (!is_pattern(arguments->kernel))
+    return "--kernel '" + arguments->kernel + "' is not a regular expression";
+  if (!is_pattern(arguments->name)) return "--name '" + arguments->name + "' is not a regular expression";
+  if (!arguments->name.empty() && arguments->launch.empty())
+    return "--name chooses launches of a --launch file; give one";
   return "";
 }
 
 // What forbids this launch of the kernel, or nothing.
 std::string launch_error(const glove::verify::Kernel& kernel, const Launch& launch) {
-  const auto product = [](const std::array<uint32_t, 3>& size) {
-    return uint64_t{size[0]} * size[1] * size[2];
-  };
   if (launch.block[0] == 0) return kernel.name + " has no .maxntid; please give its size with --block";
   const uint64_t threads = product(launch.block), most = product(kernel.max_threads);
-  if (threads > 1024) return "a block has at most 1024 threads, and not " + std::to_string(threads);
+  if (threads > 1024)
+    return kernel.name + ": a block has at most 1024 threads, and not " + std::to_string(threads);
   if (kernel.max_threads[0] != 0 && threads > most)
     return kernel.name + " is compiled for at most " + std::to_string(most) +
            " threads per block (.maxntid), and --block or the launch file asks for " +
@@ -79,7 +120,11 @@ std::string launch_error(const glove::verify::Kernel& kernel, const Launch& laun
     return kernel.name + " is compiled for exactly " + std::to_string(most) +
            " threads per block (.reqntid), and --block or the launch file asks for " +
            std::to_string(threads);
-  if (product(launch.grid) > 65536) return "a grid has at most 65536 blocks here";
+  if (const uint64_t bytes = kernel.shared_bytes + launch.dynamic_shared.value_or(0);
+      launch.dynamic_shared && bytes > glove::verify::kMostBlockShared)
+    return kernel.name + " would have " + std::to_string(bytes) +
+           " bytes of shared memory with the dynamic_shared of the launch file, and a block has at most " +
+           std::to_string(glove::verify::kMostBlockShared);
   return "";
 }
 
@@ -97,6 +142,11 @@ int complain(const std::string& message) {
 }
 
 std::optional<glove::verify::Module> read_module(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    complain("glove-verify: '" + file + "' is a directory; name a PTX file");
+    return std::nullopt;
+  }
   std::ifstream in(file, std::ios::binary);
   std::stringstream text;
   text << in.rdbuf();
@@ -128,6 +178,9 @@ int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Command
   if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
   if (launch.block[0] == 0) launch.block = kernel.max_threads;
   if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
+  if (const std::string error = glove::verify::own_parameter_error(launch, kernel, arguments.launch);
+      !error.empty())
+    return complain(error);
   if (const std::string error = launch_error(kernel, launch); !error.empty())
     return complain("glove-verify: " + error);
   Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
@@ -138,29 +191,36 @@ int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const Command
   return code;
 }
 
-bool is_pattern(const std::string& text) {
-  try {
-    static_cast<void>(std::regex(text));
-    return true;
-  } catch (const std::regex_error&) {
-    return false;
+// The launches that the command line asks for. Returns what is wrong with the launch file, or nothing.
+std::string read_launches(const CommandLine& arguments, const glove::verify::Module& module,
+                          glove::verify::SpecFile* spec) {
+  if (arguments.launch.empty()) {
+    spec->launches.emplace_back();
+    return "";
   }
+  std::string error;
+  if (!glove::verify::read_spec(arguments.launch, spec, &error)) return error;
+  return glove::verify::shared_parameter_error(*spec, module, arguments.launch);
+}
+
+// Why nothing of a file was verified.
+std::string nothing_matched(const std::string& file, const glove::verify::Module& module,
+                            const CommandLine& arguments) {
+  if (module.kernels.empty()) return file + ": there is no kernel in this file";
+  std::string text = file + ": no kernel";
+  if (!arguments.kernel.empty()) text += " matches --kernel '" + arguments.kernel + "'";
+  if (arguments.launch.empty() || arguments.list) return text;
+  text += arguments.kernel.empty() ? " matches" : " and";
+  text += " a launch of " + arguments.launch;
+  return text + (arguments.name.empty() ? "" : " whose name matches --name '" + arguments.name + "'");
 }
 
 int run_file(const std::string& file, const CommandLine& arguments, std::vector<Verdict>* verdicts) {
   const auto module = read_module(file);
   if (!module) return kUsage;
   glove::verify::SpecFile spec;
-  spec.launches.emplace_back();
-  std::string error;
-  if (!arguments.launch.empty()) {
-    spec.launches.clear();
-    if (!glove::verify::read_spec(arguments.launch, &spec, &error)) return complain(error);
-  }
-  std::vector<std::string> patterns = {arguments.kernel, arguments.name};
-  for (const Launch& launch : spec.launches) patterns.push_back(launch.kernel);
-  for (const std::string& pattern : patterns)
-    if (!is_pattern(pattern)) return complain("'" + pattern + "' is not a regular expression");
+  if (const std::string error = read_launches(arguments, *module, &spec); !error.empty())
+    return complain(error);
   int worst = 0;
   size_t matched = 0;
   const auto matches = [](const std::string& text, const std::string& pattern) {
@@ -174,15 +234,12 @@ int run_file(const std::string& file, const CommandLine& arguments, std::vector<
       continue;
     }
     for (const Launch& launch : spec.launches) {
-      if (!matches(kernel.name, launch.kernel) || !matches(launch.name, arguments.name)) continue;
+      if (!glove::verify::is_launch_of(launch, kernel) || !matches(launch.name, arguments.name)) continue;
       ++matched;
       worst = worse(worst, run_kernel(kernel, launch, arguments, file, verdicts));
     }
   }
-  if (matched == 0)
-    return complain(file + ": no kernel" +
-                    (arguments.kernel.empty() ? "" : " matches '" + arguments.kernel + "'"));
-  return worst;
+  return matched == 0 ? complain(nothing_matched(file, *module, arguments)) : worst;
 }
 
 // The exit status of the program. What runs that were out of time have left may still be freed by their
@@ -224,7 +281,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  if (const std::string error = parse_numbers(&arguments); !error.empty())
+  if (const std::string error = check_options(&arguments); !error.empty())
     return complain("glove-verify: " + error);
   int worst = 0;
   std::vector<Verdict> verdicts;

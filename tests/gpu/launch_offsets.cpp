@@ -71,7 +71,7 @@ GLOVE_AT(3968, CoarseScanParams, code_sum);
 GLOVE_AT(3972, CoarseScanParams, seeds_per_warp);
 static_assert(sizeof(CoarseScanParams) == 3984);
 
-// kmeans_rows.launch.toml and kmeans_update.launch.toml
+// kmeans_rows.launch.toml, kmeans_update.launch.toml and kmeans_wgmma.launch.toml
 GLOVE_AT(0, KMeansParams, part);
 GLOVE_AT(112, KMeansParams, halves.row_words);
 GLOVE_AT(120, KMeansParams, halves.words);
@@ -94,6 +94,7 @@ GLOVE_AT(280, KMeansParams, travelled);
 GLOVE_AT(288, KMeansParams, sums);
 GLOVE_AT(296, KMeansParams, sizes);
 GLOVE_AT(320, KMeansParams, report);
+GLOVE_AT(336, KMeansParams, wgmma.columns);
 static_assert(sizeof(KMeansParams) == 352);
 
 // moments.launch.toml

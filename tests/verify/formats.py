@@ -3,7 +3,19 @@
 import json
 import subprocess
 import sys
+import tempfile
 
+# Matrix products take numbers and a predicate. A kernel that has one is unsupported, and the others of its file are not.
+WGMMA = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry product() .maxntid 128, 1, 1 {
+  .reg .f32 %f<5>; .reg .b64 %rd<3>; .reg .pred %p<2>;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, 1, 1, 0, 0;
+  ret;
+}
+.visible .entry nothing() .maxntid 128, 1, 1 { ret; }
+"""
 PROBES = "^(race_no_barrier|ok_barrier|unsupported_mbarrier)$"
 
 
@@ -38,6 +50,13 @@ def main(program, ptx):
 
     explained = run("--explain").stdout
     assert "through no barrier" in explained and "neither thread has come through one" in explained, explained
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(WGMMA)
+        file.flush()
+        for kernel, status in (("product", 3), ("nothing", 0)):
+            result = subprocess.run([program, "--kernel", kernel, file.name], capture_output=True, text=True)
+            assert result.returncode == status and f"{kernel}: " in result.stdout, result
+
     assert run("--format", "xml").returncode == 4
     for wrong in (["--name", "("], ["--kernel", "["]):
         complaint = subprocess.run([program, *wrong, ptx], capture_output=True, text=True)

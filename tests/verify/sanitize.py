@@ -25,7 +25,7 @@ SECONDS = 30  # for a run of glove-verify or of the sanitizer
 OPEN = {
     "score_all_kernel": {16: 1000}, "batch_kernel": {160: 32}, "single_scan_kernel": {148: 1, 192: 48}, "column_sums_kernel": {8: 2500},
     "coarse_scan_kernel": {192: 48}, "add_blocks_kernel": {8: 3, 16: 600}, "kmeans_rows_kernel": {8: 512},
-    "kmeans_forget_kernel": {8: 512},
+    "kmeans_forget_kernel": {8: 512}, "kmeans_columns_kernel": {352: 500},
 }
 ZEROS = {"counters", "next_counters", "ids", "lists", "tiles", "group_of", "words", "sizes", "report", "done", "sums"}
 

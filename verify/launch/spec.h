@@ -10,6 +10,10 @@
 
 namespace glove::verify {
 
+// Bytes of shared memory, static and dynamic, that a block can have on any GPU.
+constexpr uint64_t kMostBlockShared = 227 * 1024;
+
+// What a launch says of one parameter, or of a part of one.
 struct ParameterValue {
   uint64_t offset = 0;
   uint64_t bytes = 0;  // of the parameter
@@ -18,6 +22,8 @@ struct ParameterValue {
   std::string buffer;         // its name
   uint64_t buffer_bytes = 0;  // 0: unknown
   bool zeroed = false;
+  int line = 0;      // of the launch file
+  bool own = false;  // the launch's alone, and not what several launches of the file share
 };
 
 // A fact about the program that is declared and not proved: accesses of these lines do not meet.

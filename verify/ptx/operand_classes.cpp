@@ -31,7 +31,8 @@ class Checker {
 // Barriers, votes and the like name their result's class in a modifier.
 bool may_result_in_either(const Instruction& in) {
   return in.op == Op::kPure || in.op == Op::kLogic3 || in.op == Op::kVote || in.op == Op::kBarrier ||
-         in.op == Op::kShuffle || in.op == Op::kMatch || in.op == Op::kElect || in.op == Op::kNothing;
+         in.op == Op::kShuffle || in.op == Op::kMatch || in.op == Op::kElect || in.op == Op::kNothing ||
+         in.op == Op::kWgmma;  // its last operands are a predicate and constants
 }
 
 }  // namespace

@@ -83,6 +83,12 @@ Verdict KernelRun::run() {
   }
   if (writes_unknown_ && check_global_)
     assumptions_.insert("pointers from memory point to buffers of their own");
+  if (!written_objects_.empty()) {
+    std::set<SymbolId> buffers(written_objects_.begin(), written_objects_.end());
+    buffers.insert(read_objects_.begin(), read_objects_.end());
+    buffers.erase(SymbolId{0});
+    if (buffers.size() > 1) assumptions_.insert("different pointer parameters point to different buffers");
+  }
   if (table_.assumed_no_wrap()) assumptions_.insert("index arithmetic in 32 bits does not wrap");
   verdict_.assumptions.assign(assumptions_.begin(), assumptions_.end());
   verdict_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

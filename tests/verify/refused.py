@@ -1,0 +1,121 @@
+"""Checks what glove-verify refuses: refused.py PROGRAM PTX FOLDER
+
+Each launch file of LAUNCHES and each command line must end with exit status 4, no verdict, and one line that says what is wrong
+and where. `PTX` is that of probes.cu; ok_barrier has one parameter, a pointer.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+OWN = '[[launch]]\nkernel = "^ok_barrier$"\n'
+KEYS = "name, kernel, block, grid, dynamic_shared, parameters, lemmas, ranges"
+# (the file, the line that the message names, what it says)
+LAUNCHES = [
+    ("", None, r"there is no launch in this file; add one, which begins with \[\[launch\]\]"),
+    ("launch = []\n", None, "there is no launch in this file"),
+    ("block = 64\n", None, "there is no launch in this file"),
+    (OWN + "blok = 128\n", 3, "a launch has no key 'blok'; its keys are with, " + KEYS),
+    ("blok = 128\n" + OWN, 1, "a launch file has no key 'blok'; its keys are launch, choices, never, " + KEYS),
+    (OWN + "[choices.dims]\n16 = { blok = 3 }\n", 4, "a set of a choice has no key 'blok'"),
+    (OWN + "choices = 3\n", 3, "a launch has no key 'choices'"),
+    ("choices = { dims = 3 }\n" + OWN, 1, "a choice must be a table of named sets"),
+    (OWN + "with = { dims = 16 }\n", 1, r"`with` is a table of names from \[choices\]"),
+    (OWN + "with = { dims = 16 }\n[choices.dims]\n3 = { grid = 2 }\n", 3, r"there is no \[choices.dims.16\]"),
+    (OWN + "parameters = [{ at = 0, u32 = 1, byte = 4 }]\n", 3, "a parameter has no key 'byte'; its keys are at, buffer"),
+    (OWN + "parameters = [{ u32 = 1 }]\n", 3, "a parameter needs its offset"),
+    (OWN + "parameters = [{ at = -1, u32 = 1 }]\n", 3, "at must be an integer from 0 to 65535"),
+    (OWN + "parameters = [{ at = 2, u32 = 1 }]\n", 3, "at = 2 must be a multiple of 4"),
+    (OWN + "parameters = [{ at = 0 }]\n", 3, "must have one of the keys buffer, u32 and u64"),
+    (OWN + "parameters = [{ at = 0, u32 = 1, u64 = 1 }]\n", 3, "must have one of the keys buffer, u32 and u64"),
+    (OWN + "parameters = [{ at = 0, u32 = 99999999999 }]\n", 3, "u32 must be an integer from 0 to 4294967295"),
+    (OWN + "parameters = [{ at = 0, u32 = -1 }]\n", 3, "u32 must be an integer from 0 to 4294967295"),
+    (OWN + "parameters = [{ at = 0, u64 = -1 }]\n", 3, "u64 must be an integer from 0 to 9223372036854775807"),
+    (OWN + "parameters = [{ at = 0, u32 = 1.5 }]\n", 3, "u32 must be an integer"),
+    (OWN + "parameters = [{ at = 0, u32 = 1, zeroed = true }]\n", 3, "bytes and zeroed belong to a buffer"),
+    (OWN + 'parameters = [{ at = 0, buffer = "b", bytes = -8 }]\n', 3, "bytes must be an integer from 1"),
+    (OWN + 'parameters = [{ at = 0, buffer = "b", zeroed = 1 }]\n', 3, "zeroed must be true or false"),
+    (OWN + "parameters = [\n{ at = 0, u64 = 1 },\n{ at = 4, u32 = 1 }]\n", 5, "at = 4 lies in the parameter of line 4"),
+    (OWN + "parameters = 3\n", 3, "parameters must be an array of tables"),
+    (OWN + "parameters = [3]\n", 3, "parameters must be an array of tables"),
+    (OWN + "parameters = [{ at = 9996, u32 = 5 }]\n", 3, "ok_barrier does not have 4 bytes at offset 9996 of its parameters; correct"),
+    (OWN + "parameters = [{ at = 8, u64 = 5 }]\n", 3, "ok_barrier does not have 8 bytes at offset 8 of its parameters"),
+    ("parameters = [{ at = 9996, u32 = 5 }]\n" + OWN, 1, "no kernel that this file launches has 4 bytes at offset 9996"),
+    (OWN + "with = { a = 1 }\n[choices.a]\n1 = { parameters = [{ at = 9996, u32 = 5 }] }\n", 5, "no kernel that this file launches has 4"),
+    (OWN + "dynamic_shared = -1\n", 3, "dynamic_shared must be an integer from 0 to 232448"),
+    (OWN + "dynamic_shared = 232449\n", 3, "dynamic_shared must be an integer from 0 to 232448"),
+    (OWN + 'block = "x"\n', 3, "block must be an integer from 1 to 65535, or an array of at most three"),
+    (OWN + "block = [64, 0]\n", 3, "block must be an integer from 1"),
+    (OWN + "block = [64, 64]\n", 3, "a block has at most 1024 threads, and this block has 4096"),
+    (OWN + "grid = [1024, 1024]\n", 3, "a grid has at most 65536 blocks here, and this grid has 1048576"),
+    (OWN + "name = 3\n", 3, "name must be a string"),
+    ('[[launch]]\nkernel = "("\n', 2, r"kernel = '\(' is not a regular expression"),
+    (OWN + 'lemmas = [{ file = "x.cu", line = 3 }]\n', 3, "a lemma has a file, a line and a reason"),
+    (OWN + 'lemmas = [{ file = "x.cu", line = 3, reason = "r", most = 3 }]\n', 3, "a lemma has no key 'most'"),
+    (OWN + 'lemmas = [{ file = "x.cu", line = 0, reason = "r" }]\n', 3, "line must be an integer from 1"),
+    (OWN + 'ranges = [{ file = "x.cu", line = 3, least = 0, reason = "r" }]\n', 3, "a range has a file, a line, the least"),
+    (OWN + 'ranges = [{ file = "x.cu", line = 3, least = 1, most = 0, reason = "r" }]\n', 3, "least = 1 must not be above most = 0"),
+    (OWN + 'ranges = [{ file = "x.cu", line = 3, least = 0, most = 1, reason = "r", x = 1 }]\n', 3, "a range has no key 'x'"),
+    (OWN + "grid = \n", 3, ""),
+]
+# (options, what the message says)
+COMMANDS = [
+    (["--name", "x"], "--name chooses launches of a --launch file; give one"),
+    (["--name", "("], r"--name '\(' is not a regular expression"),
+    (["--kernel", "("], r"--kernel '\(' is not a regular expression"),
+    (["--kernel", "nobody"], "no kernel matches --kernel 'nobody'"),
+    (["--launch", "nofile.toml"], r"^nofile.toml: "),
+    (["--launch", "/"], "^/ is a directory; give --launch a file"),
+    (["--data", "-1"], r"--data '-1' is not an integer from 0 to 2\^64-1"),
+    (["--data", "18446744073709551616"], r"is not an integer from 0 to 2\^64-1"),
+    (["--grid", "4294967295"], "--grid '4294967295' is not a size; write X, X,Y or X,Y,Z, each an integer from 1 to 65535"),
+    (["--grid", "2,"], "--grid '2,' is not a size"),
+    (["--grid", "300,300"], "--grid '300,300' is too large: a grid has at most 65536 blocks here, and not 90000"),
+    (["--block", "2048"], "--block '2048' is too large: a block has at most 1024 threads, and not 2048"),
+]
+
+
+def complaint(result, pattern):
+    """What is wrong with a run that should have been refused, or nothing."""
+    lines = result.stderr.splitlines()
+    good = result.returncode == 4 and not result.stdout and len(lines) == 1 and re.search(pattern, lines[0])
+    return "" if good else f"status {result.returncode}, wanted {pattern!r}\n{result.stdout}{result.stderr}"
+
+
+def main(program, ptx, folder):
+    def run(*options):
+        return subprocess.run([program, *options], capture_output=True, text=True)
+
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "refused.toml")
+    bad = 0
+
+    def expect(case, text):
+        nonlocal bad
+        if text:
+            bad += 1
+            print(f"{case!r}: {text}")
+
+    for text, line, message in LAUNCHES:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        place = re.escape(path) + (f":{line}: " if line else ": ")
+        expect(text, complaint(run("--launch", path, ptx), f"^{place}.*{message}"))
+    for options, message in COMMANDS:
+        expect(options, complaint(run(*options, ptx), message))
+    expect("a directory", complaint(run(folder), f"'{re.escape(folder)}' is a directory; name a PTX file"))
+
+    # What several launches share may lie behind the parameters of some kernels, and a launch's kernel may be in another file.
+    shared = 'parameters = [{ at = 8, u32 = 5 }]\n' + OWN
+    for whole in (OWN + "parameters = [{ at = 0, buffer = \"b\" }]\n", shared + '[[launch]]\nkernel = "elsewhere"\n'):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(whole)
+        result = run("--launch", path, "--data", "18446744073709551615", ptx)
+        expect(whole, "" if result.returncode == 0 else f"status {result.returncode}\n{result.stdout}{result.stderr}")
+    print(f"{len(LAUNCHES) + len(COMMANDS) + 3} cases, {bad} wrong")
+    return bad != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
