@@ -16,6 +16,7 @@ LAUNCHES = [
     ("", None, r"there is no launch in this file; add one, which begins with \[\[launch\]\]"),
     ("launch = []\n", None, "there is no launch in this file"),
     ("block = 64\n", None, "there is no launch in this file"),
+    (OWN + "n\u00e4me = 'x'\n", 3, "a launch file has ASCII characters only"),
     (OWN + "blok = 128\n", 3, "a launch has no key 'blok'; its keys are with, " + KEYS),
     ("blok = 128\n" + OWN, 1, "a launch file has no key 'blok'; its keys are launch, choices, never, " + KEYS),
     (OWN + "[choices.dims]\n16 = { blok = 3 }\n", 4, "a set of a choice has no key 'blok'"),

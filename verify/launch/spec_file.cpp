@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <regex>
 #include <span>
+#include <string>
 #include <string_view>
 
 #define TOML_HEADER_ONLY 1
@@ -278,7 +281,20 @@ bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
     *error = path + " is a directory; give --launch a file";
     return false;
   }
-  const toml::parse_result parsed = toml::parse_file(path);
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) {
+    *error = path + ": cannot be read";
+    return false;
+  }
+  // The TOML library's tables of letters have gaps that it takes for impossible.
+  const auto foreign = std::find_if(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; });
+  if (foreign != text.end()) {
+    *error = path + ":" + std::to_string(1 + std::count(text.begin(), foreign, '\n')) +
+             ": a launch file has ASCII characters only";
+    return false;
+  }
+  const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed) {
     const auto line = parsed.error().source().begin.line;
     *error = path + (line == 0 ? "" : ":" + std::to_string(line)) + ": " +
