@@ -35,8 +35,8 @@ OTHERS = [
              "64-bit Arm Linux with glibc 2.17 or newer, without a GPU"),
     Platform("linux-arm64-musl", "aarch64-linux-musl", "musllinux_1_2_aarch64", "linux", "arm64", "musl",
              "64-bit Arm Linux with musl 1.2 or newer, without a GPU"),
-    Platform("darwin-arm64", "aarch64-macos", "macosx_11_0_arm64", "darwin", "arm64", "",
-             "macOS 11 or newer on Apple processors (built, but never run by the project's tests)"),
+    Platform("darwin-arm64", "aarch64-macos", "macosx_12_0_arm64", "darwin", "arm64", "",
+             "macOS 12 or newer on Apple processors (built, but never run by the project's tests)"),
 ]
 ALL = [NATIVE, *OTHERS]
 

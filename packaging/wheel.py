@@ -48,7 +48,7 @@ def contents(build, platform=platforms.NATIVE):
     files = [(f"{NAME}/{name}", project.read(package, name), False)
              for name in sorted(os.listdir(os.path.join(project.ROOT, package))) if name.endswith((".py", ".typed"))]
     files.append((f"{NAME}/_version.py", f'__version__ = "{project.VERSION}"\n'.encode(), False))
-    files.append((f"{NAME}/glove.so", project.built(build, platform.library, platform), True))
+    files.append((f"{NAME}/{platform.library}", project.built(build, platform.library, platform), True))
     files.append((f"{NAME}-{project.VERSION}.data/scripts/glove-convert", project.built(build, "glove-convert", platform), True))
     files.append((f"{information}/METADATA", METADATA.encode() + project.read("packaging/python/README.md"), False))
     files.append((f"{information}/WHEEL", (WHEEL + tags).encode(), False))

@@ -26,7 +26,7 @@ build_shell_for_musl() {
     "build/zig/bin/$target/cc" -O1 -fno-sanitize=all -I"$sqlite" -c "$source" -o "$objects/$(basename "$source").o"
   done
   aarch64-linux-gnu-ld -o "build/zig/shell/$target" -dynamic-linker /lib/ld-musl-aarch64.so.1 "$library"/crt1.o "$library"/crti.o \
-    "$objects"/*.o "$library/libc.so" "$(aarch64-linux-gnu-gcc -print-libgcc-file-name)" "$library/crtn.o"
+    "$objects"/*.o -L"$library" -lc "$(aarch64-linux-gnu-gcc -print-libgcc-file-name)" "$library/crtn.o"
 }
 
 # Builds tests/packages/shell.c over the SQLite that npm's better-sqlite3 carries, for a target's system.

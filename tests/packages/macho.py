@@ -3,7 +3,7 @@ import struct
 
 MAGIC, ARM64 = 0xFEEDFACF, 0x0100000C
 LC_SYMTAB, LC_LOAD_DYLIB, LC_BUILD_VERSION, LC_CODE_SIGNATURE = 0x2, 0xC, 0x32, 0x1D
-N_STAB, N_EXT, N_TYPE, N_SECT = 0xE0, 0x01, 0x0E, 0x0E
+N_STAB, N_PEXT, N_EXT, N_TYPE, N_SECT = 0xE0, 0x10, 0x01, 0x0E, 0x0E
 
 
 class MachO:
@@ -36,5 +36,5 @@ class MachO:
             symbols, count, strings = struct.unpack_from("<3I", self.data, at + 8)
             for place in range(symbols, symbols + 16 * count, 16):
                 name, kind = struct.unpack_from("<IB", self.data, place)
-                if not kind & N_STAB and kind & N_EXT and kind & N_TYPE == N_SECT:
+                if not kind & (N_STAB | N_PEXT) and kind & N_EXT and kind & N_TYPE == N_SECT:
                     self.exports.add(self.text(strings + name))

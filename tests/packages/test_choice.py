@@ -23,7 +23,7 @@ WHEELS = [
     (["musllinux_1_2_x86_64", "musllinux_1_1_x86_64"], "musllinux_1_2_x86_64"),
     (["manylinux_2_31_aarch64", "manylinux2014_aarch64"], "manylinux_2_17_aarch64.manylinux2014_aarch64"),
     (["musllinux_1_2_aarch64"], "musllinux_1_2_aarch64"),
-    (["macosx_14_0_arm64", "macosx_11_0_arm64"], "macosx_11_0_arm64"),
+    (["macosx_14_0_arm64", "macosx_12_0_arm64"], "macosx_12_0_arm64"),
 ]
 # (os, cpu, libc) -> the packages that npm installs beside sqlite-glove
 PACKAGES = {

@@ -63,7 +63,7 @@ function nativeFile(name) {
                   `install it with: npm install ${names[0]}`);
 }
 
-exports.loadablePath = () => nativeFile('glove.so');
+exports.loadablePath = () => nativeFile(process.platform === 'darwin' ? 'glove.dylib' : 'glove.so');
 exports.convertPath = () => nativeFile('glove-convert');
 exports.load = (db) => {
   // Needed by @photostructure/sqlite; node:sqlite starts with this state if it was opened with allowExtension.

@@ -31,7 +31,7 @@ class Neighbor(NamedTuple):
 
 def loadable_path() -> str:
     """Returns the path of the extension, for SELECT load_extension(...) or another host's call."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "glove.so")
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "glove.dylib" if sys.platform == "darwin" else "glove.so")
 
 
 def load(conn: Any) -> None:
