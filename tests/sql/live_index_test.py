@@ -691,14 +691,19 @@ class Files(LiveTest):
         other.backup(self.db)
         other.close()
 
-    def test_what_other_connections_may_undo_is_not_kept(self):
-        address = f"file:shared{SEED}?mode=memory&cache=shared"
-        first, second = (sqlite3.connect(address, uri=True, isolation_level=None) for _ in range(2))
-        for db in (first, second):
+    def share_a_cache(self, name):
+        """Two connections with the same page cache, over an empty table."""
+        address = f"file:{name}{SEED}?mode=memory&cache=shared"
+        connections = [sqlite3.connect(address, uri=True, isolation_level=None, timeout=0) for _ in range(2)]
+        for db in connections:
             db.enable_load_extension(True)
             db.load_extension(EXTENSION)
+        connections[0].execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
+        return connections
+
+    def test_what_other_connections_may_undo_is_not_kept(self):
+        first, second = self.share_a_cache("undo")
         self.db = first
-        first.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
         self.fill(1200)
         self.create()
         first.execute("UPDATE doc SET embedding = ? WHERE id < 12", (self.vector(),))
@@ -719,13 +724,8 @@ class Files(LiveTest):
         second.close()
 
     def test_a_reader_of_a_shared_cache_stops_a_command_before_its_first_write(self):
-        address = f"file:locks{SEED}?mode=memory&cache=shared"
-        reader, writer = (sqlite3.connect(address, uri=True, isolation_level=None, timeout=0) for _ in range(2))
-        for db in (reader, writer):
-            db.enable_load_extension(True)
-            db.load_extension(EXTENSION)
+        writer, reader = self.share_a_cache("locks")
         self.db = writer
-        writer.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
         self.fill(40)
         self.create()
         writer.execute("INSERT INTO doc VALUES (1, 'one', ?)", (self.vector(),))
