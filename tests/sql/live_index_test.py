@@ -733,6 +733,7 @@ class Files(LiveTest):
         self.expect_current()
         for command in ("sync", "merge", "rebuild"):
             writer.execute("UPDATE doc SET embedding = ? WHERE id < 9", (self.vector(),))
+            self.expect_current()  # the process has the segments now, so that the reader does not lock their blocks
             tables = [writer.execute(f"SELECT * FROM doc_vec_{name}").fetchall() for name in ("segment", "block", "dead", "log")]
             reader.execute("BEGIN")
             reader.execute("SELECT id FROM doc_vec(?, 3)", (self.vector(),)).fetchall()
