@@ -106,6 +106,7 @@ class KernelRun {
   void write_result(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
                     PredicateId condition);
   unsigned register_bits(const PtxOperand& operand) const;
+  bool is_predicate(const PtxOperand& operand) const;
   Position position(const BlockState& state, const Warp& warp, int lane) const {
     return {warp.path.get(), state.path.get(), lane};
   }

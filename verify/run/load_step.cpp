@@ -56,7 +56,7 @@ Value KernelRun::load_constant(const Instruction& in, const Place& place, unsign
     if (symbol.kind == SymbolKind::kObject && index < kernel_.variables.size()) {
       const auto& initial = kernel_.variables[index].initial;
       const uint64_t at = place.address.constant;
-      if (at + bytes <= initial.size()) {
+      if (bytes <= 8 && at <= initial.size() && bytes <= initial.size() - at) {
         // The host may copy other numbers there before the launch.
         assumptions_.insert("constant memory with an initial value keeps it");
         uint64_t value = 0;

@@ -89,7 +89,8 @@ std::string KernelRun::outside(const Instruction& in, const Place& place) const 
     const Symbol& symbol = table_.symbol(place.object);
     for (const ParameterValue& parameter : launch_.parameters)
       if (parameter.is_buffer && parameter.buffer_bytes > 0 && symbol.kind == SymbolKind::kObject &&
-          symbol.detail == parameter.offset && address + bytes > parameter.buffer_bytes)
+          symbol.detail == parameter.offset &&
+          (address > parameter.buffer_bytes || bytes > parameter.buffer_bytes - address))
         return "the buffer '" + parameter.buffer + "' at byte " + at + " of " +
                std::to_string(parameter.buffer_bytes);
   }
