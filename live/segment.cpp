@@ -22,7 +22,7 @@ constexpr int64_t kGroupStride = kTileRows * kTileComponents;
 constexpr int64_t kMostReserved = int64_t{1} << 30;
 
 template <class T>
-void append_bytes(Buffer<char>& bytes, const std::vector<T>& values) {
+void append_bytes(HugePageBuffer<char>& bytes, const std::vector<T>& values) {
   const auto* const begin = reinterpret_cast<const char*>(values.data());
   bytes.insert(bytes.end(), begin, begin + values.size() * sizeof(T));
 }
@@ -42,7 +42,7 @@ std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
   return {begin, begin + rows * static_cast<int64_t>(sizeof(int64_t))};
 }
 
-Segment::Segment(Buffer<char> bytes, int64_t rows, int64_t dims)
+Segment::Segment(HugePageBuffer<char> bytes, int64_t rows, int64_t dims)
     : bytes_(std::move(bytes)), rows_(rows), dims_(dims) {
   const auto count = static_cast<size_t>(rows);
   const char* place = bytes_.data();
@@ -56,7 +56,8 @@ Segment::Segment(Buffer<char> bytes, int64_t rows, int64_t dims)
   level_.residuals = {reinterpret_cast<const float*>(place), count};
 }
 
-Result<SegmentPtr> Segment::parse(Buffer<char> bytes, int64_t rows, int64_t dims, const std::string& name) {
+Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
+                                  const std::string& name) {
   const auto corrupt = [&name](const std::string& what) {
     return Error{ErrorCode::kCorrupt, name + " is damaged: " + what};
   };
@@ -148,11 +149,11 @@ void SegmentBuilder::copy(const Segment& segment, int64_t row) {
   residuals_[static_cast<size_t>(to_row)] = segment.level().residuals[from_row];
 }
 
-Buffer<char> SegmentBuilder::finish() {
+HugePageBuffer<char> SegmentBuilder::finish() {
   for (int64_t row = rows(); row % kTileRows != 0; ++row)
     for (int64_t group = 0; group < component_groups(dims_); ++group)
       std::memset(place_of(row) + group * kGroupStride, 0, kTileComponents);
-  Buffer<char> bytes = std::move(codes_);
+  HugePageBuffer<char> bytes = std::move(codes_);
   bytes.reserve(static_cast<size_t>(segment_bytes(rows(), dims_)));
   append_bytes(bytes, ids_);
   append_bytes(bytes, scales_);

@@ -21,10 +21,8 @@ bool all_finite(std::span<const float> vector) {
 
 }  // namespace
 
-Status ContentRows::begin(int64_t dims) {
-  dims_ = dims;
-  encoder_ = nullptr;
-  vectors_read_.reset();
+Status ContentRows::prepare() {
+  if (logged_.prepared()) return {};
   sqlite3* const db = connection_.db();
   const std::string table = index_.content_table();
   const std::string id = quoted(index_.rowid);
@@ -33,11 +31,18 @@ Status ContentRows::begin(int64_t dims) {
   GLOVE_RETURN_IF_ERROR(exists_.prepare(db, "SELECT 1 FROM " + table + " WHERE " + id + " = ?", index_.name));
   GLOVE_RETURN_IF_ERROR(all_.prepare(
       db, "SELECT d." + id + ", 1" + columns("d") + " FROM " + table + " d ORDER BY d." + id, index_.name));
-  GLOVE_RETURN_IF_ERROR(logged_.prepare(db,
-                                        "SELECT l.id, d." + id + " IS NOT NULL" + columns("d") + " FROM " +
-                                            index_.object("_log") + " l LEFT JOIN " + table + " d ON d." +
-                                            id + " = l.id ORDER BY l.id",
-                                        index_.name));
+  return logged_.prepare(db,
+                         "SELECT l.id, d." + id + " IS NOT NULL" + columns("d") + " FROM " +
+                             index_.object("_log") + " l LEFT JOIN " + table + " d ON d." + id +
+                             " = l.id ORDER BY l.id",
+                         index_.name);
+}
+
+Status ContentRows::begin(int64_t dims) {
+  dims_ = dims;
+  encoder_ = nullptr;
+  vectors_read_.reset();
+  GLOVE_RETURN_IF_ERROR(prepare());
   return index_.is_text ? find_encoder() : Status();
 }
 
