@@ -492,6 +492,31 @@ class Texts(LiveTest):
             self.run_command("integrity-check")
             self.expect_candidates_from(texts=False, vectors=True)
 
+    def test_a_rebuild_that_fails_keeps_the_vectors(self):
+        # All words but one have one direction, which is removed from the text 'huge': its first component is then above 1.3 * 3e38.
+        words = [(f"w{i}", blob(-0.9e38, 1.65e38, 1.65e38, 1.65e38)) for i in range(400)] + [("huge", blob(3e38, 3e38, 3e38, 3e38))]
+        self.db.execute("CREATE TABLE long(word, v)")
+        self.db.executemany("INSERT INTO long VALUES (?, ?)", words)
+        self.db.execute("SELECT glove_load_table('long', 'SELECT word, v FROM long')").fetchall()
+        self.db.executemany("INSERT INTO note(title) VALUES (?)", ((f"w{i}",) for i in range(400)))
+        options = '{"weights":"none","components":1}'
+        self.db.execute(f"CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text=title, model=long, options='{options}')")
+        self.db.execute("INSERT INTO note(title) VALUES ('w1'), ('huge')")
+        tables = ("segment", "block", "dead", "vector", "log")
+        # A damaged block may have any id, also one above those of all segments.
+        for id in ("id", "((1 << 31) - 1) << 32", "9223372036854775807"):
+            self.db.execute("UPDATE note_vec_vector SET id = " + id + " WHERE id = (SELECT max(id) FROM note_vec_vector)")
+            before = [self.db.execute(f"SELECT * FROM note_vec_{name}").fetchall() for name in tables]
+            for command in ("sync", "merge", "rebuild"):
+                self.db.execute("BEGIN")
+                self.expect_error("the row 402 of 'note' has a text whose vector", f"INSERT INTO note_vec(note_vec) VALUES ('{command}')")
+                self.db.execute("COMMIT")
+                self.assertEqual([self.db.execute(f"SELECT * FROM note_vec_{name}").fetchall() for name in tables], before)
+        self.db.execute("DELETE FROM note WHERE title = 'huge'")
+        for _ in range(3):
+            self.run_command("rebuild")
+            self.run_command("integrity-check")
+
     def test_an_index_of_texts_without_vectors_needs_rebuild(self):
         self.index_texts(20)
         self.db.execute("UPDATE note_vec_config SET value = 1 WHERE key = 'version'")
