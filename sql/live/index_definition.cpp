@@ -8,6 +8,7 @@
 
 #include "model/limits.h"
 #include "sql/live/own_statement.h"
+#include "sql/live/sql_tokens.h"
 
 namespace glove::sql {
 namespace {
@@ -17,37 +18,6 @@ std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(kSpaces);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
-}
-
-// Takes the quotes off, if there are any.
-std::string unquoted(std::string_view text) {
-  const char open = text.empty() ? '\0' : text.front();
-  const char close = open == '[' ? ']' : open;
-  if (std::string_view("'\"`[").find(open) == std::string_view::npos || text.size() < 2 ||
-      text.back() != close)
-    return std::string(text);
-  std::string value;
-  for (size_t i = 1; i + 1 < text.size(); ++i) {
-    value += text[i];
-    if (text[i] == close && text[i + 1] == close) ++i;
-  }
-  return value;
-}
-
-// Returns the end of the token that begins at `begin`: a comment, a quoted name, a string, or else one
-// character.
-size_t end_of_token(std::string_view sql, size_t begin) {
-  const auto after = [&sql](std::string_view end, size_t from) {
-    const size_t found = sql.find(end, from);
-    return found == std::string_view::npos ? sql.size() : found + end.size();
-  };
-  const std::string_view rest = sql.substr(begin);
-  if (rest.starts_with("--")) return after("\n", begin);
-  if (rest.starts_with("/*")) return after("*/", begin + 2);
-  if (rest.starts_with('[')) return after("]", begin);
-  if (std::string_view("'\"`").find(rest.front()) != std::string_view::npos)
-    return after(rest.substr(0, 1), begin + 1);  // a doubled quote begins the next token
-  return begin + 1;
 }
 
 // Returns what stands in the first parentheses of a statement, split at the commas that stand in no others,
@@ -65,7 +35,7 @@ std::vector<std::string> split_arguments(std::string_view sql) {
     if (token == ")" && --depth == 0) return arguments;
     if (ends || depth == 0) {
       skipped.clear();
-    } else if (trimmed(token).empty() || token.starts_with("--") || token.starts_with("/*")) {
+    } else if (is_blank(token)) {
       skipped += token;
     } else {
       if (!argument.empty()) argument += skipped;

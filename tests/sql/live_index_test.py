@@ -251,9 +251,20 @@ class Statements(LiveTest):
         self.expect_error("takes no rows; insert them into 'doc'", "INSERT INTO doc_vec(id) VALUES (1)")
         self.expect_error("cannot be changed; change the rows of 'doc'", "DELETE FROM doc_vec WHERE query = ?", self.query)
         for change in ("UPDATE doc_vec SET id = 1 WHERE query = x'00'", "UPDATE doc_vec SET id = 1", "DELETE FROM doc_vec",
-                       "  delete FROM doc_vec WHERE id = 3"):
+                       "  delete FROM doc_vec WHERE id = 3", "DELETE FROM doc_vec WHERE query = x'00'",
+                       "WITH a AS (SELECT 3 AS i) DELETE FROM doc_vec WHERE id IN (SELECT i FROM a)",
+                       "WITH a AS (SELECT 3 AS i) UPDATE doc_vec SET id = 4 WHERE id = (SELECT i FROM a)",
+                       "WITH \"DELETE FROM doc\" AS (SELECT ';') UPDATE OR IGNORE [doc_vec] SET id = 4 WHERE rank < 3",
+                       "/* why */ DELETE -- that\n FROM main . \"doc_vec\" WHERE rank = 1", "UPDATE DOC_VEC SET k = 3 WHERE k = 3",
+                       "UPDATE doc_vec SET id = d.id FROM doc d WHERE d.id = 300",
+                       "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)"):
             self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
         self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
+        self.db.execute("CREATE TEMP TABLE doc_vec AS SELECT 3 AS id")
+        for other in ("DELETE FROM doc WHERE id IN (SELECT id FROM main.doc_vec)", "DELETE FROM temp.doc_vec WHERE id IN (SELECT id FROM main.doc_vec)",
+                      "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec) -- DELETE FROM doc_vec"):
+            self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", other)
+        self.db.execute("DROP TABLE temp.doc_vec")
         self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
 
