@@ -34,10 +34,16 @@ namespace {
 // The columns in declared order. The first three are those of glove_nn; those from kQuery on are inputs.
 enum IndexColumn : int { kId, kIndexSimilarity, kIndexRank, kQuery, kIndexK, kIndexBackend, kCommand };
 constexpr std::array<const char*, kCommand> kNames = {"id", "similarity", "rank", "query", "k", "backend"};
+constexpr const char* kHowToAsk = "WHERE query = ? AND k = 10";
+constexpr const char* kQueryNotPassed =
+    "no value for its input query, although the statement names it. Use a condition of its own with =, IS or "
+    "IN, not one "
+    "inside an OR. In a RIGHT or FULL JOIN use a subquery: (SELECT id FROM ... WHERE query = ? AND k = 10)";
 constexpr const char* kNoQuery =
-    "no query; give it as an argument or in a condition of its own with =, IS or IN, for example WHERE query "
-    "= ? "
-    "AND k = 10";
+    "no value for its input query; give one as an argument or in a condition of its own with =, IS or IN (in "
+    "an outer "
+    "join, in the ON clause), after the table that the value comes from, for example WHERE query = ? AND k = "
+    "10";
 constexpr std::array<int, 3> kInputOrder = {kIndexBackend, kIndexK, kQuery};
 static_assert(int{kId} == nn::kNeighbor && int{kIndexSimilarity} == nn::kSimilarity &&
               int{kIndexRank} == nn::kRank);
@@ -94,8 +100,8 @@ class LiveIndex {
                  .literal_query = kQuery,
                  .k = kIndexK,
                  .model = -1,
-                 .how_to_ask = "WHERE query = ? AND k = 10",
-                 .query_not_passed = kNoQuery,
+                 .how_to_ask = kHowToAsk,
+                 .query_not_passed = kQueryNotPassed,
                  .no_query = kNoQuery} {}
   LiveIndex(const LiveIndex&) = delete;
   LiveIndex& operator=(const LiveIndex&) = delete;
@@ -137,10 +143,9 @@ class LiveIndex {
   friend IndexCursor;
 
   Error not_a_command() const {
-    return {ErrorCode::kInvalidArgument, index_.name + " takes no rows; insert them into '" + index_.content +
-                                             "', and the index follows. It takes commands: INSERT INTO " +
-                                             quoted(index_.name) + "(" + quoted(index_.name) +
-                                             ") VALUES ('sync')"};
+    return {ErrorCode::kInvalidArgument,
+            index_.name + " takes no rows; insert them into '" + index_.content +
+                "', and the index follows. It takes commands: " + index_.command("sync")};
   }
 
   // Checks the content and the triggers unless the schema is that of the last check. SQLite makes a new table

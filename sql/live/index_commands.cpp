@@ -13,6 +13,7 @@ namespace glove::sql {
 Status IndexCommands::create() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
+  GLOVE_RETURN_IF_ERROR(check_trigger_names(db, index_));
   GLOVE_RETURN_IF_ERROR(create_tables(db, index_));
   return undone_if_it_fails(rebuild());
 }
@@ -159,9 +160,9 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
 Status IndexCommands::rebuild() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
+  GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
   GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims));
   int64_t id = 1;
-  if (index_.is_text) GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
   GLOVE_RETURN_IF_ERROR(lock_tables(db, index_));
   if (index_.is_text) {
     GLOVE_ASSIGN_OR_RETURN(id, vectors_.unused_segment());

@@ -48,13 +48,12 @@ std::vector<std::string> split_arguments(std::string_view sql) {
 }
 
 Error wrong(const IndexDefinition& index, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, "glove_index: " + index.name + ": " + rest};
+  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
 }
 
-constexpr std::string_view kExample =
+constexpr const char* kExample =
     "USING glove_index(content='doc', rowid='id', vector='embedding'), or text='title, body', model='glove' "
-    "in "
-    "place of vector";
+    "in place of vector";
 
 Status set_dims(IndexDefinition& index, const std::string& value) {
   const char* const end = value.data() + value.size();
@@ -109,8 +108,11 @@ Status check_complete(const IndexDefinition& index) {
   const bool no_column =
       index.columns.empty() || std::any_of(index.columns.begin(), index.columns.end(),
                                            [](const std::string& column) { return column.empty(); });
-  if (index.content.empty() || index.rowid.empty() || no_column)
-    return wrong(index, "content, rowid, and vector or text must be given: " + std::string(kExample));
+  const char* const missing = index.content.empty() ? "content"
+                              : index.rowid.empty() ? "rowid"
+                              : no_column           ? "vector or text"
+                                                    : nullptr;
+  if (missing != nullptr) return wrong(index, missing + (" must be given; write " + std::string(kExample)));
   if (index.is_text && index.model.empty())
     return wrong(index, "text needs the name of the model that makes the vectors: model='glove'");
   if (!index.options.empty() && index.model.empty())
@@ -132,6 +134,10 @@ std::string IndexDefinition::object(const char* suffix) const {
   return quoted(schema) + "." + quoted(name + suffix);
 }
 
+std::string IndexDefinition::command(const char* command) const {
+  return "INSERT INTO " + quoted(name) + "(" + quoted(name) + ") VALUES ('" + command + "')";
+}
+
 std::string IndexDefinition::content_table() const {
   return quoted(schema) + "." + quoted(content);
 }
@@ -145,8 +151,7 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     const std::string_view text = argument;
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos)
-      return wrong(index,
-                   "'" + std::string(trimmed(text)) + "' is not an argument; write " + std::string(kExample));
+      return wrong(index, "'" + std::string(trimmed(text)) + "' is not an argument; write " + kExample);
     const std::string_view key = trimmed(text.substr(0, equals));
     if (std::find(given.begin(), given.end(), key) != given.end())
       return wrong(index, std::string(key) + " is given more than once; give it once");
