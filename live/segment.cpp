@@ -59,18 +59,18 @@ Segment::Segment(HugePageBuffer<char> bytes, int64_t rows, int64_t dims)
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                   const std::string& name) {
   const auto corrupt = [&name](const std::string& what) {
-    return Error{ErrorCode::kCorrupt, name + " is damaged: " + what};
+    return Error{ErrorCode::kCorrupt, name + " " + what};
   };
   if (static_cast<int64_t>(bytes.size()) != segment_bytes(rows, dims))
-    return corrupt("it has " + std::to_string(bytes.size()) + " bytes, but " + std::to_string(rows) +
+    return corrupt("has " + std::to_string(bytes.size()) + " bytes, but " + std::to_string(rows) +
                    " rows take " + std::to_string(segment_bytes(rows, dims)));
   const SegmentPtr segment(new Segment(std::move(bytes), rows, dims));
   const auto not_above = [](int64_t id, int64_t next) { return next <= id; };
   if (std::adjacent_find(segment->ids_.begin(), segment->ids_.end(), not_above) != segment->ids_.end())
-    return corrupt("its ids are not in ascending order");
+    return corrupt("has ids that are not in ascending order");
   if (!std::all_of(segment->level_.scales.begin(), segment->level_.scales.end(), usable) ||
       !std::all_of(segment->level_.residuals.begin(), segment->level_.residuals.end(), usable))
-    return corrupt("it has a scale or a residual that is not a number of at least 0");
+    return corrupt("has a scale or a residual that is negative, NaN or infinite");
   return segment;
 }
 

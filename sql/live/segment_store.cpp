@@ -29,8 +29,7 @@ std::string name_of(const SegmentRecord& record) {
 }  // namespace
 
 Error damaged_index(const IndexDefinition& index, const std::string& what) {
-  return {ErrorCode::kCorrupt, index.name + " is damaged: " + what + "; run INSERT INTO " +
-                                   quoted(index.name) + "(" + quoted(index.name) + ") VALUES ('rebuild')"};
+  return {ErrorCode::kCorrupt, index.name + " is damaged: " + what + "; run " + index.command("rebuild")};
 }
 
 std::span<const int64_t> StoredSegment::row_ids() const {
@@ -158,11 +157,14 @@ Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
     const auto bits = run.blob(1);
     const auto segment = std::find_if(segments.begin(), segments.end(),
                                       [id](const StoredSegment& stored) { return stored.record.id == id; });
-    if (segment == segments.end()) return damaged("it has dead rows of a segment that does not exist");
+    if (segment == segments.end())
+      return damaged("it has a list of dead rows of the segment " + std::to_string(id) +
+                     ", which does not exist");
     const auto rows = static_cast<size_t>(segment->record.rows);
     if (bits.size() != (rows + 7) / 8 ||
         (rows % 8 != 0 && std::to_integer<unsigned>(bits.back()) >> (rows % 8) != 0))
-      return damaged("the list of dead rows of the segment " + std::to_string(id) + " has the wrong length");
+      return damaged("the list of dead rows of the segment " + std::to_string(id) + " does not fit its " +
+                     std::to_string(rows) + " rows");
     segment->dead.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
   }
 }

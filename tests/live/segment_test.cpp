@@ -86,7 +86,7 @@ TEST_F(SegmentTest, BytesThatCannotBeASegmentAreAnError) {
   HugePageBuffer<char> unordered = bytes;
   std::fill_n(unordered.begin() + code_bytes(40, 5), 8, '\x7f');  // the first id
   EXPECT_EQ(Segment::parse(unordered, 40, 5, "s").status().error().message,
-            "s is damaged: its ids are not in ascending order");
+            "s has ids that are not in ascending order");
   HugePageBuffer<char> not_a_number = bytes;
   std::fill_n(not_a_number.begin() + segment_bytes(40, 5) - 4, 4, '\xff');  // the last residual
   EXPECT_FALSE(Segment::parse(not_a_number, 40, 5, "s").ok());
