@@ -242,13 +242,13 @@ void KernelRun::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
 }
 
 void KernelRun::tick(uint32_t) {
-  if ((++verdict_.steps & 0xf) != 0) return;
-  if (std::chrono::steady_clock::now() < deadline_) return;
+  const bool in_steps = ++verdict_.steps < options_.most_steps;
+  if (in_steps && ((verdict_.steps & 0xf) != 0 || std::chrono::steady_clock::now() < deadline_)) return;
   verdict_.out_of_time = true;
   Finding finding;
   finding.kind = FindingKind::kUnproved;
-  finding.message =
-      "the time limit ended the search after " + std::to_string(verdict_.steps) + " warp instructions";
+  finding.message = std::string(in_steps ? "the time limit" : "the limit of steps") +
+                    " ended the search after " + std::to_string(verdict_.steps) + " warp instructions";
   verdict_.findings.push_back(finding);
   throw RunEnds{};
 }
