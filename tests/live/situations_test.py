@@ -8,6 +8,7 @@ GLOVE_TEST_SEED repeats a run.
 """
 import os
 import random
+import re
 import sqlite3
 import sys
 import tempfile
@@ -96,6 +97,11 @@ class Names(Situations):
             for schema in schemas:
                 self.expect_right(content=schema + "doc", index=schema + "doc_vec")
         self.expect_right(content="temp.doc")  # as for tables, a name alone is that of temp first
+        self.db.execute("DROP TRIGGER two.doc_vec_insert")
+        with self.assertRaisesRegex(sqlite3.Error, "run INSERT INTO \"two\"\\.\"doc_vec\"\\(\"doc_vec\"\\) VALUES \\('rebuild'\\)") as refused:
+            self.expect_right(content="two.doc", index="two.doc_vec")
+        self.db.execute(re.search("INSERT INTO .*'rebuild'\\)", str(refused.exception)).group())
+        self.expect_right(content="two.doc", index="two.doc_vec")
         self.db.execute("DROP TABLE temp.doc_vec")
         self.db.execute("DROP TABLE two.doc_vec")
         self.assertEqual(self.db.execute("SELECT name FROM two.sqlite_schema WHERE sql NOT NULL UNION ALL "
