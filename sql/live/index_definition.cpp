@@ -135,7 +135,8 @@ std::string IndexDefinition::object(const char* suffix) const {
 }
 
 std::string IndexDefinition::command(const char* command) const {
-  return "INSERT INTO " + quoted(name) + "(" + quoted(name) + ") VALUES ('" + command + "')";
+  const std::string table = (schema == "main" ? "" : quoted(schema) + ".") + quoted(name);
+  return "INSERT INTO " + table + "(" + quoted(name) + ") VALUES ('" + command + "')";
 }
 
 std::string IndexDefinition::content_table() const {

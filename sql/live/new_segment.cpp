@@ -16,8 +16,8 @@ Status NewSegment::add(const ContentRows& rows, int64_t id, RowVector found, std
     encoder_.emplace(*builder_);
   }
   if (rows_ >= kMaxRows)
-    return rows.fault_of_row(id,
-                             "has no place in the index, whose most rows are " + std::to_string(kMaxRows));
+    return rows.fault_of_row(
+        id, "has no place in the index, which can have at most " + std::to_string(kMaxRows) + " rows");
   encoder_->add(id, vector, norm_squared);
   ++rows_;
   return index_.is_text ? writer_.add(vector) : Status();
