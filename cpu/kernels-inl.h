@@ -82,6 +82,15 @@ struct Tile {
   int32_t first_id;
 };
 
+// Returns a bit per lane of the mask.
+template <class Mask>
+HWY_INLINE uint32_t lanes_of(Mask mask) {
+  static_assert(kFloatLanes <= 32);
+  uint8_t bytes[8] = {};  // the function may write them all
+  hn::StoreMaskBits(kFloats, mask, bytes);
+  return bytes[0] | uint32_t{bytes[1]} << 8 | uint32_t{bytes[2]} << 16 | uint32_t{bytes[3]} << 24;
+}
+
 // Offers those of kFloatLanes rows whose upper bound reaches the threshold. Evaluates QueryBound's estimate()
 // and error() with vectors.
 HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const QuantizedQuery& query,
@@ -99,7 +108,11 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const Quantize
   HWY_ALIGN float error[kFloatLanes];
   hn::Store(estimates, kFloats, estimate);
   hn::Store(errors, kFloats, error);
-  collector.offer_rows(tile.first_id + row, estimate, error, kFloatLanes);
+  for (uint32_t left = lanes_of(hn::Not(ruled_out)); left != 0; left &= left - 1) {
+    const int i = std::countr_zero(left);
+    if (!(estimate[i] + error[i] < collector.threshold()))  // which rises
+      collector.offer(tile.first_id + row + i, estimate[i], error[i]);
+  }
 }
 
 // The sums of kQueries queries with kVectors vectors of rows, [query][vector]. All indices are constants, so
