@@ -16,6 +16,7 @@ KernelRun::KernelRun(const Kernel& kernel, const Launch& launch, const Options& 
     has_named_barriers_ |= in.op == Op::kBarrier &&
                            (in.barrier == BarrierOp::kArrive || in.operands.empty() ||
                             in.operands[0].kind != OperandKind::kImmediate || in.operands[0].immediate != 0);
+    acquires_ |= (in.op == Op::kFence || in.acquire) && blocks_ > 1 && check_global_;
     if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
       if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
         granule_ = std::min(granule_, std::max(1u, bits_of(in.type) / 8));
@@ -72,7 +73,7 @@ Verdict KernelRun::run() {
       counters_.clear();
       flags_.clear();
       raised_.clear();
-      needs_sequential_ = seen_without_sequential_ = 0;
+      needs_sequential_ = seen_without_sequential_ = light_releases_ = seen_elsewhere_ = 0;
       counter_places_.clear();
       spoiled_.clear();
       forks_.clear();

@@ -134,10 +134,9 @@ Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in
     Symbol& symbol = table_.change(table_.single(value));
     symbol.kind = SymbolKind::kObserved;
     symbol.detail = place.object == 0 ? 0 : location(place);
-    if (in.acquire) {
-      symbol.arguments[1] = {1, 0};
-      warp.acquires |= 1u << lane;
-    }
+    symbol.owner = owner_of(state, warp, lane);
+    symbol.epoch = state.clocks.epoch(warp.thread(lane));
+    if (in.acquire) symbol.arguments[1] = {1, 0};
     return value;
   }
   if (place.object == 0) return table_.fresh(bits, Scope::kThread);

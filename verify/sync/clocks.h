@@ -48,6 +48,8 @@ class Clocks {
   void advance(const std::vector<uint32_t>& members);
   void synchronise(const std::vector<uint32_t>& members) { acquire(members, join(members)); }
   void see_counter(uint32_t thread, uint32_t counter);
+  // What both clocks say.
+  static ClockPointer common(const ClockPointer& a, const ClockPointer& b);
   // Gives back knowledge: what was learned under a condition does not hold without it.
   void forget(uint32_t thread, const ClockPointer& earlier) { known_[thread] = earlier; }
 
