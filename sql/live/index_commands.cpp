@@ -131,6 +131,19 @@ Status IndexCommands::join(std::vector<StoredSegment>& segments, const std::vect
   return {};
 }
 
+// An error if a new segment or a list of dead rows is longer than the connection allows, before anything is
+// written. `made` may be null.
+Status IndexCommands::check_lengths(const std::vector<StoredSegment>& segments,
+                                    const live::SegmentPtr& made) {
+  const SegmentStore& store = store_.segments();
+  if (made != nullptr) GLOVE_RETURN_IF_ERROR(store.check_segment_length(made->bytes().size()));
+  for (const StoredSegment& stored : segments) {
+    if (stored.is_new) GLOVE_RETURN_IF_ERROR(store.check_segment_length(stored.segment->bytes().size()));
+    GLOVE_RETURN_IF_ERROR(store.check_length(stored.dead.size()));
+  }
+  return {};
+}
+
 // Writes what has changed: the segments at the positions `joined` become one.
 Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
                                      const std::vector<size_t>& joined) {
@@ -143,6 +156,7 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
     GLOVE_ASSIGN_OR_RETURN(made, whole.finish());
   }
   SegmentStore& store = store_.segments();
+  GLOVE_RETURN_IF_ERROR(check_lengths(segments, made));
   for (size_t i = 0; i < segments.size(); ++i) {
     const StoredSegment& stored = segments[i];
     if (std::binary_search(joined.begin(), joined.end(), i)) {
@@ -177,6 +191,7 @@ Status IndexCommands::rebuild() {
   if (fresh.rows() > 0) {
     GLOVE_ASSIGN_OR_RETURN(made, fresh.finish());
   }
+  GLOVE_RETURN_IF_ERROR(check_lengths({}, made));
   GLOVE_RETURN_IF_ERROR(drop_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(create_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(store_.clear());

@@ -43,6 +43,7 @@ class IndexCommands {
   Status undone_if_it_fails(Status status);
   Status move_log(std::vector<StoredSegment>& segments, int64_t logged);
   Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined);
+  Status check_lengths(const std::vector<StoredSegment>& segments, const live::SegmentPtr& made);
   Status kill_missing(StoredSegment& stored);
   Status join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined, NewSegment& whole);
 

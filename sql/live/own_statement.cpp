@@ -19,10 +19,6 @@ ErrorCode error_code_of(int code) {
   }
 }
 
-void check_bound(int code) {
-  if (code != SQLITE_OK) throw std::bad_alloc();  // the parameter exists, and the value is not too long
-}
-
 }  // namespace
 
 std::string quoted(std::string_view name) {
@@ -48,25 +44,27 @@ Status OwnStatement::prepare(sqlite3* db, const std::string& sql, const std::str
   return code == SQLITE_OK ? Status() : database_error(db, code, table);
 }
 
-OwnStatement::Run& OwnStatement::Run::bind(int64_t value) {
-  check_bound(sqlite3_bind_int64(statement_.statement_, ++parameter_, value));
+OwnStatement::Run& OwnStatement::Run::bound(int code) {
+  if (bind_code_ == SQLITE_OK) bind_code_ = code;
   return *this;
+}
+
+OwnStatement::Run& OwnStatement::Run::bind(int64_t value) {
+  return bound(sqlite3_bind_int64(statement_.statement_, ++parameter_, value));
 }
 
 OwnStatement::Run& OwnStatement::Run::bind(std::string_view text) {
-  check_bound(sqlite3_bind_text(statement_.statement_, ++parameter_, text.data(),
-                                static_cast<int>(text.size()), SQLITE_STATIC));
-  return *this;
+  return bound(sqlite3_bind_text(statement_.statement_, ++parameter_, text.data(),
+                                 static_cast<int>(text.size()), SQLITE_STATIC));
 }
 
 OwnStatement::Run& OwnStatement::Run::bind_blob(std::span<const char> bytes) {
-  check_bound(
+  return bound(
       sqlite3_bind_blob64(statement_.statement_, ++parameter_, bytes.data(), bytes.size(), SQLITE_STATIC));
-  return *this;
 }
 
 Result<bool> OwnStatement::Run::next() {
-  const int code = sqlite3_step(statement_.statement_);
+  const int code = bind_code_ != SQLITE_OK ? bind_code_ : sqlite3_step(statement_.statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   return database_error(sqlite3_db_handle(statement_.statement_), code, statement_.table_);

@@ -45,7 +45,8 @@ class OwnStatement {
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
-    // Sets the next parameter. What a view refers to must outlive the run.
+    // Sets the next parameter. What a view refers to must outlive the run. If SQLite refuses the value, which
+    // may be longer than its limit, next() returns the error.
     Run& bind(int64_t value);
     Run& bind(std::string_view text);
     Run& bind_blob(std::span<const char> bytes);
@@ -61,8 +62,11 @@ class OwnStatement {
     std::span<const std::byte> blob(int column) const { return blob_of(value(column)); }
 
    private:
+    Run& bound(int code);
+
     OwnStatement& statement_;
     int parameter_ = 0;
+    int bind_code_ = 0;  // of the first bind() that failed; SQLITE_OK: none
   };
 
   // Runs the statement to its end.

@@ -12,7 +12,7 @@
 namespace glove::sql {
 namespace {
 
-constexpr int64_t kBlockBytes = 1'000'000;
+constexpr int64_t kBlockBytes{kMostBlockBytes};
 constexpr int64_t kMostReserved = int64_t{1} << 26;  // bytes, before the database has shown that it has them
 
 constexpr int64_t kMostKeptBytes = int64_t{1} << 26;  // of a written segment
@@ -167,6 +167,16 @@ Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
                      std::to_string(rows) + " rows");
     segment->dead.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
   }
+}
+
+Status SegmentStore::check_length(size_t bytes) const {
+  constexpr size_t kRowBytes = 100;  // of a row beside its BLOB, at most
+  const int limit = sqlite3_limit(connection_.db(), SQLITE_LIMIT_LENGTH, -1);
+  if (bytes + kRowBytes <= static_cast<size_t>(limit)) return {};
+  return {ErrorCode::kInvalidArgument,
+          index_.name + ": the command must write a BLOB of " + std::to_string(bytes) +
+              " bytes, but SQLITE_LIMIT_LENGTH of this connection is " + std::to_string(limit) +
+              "; raise this limit, or use a connection that has a higher one"};
 }
 
 Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {

@@ -1,6 +1,8 @@
 // Reads and writes the segments of a live index: NAME_segment, NAME_block and NAME_dead.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +16,9 @@
 #include "sql/live/own_statement.h"
 
 namespace glove::sql {
+
+// The bytes of a segment are stored in blocks of this size; the last one may be shorter.
+constexpr size_t kMostBlockBytes = 1'000'000;
 
 // The ids of segments are below this number.
 constexpr int64_t kMostSegmentIds = int64_t{1} << 31;
@@ -69,6 +74,11 @@ class SegmentStore {
 
   // Reads the bytes of a segment from the database and checks them.
   Result<live::SegmentPtr> read(const SegmentRecord& record, int64_t dims);
+
+  // An error if SQLITE_LIMIT_LENGTH of the connection does not allow a segment of so many bytes, or a list of
+  // dead rows of so many, to be written.
+  Status check_segment_length(size_t bytes) const { return check_length(std::min(bytes, kMostBlockBytes)); }
+  Status check_length(size_t bytes) const;
 
   // Writes a new segment, whose id nothing else has. This connection keeps one of at most 64 MiB until
   // the next list(), so that the query after a 'sync' need not read it again.

@@ -222,6 +222,23 @@ class Readers(Situations):
             self.assertGreater(interrupts, 3, sql)
             self.expect_sound()
 
+    @unittest.skipUnless(hasattr(sqlite3.Connection, "setlimit"), "Python before 3.11")
+    def test_a_limit_of_the_length_of_values(self):
+        self.create()
+        for begin, end in (("SELECT 1", "SELECT 1"), ("BEGIN", "COMMIT")):
+            for command in ("merge", "rebuild"):
+                self.change()
+                stored = fixture.shadow_rows(self.db)
+                self.db.execute(begin)
+                limit = self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10000)  # shorter than the block of the segment
+                self.expect_right()
+                with self.assertRaisesRegex(sqlite3.Error, "^doc_vec: the command must write a BLOB of [0-9]+ bytes, but SQLITE_LIMIT_LENGTH .* 10000;"):
+                    self.command(command)
+                self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
+                self.db.execute(end)
+                self.assertEqual(fixture.shadow_rows(self.db), stored)
+                self.expect_sound()
+
     def test_large_batches(self):
         self.create()
         self.change(rows=60)
