@@ -31,6 +31,8 @@ void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows) {
     std::sort(rows.begin(), rows.begin() + kept, ranks_before);
   }
   rows.resize(static_cast<size_t>(kept));
+  // Answers are cached by their size, and there may have been many more candidates.
+  if (rows.capacity() > 4 * rows.size()) rows.shrink_to_fit();
 }
 
 }  // namespace glove

@@ -19,7 +19,7 @@ inline bool has_vectors(const Model& model) {
 void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows);
 
 // Keeps the best k of the rows that have a similarity and are not excluded, best first. If the rows are
-// already in that order, they are not sorted again.
+// already in that order, they are not sorted again. Frees memory that so few rows do not need.
 void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows);
 
 }  // namespace glove

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "search/candidates.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
@@ -219,6 +220,19 @@ TEST(Engine, TheReportSaysWhatWasDone) {
   EXPECT_GE(report.total_us, report.cost.scan_us);
   EXPECT_EQ(nearest(*test.searchers(model), {}, 10, {}, report).value().size(), 0u);
   EXPECT_EQ(report.queries, 0);
+}
+
+// A cache counts an answer by its rows, so an answer must not keep the memory of its candidates.
+TEST(KeepBest, FreesTheMemoryOfOtherCandidates) {
+  const Query query;
+  for (const double similarity : {0.5, kNoSimilarity}) {
+    std::vector<Neighbor> rows;
+    for (int32_t id = 9999; id >= 0; --id) rows.push_back({id, similarity});
+    keep_best(query, 10, rows);
+    ASSERT_EQ(rows.size(), similarity == kNoSimilarity ? 0u : 10u);
+    for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].id, static_cast<int32_t>(i));
+    EXPECT_LE(rows.capacity(), 4 * rows.size());
+  }
 }
 
 }  // namespace
