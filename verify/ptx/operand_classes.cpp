@@ -32,7 +32,8 @@ class Checker {
 bool may_result_in_either(const Instruction& in) {
   return in.op == Op::kPure || in.op == Op::kLogic3 || in.op == Op::kVote || in.op == Op::kBarrier ||
          in.op == Op::kShuffle || in.op == Op::kMatch || in.op == Op::kElect || in.op == Op::kNothing ||
-         in.op == Op::kWgmma;  // its last operands are a predicate and constants
+         in.op == Op::kWgmma ||  // its last operands are a predicate and constants
+         in.op == Op::kCopy;     // what is copied may depend on a predicate
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ bool has_right_classes(const Instruction& in, std::span<const Register> register
   const Checker checker(registers);
   if (in.has_guard && (in.guard.kind != OperandKind::kRegister || !checker.is(in.guard, Class::kPredicate)))
     return false;
-  if (!checker.is(in.address, Class::kNumber)) return false;
+  if (!checker.is(in.address, Class::kNumber) || !checker.is(in.source, Class::kNumber)) return false;
   switch (in.op) {
     case Op::kUnsupported:
       return true;

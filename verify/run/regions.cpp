@@ -51,6 +51,7 @@ KernelRun::Bundle KernelRun::capture(const Warp& warp, const Context& context, L
   bundle.lanes = lanes;
   bundle.pc = warp.pc;
   bundle.observed = warp.observed;
+  bundle.copies = warp.copies;
   bundle.path = warp.path;
   bundle.exited = lanes & ~warp.alive;
   bundle.registers.reserve(context.written->size());
@@ -70,6 +71,7 @@ void KernelRun::restore(Warp& warp, const Context& context, const Bundle& bundle
     warp.pc[static_cast<size_t>(lane)] = bundle.pc[static_cast<size_t>(lane)];
     warp.observed[static_cast<size_t>(lane)] = bundle.observed[static_cast<size_t>(lane)];
   });
+  warp.copies.assign(bundle.lanes, bundle.copies);
   warp.alive = (warp.alive & ~bundle.lanes) | (bundle.lanes & ~bundle.exited);
   warp.path = bundle.path;
 }
@@ -270,6 +272,7 @@ bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bun
   each_lane(into.lanes, [&](int lane) {
     into.observed[static_cast<size_t>(lane)] &= other.observed[static_cast<size_t>(lane)];
   });
+  into.copies.merge(into.lanes, other.copies);
   // What both know.
   PathPointer a = into.path, b = other.path;
   const auto depth = [](const PathPointer& path) {
@@ -364,7 +367,6 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
   for (const Bundle& bundle : finished)
     each_lane(bundle.lanes & ~bundle.exited,
               [&](int lane) { arrived[static_cast<size_t>(lane)].push_back(&bundle); });
-  std::array<PredicateId, 32> kept_conditions{};
   PathPointer only;
   Lanes only_lanes = 0;
   each_lane(before, [&](int lane) {
@@ -399,7 +401,14 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
                                    join_values(values, kernel_.registers[r].type, condition, lane, state));
     }
   });
-  (void)kept_conditions;
+  Lanes seen = 0;
+  for (const Bundle& bundle : finished) {
+    const Lanes here = bundle.lanes & ~bundle.exited;
+    warp.copies.assign(here & ~seen, bundle.copies);
+    warp.copies.merge(here & seen, bundle.copies);
+    warp.copies.abandon(bundle.lanes & bundle.exited, bundle.copies);
+    seen |= here;
+  }
   // The others have left the kernel: what the one way knows holds from here on.
   if (only && only_lanes == before) warp.path = only;
 }
