@@ -6,13 +6,16 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <vector>
+
+#include "base/buffer.h"
 
 namespace glove {
 
 // Allocates arrays of 4 MiB or more on huge pages where the system has them: the processor then finds
 // addresses faster and fetches ahead further. Such an array takes up to 2 MiB more than its size.
 template <class T>
-struct HugePageAllocator : std::allocator<T> {
+struct HugePageAllocator : UninitializedAllocator<T> {
   template <class U>
   struct rebind {
     using other = HugePageAllocator<U>;
@@ -40,5 +43,9 @@ struct HugePageAllocator : std::allocator<T> {
     return count >= (size_t{4} << 20) / sizeof(T);
   }
 };
+
+// A Buffer on huge pages.
+template <class T>
+using HugePageBuffer = std::vector<T, HugePageAllocator<T>>;
 
 }  // namespace glove

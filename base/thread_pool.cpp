@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -15,6 +16,32 @@ namespace glove {
 namespace {
 
 std::atomic<ThreadPool*> g_pool{nullptr};
+
+// Waking a thread takes longer than many a chunk, on a virtual machine 20 us and more on either side. Whoever
+// waits therefore looks for a while before it sleeps: a caller for its helpers' last chunks, and a worker for
+// the next search, for a quarter of the time that it has worked at most.
+using Clock = std::chrono::steady_clock;
+constexpr Clock::duration kMostLooking = std::chrono::microseconds(50);
+constexpr int kLooksPerTime = 16;  // between two readings of the clock
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+template <class Condition>
+void look_for(Clock::duration most, const Condition& condition) {
+  const Clock::time_point end = Clock::now() + std::min(most, kMostLooking);
+  do {
+    for (int i = 0; i < kLooksPerTime; ++i) {
+      if (condition()) return;
+      pause();
+    }
+  } while (Clock::now() < end);
+}
 
 // Runs in a forked child: the threads do not exist and the mutex may be locked forever, so the old pool is
 // abandoned.
@@ -127,6 +154,7 @@ void ThreadPool::worker_loop() {
     ++helpers.running_;
     helpers.enqueue_if_wanted();
     lock.unlock();
+    const Clock::time_point start = Clock::now();
     std::exception_ptr error;
     try {
       helpers.help_();
@@ -138,6 +166,10 @@ void ThreadPool::worker_loop() {
     --helpers.running_;
     helpers.enqueue_if_wanted();
     if (helpers.running_ == 0) helpers.idle_.notify_all();
+    if (!waiting_.empty()) continue;
+    lock.unlock();
+    look_for((Clock::now() - start) / 4, [this] { return wanted_.load(std::memory_order_relaxed); });
+    lock.lock();
   }
 }
 
@@ -150,10 +182,12 @@ ThreadPool::Helpers::~Helpers() {
 // Moving the node allocates no memory and therefore cannot fail on a worker.
 void ThreadPool::Helpers::enqueue_if_wanted() {
   if (calls_ > 0 && running_ < most_ && !self_.empty()) pool_.waiting_.splice(pool_.waiting_.end(), self_);
+  pool_.wanted_.store(!pool_.waiting_.empty(), std::memory_order_relaxed);
 }
 
 void ThreadPool::Helpers::take_off_queue() {
   if (self_.empty()) self_.splice(self_.begin(), pool_.waiting_, node_);
+  pool_.wanted_.store(!pool_.waiting_.empty(), std::memory_order_relaxed);
 }
 
 void ThreadPool::Helpers::call(int count) {
@@ -173,6 +207,11 @@ void ThreadPool::Helpers::dismiss(const std::function<void()>& while_waiting) {
   std::unique_lock lock(pool_.mutex_);
   calls_ = 0;
   take_off_queue();
+  if (running_ > 0) {
+    lock.unlock();
+    look_for(kMostLooking, [this] { return running_.load(std::memory_order_relaxed) == 0; });
+    lock.lock();
+  }
   while (running_ > 0) {
     if (!while_waiting) {
       idle_.wait(lock);

@@ -1,7 +1,9 @@
-// The process's threads for computations. They sleep when there is nothing to do. Work that waits for a disk
-// or a device belongs on an IoThread.
+// The process's threads for computations. They sleep when there is nothing to do, after looking for more for
+// a small part of the time that they have worked. Work that waits for a disk or a device belongs on an
+// IoThread.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -47,7 +49,8 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable work_ready_;
   std::list<Helpers*> waiting_;  // queue of those that want workers, longest wait first; guarded by mutex_
-  size_t workers_ = 0;           // guarded by mutex_
+  std::atomic<bool> wanted_{false};  // waiting_ is not empty; read without the mutex, too
+  size_t workers_ = 0;               // guarded by mutex_
 };
 
 // Threads of the pool that help the calling thread with work that is not a fixed number of chunks. It is
@@ -83,7 +86,7 @@ class ThreadPool::Helpers {
   const std::function<void()> help_;
   // The members below are guarded by the pool's mutex.
   int calls_ = 0;                      // outstanding
-  int running_ = 0;                    // workers inside help_
+  std::atomic<int> running_{0};        // workers inside help_; read without the mutex, too
   std::list<Helpers*> self_ = {this};  // empty while its node is in the pool's queue
   const std::list<Helpers*>::iterator node_ = self_.begin();
   std::exception_ptr error_;  // the first

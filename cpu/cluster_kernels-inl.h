@@ -1,37 +1,10 @@
 // k-means for one instruction set: kernels-inl.h includes this file at its end, inside its namespace.
 
-// The integer sums of one tile with kQueries centroids, kVectors vectors of rows at a time.
-template <int kVectors, int kQueries>
-HWY_NOINLINE void store_sums(const int8_t* tile, int64_t groups, const int8_t* packed,
-                             const QuantizedQuery* centroids, int32_t* sums) {
-  using Group = SumBlock<kVectors, kQueries>;
-  for (int first = 0; first < kVectorsPerTile; first += kVectors) {
-    Dot::SumVector block[Group::kSums];
-    Group::start(block, centroids, typename Group::Indices());
-    const int8_t* row_codes = tile + first * Group::kVectorBytes;
-    const int8_t* query_codes = packed;
-    for (int64_t group = 0; group < groups; ++group) {
-      Dot::CodeVector codes[kVectors];
-      Group::load(codes, row_codes, typename Group::VectorIndices());
-      Group::add(block, codes, query_codes, typename Group::Indices());
-      row_codes += kTileStride;
-      query_codes += kQueries * sizeof(Dot::QueryUnit);
-    }
-    Group::store_all(block, first, sums, typename Group::Indices());
-  }
-}
-
 void tile_sums(const int8_t* tile, int64_t groups, std::span<const QuantizedQuery> centroids,
                const int8_t* packed, int32_t* sums) {
   for (size_t c = 0; c < centroids.size();) {
     const int size = next_group(centroids.size() - c);
-    int32_t* const out = sums + c * kTileRows;
-    if (size == Dot::kGroupSizes[0])
-      store_sums<Dot::kBatchVectors, Dot::kGroupSizes[0]>(tile, groups, packed, &centroids[c], out);
-    else if (size == Dot::kGroupSizes[1])
-      store_sums<Dot::kBatchVectors, Dot::kGroupSizes[1]>(tile, groups, packed, &centroids[c], out);
-    else
-      store_sums<Dot::kSingleVectors, 1>(tile, groups, packed, &centroids[c], out);
+    sum_group(size, tile, groups, packed, &centroids[c], sums + c * kTileRows);
     packed += size * groups * static_cast<int64_t>(sizeof(Dot::QueryUnit));
     c += static_cast<size_t>(size);
   }

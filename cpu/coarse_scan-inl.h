@@ -28,16 +28,18 @@ HWY_INLINE Survivor* append_survivors(const Tile& tile, int row, int32_t first_r
   const FloatVector errors =
       hn::MulAdd(residuals, hn::Set(kFloats, bound.error_slope), hn::Set(kFloats, bound.error_offset));
   const FloatVector uppers = hn::Add(estimates, errors);
-  if (HWY_LIKELY(hn::AllTrue(kFloats, hn::Lt(uppers, hn::Set(kFloats, threshold))))) return end;
+  const auto ruled_out = hn::Lt(uppers, hn::Set(kFloats, threshold));
+  if (HWY_LIKELY(hn::AllTrue(kFloats, ruled_out))) return end;
   HWY_ALIGN float estimate[kFloatLanes];
   HWY_ALIGN float upper[kFloatLanes];
   HWY_ALIGN float error[kFloatLanes];
   hn::Store(estimates, kFloats, estimate);
   hn::Store(uppers, kFloats, upper);
   hn::Store(errors, kFloats, error);
-  for (int i = 0; i < kFloatLanes; ++i)
-    if (!(upper[i] < threshold) && !std::isinf(error[i]))
-      *end++ = {first_row + row + i, estimate[i], upper[i]};
+  for (uint32_t left = lanes_of(hn::Not(ruled_out)); left != 0; left &= left - 1) {
+    const int i = std::countr_zero(left);
+    if (!std::isinf(error[i])) *end++ = {first_row + row + i, estimate[i], upper[i]};
+  }
   return end;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/thread_pool.h"
 #include "cpu/row_scores.h"
@@ -44,9 +45,16 @@ float round_down_to_float(double value) {
   return static_cast<double>(rounded) > value ? std::nextafter(rounded, -2.0f) : rounded;
 }
 
-bool is_below(const Survivor& a, const Survivor& b) {
-  return a.estimate < b.estimate;
+// Rows that a thread reads first if there is no threshold yet: enough for one, because without it every row
+// survives. The next kSeedGrowth times as many rows improve it, and so on.
+int64_t seed_rows(int64_t k) {
+  return tile_count(16 * std::max<int64_t>(k, 1)) * kTileRows;
 }
+constexpr int64_t kSeedGrowth = 4;
+
+struct IsBelow {
+  bool operator()(const Survivor& a, const Survivor& b) const { return a.estimate < b.estimate; }
+};
 
 }  // namespace
 
@@ -131,6 +139,14 @@ bool CoarseSearch::score_waiting(const InterruptCheck& interrupted) {
 
 void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
+  const bool has_threshold = bounds_.threshold().value() > -std::numeric_limits<float>::infinity();
+  int64_t rows = has_threshold ? last - first : seed_rows(k_);
+  for (int64_t begin = first; begin < last; begin += rows, rows *= kSeedGrowth)
+    scan_rows_by_4_bits(slot, part, begin, std::min(begin + rows, last));
+  if (!is_worthwhile(slot)) gave_up_.store(true, std::memory_order_relaxed);
+}
+
+void CoarseSearch::scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last) {
   const int64_t rows = last - first;
   if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
   const int64_t count = context_.kernels.coarse->scan(part, part.level(4), first / kTileRows,
@@ -144,7 +160,6 @@ void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   for (auto row = begin; row != end; ++row)
     if (!(row->upper < threshold))
       slot.waiting.push_back({static_cast<int32_t>(part.first_row + row->row), row->upper});
-  if (!is_worthwhile(slot)) gave_up_.store(true, std::memory_order_relaxed);
 }
 
 CoarseSearch::SurvivorIterator CoarseSearch::score_promising(Slot& slot, const ModelPart& part,
@@ -152,11 +167,11 @@ CoarseSearch::SurvivorIterator CoarseSearch::score_promising(Slot& slot, const M
   float threshold = bounds_.threshold().value();
   const auto promising = std::partition(
       begin, end, [threshold](const Survivor& survivor) { return survivor.estimate < threshold; });
-  std::make_heap(promising, end, is_below);
+  std::make_heap(promising, end, IsBelow());
   while (promising != end && !(promising->estimate < threshold)) {
     slot.rows.clear();
     for (int i = 0; i < kRowsPerCall && promising != end; ++i) {
-      std::pop_heap(promising, end, is_below);
+      std::pop_heap(promising, end, IsBelow());
       slot.rows.push_back({static_cast<int32_t>(part.first_row + (--end)->row), kNoSimilarity});
     }
     score(slot);

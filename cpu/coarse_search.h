@@ -73,6 +73,7 @@ class CoarseSearch {
   bool scan(const InterruptCheck& interrupted);
   bool score_waiting(const InterruptCheck& interrupted);
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  void scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last);
   void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
   // Scores the rows that are likely to raise the threshold, a few at a time. Returns the end of the others.
   SurvivorIterator score_promising(Slot& slot, const ModelPart& part, SurvivorIterator begin,

@@ -45,11 +45,6 @@ void Collector::offer(int32_t id, float estimate, float error) {
   refresh();
 }
 
-void Collector::offer_rows(int32_t first_id, const float* estimates, const float* errors, int count) {
-  for (int i = 0; i < count; ++i)
-    if (!(estimates[i] + errors[i] < threshold_)) offer(first_id + i, estimates[i], errors[i]);
-}
-
 void Collector::drop_ruled_out_candidates() {
   std::erase_if(candidates_, [this](const Candidate& candidate) { return candidate.upper < threshold_; });
   drop_at_ = std::max(drop_at_, candidates_.size() * 2);

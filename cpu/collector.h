@@ -81,9 +81,6 @@ class Collector {
   // ignored.
   void offer(int32_t id, float estimate, float error);
 
-  // Calls offer() for those of the `count` rows from first_id on that the threshold does not rule out.
-  void offer_rows(int32_t first_id, const float* estimates, const float* errors, int count);
-
   // Returns the lower bounds that SharedBounds does not have yet.
   std::span<const float> unshared() const { return unshared_; }
   std::span<const Candidate> candidates() const { return candidates_; }

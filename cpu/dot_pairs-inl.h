@@ -9,7 +9,7 @@ struct Dot {
   static constexpr int kVectorsPerSum = 2;
   static constexpr int kSingleVectors = HWY_LANES(int8_t) == 32 ? 8 : 4;
   static constexpr int kBatchVectors = HWY_LANES(int8_t) == 64 ? 4 : 2;
-  static constexpr int kGroupSizes[] = {HWY_LANES(int8_t) == 64 ? 6 : 4, 2, 1};
+  static constexpr int kGroupSizes[] = {HWY_LANES(int8_t) == 64 ? 5 : 3, 2, 1};
   static constexpr int64_t kChunkProducts = HWY_LANES(int8_t) << 19;
 
   static HWY_INLINE CodeVector load(const int8_t* codes) {

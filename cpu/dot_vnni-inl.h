@@ -11,7 +11,7 @@ struct Dot {
   static constexpr int kSingleVectors = 2;
   static constexpr int kBatchVectors = 2;
   static constexpr int kGroupSizes[] = {12, 4, 1};
-  static constexpr int64_t kChunkProducts = 64 << 20;
+  static constexpr int64_t kChunkProducts = 256 << 20;
 
   static HWY_INLINE CodeVector load(const int8_t* codes) {
     const hn::ScalableTag<int8_t> bytes;

@@ -42,7 +42,7 @@ using IntVector = hn::VFromD<decltype(kInts)>;
 constexpr int kVectorsPerTile = kTileRows / Dot::kRowsPerVector;
 constexpr int64_t kTileStride = kTileRows * kTileComponents;  // bytes of a tile's component group
 
-// Returns how many queries the next call of scan_tile takes if `left` are left.
+// Returns how many queries the next group has if `left` are left.
 HWY_INLINE int next_group(size_t left) {
   for (const int size : Dot::kGroupSizes)
     if (left >= static_cast<size_t>(size)) return size;
@@ -82,6 +82,15 @@ struct Tile {
   int32_t first_id;
 };
 
+// Returns a bit per lane of the mask.
+template <class Mask>
+HWY_INLINE uint32_t lanes_of(Mask mask) {
+  static_assert(kFloatLanes <= 32);
+  uint8_t bytes[8] = {};  // the function may write them all
+  hn::StoreMaskBits(kFloats, mask, bytes);
+  return bytes[0] | uint32_t{bytes[1]} << 8 | uint32_t{bytes[2]} << 16 | uint32_t{bytes[3]} << 24;
+}
+
 // Offers those of kFloatLanes rows whose upper bound reaches the threshold. Evaluates QueryBound's estimate()
 // and error() with vectors.
 HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const QuantizedQuery& query,
@@ -99,7 +108,11 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const Quantize
   HWY_ALIGN float error[kFloatLanes];
   hn::Store(estimates, kFloats, estimate);
   hn::Store(errors, kFloats, error);
-  collector.offer_rows(tile.first_id + row, estimate, error, kFloatLanes);
+  for (uint32_t left = lanes_of(hn::Not(ruled_out)); left != 0; left &= left - 1) {
+    const int i = std::countr_zero(left);
+    if (!(estimate[i] + error[i] < collector.threshold()))  // which rises
+      collector.offer(tile.first_id + row + i, estimate[i], error[i]);
+  }
 }
 
 // The sums of kQueries queries with kVectors vectors of rows, [query][vector]. All indices are constants, so
@@ -144,51 +157,68 @@ struct SumBlock {
 
   template <size_t... I>
   static HWY_INLINE void filter_all(const Dot::SumVector (&sums)[kSums], const Tile& tile, int first_vector,
-                                    const QuantizedQuery* queries, Collector* collectors,
+                                    const QuantizedQuery& query, Collector& collector,
                                     std::index_sequence<I...>) {
+    static_assert(kQueries == 1);
     ((I % Dot::kVectorsPerSum == 0
-          ? filter(tile, (first_vector + I % kVectors) * Dot::kRowsPerVector, Dot::row_sums(&sums[I]),
-                   queries[I / kVectors], collectors[I / kVectors])
+          ? filter(tile, (first_vector + I) * Dot::kRowsPerVector, Dot::row_sums(&sums[I]), query, collector)
           : void()),
      ...);
   }
 };
 
-// Scans one tile for kQueries queries, kVectors vectors of rows at a time.
+// The integer sums of one tile with kQueries queries, kVectors vectors of rows at a time, [query][kTileRows].
+// They leave the function through memory: with the comparisons that follow in the same function, GCC keeps no
+// sum in a register.
 template <int kVectors, int kQueries>
-HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* packed,
-                            const QuantizedQuery* queries, Collector* collectors) {
+HWY_NOINLINE void store_sums(const int8_t* tile, int64_t groups, const int8_t* packed,
+                             const QuantizedQuery* queries, int32_t* sums) {
   using Group = SumBlock<kVectors, kQueries>;
   for (int first = 0; first < kVectorsPerTile; first += kVectors) {
-    Dot::SumVector sums[Group::kSums];
-    Group::start(sums, queries, typename Group::Indices());
-    const int8_t* row_codes = tile.codes + first * Group::kVectorBytes;
+    Dot::SumVector block[Group::kSums];
+    Group::start(block, queries, typename Group::Indices());
+    const int8_t* row_codes = tile + first * Group::kVectorBytes;
     const int8_t* query_codes = packed;
     for (int64_t group = 0; group < groups; ++group) {
       Dot::CodeVector codes[kVectors];
-      if (kQueries == 1 && first == 0) fetch_ahead(row_codes);
       Group::load(codes, row_codes, typename Group::VectorIndices());
-
-      Group::add(sums, codes, query_codes, typename Group::Indices());
+      Group::add(block, codes, query_codes, typename Group::Indices());
       row_codes += kTileStride;
       query_codes += kQueries * sizeof(Dot::QueryUnit);
     }
-    Group::filter_all(sums, tile, first, queries, collectors, typename Group::Indices());
+    Group::store_all(block, first, sums, typename Group::Indices());
   }
 }
 
-void scan_queries(const Tile& tile, int64_t groups, std::span<const QuantizedQuery> queries,
-                  const int8_t* packed, Collector* collectors) {
-  for (size_t q = 0; q < queries.size();) {
-    const int size = next_group(queries.size() - q);
-    if (size == Dot::kGroupSizes[0])
-      scan_tile<Dot::kBatchVectors, Dot::kGroupSizes[0]>(tile, groups, packed, &queries[q], collectors + q);
-    else if (size == Dot::kGroupSizes[1])
-      scan_tile<Dot::kBatchVectors, Dot::kGroupSizes[1]>(tile, groups, packed, &queries[q], collectors + q);
-    else
-      scan_tile<Dot::kSingleVectors, 1>(tile, groups, packed, &queries[q], collectors + q);
-    packed += size * groups * static_cast<int64_t>(sizeof(Dot::QueryUnit));
-    q += static_cast<size_t>(size);
+// The same for a group of `size` queries, which next_group() returned.
+HWY_INLINE void sum_group(int size, const int8_t* tile, int64_t groups, const int8_t* packed,
+                          const QuantizedQuery* queries, int32_t* sums) {
+  if (size == Dot::kGroupSizes[0])
+    store_sums<Dot::kBatchVectors, Dot::kGroupSizes[0]>(tile, groups, packed, queries, sums);
+  else if (size == Dot::kGroupSizes[1])
+    store_sums<Dot::kBatchVectors, Dot::kGroupSizes[1]>(tile, groups, packed, queries, sums);
+  else
+    store_sums<Dot::kSingleVectors, 1>(tile, groups, packed, queries, sums);
+}
+
+// Scans one tile for one query, kSingleVectors vectors of rows at a time.
+HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* packed,
+                            const QuantizedQuery& query, Collector& collector) {
+  using Group = SumBlock<Dot::kSingleVectors, 1>;
+  for (int first = 0; first < kVectorsPerTile; first += Dot::kSingleVectors) {
+    Dot::SumVector sums[Group::kSums];
+    Group::start(sums, &query, Group::Indices());
+    const int8_t* row_codes = tile.codes + first * Group::kVectorBytes;
+    const int8_t* query_codes = packed;
+    for (int64_t group = 0; group < groups; ++group) {
+      Dot::CodeVector codes[Dot::kSingleVectors];
+      if (first == 0) fetch_ahead(row_codes);
+      Group::load(codes, row_codes, Group::VectorIndices());
+      Group::add(sums, codes, query_codes, Group::Indices());
+      row_codes += kTileStride;
+      query_codes += sizeof(Dot::QueryUnit);
+    }
+    Group::filter_all(sums, tile, first, query, collector, Group::Indices());
   }
 }
 
@@ -215,12 +245,18 @@ Tile tile_of(const ModelPart& part, const CodeLevel& level, int64_t words, int64
   return {codes, edge.scales, edge.residuals, first_id};
 }
 
+#include "cpu/batch_scan-inl.h"
+
 void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
           std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors) {
+  if (queries.size() > 1) {
+    scan_batch(part, level, first_tile, last_tile, queries, packed, collectors);
+    return;
+  }
   const int64_t groups = component_groups(part.dims);
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     EdgeRows edge;
-    scan_queries(tile_of(part, level, groups, tile, edge), groups, queries, packed, collectors);
+    scan_tile(tile_of(part, level, groups, tile, edge), groups, packed, queries[0], collectors[0]);
   }
 }
 

@@ -9,6 +9,8 @@
 namespace glove::gpu {
 namespace {
 
+constexpr int64_t kLeastRoundQueries = 16;
+
 int64_t aligned(int64_t bytes) {
   return (bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
 }
@@ -43,14 +45,20 @@ BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_ro
   BatchPlan plan;
   if (queries < 2 || dims > kMaxBatchDims || top_rows > kMaxBatchTopRows || 4 * top_rows > tiles) return plan;
   plan.worthwhile = true;
-  plan.sample_tiles = std::min(tiles, std::max({tiles / 16, 4 * top_rows, int64_t{1024}}));
+  constexpr int64_t kMostSampleTiles = kSampleBytes / (4 * kMaxRoundQueries);
+  static_assert(kMostSampleTiles >= 4 * kMaxBatchTopRows);
+  plan.sample_tiles =
+      std::min({tiles, kMostSampleTiles, std::max({tiles / 16, 4 * top_rows, int64_t{1024}})});
   // The sample's threshold admits about top_rows * tiles / sample_tiles rows, and the width of the bounds
   // admits several times as many.
   const int64_t expected = top_rows * ((tiles + plan.sample_tiles - 1) / plan.sample_tiles);
   plan.list_capacity =
-      std::min(tiles * kTileRows, std::max<int64_t>(4096, (16 * expected + 1023) / 1024 * 1024));
-  const int64_t fitting = std::max<int64_t>(16, kListBytes / (8 * plan.list_capacity) / 16 * 16);
-  plan.queries_per_round = std::min({kMaxRoundQueries, fitting, (queries + 15) / 16 * 16});
+      std::min({tiles * kTileRows, std::max<int64_t>(4096, (16 * expected + 1023) / 1024 * 1024),
+                kListBytes / (8 * kLeastRoundQueries)});
+  const int64_t fitting = kListBytes / (8 * plan.list_capacity) / kLeastRoundQueries * kLeastRoundQueries;
+  plan.queries_per_round =
+      std::min({kMaxRoundQueries, fitting,
+                (queries + kLeastRoundQueries - 1) / kLeastRoundQueries * kLeastRoundQueries});
   return plan;
 }
 

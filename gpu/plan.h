@@ -2,6 +2,7 @@
 // launches.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace glove::gpu {
@@ -27,13 +28,6 @@ struct MemoryPlan {
 };
 MemoryPlan plan_memory(int64_t rows, int64_t dims);
 
-// Bytes of device memory that an upload leaves free for the scratch memory of searches: most of it for
-// batches, and 2 bytes per row for each of four single searches, in case their bounds do not fit in shared
-// memory.
-constexpr int64_t scratch_reserve(int64_t rows) {
-  return (int64_t{320} << 20) + 8 * rows;
-}
-
 // Whether a single search counts every row to find its threshold (true), or only the best row of each tile
 // (false). Every row must be counted when k is not small compared with the number of tiles.
 bool count_every_row(int64_t rows, int64_t top_rows);
@@ -47,15 +41,25 @@ bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t fro
 // How to search a batch: a sample of tiles yields thresholds, and then all tiles yield lists of the rows
 // above them.
 struct BatchPlan {
-  bool worthwhile = false;  // otherwise run single searches
-  int64_t sample_tiles = 0;
+  bool worthwhile = false;        // otherwise run single searches
+  int64_t sample_tiles = 0;       // so few that the bounds of a round fit in kSampleBytes
   int64_t list_capacity = 0;      // rows that a query's list holds
   int64_t queries_per_round = 0;  // a multiple of 16, so that lists fit in kListBytes
 };
 constexpr int64_t kListBytes = int64_t{256} << 20;
+constexpr int64_t kSampleBytes = int64_t{256} << 20;
 constexpr int64_t kMaxBatchTopRows = 256;  // the last step ranks several times as many rows in shared memory
 constexpr int64_t kMaxRoundQueries = 1024;
 constexpr int64_t kMaxBatchDims = 4096;  // keeps the sums of the batch scan below kBatchSumLimit
+
+// Bytes of device memory that an upload leaves free for the scratch memory of searches: for a batch its
+// lists, the bounds of its sample (8 bytes per row at most) and its queries; and 2 bytes per row for each of
+// four single searches, in case their bounds do not fit in shared memory.
+constexpr int64_t scratch_reserve(int64_t rows) {
+  constexpr int64_t kQueryBytes = int64_t{32} << 20;
+  return kListBytes + std::clamp(8 * rows, kQueryBytes, kSampleBytes) + kQueryBytes + 8 * rows;
+}
+
 // Plans a batch of `queries` queries for the best `top_rows` rows each.
 BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows);
 

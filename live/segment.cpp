@@ -22,7 +22,7 @@ constexpr int64_t kGroupStride = kTileRows * kTileComponents;
 constexpr int64_t kMostReserved = int64_t{1} << 30;
 
 template <class T>
-void append_bytes(Buffer<char>& bytes, const std::vector<T>& values) {
+void append_bytes(HugePageBuffer<char>& bytes, const std::vector<T>& values) {
   const auto* const begin = reinterpret_cast<const char*>(values.data());
   bytes.insert(bytes.end(), begin, begin + values.size() * sizeof(T));
 }
@@ -42,7 +42,7 @@ std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
   return {begin, begin + rows * static_cast<int64_t>(sizeof(int64_t))};
 }
 
-Segment::Segment(Buffer<char> bytes, int64_t rows, int64_t dims)
+Segment::Segment(HugePageBuffer<char> bytes, int64_t rows, int64_t dims)
     : bytes_(std::move(bytes)), rows_(rows), dims_(dims) {
   const auto count = static_cast<size_t>(rows);
   const char* place = bytes_.data();
@@ -56,20 +56,21 @@ Segment::Segment(Buffer<char> bytes, int64_t rows, int64_t dims)
   level_.residuals = {reinterpret_cast<const float*>(place), count};
 }
 
-Result<SegmentPtr> Segment::parse(Buffer<char> bytes, int64_t rows, int64_t dims, const std::string& name) {
+Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
+                                  const std::string& name) {
   const auto corrupt = [&name](const std::string& what) {
-    return Error{ErrorCode::kCorrupt, name + " is damaged: " + what};
+    return Error{ErrorCode::kCorrupt, name + " " + what};
   };
   if (static_cast<int64_t>(bytes.size()) != segment_bytes(rows, dims))
-    return corrupt("it has " + std::to_string(bytes.size()) + " bytes, but " + std::to_string(rows) +
+    return corrupt("has " + std::to_string(bytes.size()) + " bytes, but " + std::to_string(rows) +
                    " rows take " + std::to_string(segment_bytes(rows, dims)));
   const SegmentPtr segment(new Segment(std::move(bytes), rows, dims));
   const auto not_above = [](int64_t id, int64_t next) { return next <= id; };
   if (std::adjacent_find(segment->ids_.begin(), segment->ids_.end(), not_above) != segment->ids_.end())
-    return corrupt("its ids are not in ascending order");
+    return corrupt("has ids that are not in ascending order");
   if (!std::all_of(segment->level_.scales.begin(), segment->level_.scales.end(), usable) ||
       !std::all_of(segment->level_.residuals.begin(), segment->level_.residuals.end(), usable))
-    return corrupt("it has a scale or a residual that is not a number of at least 0");
+    return corrupt("has a scale or a residual that is negative, NaN or infinite");
   return segment;
 }
 
@@ -148,11 +149,11 @@ void SegmentBuilder::copy(const Segment& segment, int64_t row) {
   residuals_[static_cast<size_t>(to_row)] = segment.level().residuals[from_row];
 }
 
-Buffer<char> SegmentBuilder::finish() {
+HugePageBuffer<char> SegmentBuilder::finish() {
   for (int64_t row = rows(); row % kTileRows != 0; ++row)
     for (int64_t group = 0; group < component_groups(dims_); ++group)
       std::memset(place_of(row) + group * kGroupStride, 0, kTileComponents);
-  Buffer<char> bytes = std::move(codes_);
+  HugePageBuffer<char> bytes = std::move(codes_);
   bytes.reserve(static_cast<size_t>(segment_bytes(rows(), dims_)));
   append_bytes(bytes, ids_);
   append_bytes(bytes, scales_);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/buffer.h"
+#include "base/huge_pages.h"
 #include "base/status.h"
 #include "model/model_part.h"
 
@@ -22,7 +22,7 @@ class Segment {
   // Takes the bytes of a segment. It is an error, kCorrupt, if they cannot be those of `rows` rows of `dims`
   // dimensions; `name` begins its message. REQUIRES: rows >= 1, dims >= 1, and neither is above the limits of
   // model/limits.h.
-  static Result<std::shared_ptr<const Segment>> parse(Buffer<char> bytes, int64_t rows, int64_t dims,
+  static Result<std::shared_ptr<const Segment>> parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                                       const std::string& name);
 
   int64_t rows() const { return rows_; }
@@ -38,9 +38,9 @@ class Segment {
   bool has_codes_of(int64_t row, std::span<const float> vector) const;
 
  private:
-  Segment(Buffer<char> bytes, int64_t rows, int64_t dims);
+  Segment(HugePageBuffer<char> bytes, int64_t rows, int64_t dims);
 
-  Buffer<char> bytes_;
+  HugePageBuffer<char> bytes_;
   int64_t rows_;
   int64_t dims_;
   std::span<const int64_t> ids_;
@@ -82,13 +82,13 @@ class SegmentBuilder {
   int64_t rows() const { return static_cast<int64_t>(ids_.size()); }
 
   // Returns the bytes; the builder is empty afterwards. REQUIRES: rows() > 0.
-  Buffer<char> finish();
+  HugePageBuffer<char> finish();
 
  private:
   int8_t* place_of(int64_t row);
 
   int64_t dims_;
-  Buffer<char> codes_;  // whole tiles; finish() appends the rest
+  HugePageBuffer<char> codes_;  // whole tiles; finish() appends the rest
   std::vector<int64_t> ids_;
   std::vector<float> scales_;
   std::vector<float> residuals_;

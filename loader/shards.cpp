@@ -113,6 +113,14 @@ Result<ModelPtr> join(const std::string& path, std::shared_ptr<JoinedShards> joi
   source.counts = nullptr;  // of the first shard alone
   source.file_bytes = 0;
   source.maps.clear();
+  size_t word_bytes = 0;
+  size_t word_count = 0;
+  for (const ModelPtr& shard : joined->shards) {
+    word_bytes += shard->vocabulary().word_bytes().size();
+    word_count += static_cast<size_t>(shard->words());
+  }
+  joined->word_bytes.reserve(word_bytes);
+  joined->word_offsets.reserve(word_count + 1);
   for (const ModelPtr& shard : joined->shards) {
     ModelPart& part = parts.emplace_back(shard->parts().front());
     part.first_row = parts.size() == 1 ? 0 : (parts.end() - 2)->first_row + (parts.end() - 2)->rows;

@@ -31,7 +31,7 @@ class MemorySink final : public ByteSink {
   }
 
  private:
-  std::vector<char, HugePageAllocator<char>> bytes_;  // aligned sufficiently for every T used here
+  HugePageBuffer<char> bytes_;  // aligned sufficiently for every T used here
 };
 
 // Returns the bytes of an array, as a view.

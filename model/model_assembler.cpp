@@ -82,6 +82,7 @@ Status ModelAssembler::derive(const std::string& source, std::span<const float> 
 }
 
 Status ModelAssembler::finish() {
+  words_.drop_index();
   return derived_.finish();
 }
 

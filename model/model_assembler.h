@@ -45,7 +45,8 @@ class ModelAssembler {
   Status derive(const std::string& source, std::span<const float> vectors, int threads,
                 const InterruptCheck& interrupted = {});
 
-  // Completes the last tile. REQUIRES: every row is derived, and nothing is appended afterwards.
+  // Completes the last tile and frees what only appending needs. REQUIRES: every row is derived, and nothing
+  // is appended afterwards.
   Status finish();
 
   int64_t rows() const { return words_.size(); }

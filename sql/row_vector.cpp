@@ -63,6 +63,10 @@ const char* type_name_of(int type) {
   }
 }
 
+std::string component_count(size_t components) {
+  return std::to_string(components) + (components == 1 ? " component" : " components");
+}
+
 Status read_json_vector(std::string_view text, std::vector<float>& vector) {
   vector.clear();
   VectorHandler handler(vector);

@@ -1,6 +1,8 @@
 // Reads the vectors that rows of the user's tables contain.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +13,9 @@ namespace glove::sql {
 
 // "INTEGER", "REAL", "TEXT", "BLOB" or "NULL" for a type of SQLite.
 const char* type_name_of(int type);
+
+// "1 component", "2 components" and so on.
+std::string component_count(size_t components);
 
 // Reads a BLOB of little-endian float32 or a JSON array of numbers. Does not check that the numbers are
 // finite. An error has the end of a message, as in "has a vector of type REAL"; the caller puts the row

@@ -1,6 +1,7 @@
 """Used by every worker: the arrays of the model file in NumPy, and the queries of a seed."""
 import json
 import struct
+import zlib
 
 import numpy
 
@@ -33,6 +34,20 @@ def words(path):
     data = bytes(tensor(path, "word_bytes", "u1"))
     offsets = tensor(path, "word_offsets", "<i8")
     return [data[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:])]
+
+
+def hide_4_bit_codes(path):
+    """Renames the tensors of 4 bits in a model file, so that glove_nn scans its codes of 8 bits."""
+    entries, length = header(path)
+    with open(path, "r+b") as file:
+        head = file.read(length)
+        for name in (name for name in entries if name in ("codes4", "scales4", "residuals4")):
+            head = head.replace(b'"%s"' % name.encode(), b'"%s_"' % name[:-1].encode())
+        key = b'"glove.crc32":"'
+        place = head.index(key) + len(key)
+        head = head[:place] + b"0" * 8 + head[place + 8:]
+        file.seek(0)
+        file.write(head[:place] + b"%08x" % zlib.crc32(head) + head[place + 8:])
 
 
 def query_ids(seed, count, rows):

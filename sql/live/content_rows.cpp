@@ -11,6 +11,8 @@
 namespace glove::sql {
 namespace {
 
+constexpr size_t kMostShown = 60;  // bytes of a text in a message
+
 // Looks at every number, which compilers make faster than to stop at the first that is not finite.
 bool all_finite(std::span<const float> vector) {
   constexpr uint32_t kInfinity = 0x7F800000;
@@ -21,10 +23,8 @@ bool all_finite(std::span<const float> vector) {
 
 }  // namespace
 
-Status ContentRows::begin(int64_t dims) {
-  dims_ = dims;
-  encoder_ = nullptr;
-  vectors_read_.reset();
+Status ContentRows::prepare() {
+  if (logged_.prepared()) return {};
   sqlite3* const db = connection_.db();
   const std::string table = index_.content_table();
   const std::string id = quoted(index_.rowid);
@@ -33,11 +33,18 @@ Status ContentRows::begin(int64_t dims) {
   GLOVE_RETURN_IF_ERROR(exists_.prepare(db, "SELECT 1 FROM " + table + " WHERE " + id + " = ?", index_.name));
   GLOVE_RETURN_IF_ERROR(all_.prepare(
       db, "SELECT d." + id + ", 1" + columns("d") + " FROM " + table + " d ORDER BY d." + id, index_.name));
-  GLOVE_RETURN_IF_ERROR(logged_.prepare(db,
-                                        "SELECT l.id, d." + id + " IS NOT NULL" + columns("d") + " FROM " +
-                                            index_.object("_log") + " l LEFT JOIN " + table + " d ON d." +
-                                            id + " = l.id ORDER BY l.id",
-                                        index_.name));
+  return logged_.prepare(db,
+                         "SELECT l.id, d." + id + " IS NOT NULL" + columns("d") + " FROM " +
+                             index_.object("_log") + " l LEFT JOIN " + table + " d ON d." + id +
+                             " = l.id ORDER BY l.id",
+                         index_.name);
+}
+
+Status ContentRows::begin(int64_t dims) {
+  dims_ = dims;
+  encoder_ = nullptr;
+  vectors_read_.reset();
+  GLOVE_RETURN_IF_ERROR(prepare());
   return index_.is_text ? find_encoder() : Status();
 }
 
@@ -48,7 +55,8 @@ Status ContentRows::begin(int64_t dims, const std::string& expected_fingerprint)
   return {ErrorCode::kInvalidArgument,
           index_.name + ": the model '" + index_.model + "' has the fingerprint " + found +
               ", but the vectors of the index were made by one with " + expected_fingerprint +
-              "; load that model under this name, or run the command 'rebuild' to adopt the new one"};
+              "; load that model under this name, or run " + index_.command("rebuild") +
+              " to adopt this one"};
 }
 
 std::string ContentRows::fingerprint() const {
@@ -63,25 +71,30 @@ std::string ContentRows::columns(const char* table) const {
 }
 
 Status ContentRows::find_encoder() {
-  if (index_.model.empty())
-    return {ErrorCode::kInvalidArgument,
-            index_.name +
-                ": the query is a text, but the index has no model to make a vector of it; pass a BLOB of "
-                "float32, or create the index with model='...'"};
-  GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_.find(index_.model));
-  model_ = entry.model;
+  Result<CatalogEntry> entry = connection_.find(index_.model);
+  if (!entry.ok()) return {entry.error().code, index_.name + ": " + entry.error().message};
+  model_ = entry.value().model;
   std::optional<std::string_view> options;
   if (!index_.options.empty()) options = index_.options;
   GLOVE_ASSIGN_OR_RETURN(encoder_, kept_encoder_.find(connection_, model_, options, index_.name));
   if (index_.is_text && dims_ == 0) dims_ = model_->dims();
-  if (dims_ != 0 && dims_ != model_->dims())
-    return {ErrorCode::kInvalidArgument, index_.name + ": the model '" + index_.model + "' has " +
-                                             std::to_string(model_->dims()) +
-                                             " dimensions, but the index has " + std::to_string(dims_)};
-  return {};
+  if (dims_ == 0 || dims_ == model_->dims()) return {};
+  return {
+      ErrorCode::kInvalidArgument,
+      index_.name + ": the model '" + index_.model + "' has " + std::to_string(model_->dims()) +
+          " dimensions, but the index has " + std::to_string(dims_) + "; load a model of " +
+          std::to_string(dims_) + " dimensions under this name" +
+          (index_.is_text && index_.dims == 0 ? ", or run " + index_.command("rebuild") + " to adopt this one"
+                                              : "")};
 }
 
 Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>& vector) {
+  if (index_.model.empty())
+    return Error{ErrorCode::kInvalidArgument,
+                 index_.name + ": the query is the text '" + std::string(text.substr(0, kMostShown)) +
+                     (text.size() > kMostShown ? "..." : "") +
+                     "', but the index has no model to make a vector of it; pass a BLOB of float32 or a JSON "
+                     "array, or create the index with model='...'"};
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());
   GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_));
   vector = scratch_.vector;
@@ -93,16 +106,15 @@ void ContentRows::check_vector() {
   const auto length = static_cast<int64_t>(vector_.size());
   if (length == dims_ && length > 0 && all_finite(vector_)) return;
   const auto bad = std::find_if(vector_.begin(), vector_.end(), [](float x) { return !std::isfinite(x); });
+  const std::string has = "has a vector of " + component_count(vector_.size());
   if (length == 0) {
     fault_ = "has a vector without components";
   } else if (length > kMaxDims) {
-    fault_ =
-        "has a vector of " + std::to_string(length) + " components; the most is " + std::to_string(kMaxDims);
+    fault_ = has + "; the most is " + std::to_string(kMaxDims);
   } else if (dims_ != 0 && length != dims_) {
-    fault_ = "has a vector of " + std::to_string(length) + " components, but the index has " +
-             std::to_string(dims_) + " dimensions";
+    fault_ = has + ", but the index has " + std::to_string(dims_) + " dimensions";
   } else if (bad != vector_.end()) {
-    fault_ = "has a component, number " + std::to_string(bad - vector_.begin() + 1) + ", that is " +
+    fault_ = "has a vector whose component " + std::to_string(bad - vector_.begin() + 1) + " is " +
              (std::isnan(*bad) ? "NaN" : "infinite");
   }
 }
@@ -117,7 +129,7 @@ Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_colu
   }
   const Result<bool> found = encoder_->encode(*model_, text, scratch_);
   if (!found.ok()) {
-    fault_ = "has a text whose vector overflows";
+    fault_ = "has a text whose vector overflows float32";
     return RowVector::kInvalid;
   }
   if (found.value()) vector_ = scratch_.vector;
@@ -203,7 +215,8 @@ Status ContentRows::read_content(const UseContent& use) {
 Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
   return {ErrorCode::kInvalidArgument,
           index_.name + ": the row " + std::to_string(id) + " of '" + index_.content + "' " + fault +
-              "; correct the row or set its vector to NULL, or create the index with invalid='skip'"};
+              (index_.is_text ? "; change the text" : "; correct the row or set its vector to NULL") +
+              ", or create the index with invalid='skip'"};
 }
 
 }  // namespace glove::sql

@@ -69,6 +69,7 @@ class ContentRows final : public live::RowSource {
   Error fault_of_row(int64_t id, const std::string& fault) const;
 
  private:
+  Status prepare();
   std::string columns(const char* table) const;
   Result<RowVector> vector_of(OwnStatement::Run& run, int first_column);
   Result<RowVector> encode_row(OwnStatement::Run& run, int first_column);

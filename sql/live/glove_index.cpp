@@ -13,7 +13,6 @@
 // (sql/live/index_commands.h). sql/live/index_schema.h has the tables and triggers.
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "sql/live/index_commands.h"
 #include "sql/live/index_scan.h"
 #include "sql/live/index_schema.h"
+#include "sql/live/sql_tokens.h"
 #include "sql/register.h"
 #include "sql/vtab/created_table.h"
 #include "sql/vtab/input_numbers.h"
@@ -34,10 +34,16 @@ namespace {
 // The columns in declared order. The first three are those of glove_nn; those from kQuery on are inputs.
 enum IndexColumn : int { kId, kIndexSimilarity, kIndexRank, kQuery, kIndexK, kIndexBackend, kCommand };
 constexpr std::array<const char*, kCommand> kNames = {"id", "similarity", "rank", "query", "k", "backend"};
+constexpr const char* kHowToAsk = "WHERE query = ? AND k = 10";
+constexpr const char* kQueryNotPassed =
+    "no value for its input query, although the statement names it. Use a condition of its own with =, IS or "
+    "IN, not one "
+    "inside an OR. In a RIGHT or FULL JOIN use a subquery: (SELECT id FROM ... WHERE query = ? AND k = 10)";
 constexpr const char* kNoQuery =
-    "no query; give it as an argument or in a condition of its own with =, IS or IN, for example WHERE query "
-    "= ? "
-    "AND k = 10";
+    "no value for its input query; give one as an argument or in a condition of its own with =, IS or IN (in "
+    "an outer "
+    "join, in the ON clause), after the table that the value comes from, for example WHERE query = ? AND k = "
+    "10";
 constexpr std::array<int, 3> kInputOrder = {kIndexBackend, kIndexK, kQuery};
 static_assert(int{kId} == nn::kNeighbor && int{kIndexSimilarity} == nn::kSimilarity &&
               int{kIndexRank} == nn::kRank);
@@ -56,14 +62,13 @@ int nn_column(int column) {
   }
 }
 
-// True if a running statement is an UPDATE or a DELETE. SQLite does not tell a table for which statement it
-// looks for rows.
-bool changes_rows(sqlite3* db) {
-  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at)) {
-    if (sqlite3_stmt_busy(at) == 0 || sqlite3_stmt_readonly(at) != 0) continue;
-    const char* const sql = sqlite3_sql(at) + std::strspn(sqlite3_sql(at), " \t\r\n\f");
-    if (sqlite3_strnicmp(sql, "DELETE", 6) == 0 || sqlite3_strnicmp(sql, "UPDATE", 6) == 0) return true;
-  }
+// True if a running statement is an UPDATE or a DELETE of the rows of the index. SQLite does not tell a table
+// for which statement it looks for rows.
+bool changes_rows(sqlite3* db, const IndexDefinition& index) {
+  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at))
+    if (sqlite3_stmt_busy(at) != 0 && sqlite3_stmt_readonly(at) == 0 && sqlite3_sql(at) != nullptr &&
+        changes_rows_of(sqlite3_sql(at), index.schema, index.name))
+      return true;
   return false;
 }
 
@@ -95,8 +100,8 @@ class LiveIndex {
                  .literal_query = kQuery,
                  .k = kIndexK,
                  .model = -1,
-                 .how_to_ask = "WHERE query = ? AND k = 10",
-                 .query_not_passed = kNoQuery,
+                 .how_to_ask = kHowToAsk,
+                 .query_not_passed = kQueryNotPassed,
                  .no_query = kNoQuery} {}
   LiveIndex(const LiveIndex&) = delete;
   LiveIndex& operator=(const LiveIndex&) = delete;
@@ -138,10 +143,9 @@ class LiveIndex {
   friend IndexCursor;
 
   Error not_a_command() const {
-    return {ErrorCode::kInvalidArgument, index_.name + " takes no rows; insert them into '" + index_.content +
-                                             "', and the index follows. It takes commands: INSERT INTO " +
-                                             quoted(index_.name) + "(" + quoted(index_.name) +
-                                             ") VALUES ('sync')"};
+    return {ErrorCode::kInvalidArgument,
+            index_.name + " takes no rows; insert them into '" + index_.content +
+                "', and the index follows. It takes commands: " + index_.command("sync")};
   }
 
   // Checks the content and the triggers unless the schema is that of the last check. SQLite makes a new table
@@ -186,21 +190,10 @@ class IndexCursor {
   Status start(int plan_number, const char* plan_text, Arguments values) {
     at_end_ = true;
     scan_.reset();
-    if (plan_number == nn::Plan::kError) {
-      if (changes_rows(table_.connection_.db())) return table_.cannot_change();
-      return {ErrorCode::kInvalidArgument, plan_text};
-    }
-    nn::Plan plan = nn::Plan::decode(plan_number, plan_text, kNames);
-    for (nn::Argument& argument : plan.arguments) argument.column = nn_column(argument.column);
-    GLOVE_ASSIGN_OR_RETURN(call_,
-                           nn::FilterCall::read(plan, values, table_.connection_.db(),
-                                                table_.connection_.engine().backends(), table_.index_.name));
-    return interruptible([this]() -> Status {
-      GLOVE_ASSIGN_OR_RETURN(state_, table_.open_state());
-      next_setting_ = 0;
-      open_scan();
-      return advance();
-    });
+    Status status = search(plan_number, plan_text, values);
+    const bool refused = !status.ok() && status.error().code == ErrorCode::kInvalidArgument;
+    if (refused && changes_rows(table_.connection_.db(), table_.index_)) return table_.cannot_change();
+    return status;
   }
 
   Status next() {
@@ -237,6 +230,21 @@ class IndexCursor {
   }
 
  private:
+  Status search(int plan_number, const char* plan_text, Arguments values) {
+    if (plan_number == nn::Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
+    nn::Plan plan = nn::Plan::decode(plan_number, plan_text, kNames);
+    for (nn::Argument& argument : plan.arguments) argument.column = nn_column(argument.column);
+    GLOVE_ASSIGN_OR_RETURN(call_,
+                           nn::FilterCall::read(plan, values, table_.connection_.db(),
+                                                table_.connection_.engine().backends(), table_.index_.name));
+    return interruptible([this]() -> Status {
+      GLOVE_ASSIGN_OR_RETURN(state_, table_.open_state());
+      next_setting_ = 0;
+      open_scan();
+      return advance();
+    });
+  }
+
   static void return_index_input(sqlite3_context* context, const nn::Inputs& inputs, int column) {
     if (column == kIndexK) {
       sqlite3_result_int64(context, inputs.k);

@@ -48,7 +48,7 @@ class ContentCheck {
     if (problem_.empty() && indexed && index_.is_text) return check_stored(*place, vector);
     if (!problem_.empty())
       problem_ = index_.name + " is out of step: the row " + std::to_string(id) + " of '" + index_.content +
-                 "' " + problem_ + ", and the change was not logged; run the command 'rebuild'";
+                 "' " + problem_ + ", and the change was not logged; run " + index_.command("rebuild");
     return {};
   }
 
@@ -63,7 +63,7 @@ class ContentCheck {
     GLOVE_ASSIGN_OR_RETURN(const auto stored, reader.read(segment, place.row));
     if (stored.size() != vector.size() || std::memcmp(stored.data(), vector.data(), vector.size_bytes()) != 0)
       problem_ = damaged_index(index_, "the stored vector of the row " + std::to_string(place.id) + " of '" +
-                                           index_.content + "' is another one")
+                                           index_.content + "' is not that of its text")
                      .message;
     return {};
   }
@@ -95,8 +95,7 @@ Result<std::string> find_problem(const IndexDefinition& index, IndexStore& store
   const auto twice = std::adjacent_find(living.begin(), living.end(),
                                         [](const LivingRow& a, const LivingRow& b) { return a.id == b.id; });
   if (twice != living.end())
-    return index.name + " is damaged: two segments have the row " + std::to_string(twice->id) +
-           "; run the command 'rebuild'";
+    return damaged_index(index, "two segments have the row " + std::to_string(twice->id)).message;
   GLOVE_ASSIGN_OR_RETURN(auto logged, store.logged());
   ContentCheck check(index, vectors, std::move(living), std::move(logged));
   GLOVE_RETURN_IF_ERROR(rows.begin(dims, config.fingerprint));

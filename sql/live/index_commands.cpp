@@ -13,6 +13,7 @@ namespace glove::sql {
 Status IndexCommands::create() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
+  GLOVE_RETURN_IF_ERROR(check_trigger_names(db, index_));
   GLOVE_RETURN_IF_ERROR(create_tables(db, index_));
   return undone_if_it_fails(rebuild());
 }
@@ -35,11 +36,13 @@ Status IndexCommands::run(std::string_view command) {
 // transaction of the user's SQLite does so itself; where it has already rolled back the transaction, others
 // may use the same ids by now.
 Status IndexCommands::undone_if_it_fails(Status status) {
-  if (!status.ok() && first_new_ > 0 && index_.is_text && sqlite3_get_autocommit(connection_.db()) == 0) {
-    const Status removed = vectors_.remove_from(first_new_);
-    static_cast<void>(removed);  // the first error is the reason
+  if (!status.ok() && index_.is_text && sqlite3_get_autocommit(connection_.db()) == 0) {
+    for (const int64_t id : new_ids_) {
+      const Status removed = vectors_.remove(id);
+      static_cast<void>(removed);  // the first error is the reason
+    }
   }
-  first_new_ = 0;
+  new_ids_.clear();
   return status;
 }
 
@@ -71,15 +74,16 @@ Status IndexCommands::sync(bool join_all) {
 
 // Makes a segment of the logged rows, and marks them dead in the other ones.
 Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t logged) {
-  first_new_ = segments.empty() ? 1 : segments.back().record.id + 1;
+  const int64_t id = segments.empty() ? 1 : segments.back().record.id + 1;
+  new_ids_ = {id, id + 1};
   if (logged > 0)
     for (StoredSegment& stored : segments)
       GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
-  NewSegment fresh(index_, vectors_, first_new_, logged);
+  NewSegment fresh(index_, vectors_, id, logged);
   GLOVE_RETURN_IF_ERROR(rows_.read_logged(
-      [&](int64_t id, RowVector found, std::span<const float> vector, const std::string& fault) -> Status {
-        for (StoredSegment& stored : segments) stored.kill_id(id);
-        return fresh.add(rows_, id, found, vector, fault);
+      [&](int64_t row, RowVector found, std::span<const float> vector, const std::string& fault) -> Status {
+        for (StoredSegment& stored : segments) stored.kill_id(row);
+        return fresh.add(rows_, row, found, vector, fault);
       }));
   if (fresh.rows() == 0) return {};
   StoredSegment& stored = segments.emplace_back();
@@ -132,7 +136,7 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
                                      const std::vector<size_t>& joined) {
   int64_t joined_rows = 0;
   for (const size_t i : joined) joined_rows += segments[i].record.rows - segments[i].dead_rows();
-  NewSegment whole(index_, vectors_, first_new_ + 1, joined_rows);
+  NewSegment whole(index_, vectors_, new_ids_.back(), joined_rows);
   GLOVE_RETURN_IF_ERROR(join(segments, joined, whole));
   live::SegmentPtr made;
   if (whole.rows() > 0) {
@@ -156,14 +160,14 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
 Status IndexCommands::rebuild() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
+  GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
   GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims));
   int64_t id = 1;
-  if (index_.is_text) GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
   GLOVE_RETURN_IF_ERROR(lock_tables(db, index_));
   if (index_.is_text) {
     GLOVE_ASSIGN_OR_RETURN(id, vectors_.unused_segment());
   }
-  first_new_ = id;
+  new_ids_ = {id};
   NewSegment fresh(index_, vectors_, id, 0);
   GLOVE_RETURN_IF_ERROR(rows_.read_content(
       [&](int64_t row, RowVector found, std::span<const float> vector, const std::string& fault) {
@@ -176,7 +180,7 @@ Status IndexCommands::rebuild() {
   GLOVE_RETURN_IF_ERROR(drop_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(create_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(store_.clear());
-  if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove_before(id));
+  if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove_others(id));
   GLOVE_RETURN_IF_ERROR(
       store_.set_config({made == nullptr ? index_.dims : rows_.dims(), rows_.fingerprint()}));
   return made == nullptr ? Status() : store_.segments().add(id, made);

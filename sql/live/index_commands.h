@@ -51,7 +51,7 @@ class IndexCommands {
   IndexStore& store_;
   ContentRows& rows_;
   VectorStore& vectors_;
-  int64_t first_new_ = 0;  // the id of the first segment that the running command makes; 0: none yet
+  std::vector<int64_t> new_ids_;  // of the segments that the running command makes
 };
 
 }  // namespace glove::sql

@@ -8,6 +8,7 @@
 
 #include "model/limits.h"
 #include "sql/live/own_statement.h"
+#include "sql/live/sql_tokens.h"
 
 namespace glove::sql {
 namespace {
@@ -17,37 +18,6 @@ std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(kSpaces);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
-}
-
-// Takes the quotes off, if there are any.
-std::string unquoted(std::string_view text) {
-  const char open = text.empty() ? '\0' : text.front();
-  const char close = open == '[' ? ']' : open;
-  if (std::string_view("'\"`[").find(open) == std::string_view::npos || text.size() < 2 ||
-      text.back() != close)
-    return std::string(text);
-  std::string value;
-  for (size_t i = 1; i + 1 < text.size(); ++i) {
-    value += text[i];
-    if (text[i] == close && text[i + 1] == close) ++i;
-  }
-  return value;
-}
-
-// Returns the end of the token that begins at `begin`: a comment, a quoted name, a string, or else one
-// character.
-size_t end_of_token(std::string_view sql, size_t begin) {
-  const auto after = [&sql](std::string_view end, size_t from) {
-    const size_t found = sql.find(end, from);
-    return found == std::string_view::npos ? sql.size() : found + end.size();
-  };
-  const std::string_view rest = sql.substr(begin);
-  if (rest.starts_with("--")) return after("\n", begin);
-  if (rest.starts_with("/*")) return after("*/", begin + 2);
-  if (rest.starts_with('[')) return after("]", begin);
-  if (std::string_view("'\"`").find(rest.front()) != std::string_view::npos)
-    return after(rest.substr(0, 1), begin + 1);  // a doubled quote begins the next token
-  return begin + 1;
 }
 
 // Returns what stands in the first parentheses of a statement, split at the commas that stand in no others,
@@ -65,7 +35,7 @@ std::vector<std::string> split_arguments(std::string_view sql) {
     if (token == ")" && --depth == 0) return arguments;
     if (ends || depth == 0) {
       skipped.clear();
-    } else if (trimmed(token).empty() || token.starts_with("--") || token.starts_with("/*")) {
+    } else if (is_blank(token)) {
       skipped += token;
     } else {
       if (!argument.empty()) argument += skipped;
@@ -78,13 +48,12 @@ std::vector<std::string> split_arguments(std::string_view sql) {
 }
 
 Error wrong(const IndexDefinition& index, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, "glove_index: " + index.name + ": " + rest};
+  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
 }
 
-constexpr std::string_view kExample =
+constexpr const char* kExample =
     "USING glove_index(content='doc', rowid='id', vector='embedding'), or text='title, body', model='glove' "
-    "in "
-    "place of vector";
+    "in place of vector";
 
 Status set_dims(IndexDefinition& index, const std::string& value) {
   const char* const end = value.data() + value.size();
@@ -139,8 +108,11 @@ Status check_complete(const IndexDefinition& index) {
   const bool no_column =
       index.columns.empty() || std::any_of(index.columns.begin(), index.columns.end(),
                                            [](const std::string& column) { return column.empty(); });
-  if (index.content.empty() || index.rowid.empty() || no_column)
-    return wrong(index, "content, rowid, and vector or text must be given: " + std::string(kExample));
+  const char* const missing = index.content.empty() ? "content"
+                              : index.rowid.empty() ? "rowid"
+                              : no_column           ? "vector or text"
+                                                    : nullptr;
+  if (missing != nullptr) return wrong(index, missing + (" must be given; write " + std::string(kExample)));
   if (index.is_text && index.model.empty())
     return wrong(index, "text needs the name of the model that makes the vectors: model='glove'");
   if (!index.options.empty() && index.model.empty())
@@ -162,6 +134,11 @@ std::string IndexDefinition::object(const char* suffix) const {
   return quoted(schema) + "." + quoted(name + suffix);
 }
 
+std::string IndexDefinition::command(const char* command) const {
+  const std::string table = (schema == "main" ? "" : quoted(schema) + ".") + quoted(name);
+  return "INSERT INTO " + table + "(" + quoted(name) + ") VALUES ('" + command + "')";
+}
+
 std::string IndexDefinition::content_table() const {
   return quoted(schema) + "." + quoted(content);
 }
@@ -175,8 +152,7 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     const std::string_view text = argument;
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos)
-      return wrong(index,
-                   "'" + std::string(trimmed(text)) + "' is not an argument; write " + std::string(kExample));
+      return wrong(index, "'" + std::string(trimmed(text)) + "' is not an argument; write " + kExample);
     const std::string_view key = trimmed(text.substr(0, equals));
     if (std::find(given.begin(), given.end(), key) != given.end())
       return wrong(index, std::string(key) + " is given more than once; give it once");

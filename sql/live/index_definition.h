@@ -26,6 +26,9 @@ struct IndexDefinition {
 
   // Returns a table of the index, or one of its triggers, as an identifier with its schema.
   std::string object(const char* suffix) const;
+  // Returns the statement that gives the index a command, for messages. It names the schema unless that is
+  // main.
+  std::string command(const char* command) const;
   // Returns the content as an identifier with its schema.
   std::string content_table() const;
 };

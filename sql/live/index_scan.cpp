@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "model/exact_dot.h"
@@ -18,6 +19,11 @@ constexpr int64_t kMostListedInBatch = 65536;
 constexpr int64_t kMostQueriesInBlock = 1024;
 constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;
 constexpr int64_t kMostHiddenInBlock = int64_t{1} << 24;  // each query of a block lists the hidden rows
+
+bool may_be_json_array(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && text[begin] == '[';
+}
 
 }  // namespace
 
@@ -69,8 +75,8 @@ Result<std::optional<Query>> IndexScan::resolve_json(const std::string& text) co
     return Error{ErrorCode::kInvalidArgument, name + ": the query " + read.error().message};
   const int64_t dims = context_.state->dims;
   if (dims != 0 && static_cast<int64_t>(vector.size()) != dims)
-    return Error{ErrorCode::kInvalidArgument, name + ": the query has " + std::to_string(vector.size()) +
-                                                  " components, but the index has " + std::to_string(dims) +
+    return Error{ErrorCode::kInvalidArgument, name + ": the query has " + component_count(vector.size()) +
+                                                  ", but the index has " + std::to_string(dims) +
                                                   " dimensions"};
   return query_of(std::move(vector));
 }
@@ -82,7 +88,8 @@ Result<std::optional<Query>> IndexScan::query_of(std::vector<float> vector) cons
     if (!std::isfinite(query.vector[i]))
       return Error{ErrorCode::kInvalidArgument, context_.index->name + ": component " +
                                                     std::to_string(i + 1) + " of the query is " +
-                                                    (std::isnan(query.vector[i]) ? "NaN" : "infinite")};
+                                                    (std::isnan(query.vector[i]) ? "NaN" : "infinite") +
+                                                    "; every component must be finite"};
   return std::optional(std::move(query));
 }
 
@@ -92,7 +99,7 @@ Result<std::optional<Query>> IndexScan::resolve(const nn::Inputs& inputs) {
   if (!inputs.has(nn::kExpr)) return query;  // NULL, as of a row without a vector in a join
   if (inputs.expr.blob) {
     GLOVE_ASSIGN_OR_RETURN(query, resolve_blob(inputs.expr.bytes));
-  } else if (context_.index->model.empty() && inputs.expr.bytes.starts_with('[')) {
+  } else if (context_.index->model.empty() && may_be_json_array(inputs.expr.bytes)) {
     GLOVE_ASSIGN_OR_RETURN(query, resolve_json(inputs.expr.bytes));
   } else {
     query.emplace();

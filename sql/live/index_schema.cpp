@@ -117,7 +117,8 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
   GLOVE_RETURN_IF_ERROR(check_key(db, index, columns));
   for (const std::string& name : index.columns)
     if (find_column(columns, name) == nullptr)
-      return wrong(index, "the table '" + index.content + "' has no column '" + name + "'");
+      return wrong(index, "the table '" + index.content + "' has no column '" + name +
+                              "', which the argument " + (index.is_text ? "text" : "vector") + " names");
   return columns;
 }
 
@@ -148,6 +149,18 @@ std::string trigger_text(const IndexDefinition& index, size_t trigger,
          (trigger != 2 ? log_statement(index, "new") : "") + "END";
 }
 
+// `type`: "table" or "trigger".
+Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
+                        const std::string& name) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(
+      db,
+      "SELECT 1 FROM " + quoted(index.schema) + ".sqlite_master WHERE type = ? AND name = ? COLLATE NOCASE",
+      index.name));
+  OwnStatement::Run run(find);
+  return run.bind(std::string_view(type)).bind(name).next();
+}
+
 bool has_table(const IndexDefinition& index, const ShadowTable& table) {
   return index.is_text || table.suffix != kOfTexts;
 }
@@ -171,14 +184,32 @@ Status check_content(sqlite3* db, const IndexDefinition& index) {
   return checked_columns(db, index).status();
 }
 
+Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
+  for (const char* const suffix : kTriggers) {
+    const std::string name = index.name + suffix;
+    GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "trigger", name));
+    if (exists)
+      return wrong(index, "there is already a trigger '" + name +
+                              "', a name that the index needs for its own; choose another name for the "
+                              "index, or drop the trigger");
+  }
+  return {};
+}
+
 Status check_index(sqlite3* db, const IndexDefinition& index) {
-  const std::string rebuild =
-      "run INSERT INTO " + quoted(index.name) + "(" + quoted(index.name) + ") VALUES ('rebuild')";
+  const std::string rebuild = "run " + index.command("rebuild");
   const auto columns = checked_columns(db, index);
   if (!columns.ok())
     return {columns.error().code,
             columns.error().message + "; the table was changed since it was indexed: change it back and " +
                 rebuild + ", or drop the index and create it for the table as it is now"};
+  for (const ShadowTable& table : kTables) {
+    if (table.suffix == kOfTexts) continue;  // an index of texts of format version 1 has none
+    const std::string name = index.name + table.suffix;
+    GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "table", name));
+    if (!exists)
+      return wrong(index, "its table '" + name + "' was dropped; " + rebuild + ", which makes it again");
+  }
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(
       db, "SELECT sql FROM " + quoted(index.schema) + ".sqlite_master WHERE type = 'trigger' AND name = ?",
@@ -190,8 +221,8 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
     GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
     if (!found || run.text(0) != "CREATE TRIGGER " + trigger_text(index, i, columns.value()))
       return wrong(index, "the trigger '" + name + "' on '" + index.content + "' was " +
-                              (found ? "changed" : "dropped") + ", so the index may have missed changes" +
-                              "; " + rebuild + ", which makes the triggers again and reads every row");
+                              (found ? "changed" : "dropped") + ", so the index may have missed changes; " +
+                              rebuild + ", which makes the triggers again and reads every row");
   }
   return {};
 }
@@ -206,7 +237,7 @@ Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
 
 Status lock_tables(sqlite3* db, const IndexDefinition& index) {
   for (const ShadowTable& table : kTables)
-    if (index.is_text || table.suffix != kOfTexts)
+    if (has_table(index, table))
       GLOVE_RETURN_IF_ERROR(
           execute(db, "DELETE FROM " + index.object(table.suffix) + " WHERE 0", index.name));
   return {};

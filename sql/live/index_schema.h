@@ -27,7 +27,11 @@ bool is_shadow_suffix(std::string_view suffix);
 // Checks that the content is a table that can be indexed, and has the columns. The error says what is wrong.
 Status check_content(sqlite3* db, const IndexDefinition& index);
 
-// Checks the content and that the triggers are those that create_triggers() makes. The error names 'rebuild'.
+// An error if a trigger has the name of one that create_triggers() makes.
+Status check_trigger_names(sqlite3* db, const IndexDefinition& index);
+
+// Checks the content, that the tables exist, and that the triggers are those that create_triggers() makes.
+// The error names 'rebuild'.
 Status check_index(sqlite3* db, const IndexDefinition& index);
 
 // Makes the tables and the triggers.

@@ -67,12 +67,13 @@ Result<IndexConfig> IndexStore::config() {
   }
   const int64_t expected = format_version(index_);
   if (version != expected)
-    return Error{ErrorCode::kCorrupt,
-                 index_.name + " has the format version " + std::to_string(version) +
-                     ", but this extension reads version " + std::to_string(expected) + "; " +
-                     (version < expected ? "run the command 'rebuild', which makes the index again"
-                                         : "use the extension that wrote it, or drop the index and create it "
-                                           "again")};
+    return Error{
+        ErrorCode::kCorrupt,
+        index_.name + " has the format version " + std::to_string(version) +
+            ", but this extension reads version " + std::to_string(expected) + "; " +
+            (version < expected ? "run " + index_.command("rebuild") + ", which makes the index again"
+                                : "use the newer extension that wrote it, or drop the index and "
+                                  "create it again")};
   if (config.dims < 0 || config.dims > kMaxDims)
     return damaged_index(index_, "it has " + std::to_string(config.dims) + " dimensions");
   return config;
@@ -186,10 +187,9 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Conte
 // Writes one line for each connection.
 void IndexStore::tell_that_sync_is_due(size_t logged) {
   if (std::exchange(told_that_sync_is_due_, true)) return;
-  connection_.engine().log().write(
-      index_.name + ": " + std::to_string(logged) +
-      " rows have changed since the last sync, and each query reads them; run INSERT INTO " +
-      quoted(index_.name) + "(" + quoted(index_.name) + ") VALUES ('sync')");
+  connection_.engine().log().write(index_.name + ": " + std::to_string(logged) +
+                                   " rows have changed since the last sync, and each query reads them; run " +
+                                   index_.command("sync"));
 }
 
 Status IndexStore::clear_log() {

@@ -15,7 +15,9 @@ Status NewSegment::add(const ContentRows& rows, int64_t id, RowVector found, std
     builder_.emplace(static_cast<int64_t>(vector.size()), expected_rows_);
     encoder_.emplace(*builder_);
   }
-  if (rows_ >= kMaxRows) return rows.fault_of_row(id, "is one too many for an index");
+  if (rows_ >= kMaxRows)
+    return rows.fault_of_row(
+        id, "has no place in the index, which can have at most " + std::to_string(kMaxRows) + " rows");
   encoder_->add(id, vector, norm_squared);
   ++rows_;
   return index_.is_text ? writer_.add(vector) : Status();
@@ -30,8 +32,7 @@ Status NewSegment::copy(const StoredSegment& from, int64_t row) {
   GLOVE_ASSIGN_OR_RETURN(const auto vector, reader.read(from.record.id, row));
   if (!from.segment->has_codes_of(row, vector))
     return damaged_index(index_, "the segment " + std::to_string(from.record.id) +
-                                     " does not have the vector that belongs to its row " +
-                                     std::to_string(row));
+                                     " lacks the vector that belongs to its row " + std::to_string(row));
   return writer_.add(vector);
 }
 

@@ -31,6 +31,8 @@ class OwnStatement {
   // the statement.
   Status prepare(sqlite3* db, const std::string& sql, const std::string& table);
 
+  bool prepared() const { return statement_ != nullptr; }
+
   // A run of the statement; SQLite holds its locks no longer than this object lives. REQUIRES: prepare()
   // succeeded, and no other run exists.
   class Run {

@@ -29,8 +29,7 @@ std::string name_of(const SegmentRecord& record) {
 }  // namespace
 
 Error damaged_index(const IndexDefinition& index, const std::string& what) {
-  return {ErrorCode::kCorrupt, index.name + " is damaged: " + what + "; run INSERT INTO " +
-                                   quoted(index.name) + "(" + quoted(index.name) + ") VALUES ('rebuild')"};
+  return {ErrorCode::kCorrupt, index.name + " is damaged: " + what + "; run " + index.command("rebuild")};
 }
 
 std::span<const int64_t> StoredSegment::row_ids() const {
@@ -102,22 +101,22 @@ Status SegmentStore::load_ids(StoredSegment& stored, int64_t dims) {
   if (!stored.row_ids().empty()) return {};
   const SegmentRecord& record = stored.record;
   const auto [begin, end] = live::segment_id_bytes(record.rows, dims);
-  GLOVE_ASSIGN_OR_RETURN(const Buffer<char> bytes, read_bytes(record, dims, begin, end));
+  GLOVE_ASSIGN_OR_RETURN(const HugePageBuffer<char> bytes, read_bytes(record, dims, begin, end));
   stored.ids.resize(static_cast<size_t>(record.rows));
   std::memcpy(stored.ids.data(), bytes.data(), bytes.size());
   return {};
 }
 
 // Returns the bytes of a segment from `begin` to `end`.
-Result<Buffer<char>> SegmentStore::read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
-                                              int64_t end) {
+Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& record, int64_t dims,
+                                                      int64_t begin, int64_t end) {
   OwnStatement read;
   GLOVE_RETURN_IF_ERROR(prepare(read, "SELECT number, data FROM " + index_.object("_block") +
                                           " WHERE segment = ? AND number >= ? ORDER BY number"));
   OwnStatement::Run run(read);
   run.bind(record.id).bind(begin / kBlockBytes);
   const int64_t total = live::segment_bytes(record.rows, dims);
-  Buffer<char> bytes;
+  HugePageBuffer<char> bytes;
   bytes.reserve(static_cast<size_t>(std::min(end - begin, kMostReserved)));
   int64_t first = begin / kBlockBytes * kBlockBytes;  // of the block
   while (first < end || end == total) {
@@ -139,7 +138,7 @@ Result<Buffer<char>> SegmentStore::read_bytes(const SegmentRecord& record, int64
 }
 
 Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t dims) {
-  GLOVE_ASSIGN_OR_RETURN(Buffer<char> bytes,
+  GLOVE_ASSIGN_OR_RETURN(HugePageBuffer<char> bytes,
                          read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims)));
   if (crc32_continue(0, bytes) != static_cast<uint64_t>(record.crc))
     return damaged(name_of(record) + " does not have the checksum that was stored with it");
@@ -158,11 +157,14 @@ Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
     const auto bits = run.blob(1);
     const auto segment = std::find_if(segments.begin(), segments.end(),
                                       [id](const StoredSegment& stored) { return stored.record.id == id; });
-    if (segment == segments.end()) return damaged("it has dead rows of a segment that does not exist");
+    if (segment == segments.end())
+      return damaged("it has a list of dead rows of the segment " + std::to_string(id) +
+                     ", which does not exist");
     const auto rows = static_cast<size_t>(segment->record.rows);
     if (bits.size() != (rows + 7) / 8 ||
         (rows % 8 != 0 && std::to_integer<unsigned>(bits.back()) >> (rows % 8) != 0))
-      return damaged("the list of dead rows of the segment " + std::to_string(id) + " has the wrong length");
+      return damaged("the list of dead rows of the segment " + std::to_string(id) + " does not fit its " +
+                     std::to_string(rows) + " rows");
     segment->dead.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
   }
 }

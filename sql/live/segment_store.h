@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
+#include "base/huge_pages.h"
 #include "base/status.h"
 #include "live/segment.h"
 #include "sql/connection.h"
@@ -83,7 +83,8 @@ class SegmentStore {
   Status prepare(OwnStatement& statement, const std::string& sql);
   Result<std::vector<StoredSegment>> records();
   Status read_dead(std::vector<StoredSegment>& segments);
-  Result<Buffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin, int64_t end);
+  Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
+                                          int64_t end);
   Error damaged(const std::string& what) const { return damaged_index(index_, what); }
 
   Connection& connection_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "sql/live/segment_store.h"
 
@@ -14,6 +15,12 @@ constexpr int64_t first_block_of(int64_t segment) {
   return segment << 32;
 }
 static_assert(first_block_of(kMostSegmentIds - 1) > 0);
+
+// Returns the condition of the ids of a segment's blocks, after "id" or "id NOT".
+std::string blocks_of(int64_t segment) {
+  return "BETWEEN " + std::to_string(first_block_of(segment)) + " AND " +
+         std::to_string(first_block_of(segment + 1) - 1);
+}
 
 }  // namespace
 
@@ -53,31 +60,32 @@ Status VectorStore::remove(const std::string& condition) {
 }
 
 Status VectorStore::remove(int64_t segment) {
-  return remove("BETWEEN " + std::to_string(first_block_of(segment)) + " AND " +
-                std::to_string(first_block_of(segment + 1) - 1));
+  return remove(blocks_of(segment));
 }
 
-Status VectorStore::remove_before(int64_t segment) {
-  return remove("< " + std::to_string(first_block_of(segment)));
+Status VectorStore::remove_others(int64_t segment) {
+  return remove("NOT " + blocks_of(segment));
 }
 
-Status VectorStore::remove_from(int64_t segment) {
-  return remove(">= " + std::to_string(first_block_of(segment)));
+Result<bool> VectorStore::has_any(int64_t segment) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(prepare(
+      find, "SELECT 1 FROM " + index_.object("_vector") + " WHERE id " + blocks_of(segment) + " LIMIT 1"));
+  OwnStatement::Run run(find);
+  return run.next();
 }
 
 Result<int64_t> VectorStore::unused_segment() {
-  int64_t last = 0;
-  {
-    OwnStatement find;
-    GLOVE_RETURN_IF_ERROR(
-        prepare(find, "SELECT coalesce(max(id), 0) >> 32 FROM " + index_.object("_vector")));
-    OwnStatement::Run run(find);
-    GLOVE_RETURN_IF_ERROR(run.next());
-    last = std::max<int64_t>(run.integer(0), 0);
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(prepare(find, "SELECT max(id) >> 32 FROM " + index_.object("_vector")));
+  OwnStatement::Run run(find);
+  GLOVE_RETURN_IF_ERROR(run.next());
+  int64_t segment = std::max<int64_t>(run.integer(0), 0) + 1;
+  if (segment < kMostSegmentIds - 3) return segment;
+  for (segment = 1;; ++segment) {  // ends, because each id that is taken has a row of its own
+    GLOVE_ASSIGN_OR_RETURN(const bool taken, has_any(segment));
+    if (!taken) return segment;
   }
-  if (last < kMostSegmentIds - 4) return last + 1;
-  GLOVE_RETURN_IF_ERROR(remove("IS NOT NULL"));
-  return int64_t{1};
 }
 
 Status VectorWriter::add(std::span<const float> vector) {

@@ -29,18 +29,17 @@ class VectorStore {
   // Leaves the vectors of a block in `vectors`; none if the block does not exist.
   Status read(int64_t segment, int64_t block, std::vector<float>& vectors);
 
-  // Removes the vectors of one segment, of those before it, or of it and all later ones.
+  // Removes the vectors of one segment, or those of all others.
   Status remove(int64_t segment);
-  Status remove_before(int64_t segment);
-  Status remove_from(int64_t segment);
+  Status remove_others(int64_t segment);
 
-  // Returns an id of a segment that is above those whose vectors are there; removes them all if no such id
-  // exists.
+  // Returns an id of a segment of which no vectors are there: above all of them, unless that is too large.
   Result<int64_t> unused_segment();
 
  private:
   Status prepare(OwnStatement& statement, const std::string& sql);
   Status remove(const std::string& condition);
+  Result<bool> has_any(int64_t segment);
 
   Connection& connection_;
   const IndexDefinition& index_;

@@ -5,6 +5,8 @@
 
 #include <bit>
 #include <cmath>
+#include <deque>
+#include <limits>
 
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
@@ -89,6 +91,74 @@ TEST(Kernels, BoundsHoldForEveryRow) {
       for (const float bound : shared.lower_bounds()) best = std::max(best, double{bound});
       ASSERT_LE(best, 1.0) << kernels->name;
     }
+  }
+}
+
+// Offers the part's rows to a collector per query, whose thresholds do not change.
+std::vector<std::vector<float>> uppers_of(const ScanKernel& kernel, const ModelPart& part,
+                                          const std::vector<QuantizedQuery>& queries,
+                                          const std::vector<float>& thresholds) {
+  std::deque<SharedBounds> shared;
+  std::vector<Collector> collectors;
+  for (const float threshold : thresholds) {
+    shared.emplace_back(1000).threshold().raise(threshold);
+    collectors.emplace_back(std::span<const int32_t>(), shared.back()).refresh();
+  }
+  std::vector<int8_t> packed;
+  kernel.pack(queries, component_groups(part.dims), packed);
+  kernel.scan(part, part.level(8), 0, tile_count(part.rows), queries, packed.data(), collectors.data());
+  std::vector<std::vector<float>> uppers;
+  for (const Collector& collector : collectors) {
+    uppers.emplace_back(static_cast<size_t>(part.rows), std::numeric_limits<float>::quiet_NaN());
+    for (const Collector::Candidate& row : collector.candidates())
+      uppers.back()[static_cast<size_t>(row.id)] = row.upper;
+  }
+  return uppers;
+}
+
+// A batch of any size keeps the rows that the plain kernel keeps, also where the best row of a tile is only
+// just above the threshold, or below.
+TEST(Kernels, BatchesKeepTheRowsAboveTheThreshold) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(23);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 2, 5, 31, 64, 100, 257, 1030}) {
+    Matrix matrix = test::clustered(77, dims, random);
+    std::fill_n(matrix.row(40), dims, 0.0f);
+    std::fill_n(matrix.row(41), dims, 0.0f);
+    matrix.row(41)[random() % static_cast<uint64_t>(dims)] = 1e30f;
+    const ModelPtr model = test::make_model(matrix);
+    const ModelPart& part = model->parts().front();
+    for (const auto& [kernels, kernel] : scan_kernels())
+      for (const size_t count : {2, 3, 7, 17, 41}) {
+        std::vector<QuantizedQuery> queries;
+        for (size_t i = 0; i < count; ++i) {
+          const int64_t row = i == 0 ? 41 : static_cast<int64_t>(random() % 40);
+          const Query query = test::make_query(matrix.row(row), dims);
+          queries.push_back(quantize_query(query.vector, query.norm_squared, kernel->max_query_code));
+        }
+        std::vector<float> thresholds(count, -std::numeric_limits<float>::infinity());
+        const auto all = uppers_of(*kScalarKernels.many, part, queries, thresholds);
+        for (size_t i = 0; i < count; ++i) {
+          const float best = *std::max_element(all[i].begin(), all[i].begin() + kTileRows);
+          if (i % 4 != 0) thresholds[i] = i % 4 == 3 ? std::nextafter(best, 2.0f) : best - 0x1p-20f;
+        }
+        const auto kept = uppers_of(*kernel, part, queries, thresholds);
+        for (size_t i = 0; i < count; ++i)
+          for (size_t row = 0; row < 77; ++row) {
+            ASSERT_EQ(std::isnan(all[i][row]), row == 40);
+            const bool is_kept = !std::isnan(kept[i][row]);
+            // Fused and separate operations may differ in the last bit.
+            const bool may_be_kept = row != 40 && all[i][row] >= thresholds[i] - 0x1p-21f;
+            const bool must_be_kept = row != 40 && all[i][row] >= thresholds[i] + 0x1p-21f;
+            ASSERT_TRUE(is_kept ? may_be_kept : !must_be_kept)
+                << kernels->name << ", " << dims << " dimensions, query " << i << " of " << count << ", row "
+                << row;
+            if (is_kept) {
+              ASSERT_NEAR(kept[i][row], all[i][row], 1e-6);
+            }
+          }
+      }
   }
 }
 

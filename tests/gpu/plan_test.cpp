@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/limits.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -28,13 +29,27 @@ TEST(MemoryPlan, OfTheLargestPublishedModel) {
   EXPECT_NEAR(static_cast<double>(plan.coarse_bytes()), 1054.1e6, 1e6);
 }
 
-TEST(BatchPlan, ListsFitTheirMemory) {
-  for (const int64_t words : {5000, 20000, 341479, 2196016, 50000000})
+TEST(MemoryPlan, OfTheMostRows) {
+  const MemoryPlan plan = plan_memory(kMaxRows, 8);
+  constexpr int64_t kPadded = (int64_t{1} << 31) - 64;
+  EXPECT_EQ(plan.codes, 8 * kPadded);
+  EXPECT_EQ(plan.scales, 4 * kPadded);
+  EXPECT_EQ(plan.vectors, 32 * kMaxRows + 32);  // aligned
+  EXPECT_EQ(plan.coarse_codes, 4 * kPadded);
+  EXPECT_EQ(plan.packed_rows, 16 * kPadded);
+}
+
+TEST(BatchPlan, FitsItsMemory) {
+  for (const int64_t words : {int64_t{5000}, int64_t{20000}, int64_t{341479}, int64_t{2196016},
+                              int64_t{50000000}, int64_t{1} << 30, kMaxRows})
     for (const int64_t wanted : {1, 11, 100, 256})
       for (const int64_t queries : {2, 17, 1024, 100000}) {
         const BatchPlan plan = plan_batch(words, 300, queries, wanted);
         if (!plan.worthwhile) continue;
         EXPECT_LE(plan.queries_per_round * plan.list_capacity * 8, kListBytes);
+        EXPECT_LE(plan.queries_per_round * plan.sample_tiles * 4, kSampleBytes);
+        EXPECT_LE(plan.queries_per_round * (plan.list_capacity * 8 + plan.sample_tiles * 4) + 8 * words,
+                  scratch_reserve(words));
         EXPECT_GE(plan.queries_per_round, 16);
         EXPECT_EQ(plan.queries_per_round % 16, 0);
         EXPECT_GE(plan.sample_tiles, wanted);

@@ -58,10 +58,12 @@ class Case:
 
 
 def until_it_succeeds(case, what, limits, prepare, restore):
-    """Attempts a command with more and more of something. Returns the number of failures."""
+    """Attempts a command with more and more of something, of which the first amount is too little. Returns the number of failures."""
     failures = 0
     for limit in limits:
         if case.attempt(what, lambda limit=limit: prepare(limit), restore) is None:
+            if failures == 0:
+                raise Wrong("%s succeeded at the first limit, so nothing was tested" % what)
             return failures
         failures += 1
     raise Wrong("%s never succeeded" % what)
@@ -76,7 +78,11 @@ def fresh_changes(case):
 def test_full(case, what):
     """No page more than a limit (SQLITE_FULL)."""
     connection = case.connection
-    fresh_changes(case)
+    # The segments of so many new rows need more pages than the command frees.
+    connection.execute("BEGIN")
+    for key in range(ROWS, 6 * ROWS):
+        connection.execute("INSERT OR REPLACE INTO doc VALUES (?, ?)", (key, fixture.vector(case.source, DIMS)))
+    connection.execute("COMMIT")
     connection.execute("VACUUM")  # or the command finds free pages
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     return until_it_succeeds(case, what, range(pages, pages + 400), lambda limit: connection.execute("PRAGMA max_page_count = %d" % limit),
@@ -86,6 +92,7 @@ def test_full(case, what):
 def test_writes(case, what):
     """Writes beyond a size fail, of the database or of its journal (SQLITE_IOERR or SQLITE_FULL)."""
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    case.connection.execute("PRAGMA cache_size = 1")  # or SQLite writes to a WAL only at the end of a transaction
     fresh_changes(case)
     limits = [512 * i for i in range(0, 40, 3)] + [4096 * i for i in range(5, 400)]
     return until_it_succeeds(case, what, limits, lambda limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, unlimited[1])),

@@ -32,7 +32,7 @@ class SegmentTest : public ::testing::Test {
   std::mt19937_64 random_{seed_};
 
   // The bytes of `rows` random rows with the ids 0, 3, 6, ...
-  Buffer<char> random_bytes(int64_t rows, int64_t dims) {
+  HugePageBuffer<char> random_bytes(int64_t rows, int64_t dims) {
     SegmentBuilder builder(dims);
     std::normal_distribution<float> normal;
     std::vector<float> vector(static_cast<size_t>(dims));
@@ -47,7 +47,7 @@ class SegmentTest : public ::testing::Test {
 TEST_F(SegmentTest, BytesAreReadAsTheyWereWritten) {
   for (const int64_t dims : {1, 4, 7, 100})
     for (const int64_t rows : {1, 31, 32, 33, 100}) {
-      const Buffer<char> bytes = random_bytes(rows, dims);
+      const HugePageBuffer<char> bytes = random_bytes(rows, dims);
       const auto segment = Segment::parse(bytes, rows, dims, "s");
       ASSERT_TRUE(segment.ok()) << segment.error().message;
       EXPECT_EQ(segment.value()->ids().back(), 3 * (rows - 1));
@@ -79,15 +79,15 @@ TEST_F(SegmentTest, SeveralThreadsMakeTheSameBytes) {
 }
 
 TEST_F(SegmentTest, BytesThatCannotBeASegmentAreAnError) {
-  const Buffer<char> bytes = random_bytes(40, 5);
+  const HugePageBuffer<char> bytes = random_bytes(40, 5);
   EXPECT_FALSE(Segment::parse(bytes, 41, 5, "s").ok());
   EXPECT_FALSE(Segment::parse(bytes, 40, 9, "s").ok());
   EXPECT_FALSE(Segment::parse({}, 1, 1, "s").ok());
-  Buffer<char> unordered = bytes;
+  HugePageBuffer<char> unordered = bytes;
   std::fill_n(unordered.begin() + code_bytes(40, 5), 8, '\x7f');  // the first id
   EXPECT_EQ(Segment::parse(unordered, 40, 5, "s").status().error().message,
-            "s is damaged: its ids are not in ascending order");
-  Buffer<char> not_a_number = bytes;
+            "s has ids that are not in ascending order");
+  HugePageBuffer<char> not_a_number = bytes;
   std::fill_n(not_a_number.begin() + segment_bytes(40, 5) - 4, 4, '\xff');  // the last residual
   EXPECT_FALSE(Segment::parse(not_a_number, 40, 5, "s").ok());
 }

@@ -184,7 +184,7 @@ class Generator:
             [rename % (index, "moved"), rename % ("moved", index)],
             ["DROP TABLE %s" % content, create],
             ["DROP TABLE %s" % content, create, "INSERT OR REPLACE INTO %s VALUES (%s)" % (content, self.row())],
-            ["DROP TABLE %s" % index, self.create_index()],
+            ["DROP TABLE %s" % index, *([] if self.form == "text" else [self.no_bad_row()]), self.create_index()],
             ["CREATE INDEX IF NOT EXISTS by_lang ON %s(lang)" % content],
             ["DROP INDEX IF EXISTS by_lang"],
         ]

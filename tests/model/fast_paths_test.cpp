@@ -207,6 +207,11 @@ TEST(WordSet, TheSortOnAnyNumberOfThreadsIsThePlainOne) {
   std::sort(plain.begin(), plain.end(), [&](int32_t a, int32_t b) { return words.word(a) < words.word(b); });
   for (const int threads : {0, 1, 2, 3, 5, 64})
     EXPECT_TRUE(words.sorted_ids(threads).value() == plain) << threads;
+  const std::string last(words.word(words.size() - 1));
+  EXPECT_TRUE(words.contains(last));
+  words.drop_index();
+  EXPECT_EQ(words.word(words.size() - 1), last);
+  EXPECT_TRUE(words.sorted_ids().value() == plain);
 }
 
 }  // namespace

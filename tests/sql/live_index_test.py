@@ -200,7 +200,9 @@ class Rows(LiveTest):
             self.assertEqual(self.db.execute("SELECT v.id FROM doc d JOIN doc_vec v ON v.query = d.embedding AND v.k = 2 "
                                              "WHERE d.id IN (1, 3) ORDER BY v.rank").fetchall(), [(1,), (4,)])
             self.command("sync")
+        self.assertEqual(self.db.execute("SELECT id FROM doc_vec(' \n[ 1.0e0 ,2] ', 5)").fetchall(), [(1,), (4,)])
         self.expect_error("the query has 3 components, but the index has 2 dimensions", "SELECT * FROM doc_vec('[1,2,3]')")
+        self.expect_error("the query has 1 component, but the index has 2 dimensions", "SELECT * FROM doc_vec(' [1]')")
         self.expect_error("the query has a TEXT vector that is not a JSON array", "SELECT * FROM doc_vec('[1,')")
         self.expect_error("component 2 of the query is infinite", "SELECT * FROM doc_vec('[1,1e39]')")
 
@@ -251,9 +253,20 @@ class Statements(LiveTest):
         self.expect_error("takes no rows; insert them into 'doc'", "INSERT INTO doc_vec(id) VALUES (1)")
         self.expect_error("cannot be changed; change the rows of 'doc'", "DELETE FROM doc_vec WHERE query = ?", self.query)
         for change in ("UPDATE doc_vec SET id = 1 WHERE query = x'00'", "UPDATE doc_vec SET id = 1", "DELETE FROM doc_vec",
-                       "  delete FROM doc_vec WHERE id = 3"):
+                       "  delete FROM doc_vec WHERE id = 3", "DELETE FROM doc_vec WHERE query = x'00'",
+                       "WITH a AS (SELECT 3 AS i) DELETE FROM doc_vec WHERE id IN (SELECT i FROM a)",
+                       "WITH a AS (SELECT 3 AS i) UPDATE doc_vec SET id = 4 WHERE id = (SELECT i FROM a)",
+                       "WITH \"DELETE FROM doc\" AS (SELECT ';') UPDATE OR IGNORE [doc_vec] SET id = 4 WHERE rank < 3",
+                       "/* why */ DELETE -- that\n FROM main . \"doc_vec\" WHERE rank = 1", "UPDATE DOC_VEC SET k = 3 WHERE k = 3",
+                       "UPDATE doc_vec SET id = d.id FROM doc d WHERE d.id = 300",
+                       "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)"):
             self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
         self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
+        self.db.execute("CREATE TEMP TABLE doc_vec AS SELECT 3 AS id")
+        for other in ("DELETE FROM doc WHERE id IN (SELECT id FROM main.doc_vec)", "DELETE FROM temp.doc_vec WHERE id IN (SELECT id FROM main.doc_vec)",
+                      "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec) -- DELETE FROM doc_vec"):
+            self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", other)
+        self.db.execute("DROP TABLE temp.doc_vec")
         self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
 
@@ -270,7 +283,10 @@ class Statements(LiveTest):
     def test_wrong_queries(self):
         self.expect_error("no query", "SELECT * FROM doc_vec")
         self.expect_error("a BLOB of 4 bytes, but a vector of 6 float32 has 24", "SELECT * FROM doc_vec(x'00000000')")
-        self.expect_error("the index has no model", "SELECT * FROM doc_vec('text')")
+        self.expect_error("the query is the text 'text', but the index has no model.*JSON array", "SELECT * FROM doc_vec('text')")
+        self.expect_error("SQLite could pass it no value for its input query, although .* In a RIGHT or FULL JOIN use a subquery",
+                          "SELECT v.id FROM (SELECT 1 AS n) x LEFT JOIN doc_vec v ON v.id = x.n AND (v.query = ?1 OR v.query = ?1 OR x.n)",
+                          self.query)
         self.expect_error("doc_vec: k must be a non-negative integer", "SELECT * FROM doc_vec(?, 'x')", self.query)
         self.expect_error("NaN", "SELECT * FROM doc_vec(?)", blob(*[float("nan")] * 6))
 
@@ -291,8 +307,11 @@ class Definitions(LiveTest):
             self.expect_refused("rowid must be the INTEGER PRIMARY KEY", f"content={table}, rowid='id', vector='v'")
         self.expect_refused("is a view", "content=view, rowid=id, vector=embedding")
         self.expect_refused("no table 'elsewhere' in the schema main", "content=elsewhere, rowid=id, vector=v")
-        self.expect_refused("no column 'x'", "content=doc, rowid=id, vector=x")
-        self.expect_refused("must be given", "content=doc")
+        self.expect_refused("^doc_vec: the table 'doc' has no column 'x', which the argument vector names$", "content=doc, rowid=id, vector=x")
+        self.expect_refused("^doc_vec: rowid must be given; write USING", "content=doc")
+        self.expect_refused("^doc_vec: content must be given; write USING", "content='', rowid=id, vector=embedding")
+        self.expect_refused("^doc_vec: vector or text must be given; write USING", "content=doc, rowid=id")
+        self.expect_refused("^doc_vec: there is no model 'none'", "content=doc, rowid=id, text=title, model=none")
         self.expect_refused("doc_vec: content is given more than once", "content=doc, rowid=id, vector=embedding, content=doc")
         self.expect_refused("doc_vec: dims is given more than once", "content=doc, rowid=id, dims=1, vector=embedding, dims=2")
         self.expect_refused("vector and text are given more than once", "content=doc, rowid=id, vector=embedding, text=title")
@@ -306,13 +325,35 @@ class Definitions(LiveTest):
         self.expect_error("the row 2 of 'doc' has a vector of 3 components, but the index has 2 dimensions",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
         self.db.execute("UPDATE doc SET embedding = ? WHERE id = 2", (blob(1, float("inf")),))
-        self.expect_error("the row 2 of 'doc' has a component, number 2, that is infinite",
+        self.expect_error("the row 2 of 'doc' has a vector whose component 2 is infinite",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
         self.db.execute("DROP TABLE doc_vec")
         self.expect_refused("the row 2 of 'doc'", "content=doc, rowid=id, vector=embedding")
         self.create("content=doc, rowid=id, vector=embedding, invalid='skip'")
         self.assertEqual(self.db.execute("SELECT id FROM doc_vec(?)", (blob(1, 2),)).fetchall(), [(1,)])
         self.command("integrity-check")
+
+    def test_a_trigger_of_the_user_is_kept(self):
+        self.db.execute("CREATE TRIGGER Doc_vec_UPDATE AFTER UPDATE ON doc BEGIN SELECT 1; END")
+        self.expect_refused("^doc_vec: there is already a trigger 'doc_vec_update'.*choose another name for the index")
+        self.db.execute("CREATE VIRTUAL TABLE other USING glove_index(content=doc, rowid=id, vector=embedding)")
+        self.expect_error("already exists", "ALTER TABLE other RENAME TO doc_vec")
+        self.assertEqual(self.db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' ORDER BY 1").fetchall(),
+                         [("Doc_vec_UPDATE",), ("other_delete",), ("other_insert",), ("other_update",)])
+
+    def test_rebuild_makes_dropped_tables_again(self):
+        self.fill(50)
+        self.create()
+        for name in ("config", "segment", "block", "dead", "log"):
+            self.db.execute(f"DROP TABLE doc_vec_{name}")
+            for statement in ("SELECT * FROM doc_vec(x'')", "INSERT INTO doc_vec(doc_vec) VALUES ('sync')",
+                              "INSERT INTO doc_vec(doc_vec) VALUES ('integrity-check')"):
+                self.expect_error(f"^doc_vec: its table 'doc_vec_{name}' was dropped; run INSERT INTO .*'rebuild'", statement)
+            self.command("rebuild")
+            self.fill_more()
+            self.expect_current()
+            self.command("sync")
+            self.command("integrity-check")
 
     def test_drop_leaves_nothing(self):
         before = self.db.execute("SELECT * FROM sqlite_master").fetchall()
@@ -491,6 +532,31 @@ class Texts(LiveTest):
             self.run_command("rebuild")
             self.run_command("integrity-check")
             self.expect_candidates_from(texts=False, vectors=True)
+
+    def test_a_rebuild_that_fails_keeps_the_vectors(self):
+        # All words but one have one direction, which is removed from the text 'huge': its first component is then above 1.3 * 3e38.
+        words = [(f"w{i}", blob(-0.9e38, 1.65e38, 1.65e38, 1.65e38)) for i in range(400)] + [("huge", blob(3e38, 3e38, 3e38, 3e38))]
+        self.db.execute("CREATE TABLE long(word, v)")
+        self.db.executemany("INSERT INTO long VALUES (?, ?)", words)
+        self.db.execute("SELECT glove_load_table('long', 'SELECT word, v FROM long')").fetchall()
+        self.db.executemany("INSERT INTO note(title) VALUES (?)", ((f"w{i}",) for i in range(400)))
+        options = '{"weights":"none","components":1}'
+        self.db.execute(f"CREATE VIRTUAL TABLE note_vec USING glove_index(content=note, rowid=id, text=title, model=long, options='{options}')")
+        self.db.execute("INSERT INTO note(title) VALUES ('w1'), ('huge')")
+        tables = ("segment", "block", "dead", "vector", "log")
+        # A damaged block may have any id, also one above those of all segments.
+        for id in ("id", "((1 << 31) - 1) << 32", "9223372036854775807"):
+            self.db.execute("UPDATE note_vec_vector SET id = " + id + " WHERE id = (SELECT max(id) FROM note_vec_vector)")
+            before = [self.db.execute(f"SELECT * FROM note_vec_{name}").fetchall() for name in tables]
+            for command in ("sync", "merge", "rebuild"):
+                self.db.execute("BEGIN")
+                self.expect_error("the row 402 of 'note' has a text whose vector", f"INSERT INTO note_vec(note_vec) VALUES ('{command}')")
+                self.db.execute("COMMIT")
+                self.assertEqual([self.db.execute(f"SELECT * FROM note_vec_{name}").fetchall() for name in tables], before)
+        self.db.execute("DELETE FROM note WHERE title = 'huge'")
+        for _ in range(3):
+            self.run_command("rebuild")
+            self.run_command("integrity-check")
 
     def test_an_index_of_texts_without_vectors_needs_rebuild(self):
         self.index_texts(20)

@@ -232,6 +232,7 @@ const Region& Flow::region(int branch) {
       const Instruction& in = kernel_.code[static_cast<size_t>(i)];
       region.block_barrier |= is_block_barrier(in);
       region.warp_synchronisation |= is_warp_synchronisation(in);
+      region.orders |= in.op == Op::kWarpBarrier || in.op == Op::kFence || in.acquire || in.release;
       for (const PtxOperand& result : in.results)
         if (result.kind == OperandKind::kRegister) region.written.push_back(result.index);
     }

@@ -24,6 +24,7 @@ struct Region {
   bool block_barrier = false;
   bool warp_synchronisation = false;
   bool loops = false;             // a way leads back to the branch
+  bool orders = false;            // fences, and what else lets threads know of others
   std::vector<uint32_t> written;  // registers
 };
 

@@ -228,7 +228,7 @@ class Slicer {
       if (needed_[operand.index])
         operand.index = number[operand.index];
       else
-        operand = PtxOperand{};
+        operand = PtxOperand{.is_predicate = kernel_.registers[operand.index].type == Type::kPred};
     };
     std::vector<int> moved(out.code.size() + 1, 0);
     size_t kept = 0;

@@ -62,7 +62,8 @@ struct Options {
   bool allow_undefined = false;
   bool volatile_shared_strong = false;
   bool volatile_global_strong = true;
-  double time_limit = 60;
+  double time_limit = 60;        // seconds
+  size_t most_steps = SIZE_MAX;  // warp instructions; ends a search at the same place on every machine
   size_t most_findings = 64;
   // Instead of any data: numbers that this seed decides in memory that nobody writes and in 32-bit parameters
   // that the launch leaves open.

@@ -2,39 +2,15 @@
 #include <algorithm>
 
 #include "verify/ptx/opcode.h"
+#include "verify/ptx/opcode_table.h"
 #include "verify/ptx/operand_classes.h"
+#include "verify/ptx/operand_counts.h"
 #include "verify/ptx/parser_state.h"
 
 namespace glove::verify {
 namespace {
 
 constexpr size_t kMostRegisters = 4'000'000;
-
-const std::unordered_map<std::string_view, Special>& specials() {
-  static const std::unordered_map<std::string_view, Special> kSpecials = {
-      {"%tid.x", Special::kTidX},
-      {"%tid.y", Special::kTidY},
-      {"%tid.z", Special::kTidZ},
-      {"%ntid.x", Special::kNtidX},
-      {"%ntid.y", Special::kNtidY},
-      {"%ntid.z", Special::kNtidZ},
-      {"%ctaid.x", Special::kCtaidX},
-      {"%ctaid.y", Special::kCtaidY},
-      {"%ctaid.z", Special::kCtaidZ},
-      {"%nctaid.x", Special::kNctaidX},
-      {"%nctaid.y", Special::kNctaidY},
-      {"%nctaid.z", Special::kNctaidZ},
-      {"%laneid", Special::kLaneId},
-      {"%warpid", Special::kWarpId},
-      {"%nwarpid", Special::kNwarpId},
-      {"%lanemask_eq", Special::kLaneMaskEq},
-      {"%lanemask_lt", Special::kLaneMaskLt},
-      {"%lanemask_le", Special::kLaneMaskLe},
-      {"%lanemask_gt", Special::kLaneMaskGt},
-      {"%lanemask_ge", Special::kLaneMaskGe},
-      {"%dynamic_smem_size", Special::kDynamicSharedSize}};
-  return kSpecials;
-}
 
 class BodyParser {
  public:
@@ -179,9 +155,8 @@ class BodyParser {
       return operand;
     }
     if (name[0] == '%') {
-      const auto special = specials().find(name);
       operand.kind = OperandKind::kSpecial;
-      operand.special = special == specials().end() ? Special::kUnknown : special->second;
+      operand.special = find_special(name);
       return operand;
     }
     for (const Parameter& parameter : kernel_.parameters)
@@ -312,9 +287,10 @@ class BodyParser {
     out.site = place;
     out.has_guard = guard.has_value();
     if (guard) out.guard = *guard;
-    in_.expect(";");
-    if (!in_.failed() && !has_right_classes(out, kernel_.registers))
+    check_counts(out);
+    if (in_.is(";") && !has_right_classes(out, kernel_.registers))
       in_.fail("'" + out.text + "' has a predicate where a number belongs, or a number for a predicate");
+    in_.expect(";");
     kernel_.code.push_back(std::move(out));
   }
 

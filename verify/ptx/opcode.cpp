@@ -38,6 +38,10 @@ bool is_arithmetic_detail(std::string_view part) {
                        "oob",    "rni",  "rmi",  "rpi", "shiftamt", "pack"});
 }
 
+bool works_on_predicates(Op op) {
+  return op == Op::kMove || op == Op::kAnd || op == Op::kOr || op == Op::kXor || op == Op::kNot;
+}
+
 void arithmetic(Instruction& out, const Parts& parts) {
   for (size_t i = 1; i < parts.size(); ++i) {
     const auto part = parts[i];
@@ -59,9 +63,16 @@ void arithmetic(Instruction& out, const Parts& parts) {
       return reject(out, "modifier ." + std::string(part));
     }
   }
-  // Packed halves and carries are data: nothing that steers a kernel is known about them.
-  if (out.type == Type::kF16x2 || out.uses_carry) out.op = Op::kPure;
+  if (out.type == Type::kNone) return reject(out, "no type");
   if (out.from == Type::kNone) out.from = out.type;
+  if ((out.type == Type::kPred || out.from == Type::kPred) && !works_on_predicates(out.op))
+    return reject(out, "this operation has no form for predicates");
+  if (out.part == MulPart::kWide && bits_of(out.type) > 32)
+    return reject(out, "a product of more than 64 bits");
+  // Packed halves, carries and what has more than 64 bits are data: nothing that steers a kernel is known
+  // about them.
+  if (out.type == Type::kF16x2 || out.type == Type::kB128 || out.from == Type::kB128 || out.uses_carry)
+    out.op = Op::kPure;
 }
 
 void comparison(Instruction& out, const Parts& parts) {
@@ -85,8 +96,9 @@ void comparison(Instruction& out, const Parts& parts) {
       return reject(out, "modifier ." + std::string(part));
     }
   }
+  if (out.type == Type::kNone || out.type == Type::kPred) return reject(out, "no type of numbers");
   if (out.op == Op::kSetPredicate) out.from = out.type;
-  if (out.op == Op::kSet || out.from == Type::kF16x2) out.op = Op::kPure;
+  if (out.op == Op::kSet || out.from == Type::kF16x2 || out.from == Type::kB128) out.op = Op::kPure;
 }
 
 bool space_modifier(Instruction& out, std::string_view part) {
@@ -143,7 +155,7 @@ void memory(Instruction& out, const Parts& parts) {
       return reject(out, "modifier ." + std::string(part));
     }
   }
-  if (out.type == Type::kNone) reject(out, "no type");
+  if (out.type == Type::kNone || out.type == Type::kPred) reject(out, "no type of numbers");
 }
 
 void atomic(Instruction& out, const Parts& parts) {
@@ -169,6 +181,7 @@ void atomic(Instruction& out, const Parts& parts) {
       return reject(out, "modifier ." + std::string(part));
     }
   }
+  if (out.type == Type::kNone || out.type == Type::kPred) reject(out, "no type of numbers");
 }
 
 void barrier(Instruction& out, const Parts& parts) {
@@ -211,6 +224,8 @@ void warp_exchange(Instruction& out, const Parts& parts) {
       return reject(out, "modifier ." + std::string(part));
     }
   }
+  if (out.type == Type::kPred && out.op != Op::kVote)
+    reject(out, "this operation has no form for predicates");
 }
 
 void fence(Instruction& out, const Parts& parts) {

@@ -122,4 +122,31 @@ const OpcodeEntry* find_opcode(std::string_view name) {
   return found == kByName.end() ? nullptr : found->second;
 }
 
+Special find_special(std::string_view name) {
+  static const std::unordered_map<std::string_view, Special> kSpecials = {
+      {"%tid.x", Special::kTidX},
+      {"%tid.y", Special::kTidY},
+      {"%tid.z", Special::kTidZ},
+      {"%ntid.x", Special::kNtidX},
+      {"%ntid.y", Special::kNtidY},
+      {"%ntid.z", Special::kNtidZ},
+      {"%ctaid.x", Special::kCtaidX},
+      {"%ctaid.y", Special::kCtaidY},
+      {"%ctaid.z", Special::kCtaidZ},
+      {"%nctaid.x", Special::kNctaidX},
+      {"%nctaid.y", Special::kNctaidY},
+      {"%nctaid.z", Special::kNctaidZ},
+      {"%laneid", Special::kLaneId},
+      {"%warpid", Special::kWarpId},
+      {"%nwarpid", Special::kNwarpId},
+      {"%lanemask_eq", Special::kLaneMaskEq},
+      {"%lanemask_lt", Special::kLaneMaskLt},
+      {"%lanemask_le", Special::kLaneMaskLe},
+      {"%lanemask_gt", Special::kLaneMaskGt},
+      {"%lanemask_ge", Special::kLaneMaskGe},
+      {"%dynamic_smem_size", Special::kDynamicSharedSize}};
+  const auto found = kSpecials.find(name);
+  return found == kSpecials.end() ? Special::kUnknown : found->second;
+}
+
 }  // namespace glove::verify

@@ -1,4 +1,4 @@
-// The opcodes of PTX that the verifier knows, without their modifiers.
+// The opcodes of PTX that the verifier knows, without their modifiers, and its special registers.
 #pragma once
 
 #include <string_view>
@@ -31,5 +31,8 @@ struct OpcodeEntry {
 
 // Returns a null pointer for an opcode that is not known.
 const OpcodeEntry* find_opcode(std::string_view name);
+
+// "%tid.x" and the like; kUnknown for one that is not known.
+Special find_special(std::string_view name);
 
 }  // namespace glove::verify

@@ -12,7 +12,9 @@ class Checker {
   explicit Checker(std::span<const Register> registers) : registers_(registers) {}
 
   bool is(const PtxOperand& operand, Class wanted) const {
-    if (operand.kind != OperandKind::kRegister || wanted == Class::kAny) return true;
+    if (wanted == Class::kAny || operand.kind == OperandKind::kNone) return true;
+    if (operand.kind != OperandKind::kRegister)
+      return wanted == Class::kNumber || operand.kind == OperandKind::kImmediate;
     return (registers_[operand.index].type == Type::kPred) == (wanted == Class::kPredicate);
   }
 
@@ -28,12 +30,11 @@ class Checker {
   std::span<const Register> registers_;
 };
 
-// Barriers, votes and the like name their result's class in a modifier.
-bool may_result_in_either(const Instruction& in) {
-  return in.op == Op::kPure || in.op == Op::kLogic3 || in.op == Op::kVote || in.op == Op::kBarrier ||
-         in.op == Op::kShuffle || in.op == Op::kMatch || in.op == Op::kElect || in.op == Op::kNothing ||
-         in.op == Op::kWgmma ||  // its last operands are a predicate and constants
-         in.op == Op::kCopy;     // what is copied may depend on a predicate
+// Barriers and the like name their result's class in a modifier, and their operands are only read as numbers.
+bool may_have_either(const Instruction& in) {
+  return in.op == Op::kPure || in.op == Op::kBarrier || in.op == Op::kMatch || in.op == Op::kElect ||
+         in.op == Op::kNothing || in.op == Op::kWgmma ||  // its last operands are a predicate and constants
+         in.op == Op::kCopy;                              // what is copied may depend on a predicate
 }
 
 }  // namespace
@@ -56,10 +57,15 @@ bool has_right_classes(const Instruction& in, std::span<const Register> register
     case Op::kSet:
       return checker.are(in.results, 0, Class::kAny, Class::kNumber) &&
              checker.are(in.operands, 2, Class::kNumber, Class::kPredicate);
+    case Op::kVote:
+      return checker.are(in.operands, 1, Class::kPredicate, Class::kNumber);
+    case Op::kShuffle:
+      return checker.are(in.results, 1, Class::kNumber, Class::kPredicate) &&
+             checker.are(in.operands, 0, Class::kAny, Class::kNumber);
     default:
       break;
   }
-  if (may_result_in_either(in)) return true;
+  if (may_have_either(in)) return true;
   const Class wanted = in.type == Type::kPred ? Class::kPredicate : Class::kNumber;
   return checker.are(in.results, 0, Class::kAny, wanted) && checker.are(in.operands, 0, Class::kAny, wanted);
 }

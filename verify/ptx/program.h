@@ -147,7 +147,8 @@ enum class Special : uint8_t {
 // An operand of an instruction.
 struct PtxOperand {
   OperandKind kind = OperandKind::kNone;
-  bool negated = false;  // predicates: !%p
+  bool negated = false;       // predicates: !%p
+  bool is_predicate = false;  // of kNone: it stands for a predicate of which nothing is known
   Special special = Special::kUnknown;
   uint32_t index = 0;      // register, or variable of the module
   uint64_t immediate = 0;  // also the offset that is added to a variable or, in an address, a register

@@ -242,7 +242,7 @@ bool compute_number(const Instruction& in, const uint64_t* x, uint64_t* result) 
       *result = 0 - x[0];
       return true;
     case Op::kAbs:
-      *result = static_cast<uint64_t>(std::abs(sign_extend(x[0], bits)));
+      *result = sign_extend(x[0], bits) < 0 ? 0 - x[0] : x[0];
       return true;
     default:
       return false;

@@ -167,7 +167,7 @@ bool is_zero_or(Value value, uint64_t number, const SymbolTable& table) {
   const auto& sum = table.terms(value.form);
   if (sum.size() != 1) return false;
   const bool counts_up = value.constant == 0 && sum[0].factor == static_cast<int64_t>(number);
-  const bool counts_down = value.constant == number && sum[0].factor == -static_cast<int64_t>(number);
+  const bool counts_down = value.constant == number && sum[0].factor == static_cast<int64_t>(0 - number);
   return (counts_up || counts_down) && Interval{0, 1}.contains(table.symbol(sum[0].symbol).unsigned_range) &&
          Interval{0, 1}.contains(table.symbol(sum[0].symbol).range);
 }
@@ -264,8 +264,8 @@ Value evaluate_integer(const Instruction& in, const Value* x, size_t count, Symb
       return table.scale(x[0], -1, bits);
     case Op::kShl:
       if (x[1].known()) {
-        if (mask_bits(x[1].constant, 32) >= bits) return {0, 0};
-        return table.scale(x[0], sign_extend(uint64_t{1} << x[1].constant, 64), bits);
+        const uint64_t by = mask_bits(x[1].constant, 32);
+        return by >= bits ? Value{0, 0} : table.scale(x[0], sign_extend(uint64_t{1} << by, 64), bits);
       }
       break;
     case Op::kDiv:

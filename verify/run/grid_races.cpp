@@ -124,6 +124,7 @@ bool KernelRun::blocks_ordered(const AccessRecord& a, const AccessRecord& b) {
   // Whether the access of a block came before those who have seen the counter full, or the flag raised.
   const auto released_by = [&](uint32_t counter, uint32_t block) {
     if (((needs_sequential_ & seen_without_sequential_) >> counter & 1) != 0) return false;
+    if (((light_releases_ & seen_elsewhere_) >> counter & 1) != 0) return false;
     for (const auto* kind : {&counters_, &flags_})
       for (const auto& [at, number] : *kind)
         if (number == counter && spoiled_.count(at) > 0) return false;

@@ -1,4 +1,6 @@
 // Counters of grid barriers, and fences.
+#include <utility>
+
 #include "verify/run/kernel_run.h"
 
 namespace glove::verify {
@@ -50,10 +52,12 @@ bool KernelRun::raise_flag(BlockState& state, Warp& warp, const Instruction& in,
   const auto [raised, first] = raised_.try_emplace(*number, state.block);
   if ((!first && raised->second != state.block) || (state.arrived & bit) != 0 || counters_.count(at) > 0)
     spoiled_.insert(at);
-  if (warp.fence[static_cast<size_t>(lane)].phase != state.shadow.phase) needs_sequential_ |= bit;
+  const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+  if (mark.phase != state.shadow.phase) needs_sequential_ |= bit;
+  if (!mark.sequential) light_releases_ |= bit;
   counter_places_[*number] = key_of(place);
   state.arrived |= bit;
-  state.releases[*number] = {warp.thread(lane), warp.fence[static_cast<size_t>(lane)]};
+  state.releases[*number] = {warp.thread(lane), mark};
   return true;
 }
 
@@ -94,6 +98,7 @@ void KernelRun::counter_addition(BlockState& state, Warp& warp, const Instructio
   const uint32_t counter = *number;
   counter_places_[counter] = key_of(place);
   if (mark.phase != state.shadow.phase) needs_sequential_ |= 1u << counter;
+  if (!mark.sequential) light_releases_ |= 1u << counter;
   if ((state.arrived >> counter & 1) != 0) spoil_counter(place);  // twice
   state.arrived |= 1u << counter;
   state.releases[counter] = {warp.thread(lane), mark};
@@ -127,10 +132,42 @@ KernelRun::Seen KernelRun::seen_in(PredicateId fact) const {
   return least > 0 ? Seen{id, least} : Seen{};
 }
 
+// What the thread may do with a counter that is full, or a flag that is raised, as the symbol says, which
+// some thread of the block has loaded: bits of Observed.
+uint64_t KernelRun::standing(const BlockState& state, const Warp& warp, int lane,
+                             const Symbol& symbol) const {
+  const bool acquired = symbol.arguments[1].constant != 0;
+  const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+  if (symbol.owner == owner_of(state, warp, lane)) {
+    uint64_t bits = Observed::kOwn | (acquired ? Observed::kAcquired : 0);
+    if (mark.acquires && mark.epoch >= symbol.epoch)
+      bits |= mark.sequential ? Observed::kFenced : Observed::kAcquired;
+    return bits;
+  }
+  const uint32_t loader = symbol.owner - state.block * threads_ - 1;
+  if (loader >= threads_) return 0;
+  const uint32_t known = (*state.clocks.known(warp.thread(lane)))[loader];
+  if (known < symbol.epoch) return 0;  // nothing orders the load before what this thread does
+  uint64_t bits = Observed::kElsewhere | (acquired ? Observed::kAcquired : 0);
+  const FenceMark& loaders = state.warps[loader / 32].fence[loader % 32];
+  if (loaders.acquires && loaders.epoch >= symbol.epoch && known >= loaders.epoch)
+    bits |= loaders.sequential ? Observed::kFenced : Observed::kAcquired;
+  if (mark.acquires && mark.sequential && (*mark.clock)[loader] >= symbol.epoch)
+    bits |= Observed::kFencedElsewhere;
+  return bits;
+}
+
 // Conditions on what a strong load or an atomic addition saw may say that a counter is full or a flag raised.
 void KernelRun::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
-  if (blocks_ < 2 || !check_global_) return;
+  if (!acquires_) return;
+  if (warp.noted_path != warp.path || warp.noted_block_path != state.path) warp.noted_epoch.fill(0);
+  warp.noted_path = warp.path;
+  warp.noted_block_path = state.path;
+  if (warp.path == nullptr && state.path == nullptr) return;
   each_lane(lanes, [&](int lane) {
+    uint32_t& noted = warp.noted_epoch[static_cast<size_t>(lane)];
+    if (std::exchange(noted, state.clocks.epoch(warp.thread(lane))) == state.clocks.epoch(warp.thread(lane)))
+      return;
     const Reasoner reasoner(table_, position(state, warp, lane));
     reasoner.any_fact([&](PredicateId fact) {
       const Seen seen = seen_in(fact);
@@ -143,29 +180,34 @@ void KernelRun::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
         number = observed && symbol.detail != 0 ? counter_of(flags_, symbol.detail) : std::nullopt;
       else if (seen.least + (observed ? 0 : 1) >= blocks_)
         number = counter->second;
-      if (number)
-        warp.observed[static_cast<size_t>(lane)] |=
-            static_cast<uint16_t>((symbol.arguments[1].constant == 0 ? 1u : 0x101u) << *number);
+      if (number) warp.observed[static_cast<size_t>(lane)] |= standing(state, warp, lane, symbol) << *number;
       return false;
     });
   });
 }
 
-void KernelRun::see_counters(BlockState& state, const Warp& warp, int lane, uint32_t seen, bool sequential) {
+void KernelRun::see_counters(BlockState& state, const Warp& warp, int lane, uint64_t seen, bool sequential,
+                             bool elsewhere) {
+  seen = seen & 0xff & ~uint64_t{state.clocks.seen_counters(warp.thread(lane))};
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
     if ((seen >> counter & 1) == 0) continue;
     state.clocks.see_counter(warp.thread(lane), counter);
     used_counters_.insert(counter);
     if (!sequential) seen_without_sequential_ |= 1u << counter;
+    if (elsewhere) seen_elsewhere_ |= 1u << counter;
   }
 }
 
-// Before an access or a barrier: what loads that acquire have seen, now that a branch has told what it was.
+// Before an access or a barrier: what was acquired before a branch has told what it was.
 void KernelRun::acquire_seen(BlockState& state, Warp& warp, Lanes lanes) {
-  if ((warp.acquires & lanes) == 0) return;
-  note_facts(state, warp, lanes & warp.acquires);
-  each_lane(lanes & warp.acquires, [&](int lane) {
-    see_counters(state, warp, lane, warp.observed[static_cast<size_t>(lane)] >> Clocks::kCounters, false);
+  if (!acquires_) return;
+  note_facts(state, warp, lanes);
+  each_lane(lanes, [&](int lane) {
+    const uint64_t observed = warp.observed[static_cast<size_t>(lane)];
+    if (observed < Observed::kAcquired) return;
+    see_counters(state, warp, lane, observed / Observed::kFenced, true, false);
+    see_counters(state, warp, lane, observed / Observed::kAcquired, false, false);
+    see_counters(state, warp, lane, observed / Observed::kFencedElsewhere, true, true);
   });
 }
 
@@ -177,9 +219,12 @@ void KernelRun::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Ins
   each_lane(lanes, [&](int lane) {
     const uint32_t thread = warp.thread(lane);
     warp.fence[static_cast<size_t>(lane)] = {state.clocks.known(thread), state.clocks.epoch(thread),
-                                             state.shadow.phase, in.sequential};
+                                             state.shadow.phase, in.sequential, whole};
     state.clocks.advance({thread});  // what comes behind the fence is not covered by it
-    if (whole) see_counters(state, warp, lane, warp.observed[static_cast<size_t>(lane)], in.sequential);
+    if (!whole) return;
+    const uint64_t observed = warp.observed[static_cast<size_t>(lane)];
+    see_counters(state, warp, lane, observed / Observed::kOwn, in.sequential, false);
+    if (in.sequential) see_counters(state, warp, lane, observed / Observed::kElsewhere, true, true);
   });
 }
 

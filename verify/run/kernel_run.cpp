@@ -16,6 +16,7 @@ KernelRun::KernelRun(const Kernel& kernel, const Launch& launch, const Options& 
     has_named_barriers_ |= in.op == Op::kBarrier &&
                            (in.barrier == BarrierOp::kArrive || in.operands.empty() ||
                             in.operands[0].kind != OperandKind::kImmediate || in.operands[0].immediate != 0);
+    acquires_ |= (in.op == Op::kFence || in.acquire) && blocks_ > 1 && check_global_;
     has_products_ |= in.op == Op::kWgmma;
     if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
       if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
@@ -73,7 +74,7 @@ Verdict KernelRun::run() {
       counters_.clear();
       flags_.clear();
       raised_.clear();
-      needs_sequential_ = seen_without_sequential_ = 0;
+      needs_sequential_ = seen_without_sequential_ = light_releases_ = seen_elsewhere_ = 0;
       counter_places_.clear();
       spoiled_.clear();
       forks_.clear();
@@ -245,13 +246,13 @@ void KernelRun::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
 }
 
 void KernelRun::tick(uint32_t) {
-  if ((++verdict_.steps & 0xf) != 0) return;
-  if (std::chrono::steady_clock::now() < deadline_) return;
+  const bool in_steps = ++verdict_.steps < options_.most_steps;
+  if (in_steps && ((verdict_.steps & 0xf) != 0 || std::chrono::steady_clock::now() < deadline_)) return;
   verdict_.out_of_time = true;
   Finding finding;
   finding.kind = FindingKind::kUnproved;
-  finding.message =
-      "the time limit ended the search after " + std::to_string(verdict_.steps) + " warp instructions";
+  finding.message = std::string(in_steps ? "the time limit" : "the limit of steps") +
+                    " ended the search after " + std::to_string(verdict_.steps) + " warp instructions";
   verdict_.findings.push_back(finding);
   throw RunEnds{};
 }

@@ -31,12 +31,18 @@ class KernelRun {
   struct RunEnds {};  // nothing more can be said about the kernel
   struct Restart {};  // an object that was taken for read-only is written
 
+  // What the lanes of a warp know of others, and their last fences.
+  struct Knowledge {
+    std::array<ClockPointer, 32> clocks;
+    std::array<FenceMark, 32> fence;
+  };
   // A set of lanes that runs under a condition which is not known.
   struct Bundle {
     Lanes lanes = 0;
     std::array<int, 32> pc{};
-    std::array<uint16_t, 32> observed{};
-    std::vector<WarpRegister> registers;  // of Context::written
+    std::array<uint64_t, 32> observed{};
+    std::shared_ptr<const Knowledge> knows;  // null: as at the branch
+    std::vector<WarpRegister> registers;     // of Context::written
     AsyncGroups copies;
     PathPointer path;
     uint32_t trips = 0;  // backward jumps so far
@@ -62,6 +68,7 @@ class KernelRun {
     Lanes scope = 0;
     int stop = 0;
     bool loops = false;
+    bool learns = false;  // its lanes may come to know more
     const std::vector<uint32_t>* written = nullptr;
     PredicateId condition = 0;  // of all lanes, if it is the same
     bool synchronises = false;
@@ -110,6 +117,7 @@ class KernelRun {
   void write_result(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
                     PredicateId condition);
   unsigned register_bits(const PtxOperand& operand) const;
+  bool is_predicate(const PtxOperand& operand) const;
   Position position(const BlockState& state, const Warp& warp, int lane) const {
     return {warp.path.get(), state.path.get(), lane};
   }
@@ -167,7 +175,9 @@ class KernelRun {
                   Value value, bool certain);
   struct Seen;
   Seen seen_in(PredicateId fact) const;
-  void see_counters(BlockState& state, const Warp& warp, int lane, uint32_t seen, bool sequential);
+  uint64_t standing(const BlockState& state, const Warp& warp, int lane, const Symbol& symbol) const;
+  void see_counters(BlockState& state, const Warp& warp, int lane, uint64_t seen, bool sequential,
+                    bool elsewhere);
   void acquire_seen(BlockState& state, Warp& warp, Lanes lanes);
   bool resets_counter(const BlockState& state, const Warp& warp, const Place& place, int lane);
   void spoil_counter(const Place& place);
@@ -269,10 +279,13 @@ class KernelRun {
                       unsigned bits, bool integer);
   Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
-  Bundle capture(const Warp& warp, const Context& context, Lanes lanes) const;
-  void restore(Warp& warp, const Context& context, const Bundle& bundle) const;
   void join_bundles(BlockState& state, Warp& warp, Context& context, const std::vector<Bundle>& finished,
                     Lanes before);
+
+  // bundles.cpp
+  Bundle capture(const BlockState& state, const Warp& warp, const Context& context, Lanes lanes) const;
+  void restore(BlockState& state, Warp& warp, const Context& context, const Bundle& bundle) const;
+  static void meet_knowledge(Bundle& into, const Bundle& other);
   Value join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
                     PredicateId condition, int lane, const BlockState& state);
   Value join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits, int lane,
@@ -332,6 +345,7 @@ class KernelRun {
   uint32_t next_location_ = 1;
   std::unordered_set<SymbolId> located_objects_;  // 0: shared memory
   bool has_named_barriers_ = false;
+  bool acquires_ = false;      // has fences or the like, and blocks that may acquire something
   bool has_products_ = false;  // of matrices, by wgmma
   // Where additions were taken to return different numbers: the address and the bytes of the addition.
   std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
@@ -350,6 +364,8 @@ class KernelRun {
   std::set<uint32_t> reset_;              // locations of counters that were written after they were seen full
   uint32_t needs_sequential_ = 0;         // counters whose release is a fence.sc before a barrier
   uint32_t seen_without_sequential_ = 0;  // counters behind which some fence is not a fence.sc
+  uint32_t light_releases_ = 0;           // counters whose release is not a fence.sc
+  uint32_t seen_elsewhere_ = 0;  // counters behind which another thread has the fence than has seen them
   std::unordered_map<GlobalPlace, std::vector<AccessEntry>, GlobalPlaceHash> grid_cells_;
   std::unordered_map<SymbolId, std::set<FormId>> grid_forms_;
   std::unordered_map<SymbolId, std::vector<RangeAccess>> grid_ranges_;

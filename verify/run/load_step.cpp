@@ -56,7 +56,7 @@ Value KernelRun::load_constant(const Instruction& in, const Place& place, unsign
     if (symbol.kind == SymbolKind::kObject && index < kernel_.variables.size()) {
       const auto& initial = kernel_.variables[index].initial;
       const uint64_t at = place.address.constant;
-      if (at + bytes <= initial.size()) {
+      if (bytes <= 8 && at <= initial.size() && bytes <= initial.size() - at) {
         // The host may copy other numbers there before the launch.
         assumptions_.insert("constant memory with an initial value keeps it");
         uint64_t value = 0;
@@ -134,10 +134,9 @@ Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in
     Symbol& symbol = table_.change(table_.single(value));
     symbol.kind = SymbolKind::kObserved;
     symbol.detail = place.object == 0 ? 0 : location(place);
-    if (in.acquire) {
-      symbol.arguments[1] = {1, 0};
-      warp.acquires |= 1u << lane;
-    }
+    symbol.owner = owner_of(state, warp, lane);
+    symbol.epoch = state.clocks.epoch(warp.thread(lane));
+    if (in.acquire) symbol.arguments[1] = {1, 0};
     return value;
   }
   if (place.object == 0) return table_.fresh(bits, Scope::kThread);

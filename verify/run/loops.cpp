@@ -32,7 +32,7 @@ bool KernelRun::visit_loop(BlockState& state, Warp& warp, Context& context, Lane
   LoopState& loop = context.loop_states[pc];
   if (++loop.visits < kUnrolled || !flow_.region(pc).loops) return true;
   if (loop.start.registers.empty() && loop.start.lanes == 0) {
-    loop.start = capture(warp, context, lanes);
+    loop.start = capture(state, warp, context, lanes);
     return true;
   }
   // Lanes that come for the first time since then begin here.
@@ -70,9 +70,10 @@ bool KernelRun::visit_loop(BlockState& state, Warp& warp, Context& context, Lane
   general.lanes = old;
   general.pc = warp.pc;
   general.exited = 0;
+  general.knows = capture(state, warp, context, old).knows;
   general.copies = warp.copies;
   general.path = fresh != 0 ? common_path(loop.general.path, warp.path) : loop.general.path;
-  restore(warp, context, general);
+  restore(state, warp, context, general);
   assumptions_.insert("loops that the data end do end, and their counters do not wrap");
   return true;
 }
@@ -122,11 +123,13 @@ Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value ge
       table_.symbol(seen).detail == table_.symbol(before).detail) {
     const uint32_t detail = table_.symbol(seen).detail;
     const Value acquires = table_.symbol(seen).arguments[1];
+    const uint32_t owner = table_.symbol(seen).owner;
     const bool both = acquires == table_.symbol(before).arguments[1];
     Symbol& same = table_.change(table_.single(any));
     same.kind = SymbolKind::kObserved;
     same.detail = detail;
     if (both) same.arguments[1] = acquires;
+    if (owner == table_.symbol(before).owner) same.owner = owner;
   }
   loop.anything.insert(table_.single(any));
   return any;

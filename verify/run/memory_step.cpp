@@ -89,7 +89,8 @@ std::string KernelRun::outside(const Instruction& in, const Place& place) const 
     const Symbol& symbol = table_.symbol(place.object);
     for (const ParameterValue& parameter : launch_.parameters)
       if (parameter.is_buffer && parameter.buffer_bytes > 0 && symbol.kind == SymbolKind::kObject &&
-          symbol.detail == parameter.offset && address + bytes > parameter.buffer_bytes)
+          symbol.detail == parameter.offset &&
+          (address > parameter.buffer_bytes || bytes > parameter.buffer_bytes - address))
         return "the buffer '" + parameter.buffer + "' at byte " + at + " of " +
                std::to_string(parameter.buffer_bytes);
   }
@@ -299,6 +300,8 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
     Symbol& seen = table_.change(table_.single(value));
     seen.kind = SymbolKind::kObserved;
     seen.detail = location(place);
+    seen.owner = owner_of(state, warp, lane);
+    seen.epoch = state.clocks.epoch(warp.thread(lane));
     if (in.acquire) seen.arguments[1] = {1, 0};
     return value;
   }
@@ -318,6 +321,7 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   symbol.kind = SymbolKind::kTicket;
   symbol.detail = location(place);
   symbol.owner = owner_of(state, warp, lane);
+  symbol.epoch = state.clocks.epoch(warp.thread(lane));
   symbol.arguments[0] = amount;
   if (in.acquire && in.fence == FenceScope::kDevice) symbol.arguments[1] = {1, 0};
   symbol.range.lo = 0;
@@ -371,7 +375,6 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : operand(state, warp, in.operands[0], lane);
-    if (in.acquire && in.fence == FenceScope::kDevice) warp.acquires |= 1u << lane;
     if (in.release && (guard.certain >> lane & 1) != 0) step_fence(state, warp, 1u << lane, in);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       counter_addition(state, warp, in, place, lane, amount, certain);

@@ -46,36 +46,6 @@ void KernelRun::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int p
   run_region(state, warp, lanes, pc, region, taken, target, fall);
 }
 
-KernelRun::Bundle KernelRun::capture(const Warp& warp, const Context& context, Lanes lanes) const {
-  Bundle bundle;
-  bundle.lanes = lanes;
-  bundle.pc = warp.pc;
-  bundle.observed = warp.observed;
-  bundle.copies = warp.copies;
-  bundle.path = warp.path;
-  bundle.exited = lanes & ~warp.alive;
-  bundle.registers.reserve(context.written->size());
-  for (const uint32_t r : *context.written) bundle.registers.push_back(warp.registers[r]);
-  return bundle;
-}
-
-void KernelRun::restore(Warp& warp, const Context& context, const Bundle& bundle) const {
-  for (size_t i = 0; i < context.written->size(); ++i) {
-    WarpRegister& target = warp.registers.change((*context.written)[i]);
-    if (bundle.lanes == ~Lanes{0})
-      target = bundle.registers[i];
-    else
-      each_lane(bundle.lanes, [&](int lane) { target.set(lane, bundle.registers[i].get(lane)); });
-  }
-  each_lane(bundle.lanes, [&](int lane) {
-    warp.pc[static_cast<size_t>(lane)] = bundle.pc[static_cast<size_t>(lane)];
-    warp.observed[static_cast<size_t>(lane)] = bundle.observed[static_cast<size_t>(lane)];
-  });
-  warp.copies.assign(bundle.lanes, bundle.copies);
-  warp.alive = (warp.alive & ~bundle.lanes) | (bundle.lanes & ~bundle.exited);
-  warp.path = bundle.path;
-}
-
 void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
                            const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context context;
@@ -86,6 +56,7 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
   context.scope = lanes;
   context.stop = region.join;
   context.loops = region.loops;
+  context.learns = region.orders || acquires_;
   context.written = &region.written;
   context.condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
   each_lane(lanes, [&](int lane) {
@@ -100,12 +71,12 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
 
   std::vector<Bundle> finished;
   Context* const outer = context_;
-  Bundle start = capture(warp, context, lanes);
+  Bundle start = capture(state, warp, context, lanes);
   start.uniform = uniform;
   context_ = &context;
   context.running = &start;
   split(state, warp, lanes, pc, taken, target, fall);
-  Bundle first = capture(warp, context, start.lanes);
+  Bundle first = capture(state, warp, context, start.lanes);
   first.trips = flow_.order(std::min(target, flow_.end() - 1)) <= flow_.order(pc) ? 1 : 0;
   first.side = 1;
   first.uniform = start.uniform;
@@ -153,7 +124,7 @@ void KernelRun::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
   each_lane(lanes,
             [&](int lane) { context.running->uniform &= condition[static_cast<size_t>(lane)] == first; });
   const PathPointer before = warp.path;
-  Bundle other = capture(warp, context, fall_lanes);
+  Bundle other = capture(state, warp, context, fall_lanes);
   other.path = lane_path(before, fall_lanes, condition, true, static_cast<uint32_t>(pc));
   each_lane(fall_lanes, [&](int lane) { other.pc[static_cast<size_t>(lane)] = fall; });
   other.trips = context.running->trips;
@@ -190,7 +161,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
       else
         ++i;
     }
-    restore(warp, context, bundle);
+    restore(state, warp, context, bundle);
     context.running = &bundle;
     const bool done = run_bundle(state, warp, context, bundle);
     context.running = nullptr;
@@ -203,7 +174,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
       continue;
     }
     if (done) note_facts(state, warp, bundle.lanes & warp.alive);
-    Bundle after = capture(warp, context, bundle.lanes);
+    Bundle after = capture(state, warp, context, bundle.lanes);
     after.trips = bundle.trips;
     after.side = bundle.side;
     after.uniform = bundle.uniform;
@@ -272,6 +243,7 @@ bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bun
   each_lane(into.lanes, [&](int lane) {
     into.observed[static_cast<size_t>(lane)] &= other.observed[static_cast<size_t>(lane)];
   });
+  meet_knowledge(into, other);
   into.copies.merge(into.lanes, other.copies);
   // What both know.
   PathPointer a = into.path, b = other.path;
@@ -378,7 +350,7 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
     }
     warp.alive |= bit;
     warp.pc[static_cast<size_t>(lane)] = context.stop;
-    uint16_t observed = 0xffff;
+    uint64_t observed = ~uint64_t{0};
     for (const Bundle* bundle : bundles) observed &= bundle->observed[static_cast<size_t>(lane)];
     warp.observed[static_cast<size_t>(lane)] = observed;
     if (bundles.size() == 1 && (!only || only == bundles[0]->path))

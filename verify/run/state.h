@@ -62,10 +62,22 @@ class RegisterFile {
 
 // What a thread's last fence covers.
 struct FenceMark {
-  ClockPointer clock;
+  ClockPointer clock;  // null: there was no fence
   uint32_t epoch = 0;
   uint32_t phase = 0;
   bool sequential = false;  // a fence.sc
+  bool acquires = false;    // not only a release
+};
+
+// Counters of grid barriers that a lane has seen full, and flags that it has seen raised. Each group has a
+// bit for each of them.
+struct Observed {
+  static constexpr uint64_t kOwn = 1;              // by the thread's own load: any fence acquires them
+  static constexpr uint64_t kElsewhere = 1u << 8;  // by a load of another thread before: a fence.sc does
+  static constexpr uint64_t kAcquired = 1u << 16;  // and acquired
+  static constexpr uint64_t kFenced = 1u << 24;    // and acquired by a fence.sc of the thread that loaded
+  static constexpr uint64_t kFencedElsewhere = 1ull << 32;  // and acquired by a fence.sc of another thread
+  static_assert(Clocks::kCounters == 8);
 };
 
 // 32 threads with their registers; the last warp of a block may have fewer.
@@ -76,11 +88,11 @@ struct Warp {
   Lanes waiting = 0;  // at a barrier of the block
   Lanes maybe_exited = 0;
   std::array<int, 32> pc{};
-  // Counters of grid barriers that were seen full, and flags that were seen raised: they are acquired by a
-  // fence or, in the upper half, by the load that saw them.
-  std::array<uint16_t, 32> observed{};
+  std::array<uint64_t, 32> observed{};  // bits of Observed
   std::array<FenceMark, 32> fence;
-  Lanes acquires = 0;              // have loaded with .acquire
+  // Where the conditions that hold were last searched for counters and flags, lane by lane.
+  PathPointer noted_path, noted_block_path;
+  std::array<uint32_t, 32> noted_epoch{};
   AsyncGroups copies;              // cp.async
   AsyncGroups products;            // wgmma
   uint32_t product_count = 0;      // products so far

@@ -10,6 +10,11 @@ unsigned KernelRun::register_bits(const PtxOperand& operand) const {
   return operand.kind == OperandKind::kRegister ? bits_of(kernel_.registers[operand.index].type) : 64;
 }
 
+bool KernelRun::is_predicate(const PtxOperand& operand) const {
+  return operand.kind == OperandKind::kRegister ? kernel_.registers[operand.index].type == Type::kPred
+                                                : operand.is_predicate;
+}
+
 uint64_t KernelRun::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
   const uint32_t thread = warp.thread(lane);
   const auto& block = launch_.block;
@@ -93,7 +98,8 @@ Value KernelRun::operand(const BlockState& state, const Warp& warp, const PtxOpe
     case OperandKind::kNone:
       break;
   }
-  return table_.fresh(64, Scope::kThread);
+  return operand.is_predicate ? table_.fresh_predicate(Scope::kThread, false)
+                              : table_.fresh(64, Scope::kThread);
 }
 
 void KernelRun::write_result(const BlockState& state, Warp& warp, const PtxOperand& result, int lane,
@@ -189,7 +195,9 @@ void KernelRun::step_opaque(const BlockState& state, Warp& warp, const Instructi
     if (target.kind != OperandKind::kRegister) continue;
     const Type type = kernel_.registers[target.index].type;
     bool data = count > 0;
-    for (size_t i = 0; i < count; ++i) data &= x[i].known() || table_.is_data(x[i]);
+    for (size_t i = 0; i < count; ++i)
+      data &= x[i].known() ||
+              (is_predicate(in.operands[i]) ? table_.predicate(x[i].form).data : table_.is_data(x[i]));
     write_result(state, warp, target, lane,
                  type == Type::kPred ? table_.fresh_predicate(Scope::kThread, data)
                                      : table_.fresh(std::max(16u, bits_of(type)), Scope::kThread),

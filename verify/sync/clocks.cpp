@@ -57,6 +57,13 @@ void Clocks::acquire(const std::vector<uint32_t>& members, const ClockPointer& c
   advance(members);
 }
 
+ClockPointer Clocks::common(const ClockPointer& a, const ClockPointer& b) {
+  if (a == b) return a;
+  auto both = std::make_shared<Clock>(*a);
+  for (size_t k = 0; k < both->size(); ++k) (*both)[k] = std::min((*both)[k], (*b)[k]);
+  return both;
+}
+
 void Clocks::advance(const std::vector<uint32_t>& members) {
   for (const uint32_t member : members) ++own_[member];
 }

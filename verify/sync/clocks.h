@@ -69,6 +69,8 @@ class Clocks {
   // Each thread fences what it did, and what it knows of, for the asynchronous proxy.
   void fence_proxy(const std::vector<uint32_t>& members);
   void see_counter(uint32_t thread, uint32_t counter);
+  // What both clocks say.
+  static ClockPointer common(const ClockPointer& a, const ClockPointer& b);
   // Gives back knowledge: what was learned under a condition does not hold without it.
   void forget(uint32_t thread, const ClockPointer& earlier) { known_[thread] = earlier; }
 

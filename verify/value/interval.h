@@ -45,8 +45,13 @@ struct Interval {
   }
 
   static Interval exactly(Wide value) { return {value, value}; }
-  static Interval of_signed(unsigned bits) { return {-(Wide{1} << (bits - 1)), (Wide{1} << (bits - 1)) - 1}; }
-  static Interval of_unsigned(unsigned bits) { return {0, (Wide{1} << bits) - 1}; }
+  // All numbers of so many bits; of more than 64, nothing is known. REQUIRES: bits > 0
+  static Interval of_signed(unsigned bits) {
+    return bits > 64 ? Interval{} : Interval{-(Wide{1} << (bits - 1)), (Wide{1} << (bits - 1)) - 1};
+  }
+  static Interval of_unsigned(unsigned bits) {
+    return bits > 64 ? Interval{} : Interval{0, (Wide{1} << bits) - 1};
+  }
 };
 
 // Quotients rounded down and up. REQUIRES: b > 0

@@ -100,6 +100,7 @@ Value SymbolTable::fresh_predicate(Scope scope, bool data) {
 // Ranges that hold whatever the path; value/reason.cpp computes them again with what a path knows.
 void SymbolTable::set_operation_range(Symbol& symbol) const {
   const unsigned bits = symbol.bits;
+  const bool as_signed = is_signed(symbol.type);
   symbol.range = Interval::of_signed(bits);
   symbol.unsigned_range = Interval::of_unsigned(bits);
   const auto known = [&](int i) { return symbol.arguments[i].form == 0; };
@@ -117,25 +118,25 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
     if (low != 0) symbol.stride = low;
   } else if (symbol.op == Op::kShr && known(1) && symbol.arguments[1].constant < bits) {
     const unsigned by = static_cast<unsigned>(symbol.arguments[1].constant);
-    const Interval from = base_range(symbol.arguments[0], bits, is_signed(symbol.type));
+    const Interval from = base_range(symbol.arguments[0], bits, as_signed);
     const Interval shifted = {floor_divide(from.lo, Wide{1} << by), floor_divide(from.hi, Wide{1} << by)};
-    if (is_signed(symbol.type)) symbol.range = shifted;
+    if (as_signed) symbol.range = shifted;
     set(shifted);
-  } else if (symbol.op == Op::kRem && known(1) && symbol.arguments[1].constant != 0) {
-    const Wide by = sign_extend(symbol.arguments[1].constant, bits);
+  } else if (symbol.op == Op::kRem && known(1) && mask_bits(symbol.arguments[1].constant, bits) != 0) {
+    const Wide by = base_range(symbol.arguments[1], bits, as_signed).lo;
     const Wide size = by < 0 ? -by : by;
-    const Interval from = base_range(symbol.arguments[0], bits, is_signed(symbol.type));
-    if (!is_signed(symbol.type) || from.lo >= 0)
+    const Interval from = base_range(symbol.arguments[0], bits, as_signed);
+    if (!as_signed || from.lo >= 0)
       set({0, size - 1});
     else
       symbol.range = {1 - size, size - 1};
   } else if (symbol.op == Op::kDiv && known(1) && sign_extend(symbol.arguments[1].constant, bits) > 0) {
     const Wide by = sign_extend(symbol.arguments[1].constant, bits);
-    const Interval from = base_range(symbol.arguments[0], bits, is_signed(symbol.type));
-    symbol.range = Interval{from.lo / by, from.hi / by}.meet(Interval::of_signed(bits));
-    set(symbol.range);
+    const Interval from = base_range(symbol.arguments[0], bits, as_signed);
+    const Interval quotient = {from.lo / by, from.hi / by};
+    if (as_signed) symbol.range = quotient;
+    set(quotient);
   } else if (symbol.op == Op::kMin || symbol.op == Op::kMax) {
-    const bool as_signed = is_signed(symbol.type);
     const Interval a = base_range(symbol.arguments[0], bits, as_signed);
     const Interval b = base_range(symbol.arguments[1], bits, as_signed);
     const Interval both = symbol.op == Op::kMin ? Interval{std::min(a.lo, b.lo), std::min(a.hi, b.hi)}
@@ -148,11 +149,10 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
     set(symbol.range);
   } else if (symbol.op == Op::kPopCount || symbol.op == Op::kCountLeadingZeros) {
     set({0, symbol.type == Type::kB64 ? 64 : 32});
-  } else if (symbol.op == Op::kBitExtract && known(2) && symbol.arguments[2].constant < bits &&
-             !is_signed(symbol.type)) {
+  } else if (symbol.op == Op::kBitExtract && known(2) && symbol.arguments[2].constant < bits && !as_signed) {
     set({0, (Wide{1} << symbol.arguments[2].constant) - 1});
   } else if (symbol.op == Op::kLoad && symbol.type != Type::kNone && bits_of(symbol.type) < bits) {
-    if (is_signed(symbol.type))
+    if (as_signed)
       symbol.range = Interval::of_signed(bits_of(symbol.type));
     else
       set(Interval::of_unsigned(bits_of(symbol.type)));

@@ -18,7 +18,7 @@ Interval solve(Interval sum, Wide constant, int64_t factor) {
   };
   if (factor > 0) return {low(product.lo), high(product.hi)};
   const Interval mirrored = product.negated();
-  const int64_t size = -factor;
+  const Wide size = -Wide{factor};
   return {mirrored.lo <= -kWideLimit / 2 ? -kWideLimit : ceil_divide(mirrored.lo, size),
           mirrored.hi >= kWideLimit / 2 ? kWideLimit : floor_divide(mirrored.hi, size)};
 }
@@ -211,9 +211,10 @@ Interval Reasoner::difference_bound(PredicateId id, FormId form) const {
   if (opposite.form == form) known.hi = -least - constant(opposite);
   // A multiple of the difference, as an index is of what it was compared with.
   const auto &terms = table_.terms(form), &parts = table_.terms(difference.form);
-  if (difference.form == 0 || terms.size() != parts.size() || terms[0].factor % parts[0].factor != 0)
-    return known;
-  const int64_t times = terms[0].factor / parts[0].factor;
+  if (difference.form == 0 || terms.size() != parts.size()) return known;
+  const int64_t whole = terms[0].factor, part = parts[0].factor;
+  if (part == -1 || whole % part != 0) return known;
+  const int64_t times = whole / part;
   if (times == 1 || times == -1 || table_.scale({0, difference.form}, times, 64).form != form) return known;
   const Wide bound = (least - constant(difference)) * times;
   (times > 0 ? known.lo : known.hi) = bound;
@@ -277,7 +278,7 @@ Interval Reasoner::operation_range(const Symbol& symbol, int depth) const {
       const uint64_t by = symbol.arguments[1].constant;
       if (from.lo < 0 || by == 0 || (symbol.op == Op::kShr && by >= symbol.bits)) return nothing;
       const Wide divisor = symbol.op == Op::kShr ? Wide{1} << by : Wide{sign_extend(by, symbol.bits)};
-      if (divisor <= 0) return nothing;
+      if (divisor <= 1) return nothing;  // the quotient of a large number without a sign may be large too
       return {from.lo / divisor, from.hi / divisor};
     }
     case Op::kConvert: {

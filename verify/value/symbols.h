@@ -76,9 +76,10 @@ struct Symbol {
   uint8_t bits = 32;
   Type type = Type::kB32;
   Op op = Op::kPure;
-  uint32_t detail = 0;  // distinguishes operations; a ticket's location; a parameter's offset
-  uint32_t owner = 0;   // a ticket's: the only thread that has it, counted from 1 over all blocks
-  Interval range;       // as a signed number
+  uint32_t detail = 0;   // distinguishes operations; a ticket's location; a parameter's offset
+  uint32_t owner = 0;    // of a ticket or what a load saw: the thread, counted from 1 over all blocks
+  uint32_t epoch = ~0u;  // and the thread's at that moment, if it is known
+  Interval range;        // as a signed number
   Interval unsigned_range;
   uint64_t stride = 1;  // the value is `residue` modulo this
   int64_t residue = 0;

@@ -314,3 +314,85 @@ BLOCK(256) race_parity(const int* in, int* out, int n) {
     __syncthreads();
   }
   out[threadIdx.x + 256 * blockIdx.x] = sum; }
+// A fence between the load of a flag and the branch on it.
+BLOCK(256) ok_fence_before_test(int* data, volatile int* flag, int* out) {
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) { data[0] = 42; __threadfence(); *flag = 1; }
+    else { int seen = *flag; __threadfence(); if (seen == 1) out[0] = data[0]; } } }
+BLOCK(256) race_fence_before_load(int* data, volatile int* flag, int* out) {
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) { data[0] = 42; __threadfence(); *flag = 1; }
+    else { __threadfence(); int seen = *flag; if (seen == 1) out[0] = data[0]; } } }
+BLOCK(256) race_fence_between_loads(int* data, volatile int* flag, int* out) {  // the second load's value is tested
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) { data[0] = 42; __threadfence(); *flag = 1; }
+    else { int first = *flag; __threadfence(); int seen = *flag; if (seen == 1) out[0] = data[0] + first; } } }
+BLOCK(256) race_release_before_test(int* data, unsigned* flag, unsigned* other, int* out) {  // a release is no such fence
+  ref f(*flag), o(*other);
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) { data[0] = 42; f.store(1, cuda::memory_order_release); }
+    else { unsigned seen = f.load(cuda::memory_order_relaxed); o.store(1, cuda::memory_order_release); if (seen == 1) out[0] = data[0]; } } }
+BLOCK(256) ok_last_fence_before_test(int* data, unsigned* counter, int* out) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = 1;
+    __threadfence();
+    unsigned ticket = atomicAdd(counter, 1);
+    __threadfence();
+    last = ticket == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) out[threadIdx.x] = data[0] + data[1]; }
+BLOCK(256) ok_fence_of_all_before_test(int* data, unsigned* flag, int* out) {
+  __shared__ unsigned seen;
+  if (blockIdx.x == 0) {
+    data[threadIdx.x] = 1; __threadfence(); __syncthreads();
+    if (threadIdx.x == 0) atomicExch(flag, 1);
+  } else {
+    if (threadIdx.x == 0) seen = atomicAdd(flag, 0);
+    __syncthreads();
+    __threadfence();
+    if (seen == 1) out[threadIdx.x] = data[255 - threadIdx.x];
+  } }
+BLOCK(256) race_fence_unordered_with_load(int* data, unsigned* flag, int* out) {  // the others' fences may come before the load
+  __shared__ unsigned seen;
+  if (blockIdx.x == 0) {
+    data[threadIdx.x] = 1; __threadfence(); __syncthreads();
+    if (threadIdx.x == 0) atomicExch(flag, 1);
+  } else {
+    if (threadIdx.x == 0) seen = atomicAdd(flag, 0); else __threadfence();
+    __syncthreads();
+    if (seen == 1 && threadIdx.x > 0) out[threadIdx.x] = data[255 - threadIdx.x];
+  } }
+BLOCK(256) race_light_fence_elsewhere(int* data, unsigned* counter, int* out) {  // not of the thread that saw the counter
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = 1;
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    last = atomicAdd(counter, 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    out[threadIdx.x] = data[0] + data[1];
+  } }
+BLOCK(256) race_light_release_elsewhere(int* data, unsigned* counter, int* out) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = 1;
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    last = atomicAdd(counter, 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) { __threadfence(); out[threadIdx.x] = data[0] + data[1]; } }
+// One side of a branch has seen the flag, the other reads without.
+BLOCK(256) race_flag_on_the_other_side(const int* in, int* data, volatile int* flag, int* out) {
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) { data[0] = 42; __threadfence(); *flag = 1; }
+    else if (in[0] > 0) { out[1] = data[0]; }
+    else { while (*flag == 0) {} __threadfence(); out[0] = data[0]; } } }
+BLOCK(256) race_flag_on_this_side(const int* in, int* data, volatile int* flag, int* out) {
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) { data[0] = 42; __threadfence(); *flag = 1; }
+    else if (in[0] > 0) { while (*flag == 0) {} __threadfence(); out[0] = data[0]; }
+    else { for (int k = 0; k < in[1]; ++k) out[2] += in[k]; out[1] = data[0]; } } }

@@ -417,3 +417,13 @@ BLOCK(32) race_tile_of_eight(const int* in, int* out) {
   s[threadIdx.x] = in[threadIdx.x];
   __syncwarp(0xffu << (threadIdx.x & 24));
   out[threadIdx.x] = s[threadIdx.x ^ 15]; }
+// One side of a branch synchronises, the other reads without.
+BLOCK(32) race_then_syncs(const int* in, int* out) {
+  s[threadIdx.x] = in[threadIdx.x];
+  if (in[32] > 0) { __syncwarp(); out[threadIdx.x] = s[threadIdx.x ^ 1]; } else { out[threadIdx.x + 32] = s[threadIdx.x ^ 2]; } }
+BLOCK(32) race_else_syncs(const int* in, int* out) {
+  s[threadIdx.x] = in[threadIdx.x];
+  if (in[32] > 0) { out[threadIdx.x] = s[threadIdx.x ^ 1]; } else { __syncwarp(); out[threadIdx.x + 32] = s[threadIdx.x ^ 2]; } }
+BLOCK(32) ok_both_sync(const int* in, int* out) {
+  s[threadIdx.x] = in[threadIdx.x];
+  if (in[32] > 0) { __syncwarp(); out[threadIdx.x] = s[threadIdx.x ^ 1]; } else { __syncwarp(); out[threadIdx.x + 32] = s[threadIdx.x ^ 2]; } }

@@ -1,0 +1,109 @@
+#include "sql/live/sql_tokens.h"
+
+#include "sql/boundary.h"
+
+namespace glove::sql {
+namespace {
+
+bool is_word_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool equal(const std::string& a, const std::string& b) {
+  return sqlite3_stricmp(a.c_str(), b.c_str()) == 0;
+}
+
+// The tokens of a statement without comments and white space, one after the other; empty at the end.
+class Tokens {
+ public:
+  explicit Tokens(std::string_view sql) : sql_(sql) { advance(); }
+
+  std::string_view current() const { return current_; }
+  bool is(const char* text) const { return equal(std::string(current_), text); }
+  std::string_view take() {
+    const std::string_view taken = current_;
+    advance();
+    return taken;
+  }
+
+ private:
+  void advance() {
+    do {
+      const size_t begin = next_;
+      next_ = begin < sql_.size() ? end_of_token(sql_, begin) : begin;
+      current_ = sql_.substr(begin, next_ - begin);
+    } while (!current_.empty() && is_blank(current_));
+  }
+
+  std::string_view sql_;
+  size_t next_ = 0;
+  std::string_view current_;
+};
+
+}  // namespace
+
+size_t end_of_token(std::string_view sql, size_t begin) {
+  const auto after = [&sql](std::string_view end, size_t from) {
+    const size_t found = sql.find(end, from);
+    return found == std::string_view::npos ? sql.size() : found + end.size();
+  };
+  const std::string_view rest = sql.substr(begin);
+  if (rest.starts_with("--")) return after("\n", begin);
+  if (rest.starts_with("/*")) return after("*/", begin + 2);
+  if (rest.starts_with('[')) return after("]", begin);
+  size_t end = begin + 1;
+  if (std::string_view("'\"`").find(rest.front()) != std::string_view::npos) {
+    const std::string_view quote = rest.substr(0, 1);
+    end = after(quote, end);
+    while (end < sql.size() && sql[end] == quote.front()) end = after(quote, end + 1);  // doubled
+  } else if (is_word_character(rest.front())) {
+    while (end < sql.size() && is_word_character(sql[end])) ++end;
+  }
+  return end;
+}
+
+bool is_blank(std::string_view token) {
+  return token.find_first_not_of(" \t\r\n\f") == std::string_view::npos || token.starts_with("--") ||
+         token.starts_with("/*");
+}
+
+std::string unquoted(std::string_view token) {
+  const char open = token.empty() ? '\0' : token.front();
+  const char close = open == '[' ? ']' : open;
+  if (std::string_view("'\"`[").find(open) == std::string_view::npos || token.size() < 2 ||
+      token.back() != close)
+    return std::string(token);
+  std::string value;
+  for (size_t i = 1; i + 1 < token.size(); ++i) {
+    value += token[i];
+    if (token[i] == close && token[i + 1] == close) ++i;
+  }
+  return value;
+}
+
+// DELETE FROM [schema.]table, UPDATE [OR conflict] [schema.]table. Neither verb can be a name without quotes.
+bool changes_rows_of(std::string_view sql, const std::string& schema, const std::string& table) {
+  Tokens tokens(sql);
+  while (!tokens.current().empty()) {
+    const bool deletes = tokens.is("DELETE");
+    const bool updates = tokens.is("UPDATE");
+    tokens.take();
+    if (!deletes && !updates) continue;
+    if (deletes && tokens.is("FROM")) tokens.take();
+    if (updates && tokens.is("OR")) {
+      tokens.take();
+      tokens.take();
+    }
+    std::string name = unquoted(tokens.take());
+    if (tokens.is(".")) {
+      if (!equal(name, schema)) continue;
+      tokens.take();
+      name = unquoted(tokens.take());
+    }
+    if (equal(name, table)) return true;
+  }
+  return false;
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,24 @@
+// Reads the text of SQL statements as far as live indexes must understand it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace glove::sql {
+
+// Returns the end of the token that begins at `begin`: a comment, a quoted name, a string, a word, or else
+// one character. REQUIRES: begin < sql.size().
+size_t end_of_token(std::string_view sql, size_t begin);
+
+// True if the token is a comment or white space.
+bool is_blank(std::string_view token);
+
+// Takes the quotes off a name or a string, if there are any.
+std::string unquoted(std::string_view token);
+
+// True if the statement names the table as the target of a DELETE or an UPDATE. The name of a schema, if the
+// statement has one, must be that of the table.
+bool changes_rows_of(std::string_view sql, const std::string& schema, const std::string& table);
+
+}  // namespace glove::sql

@@ -1,0 +1,96 @@
+"""Checks what glove-verify says of instructions in odd forms: forms.py PROGRAM FOLDER
+
+Each kernel of CASES must end with its exit status and a message that the pattern matches, at the last line of the kernel where a
+line is named. Instructions that lack operands, predicates where numbers belong, and numbers at the limits of their types.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+HEAD = """.version 9.0
+.target sm_90
+.address_size 64
+.const .align 4 .b8 numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+.visible .entry k(.param .u64 p)
+{
+.reg .pred %p<5>;
+.reg .b32 %r<5>;
+.reg .f32 %f<5>;
+.reg .b64 %rd<5>;
+.reg .b128 %q<2>;
+.shared .align 4 .b8 few[4];
+ld.param.u64 %rd1, [p];
+ld.global.u32 %r1, [%rd1];
+ld.global.u64 %rd2, [%rd1+8];
+setp.eq.u32 %p1, %r1, 0;
+"""
+TAIL = """
+ret;
+}
+"""
+PROVED, DEFECT, UNPROVED, UNSUPPORTED, REFUSED = range(5)
+OUTSIDE = "@%p2 st.shared.u32 [few+4], 0;"
+# (what follows HEAD, the exit status, what the output says)
+CASES = [
+    # Too few operands, too many, or no address.
+    ("shfl.sync.idx.b32 ;", UNSUPPORTED, "'shfl.sync.idx.b32': a form with 0 results and 0 operands"),
+    ("shfl.sync.idx.b32 %r2, %r1, 0;", UNSUPPORTED, "a form with 1 results and 2 operands"),
+    ("redux.sync.add.u32 ;", UNSUPPORTED, "a form with 0 results and 0 operands"),
+    ("vote.sync.any.pred %p2;", UNSUPPORTED, "a form with 1 results and 0 operands"),
+    ("mov.b64 {}, {%r1, %r2};", UNSUPPORTED, "a form with 0 results and 2 operands"),
+    ("add.u32 %r2, %r1;", UNSUPPORTED, "a form with 1 results and 1 operands"),
+    ("add.u32 %r2, %r1, %r1, %r1;", UNSUPPORTED, "a form with 1 results and 3 operands"),
+    ("min.f32 %f1, %f2, %f3, %f4;", UNSUPPORTED, "a form with 1 results and 3 operands"),
+    ("setp.eq.and.u32 %p2, %r1, 0;", UNSUPPORTED, "a form with 1 results and 2 operands"),
+    ("bar.sync ;", UNSUPPORTED, "a form with 0 results and 0 operands"),
+    ("bar.arrive 1;", UNSUPPORTED, "a form with 0 results and 1 operands"),
+    ("bar.warp.sync ;", UNSUPPORTED, "a form with 0 results and 0 operands"),
+    ("atom.global.cas.b32 %r2, [%rd1], 0;", UNSUPPORTED, "a form with 1 results and 1 operands"),
+    ("ld.global.u32 %r2, %rd1;", UNSUPPORTED, "'ld.global.u32': a form without an address"),
+    ("and.pred %p2, _, %p1;", UNSUPPORTED, "a form with 1 results and 1 operands"),
+    ("add %r2, %r1, %r1;", UNSUPPORTED, "'add': no type"),
+    # Predicates and numbers.
+    ("add.pred %p2, %p1, %p1;", UNSUPPORTED, "this operation has no form for predicates"),
+    ("ld.global.pred %p2, [%rd1];", UNSUPPORTED, "no type of numbers"),
+    ("mov.pred %p2, %clock;", REFUSED, "a predicate where a number belongs, or a number for a predicate"),
+    ("vote.sync.any.pred %p2, %r1, -1;", REFUSED, "a predicate where a number belongs"),
+    ("shfl.sync.idx.b32 %r2|%p2, %p1, 0, 31, -1;", REFUSED, "a predicate where a number belongs"),
+    ("set.le.and.u32.u32 %r2, %r1, %r1, %p1;", PROVED, "proved"),
+    # Numbers at the limits of their types.
+    ("rem.u32 %r2, %r1, 0xc0000000;\nsetp.gt.u32 %p2, %r2, 0x3fffffff;\n" + OUTSIDE, UNPROVED, "shared memory at 4"),
+    ("div.u32 %r2, %r1, 1;\nsetp.lt.s32 %p2, %r2, 0;\n" + OUTSIDE, UNPROVED, "shared memory at 4"),
+    ("abs.s64 %rd3, 0x8000000000000000;\nsetp.lt.s64 %p2, %rd3, 0;\n" + OUTSIDE, DEFECT, "shared memory at 4"),
+    ("xor.b64 %rd3, %rd2, 0x8000000000000000;", PROVED, "proved"),
+    ("shl.b64 %rd3, %rd2, 0x100000001;\nshl.b64 %rd4, %rd2, 63;", PROVED, "proved"),
+    ("mov.b128 %q1, {%rd1, 2};\nmov.b128 {%rd3, %rd4}, %q1;\nsetp.eq.u64 %p2, %rd4, 2;\n" + OUTSIDE, UNPROVED, "shared memory at 4"),
+    ("ld.const.b32 %r2, [numbers+-4];\nsetp.eq.u32 %p2, %r2, 5;\n" + OUTSIDE, UNPROVED, "shared memory at 4"),
+    ("ld.global.u32 %r2, [%rd1+-4];", DEFECT, "the buffer 'data' at byte -4 of 64"),
+]
+LAUNCH = '[[launch]]\nkernel = "^k$"\nblock = 32\nparameters = [{ at = 0, buffer = "data", bytes = 64 }]\n'
+
+
+def main(program, folder):
+    os.makedirs(folder, exist_ok=True)
+    ptx, launch = os.path.join(folder, "forms.ptx"), os.path.join(folder, "forms.toml")
+    with open(launch, "w", encoding="utf-8") as file:
+        file.write(LAUNCH)
+    bad = 0
+    for body, status, pattern in CASES:
+        source = HEAD + body
+        with open(ptx, "w", encoding="utf-8") as file:
+            file.write(source + TAIL)
+        result = subprocess.run([program, "--launch", launch, ptx], capture_output=True, text=True)
+        output = result.stdout + result.stderr
+        line = len(source.splitlines())
+        named = status == PROVED or re.search(f"(PTX line |:){line}\\b.*{pattern}", output)
+        if result.returncode != status or not re.search(pattern, output) or not named:
+            bad += 1
+            print(f"{body!r}: status {result.returncode}, wanted {status} and {pattern!r} at line {line}\n{output}")
+    print(f"{len(CASES)} cases, {bad} wrong")
+    return bad != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
