@@ -26,14 +26,16 @@ GLOVE_AT(88, DevicePart, coarse.scales);
 GLOVE_AT(96, DevicePart, coarse.residuals);
 GLOVE_AT(104, DevicePart, packed_rows);
 
-// batch_scan.launch.toml and batch_answers.launch.toml
+// batch_scan.launch.toml, batch_answers.launch.toml and batch_wgmma.launch.toml
 GLOVE_AT(0, BatchScanParams, part);
 GLOVE_AT(112, BatchScanParams, tiles);
 GLOVE_AT(116, BatchScanParams, groups);
 GLOVE_AT(120, BatchScanParams, steps);
 GLOVE_AT(128, BatchScanParams, fragments);
+GLOVE_AT(136, BatchScanParams, columns);
 GLOVE_AT(144, BatchScanParams, query_vectors);
 GLOVE_AT(152, BatchScanParams, parameters);
+GLOVE_AT(160, BatchScanParams, queries);
 GLOVE_AT(164, BatchScanParams, padded_queries);
 GLOVE_AT(168, BatchScanParams, top_rows);
 GLOVE_AT(172, BatchScanParams, sample_tiles);
@@ -71,13 +73,14 @@ GLOVE_AT(3968, CoarseScanParams, code_sum);
 GLOVE_AT(3972, CoarseScanParams, seeds_per_warp);
 static_assert(sizeof(CoarseScanParams) == 3984);
 
-// kmeans_rows.launch.toml, kmeans_update.launch.toml and kmeans_wgmma.launch.toml
+// kmeans_rows.launch.toml, kmeans_scan.launch.toml, kmeans_update.launch.toml and kmeans_wgmma.launch.toml
 GLOVE_AT(0, KMeansParams, part);
 GLOVE_AT(112, KMeansParams, halves.row_words);
 GLOVE_AT(120, KMeansParams, halves.words);
 GLOVE_AT(128, KMeansParams, halves.lengths);
 GLOVE_AT(136, KMeansParams, halves.residuals);
 GLOVE_AT(144, KMeansParams, steps);
+GLOVE_AT(148, KMeansParams, wanted);
 GLOVE_AT(156, KMeansParams, metric);
 GLOVE_AT(176, KMeansParams, centroids.count);
 GLOVE_AT(180, KMeansParams, centroids.padded);
@@ -89,12 +92,19 @@ GLOVE_AT(216, KMeansParams, centroids.half_squares);
 GLOVE_AT(224, KMeansParams, centroids.extents);
 GLOVE_AT(232, KMeansParams, centroids.bound);
 GLOVE_AT(240, KMeansParams, counters);
+GLOVE_AT(248, KMeansParams, undecided);
+GLOVE_AT(256, KMeansParams, open);
+GLOVE_AT(264, KMeansParams, visits);
 GLOVE_AT(272, KMeansParams, limits);
 GLOVE_AT(280, KMeansParams, travelled);
 GLOVE_AT(288, KMeansParams, sums);
 GLOVE_AT(296, KMeansParams, sizes);
+GLOVE_AT(304, KMeansParams, labels);
+GLOVE_AT(312, KMeansParams, changes);
 GLOVE_AT(320, KMeansParams, report);
+GLOVE_AT(328, KMeansParams, nearest);
 GLOVE_AT(336, KMeansParams, wgmma.columns);
+GLOVE_AT(344, KMeansParams, wgmma.tops);
 static_assert(sizeof(KMeansParams) == 352);
 
 // moments.launch.toml

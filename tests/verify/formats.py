@@ -5,13 +5,14 @@ import subprocess
 import sys
 import tempfile
 
-# Matrix products take numbers and a predicate. A kernel that has one is unsupported, and the others of its file are not.
+# Matrix products take numbers and a predicate. A kernel that has one of a transposed matrix is unsupported, and the others of its
+# file are not.
 WGMMA = """.version 8.0
 .target sm_90a
 .address_size 64
 .visible .entry product() .maxntid 128, 1, 1 {
   .reg .f32 %f<5>; .reg .b64 %rd<3>; .reg .pred %p<2>;
-  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, 1, 1, 0, 0;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, 1, 1, 0, 1;
   ret;
 }
 .visible .entry nothing() .maxntid 128, 1, 1 { ret; }

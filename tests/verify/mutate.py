@@ -6,6 +6,8 @@ A mutant is named by its operator and its number, which counts the places of the
     id        uses the next barrier                    syncwarp  leaves a __syncwarp out
     count     waits for 32 threads more or fewer       atomic    turns an atomic into a load and a store
     kind      bar.sync -> bar.arrive, or the reverse   index     shifts a shared access, or a store to global memory, by its size
+    wait      leaves a wait for copies or products out group     waits for one group less
+    commit    does not close a group                   copy      shifts the destination of a copy by its size
 
 Numbers of barriers and threads may be registers: then an instruction before the barrier computes the changed number.
 """
@@ -89,6 +91,16 @@ def mutants_of_line(line, threads):
         yield "fence", ""
     elif re.match(r"(atom|red)\.(?!async)", name) and re.search(r"\.[bsuf]\d+$", name):
         yield "atomic", mutate_atomic(guard, name, operands)
+    elif re.match(r"(cp\.async|wgmma)\.commit_group", name):
+        yield "commit", ""
+    elif re.match(r"(cp\.async|wgmma)\.wait_(group|all)", name):
+        yield "wait", ""
+        if operands:
+            yield "group", f"{guard}{name} {int(operands) + 1};"
+    elif re.match(r"cp\.async\.c[ag]\.shared", name):
+        to = re.match(r"\[([^\]+]*)(?:\+(-?\d+))?\], \[[^\]]*\], (\d+)", operands)
+        moved = f"[{to[1].strip()}+{int(to[2] or 0) + int(to[3])}]"
+        yield "copy", f"{guard}{name} {moved}{operands[operands.index(']') + 1:]};"
     elif re.match(r"(ld|st)(\.volatile|\.relaxed\.\w+)?\.shared|st(\.\w+)*\.global|st\.[bsuvf]", name):
         if re.search(r"\.[bsuf]\d+$", name):
             yield "index", shifted(guard, name, operands)

@@ -26,7 +26,7 @@ def compile_kernels(nvcc, project, work, target, name):
 
 def short(kernel):
     """A kernel's name without the mangled namespaces around it."""
-    match = re.search(r"([a-z_]+_kernel)(I(?:Lb[01]E)+E)?", re.sub(r"^.*_cu_[0-9a-f]{8}\d{1,2}", "", kernel))
+    match = re.search(r"([a-z_]+_kernel)(I(?:L[bi]\d+E)+E)?", re.sub(r"^.*_cu_[0-9a-f]{8}\d{1,2}", "", kernel))
     return match[0] if match else kernel
 
 
@@ -83,11 +83,11 @@ def check(program, nvcc, project, work, target, subset, unproved, excused):
         if not entries:
             complain(f"{name}.cu has no kernel")
         for entry in entries:
-            kernel = short(entry).split("IL")[0]
-            kernels.add(kernel)
-            if entry in missed and kernel in unproved:
-                complain(f"{spec}: {kernel} has a launch; remove it from without_proof.txt")
-            elif entry not in missed and kernel not in unproved:
+            names = {short(entry), short(entry).split("IL")[0]}  # one instance of a template, or all
+            kernels |= names
+            if entry in missed and names & unproved:
+                complain(f"{spec}: {short(entry)} has a launch; remove it from without_proof.txt")
+            elif entry not in missed and not names & unproved:
                 complain(f"{name}.cu: {short(entry)} has no launch")
         for kernel, launches in missed.items():
             for place in sorted(set.intersection(*launches)):

@@ -75,6 +75,7 @@ void each_read(const Instruction& in, Visit visit) {
   };
   if (in.has_guard) one(in.guard);
   one(in.address);
+  one(in.source);
   for (const PtxOperand& operand : in.operands) one(operand);
 }
 

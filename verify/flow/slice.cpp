@@ -30,6 +30,9 @@ bool has_effect(const Instruction& in, bool shared_only) {
     case Op::kMatrix:
     case Op::kMatrixLoad:
     case Op::kMatrixStore:
+    case Op::kCopy:
+    case Op::kCopyCommit:
+    case Op::kCopyWait:
     case Op::kFence:
     case Op::kProxyFence:
     case Op::kWgmma:
@@ -173,6 +176,7 @@ class Slicer {
     need_control(index, 0);
     if (in.has_guard) need(in.guard);
     need(in.address);
+    need(in.source);
     const bool moves_data = in.op == Op::kStore || in.op == Op::kMatrix || in.op == Op::kMatrixStore;
     const bool collective = in.op == Op::kShuffle || in.op == Op::kReduce;
     if (moves_data) return;
@@ -244,6 +248,7 @@ class Slicer {
       for (PtxOperand& operand : in.operands) renumber(operand);
       if (in.has_guard) renumber(in.guard);
       renumber(in.address);
+      renumber(in.source);
       if (kept != i) out.code[kept] = std::move(in);
       ++kept;
     }

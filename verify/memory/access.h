@@ -14,12 +14,15 @@ using Lanes = uint32_t;
 // What an access does to memory.
 enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
 
+// Asynchronous accesses last until their thread has waited for them.
+enum class Flight : uint8_t { kNone, kCopy, kProduct };
+
 // What all accesses of a warp by one instruction have in common.
 struct AccessRecord {
   AccessKind kind = AccessKind::kRead;
   bool strong = false;  // strong accesses of one location do not race with each other
   bool certain = true;  // happens in every run
-  bool asynchronous = false;
+  Flight flight = Flight::kNone;
   bool block_scope = false;  // strong for its own block only
   uint32_t instruction = 0;
   uint32_t warp = 0;
@@ -36,7 +39,7 @@ struct AccessRecord {
 struct AccessEntry {
   uint32_t record;
   Lanes lanes;
-  uint32_t epoch;
+  uint32_t epoch;  // of an asynchronous access, the batch
 };
 
 // Addresses that are the same but for a ticket which each lane has drawn for itself: factor * ticket + rest.

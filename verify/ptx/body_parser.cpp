@@ -215,7 +215,7 @@ class BodyParser {
   void group(Instruction& out, bool is_result) {
     auto& list = is_result ? out.results : out.operands;
     if (in_.is("[")) {
-      out.address = address();
+      (out.op == Op::kCopy && out.address.kind != OperandKind::kNone ? out.source : out.address) = address();
     } else if (in_.accept("{")) {
       while (!in_.at_end() && !in_.is("}")) {
         list.push_back(scalar());
@@ -236,6 +236,9 @@ class BodyParser {
       case Op::kProxyFence:
       case Op::kNothing:
       case Op::kMatrixStore:
+      case Op::kCopy:
+      case Op::kCopyCommit:
+      case Op::kCopyWait:
       case Op::kWgmmaCommit:
       case Op::kWgmmaFence:
       case Op::kWgmmaWait:

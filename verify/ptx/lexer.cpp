@@ -49,13 +49,13 @@ class Lexer {
     }
   }
 
-  // A word may hold "::", as in .shared::cta.
+  // A word may hold "::", as in .shared::cta and .L2::128B.
   size_t word_end(size_t end) const {
     while (end < source_.size()) {
       if (continues_word(source_[end])) {
         ++end;
       } else if (source_.substr(end, 2) == "::" && end + 2 < source_.size() &&
-                 starts_word(source_[end + 2])) {
+                 continues_word(source_[end + 2])) {
         end += 2;
       } else {
         break;

@@ -232,6 +232,9 @@ void fence(Instruction& out, const Parts& parts) {
   for (size_t i = 1; i < parts.size(); ++i) {
     if (parts[i] == "proxy") {
       out.op = Op::kProxyFence;
+      const bool asynchronous = i + 1 < parts.size() && parts[i + 1] == "async";
+      const std::string_view space = i + 2 < parts.size() ? parts[i + 2] : "";
+      if (asynchronous && (space.empty() || space.substr(0, 6) == "shared")) out.space = Space::kShared;
       return;
     }
     if (parts[i] == "mbarrier_init") return reject(out, "mbarriers are not modelled");
@@ -260,6 +263,16 @@ void matrix(Instruction& out, const Parts& parts) {
 
 void wgmma(Instruction& out, const Parts& parts) {
   const std::string_view kind = parts.size() > 1 ? parts[1] : "";
+  for (const auto part : parts) {
+    if (part == "sp") return reject(out, "products of sparse matrices are not modelled");
+    const size_t n = part.substr(0, 3) == "m64" ? part.find('n') : std::string_view::npos;
+    if (n == std::string_view::npos) continue;
+    int columns = 0;
+    for (size_t i = n + 1; i < part.size() && part[i] >= '0' && part[i] <= '9' && columns < 1000; ++i)
+      columns = columns * 10 + (part[i] - '0');
+    if (columns < 8 || columns > 256 || columns % 8 != 0) return reject(out, "an unknown shape of wgmma");
+    out.vector = static_cast<uint8_t>(columns / 8);
+  }
   if (kind == "fence")
     out.op = Op::kWgmmaFence;
   else if (kind == "mma_async")
@@ -270,6 +283,27 @@ void wgmma(Instruction& out, const Parts& parts) {
     out.op = Op::kWgmmaWait;
   else
     reject(out, "an unknown form of wgmma");
+}
+
+void copy(Instruction& out, const Parts& parts) {
+  const auto has = [&](std::string_view word) {
+    return std::find(parts.begin(), parts.end(), word) != parts.end();
+  };
+  if (has("bulk") || parts.size() < 3 || parts[1] != "async")
+    return reject(out, "bulk copies and copies of tensors (TMA) are not modelled");
+  if (has("mbarrier")) return reject(out, "copies that arrive at an mbarrier are not modelled");
+  if (parts[2] == "commit_group" || parts[2] == "wait_group" || parts[2] == "wait_all") {
+    out.op = parts[2] == "commit_group" ? Op::kCopyCommit : Op::kCopyWait;
+    out.wide = parts[2] == "wait_all";
+    return;
+  }
+  const bool from_global = parts.size() > 4 && parts[4] == "global";
+  if (!from_global || !(parts[3] == "shared" || parts[3] == "shared::cta"))
+    return reject(out, "only copies from global memory to the block's shared memory are modelled");
+  out.space = Space::kShared;
+  for (size_t i = 2; i < parts.size(); ++i)
+    if (i != 3 && i != 4 && !is_cache_hint(parts[i]))
+      return reject(out, "modifier ." + std::string(parts[i]));
 }
 
 void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
@@ -292,6 +326,8 @@ void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
       return matrix(out, parts);
     case Family::kWgmma:
       return wgmma(out, parts);
+    case Family::kCopy:
+      return copy(out, parts);
     case Family::kPlain:
       break;
   }

@@ -99,6 +99,7 @@ constexpr OpcodeEntry kOpcodes[] = {
     {"ldmatrix", Op::kMatrixLoad, Family::kMatrix},
     {"stmatrix", Op::kMatrixStore, Family::kMatrix},
     {"wgmma", Op::kWgmma, Family::kWgmma},
+    {"cp", Op::kCopy, Family::kCopy},
     {"membar", Op::kFence, Family::kFence},
     {"fence", Op::kFence, Family::kFence},
     {"nanosleep", Op::kNothing, Family::kPlain},

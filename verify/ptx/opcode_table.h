@@ -18,6 +18,7 @@ enum class Family {
   kFence,
   kMatrix,
   kWgmma,
+  kCopy,
   kPlain
 };
 

@@ -33,7 +33,8 @@ class Checker {
 // Barriers and the like name their result's class in a modifier, and their operands are only read as numbers.
 bool may_have_either(const Instruction& in) {
   return in.op == Op::kPure || in.op == Op::kBarrier || in.op == Op::kMatch || in.op == Op::kElect ||
-         in.op == Op::kNothing || in.op == Op::kWgmma;  // its last operands are a predicate and constants
+         in.op == Op::kNothing || in.op == Op::kWgmma ||  // its last operands are a predicate and constants
+         in.op == Op::kCopy;                              // what is copied may depend on a predicate
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ bool has_right_classes(const Instruction& in, std::span<const Register> register
   const Checker checker(registers);
   if (in.has_guard && (in.guard.kind != OperandKind::kRegister || !checker.is(in.guard, Class::kPredicate)))
     return false;
-  if (!checker.is(in.address, Class::kNumber)) return false;
+  if (!checker.is(in.address, Class::kNumber) || !checker.is(in.source, Class::kNumber)) return false;
   switch (in.op) {
     case Op::kUnsupported:
       return true;

@@ -138,6 +138,12 @@ Form form_of(const Instruction& in) {
       return {exactly(0), exactly(0)};
     case Op::kBranchIndexed:
       return {exactly(0), exactly(1)};
+    case Op::kCopy:  // the size, what is copied of it or whether, and a cache policy
+      return {exactly(0), {1, 3}};
+    case Op::kCopyCommit:
+      return {exactly(0), exactly(0)};
+    case Op::kCopyWait:
+      return {exactly(0), exactly(in.wide ? 0 : 1)};
     case Op::kPure:
     case Op::kSet:
     case Op::kMatrix:
@@ -159,7 +165,7 @@ Form form_of(const Instruction& in) {
 
 bool needs_address(Op op) {
   return op == Op::kLoad || op == Op::kStore || op == Op::kAtomic || op == Op::kMatrixLoad ||
-         op == Op::kMatrixStore;
+         op == Op::kMatrixStore || op == Op::kCopy;
 }
 
 }  // namespace

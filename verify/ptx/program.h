@@ -65,6 +65,9 @@ enum class Op : uint8_t {
   kMatrix,  // mma.sync and relatives: the whole warp computes, no memory
   kMatrixLoad,
   kMatrixStore,
+  kCopy,        // cp.async from global to shared memory, asynchronous
+  kCopyCommit,  // closes the thread's group of copies
+  kCopyWait,
   kFence,
   kProxyFence,
   kWgmmaFence,
@@ -184,14 +187,15 @@ struct Instruction {
   bool wide = false;        // cvt: rounds towards zero to an integer (rzi)
   bool read_only = false;   // ld.global.nc
   bool uses_carry = false;
-  uint8_t vector = 1;   // elements of a load or store
+  uint8_t vector = 1;   // elements of a load or store; of wgmma, columns of the product by 8
   uint8_t shuffle = 0;  // 'u', 'd', 'b', 'i'
   uint8_t vote = 0;     // 'l' all, 'y' any, 'u' uni, 'b' ballot; match: 'y' any, 'l' all
   bool has_guard = false;
   PtxOperand guard;
   std::vector<PtxOperand> results;
   std::vector<PtxOperand> operands;
-  PtxOperand address;        // of loads, stores and atomics
+  PtxOperand address;        // of loads, stores and atomics; of a copy, the destination
+  PtxOperand source;         // of a copy
   std::vector<int> targets;  // instructions to branch to
   uint32_t site = 0;         // index into Kernel::sites
   std::string text;          // the opcode as it was written

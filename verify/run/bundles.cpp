@@ -11,6 +11,7 @@ KernelRun::Bundle KernelRun::capture(const BlockState& state, const Warp& warp, 
   bundle.lanes = lanes;
   bundle.pc = warp.pc;
   bundle.observed = warp.observed;
+  bundle.copies = warp.copies;
   bundle.path = warp.path;
   bundle.exited = lanes & ~warp.alive;
   bundle.registers.reserve(context.written->size());
@@ -42,6 +43,7 @@ void KernelRun::restore(BlockState& state, Warp& warp, const Context& context, c
     state.clocks.forget(warp.thread(lane), bundle.knows->clocks[static_cast<size_t>(lane)]);
     warp.fence[static_cast<size_t>(lane)] = bundle.knows->fence[static_cast<size_t>(lane)];
   });
+  warp.copies.assign(bundle.lanes, bundle.copies);
   warp.alive = (warp.alive & ~bundle.lanes) | (bundle.lanes & ~bundle.exited);
   warp.path = bundle.path;
 }

@@ -1,4 +1,4 @@
-// How a race comes about: each thread's way to its access, and why no barrier orders the two.
+// What is said about a race: each thread's way to its access, and why no barrier orders the two.
 #include <functional>
 
 #include "verify/run/kernel_run.h"
@@ -47,6 +47,57 @@ void KernelRun::explain_race(const AccessRecord& a, int lane_a, const AccessReco
   else
     why = "no barrier that the one thread leaves is one at which the other has arrived after its access";
   finding.explanation.push_back(why);
+  const auto flies = [&](Flight flight) { return a.flight == flight || b.flight == flight; };
+  if (flies(Flight::kCopy))
+    finding.explanation.push_back(
+        "a copy by cp.async lasts until its own thread has waited for the group, and others need a barrier "
+        "behind that");
+  if (flies(Flight::kProduct))
+    finding.explanation.push_back(
+        "wgmma reads until its warp has waited for the group; who writes what it reads needs "
+        "fence.proxy.async behind "
+        "the write, or behind the wait for a copy, and then a barrier");
+}
+
+std::string KernelRun::thread_name(const AccessRecord& record, int lane) const {
+  std::string name = "thread " + std::to_string(record.warp * 32 + static_cast<uint32_t>(lane));
+  if (blocks_ > 1) name += " of block " + std::to_string(record.block);
+  return name;
+}
+
+void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                            const std::string& place, bool exact, Overlap overlap, bool same_value) {
+  const auto verb = [](const AccessRecord& record) {
+    return std::string(record.flight == Flight::kNone ? "" : "asynchronous ") +
+           (record.kind == AccessKind::kRead    ? "read"
+            : record.kind == AccessKind::kWrite ? "write"
+                                                : "atomic operation");
+  };
+  const Instruction& in = kernel_.code[a.instruction];
+  const Instruction& other = kernel_.code[b.instruction];
+  const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
+    for (const Lemma& lemma : launch_.lemmas)
+      if (comes_from(at, lemma.file, lemma.line)) return &lemma;
+    return nullptr;
+  };
+  if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
+    reported_races_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
+    assumptions_.insert("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
+    return;
+  }
+  std::string message = verb(a) + " by " + thread_name(a, lane_a) + " and " + verb(b) + " by " +
+                        thread_name(b, lane_b) + ", " + place;
+  FindingKind kind = same_value ? FindingKind::kSameValueRace : FindingKind::kRace;
+  if (!exact && overlap == Overlap::kUnproved) {
+    kind = FindingKind::kUnproved;
+    message = "these may touch the same bytes: " + message;
+  }
+  if (kind != FindingKind::kSameValueRace)
+    reported_races_[std::minmax(a.instruction, b.instruction)] +=
+        kind == FindingKind::kRace ? kMostAttempts : 1;
+  const size_t before = verdict_.findings.size();
+  find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
+  if (verdict_.findings.size() > before) explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
 }
 
 }  // namespace glove::verify

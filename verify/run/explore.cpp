@@ -61,18 +61,17 @@ std::shared_ptr<BlockSnapshot> KernelRun::snapshot(const BlockState& state) {
   for (Warp& warp : copy->warps) forget_dead(warp);
   copy->shared = state.shared;
   copy->path = state.path;
+  copy->flights = flights(state);
   return copy;
 }
 
 void KernelRun::at_full_barrier(BlockState& state) {
   if (check_global_) keep_for_grid(state);
   state.arrived_before = state.arrived;
-  state.shadow.new_phase();
+  begin_phase(state);
   state.shared.settle(table_);
   for (const Slot& slot : state.shared.slots())
     if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, 0);
-  recent_records_.clear();
-  if (blocks_ < 2 && forks_.empty()) records_.clear();  // states that wait refer to theirs
   drop_thread_facts(state);
   if (state.path == nullptr) return;  // nothing unknown has decided so far
   const uint64_t place = place_of_state(state);
@@ -84,7 +83,12 @@ void KernelRun::at_full_barrier(BlockState& state) {
     // The same state under other conditions: go on once more without them.
     state.path = common_facts(*general, state);
     general->path = state.path;
-    state.warps = general->warps;
+    for (size_t w = 0; w < state.warps.size(); ++w) {
+      Warp warp = general->warps[w];
+      std::swap(warp.copies, state.warps[w].copies);  // what is in flight has the numbers of this state
+      std::swap(warp.products, state.warps[w].products);
+      state.warps[w] = std::move(warp);
+    }
     state.shared = general->shared;
     return;
   }

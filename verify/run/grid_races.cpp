@@ -20,14 +20,15 @@ void KernelRun::keep_for_grid(BlockState& state) {
   };
   const uint32_t recent = state.arrived & ~state.arrived_before;
   note_unfenced(state);
-  const auto settle = [&](uint32_t record, Lanes lanes, uint32_t epoch, const GlobalPlace* place) {
+  const auto settle = [&](uint32_t record, Lanes lanes, auto epoch_at, const GlobalPlace* place) {
     uint32_t mask = 0;
     for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
       if ((recent >> counter & 1) == 0) continue;
       if (place != nullptr && is_arrival(state, counter, records_[record], lanes, *place)) continue;
       bool all = true;
       each_lane(lanes, [&](int lane) {
-        all &= covered(counter, records_[record].warp * 32 + static_cast<uint32_t>(lane), epoch);
+        all &= covered(counter, records_[record].warp * 32 + static_cast<uint32_t>(lane),
+                       epoch_of(state, records_[record], lane, epoch_at(lane)));
       });
       if (!all) mask |= 1u << counter;
     }
@@ -45,7 +46,8 @@ void KernelRun::keep_for_grid(BlockState& state) {
     const SymbolId object = object_of({0, place.form});
     grid_forms_[object].insert(place.form);
     for (const AccessEntry& entry : cell.entries) {
-      const AccessEntry settled = {settle(entry.record, entry.lanes, entry.epoch, &place), entry.lanes, 0};
+      const auto epoch_at = [&](int) { return entry.epoch; };
+      const AccessEntry settled = {settle(entry.record, entry.lanes, epoch_at, &place), entry.lanes, 0};
       bool known = false;
       for (AccessEntry& other : kept)
         if (other.record == settled.record) other.lanes |= settled.lanes, known = true;
@@ -54,8 +56,8 @@ void KernelRun::keep_for_grid(BlockState& state) {
   }
   for (RangeAccess range : state.shadow.ranges) {
     if (range.object == 0) continue;
-    range.record =
-        settle(range.record, range.lanes, *std::max_element(range.epoch.begin(), range.epoch.end()), nullptr);
+    range.record = settle(
+        range.record, range.lanes, [&](int lane) { return range.epoch[static_cast<size_t>(lane)]; }, nullptr);
     keep_range_for_grid(range);
   }
 }
@@ -74,12 +76,13 @@ bool KernelRun::is_arrival(const BlockState& state, uint32_t counter, const Acce
 
 // Remembers the phase if some thread has not fenced all that it did in global memory.
 void KernelRun::note_unfenced(BlockState& state) {
-  const auto fenced = [&](uint32_t record, Lanes lanes, auto epoch_of) {
+  const auto fenced = [&](uint32_t record, Lanes lanes, auto epoch_at) {
     const Warp& warp = state.warps[records_[record].warp];
     bool all = true;
     each_lane(lanes, [&](int lane) {
       const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
-      all &= mark.sequential && mark.phase == state.shadow.phase && epoch_of(lane) <= mark.epoch;
+      all &= mark.sequential && mark.phase == state.shadow.phase &&
+             epoch_of(state, records_[record], lane, epoch_at(lane)) <= mark.epoch;
     });
     return all;
   };

@@ -17,6 +17,7 @@ KernelRun::KernelRun(const Kernel& kernel, const Launch& launch, const Options& 
                            (in.barrier == BarrierOp::kArrive || in.operands.empty() ||
                             in.operands[0].kind != OperandKind::kImmediate || in.operands[0].immediate != 0);
     acquires_ |= (in.op == Op::kFence || in.acquire) && blocks_ > 1 && check_global_;
+    has_products_ |= in.op == Op::kWgmma;
     if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
       if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
         granule_ = std::min(granule_, std::max(1u, bits_of(in.type) / 8));
@@ -34,7 +35,7 @@ BlockState KernelRun::initial_state(uint32_t block) {
   state.block = block;
   state.block_index = {block % launch_.grid[0], block / launch_.grid[0] % launch_.grid[1],
                        block / launch_.grid[0] / launch_.grid[1]};
-  state.clocks = Clocks((threads_ + 31) / 32 * 32);
+  state.clocks = Clocks((threads_ + 31) / 32 * 32, has_products_);
   for (uint32_t first = 0; first < threads_; first += 32) {
     Warp warp;
     warp.index = first / 32;
@@ -113,7 +114,8 @@ void KernelRun::list_uncovered() {
   for (size_t i = 0; i < executed_.size(); ++i) {
     const Instruction& in = kernel_.code[i];
     const bool matters = is_block_barrier(in) || is_warp_synchronisation(in) || in.op == Op::kStore ||
-                         in.op == Op::kAtomic || (in.op == Op::kLoad && in.space != Space::kParam);
+                         in.op == Op::kAtomic || in.op == Op::kCopy ||
+                         (in.op == Op::kLoad && in.space != Space::kParam);
     if (matters && !executed_[i] && reached.count(name(in)) == 0)
       verdict_.uncovered.push_back(in.text + " at PTX line " +
                                    std::to_string(kernel_.sites[in.site].ptx_line) + ", " + source_line(in));
@@ -158,6 +160,7 @@ void KernelRun::run_path(BlockState& state) {
       report_stuck(state);
       throw PathEnds{};
     }
+  if (has_products_) check_warpgroups(state);
 }
 
 void KernelRun::run_warp(BlockState& state, Warp& warp) {

@@ -24,6 +24,8 @@ class KernelRun {
   Verdict run();
 
  private:
+  static constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not be told apart
+
   // Thrown and caught inside: this path of the exploration needs or allows no more steps.
   struct PathEnds {};
   struct RunEnds {};  // nothing more can be said about the kernel
@@ -41,6 +43,7 @@ class KernelRun {
     std::array<uint64_t, 32> observed{};
     std::shared_ptr<const Knowledge> knows;  // null: as at the branch
     std::vector<WarpRegister> registers;     // of Context::written
+    AsyncGroups copies;
     PathPointer path;
     uint32_t trips = 0;  // backward jumps so far
     Lanes exited = 0;
@@ -56,7 +59,8 @@ class KernelRun {
     std::array<SymbolId, 32> iteration{};
     std::unordered_set<SymbolId> anything;
     uint32_t blurred = 0;
-    bool finishing = false;
+    int last_rounds = 0;         // that are left once the general state covers the present one
+    std::vector<uint32_t> ages;  // of copies in flight at the last visit
   };
   struct Context {
     Context* outer = nullptr;
@@ -188,9 +192,10 @@ class KernelRun {
 
   // races.cpp
   uint32_t add_record(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, AccessKind kind,
-                      unsigned bytes, PathPointer path, bool certain);
+                      unsigned bytes, PathPointer path, bool certain, Flight flight);
   void access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
-              Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard);
+              Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard,
+              Flight flight = Flight::kNone);
   void exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place);
   void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                     const std::array<Place, 32>& places);
@@ -235,7 +240,21 @@ class KernelRun {
   void step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   void step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   void step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+
+  // async_step.cpp
+  void step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void step_copy(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
+  unsigned copied_bytes(BlockState& state, Warp& warp, const Instruction& in, int lane, unsigned size,
+                        Guarded* guard);
+  void step_copy_wait(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   void step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void read_matrix(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, uint64_t descriptor,
+                   unsigned groups);
+  uint32_t epoch_of(const BlockState& state, const AccessRecord& record, int lane, uint32_t epoch) const;
+  uint32_t epoch_now(const BlockState& state, const Warp& warp, const AccessRecord& record, int lane) const;
+  std::vector<uint64_t> flights(const BlockState& state) const;
+  void begin_phase(BlockState& state);
+  void check_warpgroups(BlockState& state);
 
   // barrier_step.cpp
   void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
@@ -326,7 +345,8 @@ class KernelRun {
   uint32_t next_location_ = 1;
   std::unordered_set<SymbolId> located_objects_;  // 0: shared memory
   bool has_named_barriers_ = false;
-  bool acquires_ = false;  // has fences or the like, and blocks that may acquire something
+  bool acquires_ = false;      // has fences or the like, and blocks that may acquire something
+  bool has_products_ = false;  // of matrices, by wgmma
   // Where additions were taken to return different numbers: the address and the bytes of the addition.
   std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
   std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled_;  // where they may repeat

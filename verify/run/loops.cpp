@@ -7,7 +7,8 @@
 namespace glove::verify {
 namespace {
 
-constexpr uint32_t kUnrolled = 6;  // rounds before a loop is generalised
+constexpr uint32_t kUnrolled = 6;              // rounds before a loop is generalised
+constexpr size_t kMostInFlight = 2 * 32 * 32;  // two numbers for each lane and group
 
 PathPointer common_path(PathPointer a, PathPointer b) {
   const auto depth = [](const PathPointer& path) {
@@ -46,24 +47,31 @@ bool KernelRun::visit_loop(BlockState& state, Warp& warp, Context& context, Lane
     if (loop.widened != 0) loop.general.path = common_path(loop.general.path, warp.path);
     if (old == 0) return true;
   }
-  if (loop.finishing) return false;
+  if (loop.last_rounds > 0) return --loop.last_rounds > 0;
   const Lanes first = old & ~loop.widened;
   if (loop.widened == 0) loop.general = loop.start;
   begin_iterations(context, loop, first);
-  const bool changed =
-      generalise(warp, context, loop, old, first, pc) || first != 0 || fresh != 0 || loop.blurred != blurred_;
+  const std::vector<uint32_t> ages = warp.copies.ages(old);
+  if (ages.size() > kMostInFlight)
+    unproved(kernel_.code[static_cast<size_t>(pc)],
+             "a loop whose length is not known begins copies and does not wait for them", &state);
+  const bool changed = generalise(warp, context, loop, old, first, pc) || first != 0 || fresh != 0 ||
+                       loop.blurred != blurred_ || loop.ages != ages;
   loop.widened |= old;
   loop.blurred = blurred_;
+  loop.ages = ages;
   if (!changed) {
-    // Where the lanes synchronise, the end of a round meets the beginning of the next: one round more.
-    loop.finishing = context.synchronises;
-    return loop.finishing;
+    // Where the lanes synchronise, the end of a round meets the beginning of the next: one round more. What
+    // is in flight meets all rounds until it is complete.
+    loop.last_rounds = (context.synchronises ? 1 : 0) + static_cast<int>(warp.copies.batches(old));
+    return loop.last_rounds > 0;
   }
   Bundle general = loop.general;
   general.lanes = old;
   general.pc = warp.pc;
   general.exited = 0;
   general.knows = capture(state, warp, context, old).knows;
+  general.copies = warp.copies;
   general.path = fresh != 0 ? common_path(loop.general.path, warp.path) : loop.general.path;
   restore(state, warp, context, general);
   assumptions_.insert("loops that the data end do end, and their counters do not wrap");

@@ -1,20 +1,18 @@
 // Races inside a block: every access is compared with what is not ordered before it.
 #include <algorithm>
+#include <utility>
 
 #include "verify/run/kernel_run.h"
 
 namespace glove::verify {
-namespace {
-
-constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not be told apart
-
-}  // namespace
 
 uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
-                               AccessKind kind, unsigned bytes, PathPointer path, bool certain) {
+                               AccessKind kind, unsigned bytes, PathPointer path, bool certain,
+                               Flight flight) {
   AccessRecord record;
   record.kind = kind;
   record.certain = certain;
+  record.flight = flight;
   record.instruction = static_cast<uint32_t>(&in - kernel_.code.data());
   record.warp = warp.index;
   record.block = state.block;
@@ -28,7 +26,8 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const
   if (warp.alive != 0)
     record.last_barrier = warp.last_barrier[static_cast<size_t>(std::countr_zero(warp.alive))];
   // The same instruction in the same situation shares its record.
-  const uint64_t key = (uint64_t{record.instruction} * 1024 + warp.index) * 2 + (certain ? 1 : 0);
+  const uint64_t key = ((uint64_t{record.instruction} * 1024 + warp.index) * 2 + (certain ? 1 : 0)) * 4 +
+                       static_cast<uint64_t>(kind);
   const auto found = recent_records_.find(key);
   if (found != recent_records_.end()) {
     const AccessRecord& last = records_[found->second];
@@ -42,7 +41,8 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const
 }
 
 void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
-                       Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard) {
+                       Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard,
+                       Flight flight) {
   acquire_seen(state, warp, lanes);
   Lanes shared = 0, global = 0;
   each_lane(lanes, [&](int lane) {
@@ -66,7 +66,7 @@ void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, Acc
   PathPointer path =
       guard.possible != 0 ? lane_path(warp.path, guard.possible, guard.condition, false, 0) : warp.path;
   const bool certain = context_ == nullptr && state.path == nullptr && path == nullptr;
-  const uint32_t id = add_record(state, warp, shared | global, in, kind, bytes, path, certain);
+  const uint32_t id = add_record(state, warp, shared | global, in, kind, bytes, path, certain, flight);
   records_[id].strong =
       in.strong || in.acquire || in.release ||
       (in.is_volatile && (shared != 0 ? options_.volatile_shared_strong : options_.volatile_global_strong));
@@ -92,7 +92,11 @@ void KernelRun::exact_access(BlockState& state, Warp& warp, uint32_t record, int
       if (cell.phase != state.shadow.phase) {
         cell.entries.clear();
         cell.phase = state.shadow.phase;
+        cell.has_flight = false;
       }
+      const bool outlasts = records_[record].flight != Flight::kNone ||
+                            (has_products_ && records_[record].kind != AccessKind::kRead);
+      if (outlasts && !std::exchange(cell.has_flight, true)) state.shadow.flights.push_back(granule);
       check_cell(state, warp, record, lane, cell, place);
     } else {
       const auto [cell, added] = state.shadow.global.try_emplace({place.address.form, granule});
@@ -113,10 +117,16 @@ void KernelRun::exact_access(BlockState& state, Warp& warp, uint32_t record, int
 }
 
 bool KernelRun::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
-                        const Warp& warp, int lane, const AccessRecord&) const {
+                        const Warp& warp, int lane, const AccessRecord& mine) const {
+  const uint32_t end = epoch_of(state, other, other_lane, epoch);
+  if (end == AsyncGroups::kInFlight) return false;
+  if (end == AsyncGroups::kElsewhere)  // on another way, which other lanes may go meanwhile
+    return context_ == nullptr || context_->running->uniform || other.warp != warp.index ||
+           other_lane == lane;
+  const uint32_t thread = other.warp * 32 + static_cast<uint32_t>(other_lane);
+  if (mine.flight == Flight::kProduct) return state.clocks.before_proxy(thread, end, warp.thread(lane));
   if (options_.lockstep && other.warp == warp.index) return true;
-  return !other.asynchronous &&
-         state.clocks.before(other.warp * 32 + static_cast<uint32_t>(other_lane), epoch, warp.thread(lane));
+  return state.clocks.before(thread, end, warp.thread(lane));
 }
 
 // Whether a store of shared memory writes what the store before it, which nothing orders with it, has
@@ -142,11 +152,15 @@ bool KernelRun::writes_what_is_there(BlockState& state, const Warp& warp, uint32
 
 void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
                            const Place& place) {
-  const uint32_t epoch = state.clocks.epoch(warp.thread(lane));
+  const uint32_t epoch = epoch_now(state, warp, records_[id], lane);
   AccessEntry* same = nullptr;
   bool all_before = true;
   for (AccessEntry& entry : cell.entries) {
-    if (entry.record == id && entry.epoch == epoch) same = &entry;
+    // A thread's groups are complete in their order: the last of its reads stands for those before.
+    if (entry.record == id &&
+        (entry.epoch == epoch || (records_[id].flight != Flight::kNone && entry.lanes == Lanes{1} << lane &&
+                                  records_[id].kind == AccessKind::kRead)))
+      same = &entry;
     const AccessRecord& other = records_[entry.record];
     const AccessRecord& mine = records_[id];
     const bool conflicts = conflict(other, mine);
@@ -155,7 +169,8 @@ void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane,
     each_lane(entry.lanes, [&](int other_lane) {
       open |= Lanes{!ordered(state, other, other_lane, entry.epoch, warp, lane, mine)} << other_lane;
     });
-    if (other.warp == warp.index && !other.asynchronous) open &= ~(1u << lane);
+    if (other.warp == warp.index && other.flight == Flight::kNone && mine.flight != Flight::kProduct)
+      open &= ~(1u << lane);
     all_before &= open == 0;
     if (open == 0 || !conflicts) continue;
     const int other_lane = std::countr_zero(open);
@@ -179,7 +194,7 @@ void KernelRun::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane,
       blocks_ == 1 && place.space == Space::kShared)
     cell.entries.clear();
   if (same != nullptr)
-    same->lanes |= 1u << lane;
+    same->lanes |= 1u << lane, same->epoch = epoch;
   else
     cell.entries.push_back({id, 1u << lane, epoch});
 }
@@ -243,7 +258,7 @@ std::vector<RangeAccess> KernelRun::grouped(const BlockState& state, const Warp&
     group->constants = group->constants.hull({constant, constant + records_[record].bytes - 1});
     group->lanes |= 1u << lane;
     group->bytes = group->bytes.hull(touched);
-    group->epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
+    group->epoch[static_cast<size_t>(lane)] = epoch_now(state, warp, records_[record], lane);
     group->address[static_cast<size_t>(lane)] = place.address;
   });
   return groups;
@@ -306,7 +321,7 @@ void KernelRun::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, 
       continue;
     tick(1);
     each_lane(range.lanes, [&](int other_lane) {
-      if (other.warp == warp.index && other_lane == lane) return;
+      if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
       if (ordered(state, other, other_lane, range.epoch[static_cast<size_t>(other_lane)], warp, lane,
                   records_[id]))
         return;
@@ -322,8 +337,9 @@ void KernelRun::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, i
     for (const AccessEntry& entry : cell.entries) {
       if (!conflict(records_[entry.record], records_[id])) continue;
       each_lane(entry.lanes, [&](int other_lane) {
-        if (records_[entry.record].warp == warp.index && other_lane == lane) return;
-        if (ordered(state, records_[entry.record], other_lane, entry.epoch, warp, lane, records_[id])) return;
+        const AccessRecord& other = records_[entry.record];
+        if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
+        if (ordered(state, other, other_lane, entry.epoch, warp, lane, records_[id])) return;
         compare_one(id, lane, address, entry.record, other_lane, place, granule_);
       });
     }
@@ -361,46 +377,6 @@ void KernelRun::compare_one(uint32_t id, int lane, Value address, uint32_t other
 bool KernelRun::already_reported(const AccessRecord& a, const AccessRecord& b) const {
   const auto found = reported_races_.find(std::minmax(a.instruction, b.instruction));
   return found != reported_races_.end() && found->second >= kMostAttempts;
-}
-
-std::string KernelRun::thread_name(const AccessRecord& record, int lane) const {
-  std::string name = "thread " + std::to_string(record.warp * 32 + static_cast<uint32_t>(lane));
-  if (blocks_ > 1) name += " of block " + std::to_string(record.block);
-  return name;
-}
-
-void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
-                            const std::string& place, bool exact, Overlap overlap, bool same_value) {
-  const auto verb = [](AccessKind kind) {
-    return std::string(kind == AccessKind::kRead    ? "read"
-                       : kind == AccessKind::kWrite ? "write"
-                                                    : "atomic operation");
-  };
-  const Instruction& in = kernel_.code[a.instruction];
-  const Instruction& other = kernel_.code[b.instruction];
-  const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
-    for (const Lemma& lemma : launch_.lemmas)
-      if (comes_from(at, lemma.file, lemma.line)) return &lemma;
-    return nullptr;
-  };
-  if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
-    reported_races_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
-    assumptions_.insert("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
-    return;
-  }
-  std::string message = verb(a.kind) + " by " + thread_name(a, lane_a) + " and " + verb(b.kind) + " by " +
-                        thread_name(b, lane_b) + ", " + place;
-  FindingKind kind = same_value ? FindingKind::kSameValueRace : FindingKind::kRace;
-  if (!exact && overlap == Overlap::kUnproved) {
-    kind = FindingKind::kUnproved;
-    message = "these may touch the same bytes: " + message;
-  }
-  if (kind != FindingKind::kSameValueRace)
-    reported_races_[std::minmax(a.instruction, b.instruction)] +=
-        kind == FindingKind::kRace ? kMostAttempts : 1;
-  const size_t before = verdict_.findings.size();
-  find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
-  if (verdict_.findings.size() > before) explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
 }
 
 }  // namespace glove::verify

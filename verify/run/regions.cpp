@@ -244,6 +244,7 @@ bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bun
     into.observed[static_cast<size_t>(lane)] &= other.observed[static_cast<size_t>(lane)];
   });
   meet_knowledge(into, other);
+  into.copies.merge(into.lanes, other.copies);
   // What both know.
   PathPointer a = into.path, b = other.path;
   const auto depth = [](const PathPointer& path) {
@@ -338,7 +339,6 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
   for (const Bundle& bundle : finished)
     each_lane(bundle.lanes & ~bundle.exited,
               [&](int lane) { arrived[static_cast<size_t>(lane)].push_back(&bundle); });
-  std::array<PredicateId, 32> kept_conditions{};
   PathPointer only;
   Lanes only_lanes = 0;
   each_lane(before, [&](int lane) {
@@ -373,7 +373,14 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
                                    join_values(values, kernel_.registers[r].type, condition, lane, state));
     }
   });
-  (void)kept_conditions;
+  Lanes seen = 0;
+  for (const Bundle& bundle : finished) {
+    const Lanes here = bundle.lanes & ~bundle.exited;
+    warp.copies.assign(here & ~seen, bundle.copies);
+    warp.copies.merge(here & seen, bundle.copies);
+    warp.copies.abandon(bundle.lanes & bundle.exited, bundle.copies);
+    seen |= here;
+  }
   // The others have left the kernel: what the one way knows holds from here on.
   if (only && only_lanes == before) warp.path = only;
 }

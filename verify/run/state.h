@@ -9,6 +9,7 @@
 
 #include "verify/memory/contents.h"
 #include "verify/memory/shadow.h"
+#include "verify/sync/async_groups.h"
 #include "verify/sync/clocks.h"
 #include "verify/sync/named_barriers.h"
 #include "verify/value/reason.h"
@@ -92,6 +93,10 @@ struct Warp {
   // Where the conditions that hold were last searched for counters and flags, lane by lane.
   PathPointer noted_path, noted_block_path;
   std::array<uint32_t, 32> noted_epoch{};
+  AsyncGroups copies;              // cp.async
+  AsyncGroups products;            // wgmma
+  uint32_t product_count = 0;      // products so far
+  uint32_t last_product = 0;       // its instruction
   mutable RegisterFile registers;  // reading an unnamed value names it
   std::vector<Contents> local;     // by lane; empty until it is used
   PathPointer path;
@@ -131,6 +136,7 @@ struct BlockSnapshot {
   PathPointer path;
   SymbolId iteration = 0;          // of a widened state
   std::vector<SymbolId> anything;  // symbols that stand for any value
+  std::vector<uint64_t> flights;   // tells apart what is in flight
 };
 
 }  // namespace glove::verify

@@ -369,7 +369,6 @@ void KernelRun::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
     case Op::kFence:
       step_fence(state, warp, evaluate_guard(state, warp, lanes, in).certain, in);
       return next();
-    case Op::kProxyFence:
     case Op::kNothing:
     case Op::kPrint:
       return next();
@@ -382,11 +381,15 @@ void KernelRun::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
     case Op::kMatrix:
       step_exchange(state, warp, lanes, in);
       return next();
+    case Op::kProxyFence:
+    case Op::kCopy:
+    case Op::kCopyCommit:
+    case Op::kCopyWait:
     case Op::kWgmma:
     case Op::kWgmmaFence:
     case Op::kWgmmaCommit:
     case Op::kWgmmaWait:
-      step_wgmma(state, warp, lanes, in);
+      step_asynchronous(state, warp, lanes, in);
       return next();
     default:
       break;

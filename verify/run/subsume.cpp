@@ -100,7 +100,8 @@ bool KernelRun::subsumed(const BlockSnapshot& general, const BlockState& state, 
     for (const int place : places)
       if (!warp_matches(general.warps[w], warp, place)) return false;
   }
-  if (!instance.matches_contents(general.shared, state.shared)) return false;
+  if (!instance.matches_contents(general.shared, state.shared) || general.flights != flights(state))
+    return false;
   const Reasoner reasoner(table_, {nullptr, state.path.get(), 0});
   for (const Path* path = general.path.get(); path != nullptr; path = path->parent.get()) {
     const auto truth = reasoner.truth(Value{0, path->everyone});

@@ -179,9 +179,4 @@ void KernelRun::step_vote(BlockState& state, Warp& warp, Lanes lanes, const Inst
   all(predicate ? table_.fresh_predicate(Scope::kBlock, false) : table_.fresh(32, Scope::kBlock));
 }
 
-// Asynchronous products of matrices in shared memory are not modelled yet: said clearly, never silently.
-void KernelRun::step_wgmma(BlockState&, Warp&, Lanes, const Instruction& in) {
-  unsupported(in, "asynchronous matrix products are not modelled");
-}
-
 }  // namespace glove::verify

@@ -16,7 +16,27 @@ std::shared_ptr<Clock> Clocks::join(const std::vector<uint32_t>& members) const 
   for (size_t i = 1; i < distinct.size(); ++i)
     for (size_t k = 0; k < joined->size(); ++k) (*joined)[k] = std::max((*joined)[k], (*distinct[i])[k]);
   for (const uint32_t member : members) (*joined)[member] = own_[member];
+  if (!fenced_.empty()) join_fences(members, *joined);
   return joined;
+}
+
+void Clocks::join_fences(const std::vector<uint32_t>& members, Clock& joined) const {
+  const size_t first = threads_ + kBarriers + kCounters;
+  std::vector<const Clock*> seen;
+  for (const uint32_t member : members) {
+    const ProxyFence& fence = fenced_[member];
+    if (fence.known == nullptr) continue;
+    joined[first + member] = std::max(joined[first + member], fence.epoch);
+    if (std::find(seen.begin(), seen.end(), fence.known.get()) != seen.end()) continue;
+    seen.push_back(fence.known.get());
+    for (size_t t = 0; t < threads_; ++t) joined[first + t] = std::max(joined[first + t], (*fence.known)[t]);
+  }
+}
+
+void Clocks::fence_proxy(const std::vector<uint32_t>& members) {
+  if (fenced_.empty()) return;
+  for (const uint32_t member : members) fenced_[member] = {known_[member], own_[member]};
+  advance(members);
 }
 
 void Clocks::acquire(const std::vector<uint32_t>& members, const ClockPointer& clock) {

@@ -9,7 +9,8 @@ namespace glove::verify {
 
 // Entry t: all that thread t did in its epochs up to this number came before. Behind the threads: the
 // generation of each named barrier that is known to be complete, then the counters of grid barriers that were
-// seen full.
+// seen full. Behind those, for kernels with products of matrices, once more an entry per thread: all that
+// thread t did up to this number came before a fence between the generic and the asynchronous proxy.
 using Clock = std::vector<uint32_t>;
 using ClockPointer = std::shared_ptr<const Clock>;
 
@@ -19,16 +20,34 @@ class Clocks {
   static constexpr uint32_t kBarriers = 16;
   static constexpr uint32_t kCounters = 8;
 
-  explicit Clocks(uint32_t threads)
+  explicit Clocks(uint32_t threads, bool proxies = false)
       : threads_(threads),
         own_(threads, 1),
-        known_(threads, std::make_shared<Clock>(threads + kBarriers + kCounters, 0)) {}
+        known_(threads,
+               std::make_shared<Clock>(threads + kBarriers + kCounters + (proxies ? threads : 0), 0)),
+        fenced_(proxies ? threads : 0) {}
 
   uint32_t threads() const { return threads_; }
   uint32_t epoch(uint32_t thread) const { return own_[thread]; }
   const ClockPointer& known(uint32_t thread) const { return known_[thread]; }
   bool before(uint32_t earlier, uint32_t epoch, uint32_t later) const {
     return earlier == later || (*known_[later])[earlier] >= epoch;
+  }
+  // Whether what `earlier` did in the epoch came before, and `later` may read it through the asynchronous
+  // proxy, as if by a thread that knows what `later` knew at its last barrier.
+  bool before_proxy(uint32_t earlier, uint32_t epoch, uint32_t later) const {
+    const Clock& clock = *known_[later];
+    const ClockPointer& fence = fenced_[later].known;
+    return clock[earlier] >= epoch && (clock[threads_ + kBarriers + kCounters + earlier] >= epoch ||
+                                       (fence != nullptr && (*fence)[earlier] >= epoch));
+  }
+  // Whether all who know what `later` knows may read through the asynchronous proxy what `earlier` did.
+  bool published(uint32_t earlier, uint32_t epoch, uint32_t later) const {
+    return fenced_.empty() || (*known_[later])[threads_ + kBarriers + kCounters + earlier] >= epoch;
+  }
+  // Whether two threads know the same of all others, and whether their fences do.
+  bool alike(uint32_t a, uint32_t b) const {
+    return known_[a] == known_[b] && fenced_[a].known == fenced_[b].known;
   }
   uint32_t barrier_generation(uint32_t thread, uint32_t barrier) const {
     return (*known_[thread])[threads_ + barrier];
@@ -47,6 +66,8 @@ class Clocks {
   // What the threads do from now on is not covered by clocks that were joined before.
   void advance(const std::vector<uint32_t>& members);
   void synchronise(const std::vector<uint32_t>& members) { acquire(members, join(members)); }
+  // Each thread fences what it did, and what it knows of, for the asynchronous proxy.
+  void fence_proxy(const std::vector<uint32_t>& members);
   void see_counter(uint32_t thread, uint32_t counter);
   // What both clocks say.
   static ClockPointer common(const ClockPointer& a, const ClockPointer& b);
@@ -54,9 +75,16 @@ class Clocks {
   void forget(uint32_t thread, const ClockPointer& earlier) { known_[thread] = earlier; }
 
  private:
+  void join_fences(const std::vector<uint32_t>& members, Clock& joined) const;
+
   uint32_t threads_;
   std::vector<uint32_t> own_;
   std::vector<ClockPointer> known_;
+  struct ProxyFence {
+    ClockPointer known;
+    uint32_t epoch = 0;
+  };
+  std::vector<ProxyFence> fenced_;  // by thread, the last; empty without proxies
 };
 
 }  // namespace glove::verify
