@@ -73,6 +73,7 @@ struct Extent {
   FormId form = 0;     // of all addresses; 0: they differ in more than a constant
   Interval constants;  // of those addresses, up to the last byte
   OwnedRange owned;
+  Value begin, end;  // all are in between, whatever holds; the end's form is 0: not known
   bool operator==(const Extent&) const = default;
 };
 
