@@ -256,11 +256,26 @@ bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigne
   return offset + gap >= Wide{bytes_b} && offset - gap <= -Wide{bytes_a};
 }
 
+// Whether distinct numbers from different places keep the addresses of the two apart.
+bool apart(const DistinctPlaces& a, unsigned bytes_a, const DistinctPlaces& b, unsigned bytes_b,
+           SymbolTable& table) {
+  if (a.object == 0 || b.object == 0 || a.factor != b.factor ||
+      table.distinct_numbers(a.object)->name != table.distinct_numbers(b.object)->name)
+    return false;
+  const Value difference = table.subtract(a.rest, b.rest, 64);
+  const auto offset = Wide{static_cast<int64_t>(difference.constant)};
+  if (!difference.known() || offset + a.factor < Wide{bytes_b} || offset - a.factor > -Wide{bytes_a})
+    return false;
+  return a.object != b.object || compare_addresses({a.source, a.source_bytes, {}},
+                                                   {b.source, b.source_bytes, {}}, table) == Overlap::kNever;
+}
+
 bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table) {
   if (a.form != 0 && a.form == b.form && a.constants.meet(b.constants).empty()) return true;
   if (a.owned.location != 0 && a.owned.location == b.owned.location && a.owned.factor == b.owned.factor &&
       table.drawn_apart(a.owned.ticket, b.owned.ticket))
     return true;
+  if (apart(a.places, bytes_a, b.places, bytes_b, table)) return true;
   if (a.end.form != 0 && b.end.form != 0) {
     const Reasoner reasoner(table, {});
     if (reasoner.exact_range(table.subtract(b.begin, a.end, 64)).lo >= 0 ||
@@ -279,6 +294,16 @@ OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Po
     const Value place = table.subtract(offset, table.scale(table.of(term.symbol), term.factor, 64), 64);
     if (inside(Reasoner(table, position), place, bytes, term.factor, ticket, table))
       return {ticket.detail, term.factor, term.symbol};
+  }
+  return {};
+}
+
+DistinctPlaces distinct_places(const Value& address, SymbolTable& table) {
+  for (const LinearTerm& term : table.terms(address.form)) {
+    const SymbolId object = table.distinct_in(term.symbol);
+    if (object == 0 || term.factor <= 0) continue;
+    const Value rest = table.subtract(address, table.scale(table.of(term.symbol), term.factor, 64), 64);
+    return {object, term.factor, rest, table.symbol(term.symbol).arguments[0], 4};
   }
   return {};
 }

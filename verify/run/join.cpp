@@ -100,7 +100,12 @@ Value KernelRun::joined(const std::vector<const Bundle*>& bundles, size_t i,
                         const BlockState& state) {
   std::vector<std::pair<const Bundle*, Value>> values;
   for (const Bundle* bundle : bundles) values.emplace_back(bundle, bundle->registers[i].get(lane));
-  for (const Meeting& meeting : meetings) {
+  // Where no two sides agree, what each knows of its value bounds them best together.
+  const auto agree = [&](const Meeting& meeting) {
+    return values[meeting.into].second == values[meeting.from].second;
+  };
+  const bool keeps_name = !meetings.empty() && agree(meetings[0]);
+  for (const Meeting& meeting : keeps_name ? meetings : std::vector<Meeting>()) {
     Value& into = values[meeting.into].second;
     into = join_values({values[meeting.into], values[meeting.from]}, type, meeting.condition, lane, state);
     values.erase(values.begin() + static_cast<long>(meeting.from));

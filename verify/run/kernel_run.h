@@ -236,6 +236,7 @@ class KernelRun {
   std::optional<Value> shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
                                      const Instruction& in, int lane, const std::array<Value, 32>& data);
   std::optional<Value> handed_round(Value by, const std::vector<Value>& values);
+  void find_distinct(RangeAccess& group);
   void bound_by_votes(const BlockState& state, const Warp& warp, RangeAccess& group);
   bool voters_come(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
 

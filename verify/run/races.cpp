@@ -246,7 +246,7 @@ std::vector<RangeAccess> KernelRun::grouped(const BlockState& state, const Warp&
     group->epoch[static_cast<size_t>(lane)] = state.clocks.epoch(warp.thread(lane));
     group->address[static_cast<size_t>(lane)] = place.address;
   });
-  for (RangeAccess& group : groups) bound_by_votes(state, warp, group);
+  for (RangeAccess& group : groups) bound_by_votes(state, warp, group), find_distinct(group);
   return groups;
 }
 

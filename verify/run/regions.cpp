@@ -250,7 +250,8 @@ bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bun
   each_lane(into.lanes, [&](int lane) {
     same &= into.pc[static_cast<size_t>(lane)] == at && other.pc[static_cast<size_t>(lane)] == at;
   });
-  if (!same || at >= flow_.end()) return false;
+  // Those at the join are joined there, where all are known.
+  if (!same || at >= flow_.end() || (at == context.stop && !context.loops)) return false;
   const auto& live = flow_.live_in(at);
   // The condition that tells the two apart, if they split at one branch.
   for (size_t i = 0; i < context.written->size(); ++i) {

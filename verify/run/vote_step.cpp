@@ -130,6 +130,25 @@ void KernelRun::bound_by_votes(const BlockState& state, const Warp& warp, RangeA
   if (same) group.end = end;
 }
 
+// If all addresses of a group are the same but for distinct numbers, remembers where these come from.
+void KernelRun::find_distinct(RangeAccess& group) {
+  DistinctPlaces all;
+  Interval offsets;
+  bool same = true;
+  each_lane(group.lanes, [&](int lane) {
+    const DistinctPlaces one = distinct_places(group.address[static_cast<size_t>(lane)], table_);
+    const auto offset = Wide{static_cast<int64_t>(one.source.constant)};
+    if (lane == std::countr_zero(group.lanes)) all = one, offsets = Interval::exactly(offset);
+    offsets = offsets.hull(Interval::exactly(offset));
+    same &= one.object != 0 && one.object == all.object && one.factor == all.factor && one.rest == all.rest &&
+            one.source.form == all.source.form;
+  });
+  if (!same || offsets.hi - offsets.lo > 65536) return;
+  all.source.constant = static_cast<uint64_t>(offsets.lo);
+  all.source_bytes = static_cast<uint32_t>(offsets.hi - offsets.lo) + 4;
+  group.places = all;
+}
+
 // Whether a mask that is not known names those that come: they are in the branch that their votes decide, and
 // the mask is the ballot.
 bool KernelRun::voters_come(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in) {
