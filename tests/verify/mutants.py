@@ -18,6 +18,7 @@ import mutate
 from run_specs import compile_kernels, short
 
 TIME_LIMIT = 60  # seconds for a mutant
+MOST_THREADS = 1024  # of a kernel that does not say; it has no barriers that count threads
 FOUND = {1: "D", 2: "U"}
 
 
@@ -71,7 +72,7 @@ def groups(entry):
     """{operator: its mutants} of a kernel."""
     bounds = re.search(r"\.maxntid (\d+)", entry)
     by_operator = collections.defaultdict(list)
-    for operator, _, text in mutate.mutants(entry, int(bounds[1])):
+    for operator, _, text in mutate.mutants(entry, int(bounds[1]) if bounds else MOST_THREADS):
         by_operator[operator].append(text)
     return by_operator
 

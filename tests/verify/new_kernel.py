@@ -16,6 +16,10 @@ __global__ void __launch_bounds__(64) added_kernel(const int* in, int* out) {
 """
 LAUNCH = 'parameters = [{ at = 0, buffer = "in" }, { at = 8, buffer = "out" }]\n[[launch]]\nname = "ci"\n'
 OTHER = LAUNCH + 'kernel = "another_kernel"\n'
+SCATTERED = """
+__global__ void __launch_bounds__(64) added_kernel(const int* in, int* out) { PLACES }
+"""
+DISTINCT = LAUNCH.replace('"in"', '"in", distinct = "rows"')
 GUARDED = ADDED.replace("in[64] > 0", "gridDim.x > 1")
 
 
@@ -41,6 +45,8 @@ def main(program, nvcc, work, target):
 
     whole, broken = ADDED.replace("BARRIER", "__syncthreads();"), ADDED.replace("BARRIER", "")
     guarded = GUARDED.replace("BARRIER", "__syncthreads();")
+    rows = SCATTERED.replace("PLACES", "out[in[threadIdx.x]] = 1;")
+    next_rows = SCATTERED.replace("PLACES", "const int row = in[threadIdx.x]; out[row] = 1; out[row + 1] = 1;")
     lines = [f"added.cu:{number}" for number, line in enumerate(guarded.split("\n"), 1) if "out[" in line]
     cases = {
         "with a launch": (count(whole, LAUNCH), 0),
@@ -52,6 +58,10 @@ def main(program, nvcc, work, target):
         "with a race": (count(broken, LAUNCH), 1),
         "with a line that no launch reaches": (count(guarded, LAUNCH) > 0, True),
         "with such a line and its reason": (count(guarded, LAUNCH, excused=lines), 0),
+        "at rows that may repeat": (count(rows, LAUNCH) > 0, True),
+        "at rows that are declared to be distinct": (count(rows, DISTINCT), 0),
+        "at such rows and the next ones": (count(next_rows, DISTINCT) > 0, True),
+        "at rows of which every other one is distinct": (count(rows, DISTINCT.replace('"rows"', '"rows", every = 8')) > 0, True),
         "a file without a kernel": (count("int nothing;", None), 1),
     }
     wrong = [f"{case}: {seen} instead of {wanted}" for case, (seen, wanted) in cases.items() if seen != wanted]

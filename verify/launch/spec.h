@@ -22,8 +22,10 @@ struct ParameterValue {
   std::string buffer;         // its name
   uint64_t buffer_bytes = 0;  // 0: unknown
   bool zeroed = false;
-  int line = 0;      // of the launch file
-  bool own = false;  // the launch's alone, and not what several launches of the file share
+  std::string distinct;  // the numbers that it holds, which are declared to be distinct; empty: nothing is
+  uint64_t every = 4;    // bytes from one of these to the next
+  int line = 0;          // of the launch file
+  bool own = false;      // the launch's alone, and not what several launches of the file share
 };
 
 // A fact about the program that is declared and not proved: accesses of these lines do not meet.

@@ -27,7 +27,8 @@ constexpr std::string_view kLaunchKeys[] = {"with",           "name",       "ker
 constexpr std::string_view kFileKeys[] = {"launch",     "choices", "never", "name",
                                           "kernel",     "block",   "grid",  "dynamic_shared",
                                           "parameters", "lemmas",  "ranges"};
-constexpr std::string_view kParameterKeys[] = {"at", "buffer", "bytes", "zeroed", "u32", "u64"};
+constexpr std::string_view kParameterKeys[] = {"at",       "buffer", "bytes", "zeroed",
+                                               "distinct", "every",  "u32",   "u64"};
 constexpr std::string_view kRangeKeys[] = {"file", "line", "least", "most", "reason"};
 constexpr std::string_view kLemmaKeys[] = {"file", "line", "reason"};
 
@@ -164,8 +165,13 @@ class Reader {
       if (!node->is_boolean()) return fail(*node, "zeroed must be true or false");
       value.zeroed = table["zeroed"].value_or(false);
     }
+    text(table, "distinct", &value.distinct);
+    if (number(table, "every", 4, 65536, &value.every) && (value.every % 4 != 0 || value.distinct.empty()))
+      return fail(table, "every must be a multiple of 4, beside distinct, which names the numbers");
     if (!value.is_buffer && (table.contains("bytes") || table.contains("zeroed")))
       return fail(table, "bytes and zeroed belong to a buffer; add buffer = \"NAME\" or remove them");
+    if (!value.is_buffer && table.contains("distinct"))
+      return fail(table, "distinct belongs to a buffer; add buffer = \"NAME\" or remove it");
     for (const ParameterValue& other : launch->parameters)
       if (value.offset < other.offset + other.bytes && other.offset < value.offset + value.bytes)
         return fail(table, "at = " + std::to_string(value.offset) + " lies in the parameter of line " +

@@ -68,6 +68,19 @@ struct OwnedRange {
 OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Position position,
                        SymbolTable& table);
 
+// Addresses that are factor * number + rest with declared distinct numbers, and where these were loaded from.
+struct DistinctPlaces {
+  SymbolId object = 0;  // that holds the numbers; 0: the addresses are not so
+  int64_t factor = 0;
+  Value rest;
+  Value source;  // the first number's address; all are in so many bytes from there
+  uint32_t source_bytes = 0;
+  bool operator==(const DistinctPlaces&) const = default;
+};
+
+// Of one address.
+DistinctPlaces distinct_places(const Value& address, SymbolTable& table);
+
 // Where the lanes of an access with unknown addresses may be.
 struct Extent {
   SymbolId object = 0;  // 0: shared memory
@@ -76,6 +89,8 @@ struct Extent {
   FormId form = 0;     // of all addresses; 0: they differ in more than a constant
   Interval constants;  // of those addresses, up to the last byte
   OwnedRange owned;
+  DistinctPlaces places;
+  Value begin, end;  // all are in between, whatever holds; the end's form is 0: not known
   bool operator==(const Extent&) const = default;
 };
 

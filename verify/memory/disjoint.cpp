@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "verify/memory/access.h"
+#include "verify/value/votes.h"
 
 namespace glove::verify {
 namespace {
@@ -40,7 +41,8 @@ class Comparison {
   Overlap run() {
     if (apart(range(difference_))) return Overlap::kNever;
     if (difference_.form == 0) return Overlap::kPossible;
-    if (congruence() || tickets() || separate_ranges() || separate_rows()) return Overlap::kNever;
+    if (congruence() || tickets() || separate_ranges() || separate_rows() || distinct_data())
+      return Overlap::kNever;
     return table_.is_data(difference_) ? Overlap::kPossible : Overlap::kUnproved;
   }
 
@@ -62,9 +64,13 @@ class Comparison {
 
   Interval range(Value value) const {
     Interval sum = Interval::exactly(static_cast<int64_t>(value.constant));
+    VoteSum votes;
     for (const LinearTerm& term : table_.terms(value.form))
-      sum = sum.plus(symbol_range(term.symbol).times(term.factor));
-    return sum;
+      if (!votes.add(term, table_)) sum = sum.plus(symbol_range(term.symbol).times(term.factor));
+    if (votes.empty()) return sum;
+    std::vector<PredicateId> facts = know_a_.facts();
+    for (const PredicateId fact : know_b_.facts()) facts.push_back(fact);
+    return sum.plus(votes.range(std::move(facts), table_));
   }
 
   // All possible differences are equal modulo a number.
@@ -92,7 +98,7 @@ class Comparison {
       for (const LinearTerm& right : table_.terms(b_.address.form)) {
         const Symbol second = table_.symbol(right.symbol);
         if (second.kind != SymbolKind::kTicket || second.detail != first.detail ||
-            right.factor != left.factor || left.symbol == right.symbol || left.factor <= 0)
+            right.factor != left.factor || !table_.drawn_apart(left.symbol, right.symbol) || left.factor <= 0)
           continue;
         if (distinct(left, right, first, second) || ranges_owned(left, right, first, second)) return true;
       }
@@ -141,6 +147,26 @@ class Comparison {
     if (a.hi + a_.bytes <= b.lo || b.hi + b_.bytes <= a.lo) return true;
     return apart(know_a_.exact_range(difference_).meet(Interval{})) ||
            apart(know_b_.exact_range(difference_));
+  }
+
+  // Numbers that are declared to be distinct, from different places.
+  bool distinct_data() {
+    for (const LinearTerm& left : table_.terms(a_.address.form))
+      for (const LinearTerm& right : table_.terms(b_.address.form)) {
+        if (left.symbol == right.symbol || left.factor != right.factor || left.factor <= 0) continue;
+        const SymbolId first = table_.distinct_in(left.symbol), second = table_.distinct_in(right.symbol);
+        if (first == 0 || second == 0 ||
+            table_.distinct_numbers(first)->name != table_.distinct_numbers(second)->name)
+          continue;
+        const Side a = {table_.symbol(left.symbol).arguments[0], 4, a_.position};
+        const Side b = {table_.symbol(right.symbol).arguments[0], 4, b_.position};
+        if (first == second && compare_addresses(a, b, table_) != Overlap::kNever) continue;
+        const Value numbers = table_.subtract(table_.scale(table_.of(left.symbol), left.factor, 64),
+                                              table_.scale(table_.of(right.symbol), right.factor, 64), 64);
+        const Interval rest = range(table_.subtract(difference_, numbers, 64));
+        if (rest.lo + left.factor >= Wide{b_.bytes} && rest.hi - left.factor <= -Wide{a_.bytes}) return true;
+      }
+    return false;
   }
 
   // Rows of an array whose length is not known: pitch * row + place, where each side knows that its place is
@@ -210,7 +236,7 @@ bool same_ticket_value(const Reasoner& a, const Reasoner& b, SymbolTable& table)
     each_ticket(b, [&](SymbolId right, Wide other) {
       const Symbol& first = table.symbol(left);
       const Symbol& second = table.symbol(right);
-      found |= left != right && value == other && first.detail == second.detail &&
+      found |= table.drawn_apart(left, right) && value == other && first.detail == second.detail &&
                a.range(first.arguments[0], first.bits, false).lo > 0 &&
                b.range(second.arguments[0], second.bits, false).lo > 0;
     });
@@ -230,11 +256,32 @@ bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigne
   return offset + gap >= Wide{bytes_b} && offset - gap <= -Wide{bytes_a};
 }
 
+// Whether distinct numbers from different places keep the addresses of the two apart.
+bool apart(const DistinctPlaces& a, unsigned bytes_a, const DistinctPlaces& b, unsigned bytes_b,
+           SymbolTable& table) {
+  if (a.object == 0 || b.object == 0 || a.factor != b.factor ||
+      table.distinct_numbers(a.object)->name != table.distinct_numbers(b.object)->name)
+    return false;
+  const Value difference = table.subtract(a.rest, b.rest, 64);
+  const auto offset = Wide{static_cast<int64_t>(difference.constant)};
+  if (!difference.known() || offset + a.factor < Wide{bytes_b} || offset - a.factor > -Wide{bytes_a})
+    return false;
+  return a.object != b.object || compare_addresses({a.source, a.source_bytes, {}},
+                                                   {b.source, b.source_bytes, {}}, table) == Overlap::kNever;
+}
+
 bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table) {
   if (a.form != 0 && a.form == b.form && a.constants.meet(b.constants).empty()) return true;
   if (a.owned.location != 0 && a.owned.location == b.owned.location && a.owned.factor == b.owned.factor &&
-      a.owned.ticket != b.owned.ticket)
+      table.drawn_apart(a.owned.ticket, b.owned.ticket))
     return true;
+  if (apart(a.places, bytes_a, b.places, bytes_b, table)) return true;
+  if (a.end.form != 0 && b.end.form != 0) {
+    const Reasoner reasoner(table, {});
+    if (reasoner.exact_range(table.subtract(b.begin, a.end, 64)).lo >= 0 ||
+        reasoner.exact_range(table.subtract(a.begin, b.end, 64)).lo >= 0)
+      return true;
+  }
   return apart(a.shape, bytes_a, b.shape, bytes_b, table);
 }
 
@@ -247,6 +294,16 @@ OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Po
     const Value place = table.subtract(offset, table.scale(table.of(term.symbol), term.factor, 64), 64);
     if (inside(Reasoner(table, position), place, bytes, term.factor, ticket, table))
       return {ticket.detail, term.factor, term.symbol};
+  }
+  return {};
+}
+
+DistinctPlaces distinct_places(const Value& address, SymbolTable& table) {
+  for (const LinearTerm& term : table.terms(address.form)) {
+    const SymbolId object = table.distinct_in(term.symbol);
+    if (object == 0 || term.factor <= 0) continue;
+    const Value rest = table.subtract(address, table.scale(table.of(term.symbol), term.factor, 64), 64);
+    return {object, term.factor, rest, table.symbol(term.symbol).arguments[0], 4};
   }
   return {};
 }

@@ -55,9 +55,9 @@ void arithmetic(Instruction& out, const Parts& parts) {
       out.part = MulPart::kWide;
     } else if (part == "cc") {
       // The carry is read by addc, subc and madc alone, whose results are unknown.
-    } else if (part == "rzi") {
+    } else if (part == "rzi" || (part == "shiftamt" && out.op == Op::kFindBit)) {
       out.wide = true;
-    } else if (part == "sat" || part == "shiftamt" || part == "relu") {
+    } else if (part == "sat" || part == "relu") {
       out.op = Op::kPure;
     } else if (!is_arithmetic_detail(part)) {
       return reject(out, "modifier ." + std::string(part));

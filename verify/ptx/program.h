@@ -184,8 +184,8 @@ struct Instruction {
   bool release = false;
   bool sequential = false;  // fence.sc, which membar is too
   bool aligned = true;      // barriers
-  bool wide = false;        // cvt: rounds towards zero to an integer (rzi)
-  bool read_only = false;   // ld.global.nc
+  bool wide = false;  // cvt: rounds towards zero to an integer (rzi); bfind: counts from the top (shiftamt)
+  bool read_only = false;  // ld.global.nc
   bool uses_carry = false;
   uint8_t vector = 1;   // elements of a load or store; of wgmma, columns of the product by 8
   uint8_t shuffle = 0;  // 'u', 'd', 'b', 'i'

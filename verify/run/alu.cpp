@@ -298,7 +298,8 @@ bool compute_bits(const Instruction& in, const uint64_t* x, uint64_t* result) {
     case Op::kFindBit: {
       uint64_t a = mask_bits(x[0], bits);
       if (is_signed(in.type) && sign_extend(a, bits) < 0) a = mask_bits(~a, bits);
-      *result = a == 0 ? 0xffffffff : 63 - static_cast<uint64_t>(std::countl_zero(a));
+      const auto place = 63 - static_cast<uint64_t>(std::countl_zero(a));
+      *result = a == 0 ? 0xffffffff : in.wide ? bits - 1 - place : place;
       return true;
     }
     case Op::kPermute:

@@ -96,7 +96,10 @@ Value convert(const Instruction& in, const Value* x, SymbolTable& table) {
       const Value arguments[3] = {x[0], {}, {}};
       return table.operation(Op::kConvert, is_signed(in.from) ? Type::kS64 : Type::kU64, from, to, arguments);
     }
-    if (to < from) return to >= 32 ? table.truncated(x[0], from, to) : as_operation(in, x, 1, to, table);
+    if (to < from && to >= 32) return table.truncated(x[0], from, to);
+    const Interval small = {0, (Wide{1} << (to - 1)) - 1};
+    if (to < from && !small.contains(table.base_range(x[0], from, false)))
+      return as_operation(in, x, 1, to, table);
     return x[0];
   }
   const Value arguments[3] = {x[0], {}, {}};
@@ -203,6 +206,8 @@ Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Rea
     const uint64_t mask = mask_bits(b.constant, bits);
     if (in.op == Op::kAnd && mask == 0) return {0, 0};
     if (in.op == Op::kAnd && mask == mask_bits(~uint64_t{0}, bits)) return a;
+    if (in.op == Op::kAnd && bits == 32)
+      if (const auto votes = table.masked_votes(a, mask)) return *votes;
     if (in.op == Op::kAnd && std::has_single_bit(mask + 1)) {  // a low mask that keeps all of a small number
       const Interval range = reasoner.range(a, bits, false);
       if (range.lo >= 0 && range.hi <= static_cast<Wide>(mask)) return a;
@@ -268,6 +273,13 @@ Value evaluate_integer(const Instruction& in, const Value* x, size_t count, Symb
         return by >= bits ? Value{0, 0} : table.scale(x[0], sign_extend(uint64_t{1} << by, 64), bits);
       }
       break;
+    case Op::kShr:
+      if (x[1].known() && x[1].constant == bits - 1 && bits == 32 && !is_signed(in.type)) {
+        const Value negative = table.compare(CompareKind::kLt, false, true, bits, x[0], {0, 0});
+        const Value sign[3] = {{1, 0}, {0, 0}, negative};
+        return select(sign, bits, in.type, table, reasoner);
+      }
+      break;
     case Op::kDiv:
     case Op::kRem:
       return remainder_or_quotient(in, x, bits, table, reasoner);
@@ -287,6 +299,8 @@ Value evaluate_integer(const Instruction& in, const Value* x, size_t count, Symb
                          {mask_bits(x[1].constant, static_cast<unsigned>(x[2].constant)), 0}, bits);
       break;
     case Op::kPopCount:
+      if (const auto votes = table.popcount_of_votes(x[0]); votes && bits == 32) return *votes;
+      return as_operation(in, x, count, 32, table);
     case Op::kCountLeadingZeros:
     case Op::kFindBit:
       return as_operation(in, x, count, 32, table);

@@ -68,6 +68,8 @@ Verdict KernelRun::run() {
       grid_known_.clear();
       grid_adjusted_.clear();
       read_objects_.clear();
+      read_anywhere_.clear();
+      read_words_.clear();
       locations_.clear();
       ticketed_.clear();
       arrivals_.clear();

@@ -66,6 +66,7 @@ class KernelRun {
     Context* outer = nullptr;
     int depth = 1;
     Lanes scope = 0;
+    PathPointer before;  // what the lanes knew at the branch
     int stop = 0;
     bool loops = false;
     bool learns = false;  // its lanes may come to know more
@@ -140,7 +141,10 @@ class KernelRun {
                    unsigned element);
   Value load_shared(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
   Value load_parameter(const Place& place, Type type, unsigned bits);
-  Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) const;
+  Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
+  bool is_constant(const Place& place, unsigned bytes) const;
+  void note_read(const Place& place, unsigned bytes);
+  bool note_written(const Place& place, unsigned bytes);
   Value load_constant(const Instruction& in, const Place& place, unsigned bits);
   void store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                    Value value, bool known, PredicateId condition);
@@ -239,7 +243,6 @@ class KernelRun {
   void step_warp_barrier(BlockState& state, Warp& warp, Lanes members);
   void step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   void step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
-  void step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
 
   // async_step.cpp
   void step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
@@ -256,6 +259,16 @@ class KernelRun {
   void begin_phase(BlockState& state);
   void check_warpgroups(BlockState& state);
 
+  // vote_step.cpp
+  void step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  bool is_voter(Value lane, SymbolId ballot) const;
+  std::optional<Value> shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
+                                     const Instruction& in, int lane, const std::array<Value, 32>& data);
+  std::optional<Value> handed_round(Value by, const std::vector<Value>& values);
+  void find_distinct(RangeAccess& group);
+  void bound_by_votes(const BlockState& state, const Warp& warp, RangeAccess& group);
+  bool voters_come(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
+
   // barrier_step.cpp
   void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc, uint32_t barrier,
@@ -264,7 +277,7 @@ class KernelRun {
   [[noreturn]] void unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
                                               PredicateId condition);
 
-  // regions.cpp
+  // regions.cpp and join.cpp
   void unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
                       const std::array<PredicateId, 32>& taken, int target, int fall);
   void run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
@@ -279,20 +292,31 @@ class KernelRun {
                       unsigned bits, bool integer);
   Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
-  void join_bundles(BlockState& state, Warp& warp, Context& context, const std::vector<Bundle>& finished,
-                    Lanes before);
+  bool merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other, const BlockState& state);
+  PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
+                        bool negate, uint32_t site) const;
 
   // bundles.cpp
   Bundle capture(const BlockState& state, const Warp& warp, const Context& context, Lanes lanes) const;
   void restore(BlockState& state, Warp& warp, const Context& context, const Bundle& bundle) const;
   static void meet_knowledge(Bundle& into, const Bundle& other);
+
+  // join.cpp
+  void join_bundles(BlockState& state, Warp& warp, Context& context, const std::vector<Bundle>& finished,
+                    Lanes before);
+  // Two of a lane's bundles, by their places among those that are left, and what the first of them knows and
+  // the second one denies.
+  struct Meeting {
+    size_t into, from;
+    PredicateId condition;
+  };
+  static std::vector<Meeting> meetings_of(const std::vector<const Bundle*>& bundles, int lane);
+  Value joined(const std::vector<const Bundle*>& bundles, size_t i, const std::vector<Meeting>& meetings,
+               PredicateId condition, Type type, int lane, const BlockState& state);
   Value join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
                     PredicateId condition, int lane, const BlockState& state);
   Value join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits, int lane,
                       const BlockState& state);
-  bool merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other, const BlockState& state);
-  PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
-                        bool negate, uint32_t site) const;
 
   // explore.cpp
   void fork(BlockState& state, PredicateId condition, uint32_t site);
@@ -338,6 +362,10 @@ class KernelRun {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> reported_races_;  // instructions -> how often
   std::unordered_set<SymbolId> written_objects_;
   std::unordered_set<SymbolId> read_objects_;
+  // Parts of these: at addresses that are not known, and words of four bytes.
+  std::unordered_set<SymbolId> written_anywhere_, read_anywhere_;
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> written_words_, read_words_;
+  std::map<std::pair<SymbolId, uint64_t>, uint64_t> distinct_samples_;  // by object and offset
   std::unordered_set<SymbolId> pointers_;
   bool writes_unknown_ = false;
   std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash>
@@ -372,6 +400,8 @@ class KernelRun {
   std::unordered_multimap<uint64_t, std::pair<SymbolId, size_t>> grid_known_;  // hashes of grid_ranges_
   std::map<std::pair<uint32_t, uint32_t>, uint32_t>
       grid_adjusted_;  // record and counters that do not cover it
+  // By the ticket that a lane got from another, which is not known: that lane, and what it may have drawn.
+  std::unordered_map<SymbolId, std::pair<Value, std::vector<Value>>> drawings_;
   std::set<std::string> assumptions_;
 };
 

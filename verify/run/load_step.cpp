@@ -8,8 +8,11 @@ namespace glove::verify {
 
 // The number that the seed of the data decides for this place: small, so that it may serve as a count or an
 // index.
-Value KernelRun::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) const {
+Value KernelRun::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) {
   const InternKey key = {{*options_.data_seed, object, offset}};
+  const DistinctNumbers* list = table_.distinct_numbers(object);
+  if (list != nullptr && bits == 32 && (offset % list->every) == 0)
+    return {distinct_samples_.try_emplace({object, offset}, distinct_samples_.size()).first->second, 0};
   const uint64_t random = InternHash()(key) >> 8;
   if (type == Type::kF32) {
     const float number = static_cast<float>(random % 2001) / 1000.0f - 1.0f;
@@ -31,6 +34,12 @@ Value KernelRun::load_parameter(const Place& place, Type type, unsigned bits) {
         const Value base = table_.input(SymbolKind::kObject, static_cast<uint32_t>(offset), 64, Scope::kGrid);
         table_.change(table_.single(base)).range = {1, Wide{1} << 62};
         table_.change(table_.single(base)).unsigned_range = {1, Wide{1} << 62};
+        if (!parameter.distinct.empty()) {
+          table_.declare_distinct(table_.single(base), {parameter.distinct, parameter.every});
+          assumptions_.insert(parameter.distinct +
+                              " are distinct, also those of different lists: " + parameter.buffer +
+                              " holds one every " + std::to_string(parameter.every) + " bytes");
+        }
         return base;
       }
       if (!parameter.is_buffer && offset + bits_of(type) / 8 <= parameter.offset + parameter.bytes) {
@@ -140,11 +149,47 @@ Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in
     return value;
   }
   if (place.object == 0) return table_.fresh(bits, Scope::kThread);
-  if (written_objects_.count(place.object) > 0) return table_.fresh(bits, Scope::kThread);
-  read_objects_.insert(place.object);
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  if (!is_constant(place, bytes)) return table_.fresh(bits, Scope::kThread);
+  note_read(place, bytes);
   if (options_.data_seed && place.kind == Place::kNumber && bits_of(in.type) <= 64)
     return sampled(in.type, bits, place.object, place.address.constant);
   return table_.loaded(in.type, 0, bits, place.address);
+}
+
+// Whether nobody writes to a place in a buffer, as far as the run has seen.
+bool KernelRun::is_constant(const Place& place, unsigned bytes) const {
+  if (written_objects_.count(place.object) == 0) return true;
+  if (place.kind != Place::kNumber || written_anywhere_.count(place.object) > 0) return false;
+  GlobalPlace word = {place.address.form, place.address.constant / 4};
+  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule)
+    if (written_words_.count(word) > 0) return false;
+  return true;
+}
+
+// Remembers what was read as if nobody wrote there.
+void KernelRun::note_read(const Place& place, unsigned bytes) {
+  read_objects_.insert(place.object);
+  if (place.kind != Place::kNumber) {
+    read_anywhere_.insert(place.object);
+    return;
+  }
+  GlobalPlace word = {place.address.form, place.address.constant / 4};
+  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule) read_words_.insert(word);
+}
+
+// Returns whether something was read there as if nobody wrote; from then on, everything in the buffer is
+// taken for written, so that the run does not begin again for each word.
+bool KernelRun::note_written(const Place& place, unsigned bytes) {
+  const bool first = written_objects_.insert(place.object).second;
+  if (place.kind != Place::kNumber)
+    return written_anywhere_.insert(place.object).second && read_objects_.count(place.object) > 0;
+  bool seen = first && read_anywhere_.count(place.object) > 0;
+  GlobalPlace word = {place.address.form, place.address.constant / 4};
+  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule)
+    seen |= written_words_.insert(word).second && read_words_.count(word) > 0;
+  if (seen) written_anywhere_.insert(place.object);
+  return seen;
 }
 
 // What the launch declares about the data of a line.

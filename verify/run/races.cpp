@@ -53,11 +53,11 @@ void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, Acc
       if (place.object == 0) {
         if (!writes_unknown_) writes_unknown_ = true;
         find(FindingKind::kUnproved, false, in, nullptr, "a store to a buffer that is not known", &state);
-      } else if (written_objects_.insert(place.object).second && read_objects_.count(place.object) > 0) {
+      } else if (note_written(place, bytes)) {
         throw Restart{};
       }
-    } else if (written_objects_.count(place.object) == 0) {
-      read_objects_.insert(place.object);
+    } else if (is_constant(place, bytes)) {
+      note_read(place, bytes);
       return;  // nobody writes there
     }
     global |= 1u << lane;
@@ -261,6 +261,7 @@ std::vector<RangeAccess> KernelRun::grouped(const BlockState& state, const Warp&
     group->epoch[static_cast<size_t>(lane)] = epoch_now(state, warp, records_[record], lane);
     group->address[static_cast<size_t>(lane)] = place.address;
   });
+  for (RangeAccess& group : groups) bound_by_votes(state, warp, group), find_distinct(group);
   return groups;
 }
 

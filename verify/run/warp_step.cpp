@@ -37,8 +37,9 @@ bool KernelRun::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   if (index < 0 || static_cast<size_t>(index) >= in.operands.size()) return true;  // whoever is there
   const int first = std::countr_zero(lanes);
   const Value mask = operand(state, warp, in.operands[static_cast<size_t>(index)], first);
-  if (!mask.known()) unproved(in, "the lanes that '" + in.text + "' names are not known", &state);
-  const Lanes named = static_cast<Lanes>(mask.constant);
+  const bool voters = in.op == Op::kShuffle && voters_come(state, warp, lanes, in);
+  if (!mask.known() && !voters) unproved(in, "the lanes that '" + in.text + "' names are not known", &state);
+  const Lanes named = voters ? lanes : static_cast<Lanes>(mask.constant);
   if ((named >> first & 1) == 0) {
     find(FindingKind::kDivergence, !under_conditions(state, warp), in, nullptr,
          "thread " + std::to_string(warp.thread(first)) + " executes '" + in.text +
@@ -56,7 +57,8 @@ bool KernelRun::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   const Lanes needed = named & warp.alive;
   if ((come & needed) != needed) return false;
   *members = needed & come;
-  if (context_ != nullptr && (!context_->running->uniform || (needed & ~context_->running->lanes) != 0) &&
+  if (context_ != nullptr && !voters &&
+      (!context_->running->uniform || (needed & ~context_->running->lanes) != 0) &&
       std::popcount(needed) > 1) {
     find(FindingKind::kDivergence, false, in, nullptr,
          "'" + in.text + "' stands under a condition that may differ between the lanes it names", &state);
@@ -139,6 +141,8 @@ void KernelRun::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const I
       if (!inside) from = lane;
       valid = Value{inside ? 1u : 0u, 0};
       if ((lanes >> from & 1) != 0) result = data[static_cast<size_t>(from)];
+    } else if (needed && in.shuffle == 'i') {
+      result = shuffled_from(state, warp, lanes, in, lane, data);
     }
     if (needed)
       write_result(state, warp, in.results[0], lane, result ? *result : table_.fresh(32, Scope::kThread), 0);
@@ -146,37 +150,6 @@ void KernelRun::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const I
       write_result(state, warp, in.results[1], lane,
                    valid ? *valid : table_.fresh_predicate(Scope::kThread, false), 0);
   });
-}
-
-void KernelRun::step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
-  if (in.results.empty() || in.results[0].kind != OperandKind::kRegister) return;
-  const bool predicate = kernel_.registers[in.results[0].index].type == Type::kPred;
-  const auto all = [&](Value value) {
-    each_lane(lanes, [&](int lane) { write_result(state, warp, in.results[0], lane, value, 0); });
-  };
-  if (in.op == Op::kActiveMask)
-    return all(context_ == nullptr ? table_.fresh(32, Scope::kBlock) : table_.fresh(32, Scope::kThread));
-  Lanes yes = 0;
-  bool known = true;
-  Value first;
-  bool same = true;
-  each_lane(lanes, [&](int lane) {
-    Value value = operand(state, warp, in.operands[0], lane);
-    if (!value.known())
-      if (const auto truth = Reasoner(table_, position(state, warp, lane)).truth(value))
-        value = {*truth ? 1u : 0u, 0};
-    if (lane == std::countr_zero(lanes)) first = value;
-    same &= value == first;
-    known &= value.known();
-    yes |= Lanes{value.known() && value.constant != 0} << lane;
-  });
-  if (known) {
-    if (in.vote == 'b') return all({yes, 0});
-    const bool result = in.vote == 'l' ? yes == lanes : in.vote == 'y' ? yes != 0 : yes == lanes || yes == 0;
-    return all({result ? 1u : 0u, 0});
-  }
-  if (predicate && same && in.vote != 'u') return all(first);
-  all(predicate ? table_.fresh_predicate(Scope::kBlock, false) : table_.fresh(32, Scope::kBlock));
 }
 
 }  // namespace glove::verify

@@ -1,7 +1,21 @@
 // Predicates, and what is known about the results of operations.
+#include <bit>
+
 #include "verify/value/symbols.h"
 
 namespace glove::verify {
+namespace {
+
+// What an operation that counts bits, or looks for one, may return.
+Interval found_bits(const Symbol& symbol) {
+  const Wide bits = symbol.type == Type::kB64 || symbol.type == Type::kU64 ? 64 : 32;
+  if (symbol.op == Op::kFindBit) return {-1, bits - 1};
+  const uint64_t votes = symbol.op == Op::kPopCount ? symbol.arguments[1].constant : 0;  // of a ballot
+  return {0, votes != 0 ? std::popcount(votes) : bits};
+}
+
+}  // namespace
+
 PredicateId SymbolTable::intern(Predicate predicate) {
   const InternKey key = {{static_cast<uint64_t>(predicate.kind) |
                               static_cast<uint64_t>(predicate.compare) << 8 |
@@ -29,23 +43,31 @@ Value SymbolTable::compare(CompareKind kind, bool is_float, bool is_signed, unsi
   return {0, intern(predicate)};
 }
 
-// (condition ? x : -1) >= 0 says that the condition holds.
+// (condition ? x : -1) >= 0 says that the condition holds; so does a vote in a ballot that is not 0.
 void SymbolTable::imply_selection(Predicate& predicate) const {
   if (predicate.is_float || predicate.a.known() == predicate.b.known()) return;
   const bool left = !predicate.a.known();
   const Value side = left ? predicate.a : predicate.b, other = left ? predicate.b : predicate.a;
   const auto& sum = terms(side.form);
-  if (sum.size() != 1 || sum[0].factor != 1) return;
-  const Symbol& symbol = symbols_[sum[0].symbol];
-  if (symbol.kind != SymbolKind::kOperation || symbol.op != Op::kSelect || symbol.bits != predicate.bits)
+  if (sum.size() != 1) return;
+  Symbol symbol = symbols_[sum[0].symbol];
+  if (symbol.kind != SymbolKind::kOperation) return;
+  if (counts_votes(sum[0].symbol) && std::has_single_bit(symbol.arguments[1].constant)) {
+    const Votes& votes = *votes_of(single(symbol.arguments[0]));
+    symbol.condition = votes[static_cast<size_t>(std::countr_zero(symbol.arguments[1].constant))].form;
+    symbol.arguments[0] = {1, 0}, symbol.arguments[1] = {0, 0};
+  } else if (symbol.op != Op::kSelect) {
     return;
+  }
   const auto number = [&](uint64_t value) {
     return predicate.is_signed ? Wide{sign_extend(value, predicate.bits)}
                                : static_cast<Wide>(mask_bits(value, predicate.bits));
   };
   for (const unsigned i : {0u, 1u}) {
     if (!symbol.arguments[i].known()) continue;
-    const Wide mine = number(symbol.arguments[i].constant + side.constant), limit = number(other.constant);
+    const auto chosen = static_cast<uint64_t>(sign_extend(symbol.arguments[i].constant, symbol.bits));
+    const Wide mine = number(chosen * static_cast<uint64_t>(sum[0].factor) + side.constant);
+    const Wide limit = number(other.constant);
     const Wide a = left ? mine : limit, b = left ? limit : mine;
     const bool holds = predicate.compare == CompareKind::kEq   ? a == b
                        : predicate.compare == CompareKind::kLt ? a < b
@@ -147,8 +169,8 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
     symbol.range =
         base_range(symbol.arguments[0], bits, true).hull(base_range(symbol.arguments[1], bits, true));
     set(symbol.range);
-  } else if (symbol.op == Op::kPopCount || symbol.op == Op::kCountLeadingZeros) {
-    set({0, symbol.type == Type::kB64 ? 64 : 32});
+  } else if (symbol.op == Op::kPopCount || symbol.op == Op::kCountLeadingZeros || symbol.op == Op::kFindBit) {
+    set(symbol.range = found_bits(symbol));
   } else if (symbol.op == Op::kBitExtract && known(2) && symbol.arguments[2].constant < bits && !as_signed) {
     set({0, (Wide{1} << symbol.arguments[2].constant) - 1});
   } else if (symbol.op == Op::kLoad && symbol.type != Type::kNone && bits_of(symbol.type) < bits) {

@@ -1,5 +1,9 @@
 #include "verify/value/reason.h"
 
+#include <algorithm>
+
+#include "verify/value/votes.h"
+
 namespace glove::verify {
 namespace {
 
@@ -110,12 +114,39 @@ std::optional<bool> Reasoner::compare_truth(const Predicate& predicate, int dept
     if (predicate.a.form == predicate.b.form) return predicate.a.constant == predicate.b.constant;
     if (a.meet(b).empty()) return false;
     if (a.single() && a == b) return true;
+    if (predicate.b.known() && mask_bits(predicate.b.constant, predicate.bits) == 0 && not_zero(predicate.a))
+      return false;
     return std::nullopt;
   }
   const Wide strict = predicate.compare == CompareKind::kLt ? 1 : 0;
   if (a.hi + strict <= b.lo) return true;
   if (a.lo + strict > b.hi) return false;
   return std::nullopt;
+}
+
+std::vector<PredicateId> Reasoner::facts() const {
+  std::vector<PredicateId> all;
+  any_fact([&](PredicateId fact) { return all.push_back(fact), false; });
+  return all;
+}
+
+bool Reasoner::not_zero(Value value) const {
+  if (value.known()) return value.constant != 0;
+  const SymbolId id = table_.single(value);
+  const Symbol& symbol = table_.symbol(id);
+  if (id != 0 && symbol.kind == SymbolKind::kOperation && symbol.op == Op::kBitReverse)
+    return not_zero(symbol.arguments[0]);
+  const Votes* votes = table_.votes_of(id);
+  if (votes != nullptr)
+    for (const Value& vote : *votes)
+      if (vote.known() && vote.constant != 0) return true;
+  return any_fact([&](PredicateId fact) {
+    const Predicate& predicate = table_.predicate(fact);
+    if ((fact & 1) != 0 && predicate.kind == PredicateKind::kCompare && !predicate.is_float &&
+        predicate.compare == CompareKind::kEq && predicate.a == value && predicate.b == Value{})
+      return true;
+    return votes != nullptr && std::find(votes->begin(), votes->end(), Value{0, fact}) != votes->end();
+  });
 }
 
 Interval Reasoner::bound(PredicateId id, FormId form, Interval known, int depth) const {
@@ -186,8 +217,10 @@ Interval Reasoner::symbol_range(SymbolId id, int depth) const {
 
 Interval Reasoner::exact_range(Value value) const {
   Interval sum = Interval::exactly(0);
+  VoteSum votes;
   for (const LinearTerm& term : table_.terms(value.form))
-    sum = sum.plus(symbol_range(term.symbol, 1).times(term.factor));
+    if (!votes.add(term, table_)) sum = sum.plus(symbol_range(term.symbol, 1).times(term.factor));
+  if (!votes.empty()) sum = sum.plus(votes.range(facts(), table_));
   if (value.form != 0)
     any_fact([&](PredicateId fact) {
       sum = sum.meet(bound(fact, value.form, sum, 1));
@@ -227,10 +260,13 @@ Interval Reasoner::range(Value value, unsigned bits, bool as_signed, int depth) 
   const auto& terms = table_.terms(value.form);
   Interval sum = Interval::exactly(0);
   bool counts = true;  // loop counters are assumed not to wrap
+  VoteSum votes;
   for (const LinearTerm& term : terms) {
+    if (votes.add(term, table_)) continue;
     sum = sum.plus(symbol_range(term.symbol, depth + 1).times(term.factor));
     counts &= table_.symbol(term.symbol).kind == SymbolKind::kIteration;
   }
+  if (!votes.empty()) sum = sum.plus(votes.range(facts(), table_));
   if (depth <= kFactDepth)
     any_fact([&](PredicateId fact) {
       sum = sum.meet(bound(fact, value.form, sum, depth + 1));
@@ -281,6 +317,10 @@ Interval Reasoner::operation_range(const Symbol& symbol, int depth) const {
       if (divisor <= 1) return nothing;  // the quotient of a large number without a sign may be large too
       return {from.lo / divisor, from.hi / divisor};
     }
+    case Op::kFindBit:
+    case Op::kCountLeadingZeros:
+      if (as_signed || !not_zero(symbol.arguments[0])) return nothing;
+      return {0, Wide{bits_of(symbol.type)} - 1};
     case Op::kConvert: {
       if (symbol.type == Type::kU64 && symbol.detail < 64)
         return range(symbol.arguments[0], symbol.detail, false, depth);

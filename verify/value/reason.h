@@ -53,7 +53,14 @@ class Reasoner {
   // Selections whose condition is known become what they select.
   Value simplify(Value value, unsigned bits) const;
 
+  // The same where a condition holds in addition.
+  Value simplify_under(PredicateId condition, Value value, unsigned bits) const {
+    return under(condition).simplify(value, bits);
+  }
+
   Interval symbol_range(SymbolId id) const { return symbol_range(id, 1); }
+  // All conditions that hold.
+  std::vector<PredicateId> facts() const;
 
   // Calls visit(id) for every condition that holds, conjunctions taken apart; stops when it returns true.
   template <class Visit>
@@ -90,6 +97,8 @@ class Reasoner {
   // What a condition says about `form` as a number: its sides are compared with it.
   Interval bound(PredicateId id, FormId form, Interval known, int depth) const;
   Interval difference_bound(PredicateId id, FormId form) const;
+  // Whether a ballot, or another number, is certain not to be 0.
+  bool not_zero(Value value) const;
   std::optional<bool> compare_truth(const Predicate& predicate, int depth) const;
   std::optional<bool> truth(PredicateId id, int depth) const;
   FloatRange float_range(Value value, unsigned bits, int depth) const;

@@ -5,6 +5,9 @@
 namespace glove::verify {
 namespace {
 
+constexpr size_t kMostTerms = 12;    // of a linear form
+constexpr size_t kMostCounts = 140;  // with those that count votes: four ballots of each warp, and more
+
 bool fits(const Interval& range, unsigned bits) {
   return Interval::of_signed(bits).contains(range);
 }
@@ -141,8 +144,12 @@ Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
       ++i, ++j;
     }
   }
-  // A sum of very many unknowns says nothing and costs time.
-  if (sum.size() > 12) return operation(Op::kAdd, Type::kNone, static_cast<uint32_t>(sign), bits, {a, b, {}});
+  // A sum of very many unknowns says nothing and costs time, unless it counts votes.
+  const auto unknown = [&] {
+    return std::count_if(sum.begin(), sum.end(), [&](auto term) { return !counts_votes(term.symbol); });
+  };
+  if (sum.size() > kMostTerms && (sum.size() > kMostCounts || unknown() > ptrdiff_t{kMostTerms}))
+    return operation(Op::kAdd, Type::kNone, static_cast<uint32_t>(sign), bits, {a, b, {}});
   return {constant, form_of(std::move(sum))};
 }
 
@@ -252,6 +259,26 @@ Scope SymbolTable::share_condition(PredicateId id, int depth) {
     condition.scope = std::max(p, q);
   }
   return condition.scope;
+}
+
+SymbolId SymbolTable::distinct_in(SymbolId id) const {
+  const Symbol& load = symbols_[id];
+  if (load.kind != SymbolKind::kOperation || load.op != Op::kLoad || load.detail != 0 || load.bits != 32 ||
+      bits_of(load.type) != 32)
+    return 0;
+  SymbolId object = 0;
+  for (const LinearTerm& term : terms(load.arguments[0].form))
+    if (term.factor == 1 && distinct_.count(term.symbol) > 0) object = term.symbol;
+  if (object == 0) return 0;
+  const auto every = static_cast<Wide>(distinct_.at(object).every);
+  Wide residue = static_cast<int64_t>(load.arguments[0].constant);
+  for (const LinearTerm& term : terms(load.arguments[0].form)) {
+    if (term.symbol == object) continue;
+    const Symbol& symbol = symbols_[term.symbol];
+    if (Wide{term.factor} * static_cast<Wide>(symbol.stride) % every != 0) return 0;
+    residue += Wide{term.factor} * symbol.residue;
+  }
+  return residue % every == 0 ? object : 0;
 }
 
 Scope SymbolTable::scope_of(Value value) const {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -62,6 +64,16 @@ constexpr unsigned kMostParts = 256;
 
 constexpr uint32_t kLowerHalf = 1u << 30;  // in a ticket's location: of a counter of 64 bits
 
+// Numbers of 32 bits in a buffer that are declared to be distinct, also from those of other buffers that are
+// named alike.
+struct DistinctNumbers {
+  std::string name;
+  uint64_t every = 4;  // bytes from one to the next
+};
+
+// What each lane of a warp has voted: predicates, 0 of lanes that take no part.
+using Votes = std::array<Value, 32>;
+
 // A closed interval of floats.
 struct FloatRange {
   double lo;
@@ -79,11 +91,12 @@ struct Symbol {
   uint32_t detail = 0;   // distinguishes operations; a ticket's location; a parameter's offset
   uint32_t owner = 0;    // of a ticket or what a load saw: the thread, counted from 1 over all blocks
   uint32_t epoch = ~0u;  // and the thread's at that moment, if it is known
+  SymbolId drawing = 0;  // a ticket's: may be the same number as others with this; 0: is no other's
   Interval range;        // as a signed number
   Interval unsigned_range;
   uint64_t stride = 1;  // the value is `residue` modulo this
   int64_t residue = 0;
-  Value arguments[3];         // a ticket's first: how much was added
+  Value arguments[3];         // a ticket's first: how much was added; of a count of votes: ballot, mask
   PredicateId condition = 0;  // of kSelect
   bool data = false;          // loaded from memory that may hold anything, so that any value may occur
   FormId form = 0;            // this symbol alone, once it has been asked for
@@ -177,6 +190,33 @@ class SymbolTable {
   static Value logical_not(Value a) { return a.known() ? Value{a.constant ^ 1, 0} : Value{0, a.form ^ 1}; }
   Value fresh_predicate(Scope scope, bool data);
 
+  // The result of a ballot, of which some vote is not known.
+  Value ballot(const Votes& votes);
+  // The votes of a ballot; null: the symbol is none.
+  const Votes* votes_of(SymbolId ballot) const;
+  // How many of the lanes in `mask` have voted yes.
+  Value count_votes(SymbolId ballot, uint32_t mask);
+  // Whether the symbol counts votes: the lanes of its second argument in the ballot that is its first.
+  bool counts_votes(SymbolId id) const;
+  // `mask` of a ballot, or of parts of one; nullopt: the value is nothing of the kind, or the mask leaves no
+  // shape that is known.
+  std::optional<Value> masked_votes(Value value, uint64_t mask);
+  std::optional<Value> popcount_of_votes(Value value);
+  void declare_distinct(SymbolId object, DistinctNumbers numbers) {
+    distinct_.insert_or_assign(object, std::move(numbers));
+  }
+  const DistinctNumbers* distinct_numbers(SymbolId object) const {
+    const auto found = distinct_.find(object);
+    return found == distinct_.end() ? nullptr : &found->second;
+  }
+  // The object from which one of its distinct numbers was loaded; 0: the symbol is none.
+  SymbolId distinct_in(SymbolId id) const;
+  // Whether the two are never the same number if both have added something: they are drawn apart.
+  bool drawn_apart(SymbolId ticket, SymbolId other) const {
+    const SymbolId drawing = symbols_[ticket].drawing;
+    return ticket != other && (drawing == 0 || drawing != symbols_[other].drawing);
+  }
+
   Symbol& change(SymbolId id) { return symbols_[id]; }
   // The symbol if the value is one symbol and nothing else; else 0.
   SymbolId single(Value value) const {
@@ -249,6 +289,15 @@ class SymbolTable {
   std::unordered_set<SymbolId, SymbolHash, SymbolEqual> symbol_ids_{16, SymbolHash{&symbols_},
                                                                     SymbolEqual{&symbols_}};
   std::unordered_map<InternKey, uint32_t, InternHash> predicate_ids_;
+  // The lanes `mask` of a ballot, shifted down.
+  struct VoteMask {
+    SymbolId ballot = 0;  // 0: it is nothing of the kind
+    uint32_t mask = 0;
+    unsigned shift = 0;
+  };
+  VoteMask voted(Value value) const;
+  std::unordered_map<SymbolId, Votes> ballots_;
+  std::unordered_map<SymbolId, DistinctNumbers> distinct_;
   std::unordered_map<SymbolId, SymbolId> lower_halves_;  // of tickets of 64 bits
   bool assumed_no_wrap_ = false;
 };

@@ -274,7 +274,7 @@ BLOCK(256) race_bitonic(int* data) {
   data[blockIdx.x * 256 + t] = s[t];
 }
 // warp aggregated atomics
-BLOCK(256) unproved_compact_aggregated(const int* in, int* out, int* counter, int n) {
+BLOCK(256) ok_compact_aggregated(const int* in, int* out, int* counter, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   bool keep = i < n && in[i] > 0;
   unsigned mask = __ballot_sync(~0u, keep);
