@@ -20,6 +20,7 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const
   record.block = state.block;
   record.bytes = bytes;
   record.acquired = ~0u;
+  record.may_hold_lock = (lanes & ~warp.exchanged) == 0;
   each_lane(lanes, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
   record.uncovered = state.arrived_before;
   record.block_scope = in.fence == FenceScope::kBlock && !in.is_volatile;
@@ -34,7 +35,8 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const
     const AccessRecord& last = records_[found->second];
     if (last.warp_path == record.warp_path && last.block_path == record.block_path &&
         last.block == record.block && last.acquired == record.acquired &&
-        last.uncovered == record.uncovered && last.bytes == bytes && last.last_barrier == record.last_barrier)
+        last.uncovered == record.uncovered && last.bytes == bytes &&
+        last.last_barrier == record.last_barrier && last.may_hold_lock == record.may_hold_lock)
       return found->second;
   }
   records_.push_back(std::move(record));
@@ -398,8 +400,10 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
   if (kind != FindingKind::kSameValueRace)
     reported_races_[std::minmax(a.instruction, b.instruction)] +=
         kind == FindingKind::kRace ? kMostAttempts : 1;
+  const bool locked = a.may_hold_lock && b.may_hold_lock;
+  if (locked) message += ", unless both hold a lock: locks made of atomicCAS or atomicExch are not proved";
   const size_t before = verdict_.findings.size();
-  find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
+  find(kind, exact && a.certain && b.certain && !locked, in, &other, message, nullptr);
   if (verdict_.findings.size() > before) explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
 }
 

@@ -76,10 +76,9 @@ struct Symbol {
   uint8_t bits = 32;
   Type type = Type::kB32;
   Op op = Op::kPure;
-  uint32_t detail = 0;   // distinguishes operations; a ticket's location; a parameter's offset
-  uint32_t owner = 0;    // of a ticket or what a load saw: the thread, counted from 1 over all blocks
-  uint32_t epoch = ~0u;  // and the thread's at that moment, if it is known
-  Interval range;        // as a signed number
+  uint32_t detail = 0;  // distinguishes operations; a ticket's location; a parameter's offset
+  uint32_t owner = 0;   // of a ticket or what a load saw: the thread, counted from 1 over all blocks
+  Interval range;       // as a signed number
   Interval unsigned_range;
   uint64_t stride = 1;  // the value is `residue` modulo this
   int64_t residue = 0;
@@ -87,6 +86,7 @@ struct Symbol {
   PredicateId condition = 0;  // of kSelect
   bool data = false;          // loaded from memory that may hold anything, so that any value may occur
   FormId form = 0;            // this symbol alone, once it has been asked for
+  uint32_t epoch = ~0u;       // the owner's when it came to know the number, if that is known
 };
 
 enum class CompareKind : uint8_t { kEq, kLt, kLe, kGt, kGe, kNe, kNumber };  // kGt to kNumber: floats only
