@@ -23,7 +23,8 @@ struct AccessRecord {
   bool strong = false;  // strong accesses of one location do not race with each other
   bool certain = true;  // happens in every run
   Flight flight = Flight::kNone;
-  bool block_scope = false;  // strong for its own block only
+  bool block_scope = false;    // strong for its own block only
+  bool may_hold_lock = false;  // comes after a loop around an atomic exchange
   uint32_t instruction = 0;
   uint32_t warp = 0;
   uint32_t block = 0;

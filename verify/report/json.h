@@ -11,7 +11,8 @@ namespace glove::verify {
 // {"verdicts": [{"file", "kernel", "verdict", "exit_code", "shape", "seconds", "warp_instructions", "paths",
 // "findings", "assumptions", "not_reached"}]}; docs/verify.md describes the fields.
 std::string json_of(const std::vector<Verdict>& verdicts);
-// A log with one run, and one result per finding. `all_read`: whether every file and kernel asked for was found.
+// A log with one run, and one result per finding. `all_read`: whether every file and kernel asked for was
+// found.
 std::string sarif_of(const std::vector<Verdict>& verdicts, bool all_read);
 
 }  // namespace glove::verify

@@ -82,6 +82,9 @@ Value compare(const Instruction& in, Value a, Value b, SymbolTable& table) {
       break;
   }
   if (a.known() || (!b.known() && b.form < a.form)) std::swap(a, b);
+  // x == 5 and -x == -5 are one predicate.
+  if (b.known() && !a.known() && table.terms(a.form)[0].factor < 0)
+    a = table.scale(a, -1, bits), b = table.scale(b, -1, bits);
   const Value equal = table.compare(CompareKind::kEq, false, is_signed(in.from), bits, a, b);
   return in.compare == Compare::kNe ? SymbolTable::logical_not(equal) : equal;
 }

@@ -126,6 +126,9 @@ void KernelRun::release(BlockState& state, uint32_t barrier) {
   for (const Warp& warp : state.warps) alive += static_cast<uint32_t>(std::popcount(warp.alive));
   const bool only_waiters = state.barriers[barrier].passed_by.empty();
   const std::vector<uint32_t> released = state.barriers.release(barrier, state.clocks);
+  const bool locked = std::any_of(released.begin(), released.end(), [&](uint32_t thread) {
+    return (state.warps[thread / 32].exchanged >> thread % 32 & 1) != 0;
+  });
   const Value reduced = table_.fresh(32, Scope::kBlock);
   const Value agreed = table_.fresh_predicate(Scope::kBlock, false);
   for (const uint32_t thread : released) {
@@ -137,6 +140,7 @@ void KernelRun::release(BlockState& state, uint32_t barrier) {
       write_result(state, warp, in.results[0], lane,
                    kernel_.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
     warp.waiting &= ~(1u << lane);
+    warp.exchanged |= Lanes{locked} << lane;
     warp.last_barrier[static_cast<size_t>(lane)] = warp.pc[static_cast<size_t>(lane)] + 1;
     ++warp.pc[static_cast<size_t>(lane)];
   }

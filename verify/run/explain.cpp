@@ -95,8 +95,10 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
   if (kind != FindingKind::kSameValueRace)
     reported_races_[std::minmax(a.instruction, b.instruction)] +=
         kind == FindingKind::kRace ? kMostAttempts : 1;
+  const bool locked = a.may_hold_lock && b.may_hold_lock;
+  if (locked) message += ", unless both hold a lock: locks made of atomicCAS or atomicExch are not proved";
   const size_t before = verdict_.findings.size();
-  find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
+  find(kind, exact && a.certain && b.certain && !locked, in, &other, message, nullptr);
   if (verdict_.findings.size() > before) explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
 }
 

@@ -9,6 +9,7 @@ namespace glove::verify {
 namespace {
 
 constexpr uint32_t kUnrolled = 4;  // rounds with a fork before a state is generalised
+constexpr size_t kMostUnrolled = 16;
 constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
 constexpr size_t kMostSnapshots = 64;
 
@@ -101,11 +102,16 @@ void KernelRun::at_full_barrier(BlockState& state) {
   size_t since = 0;
   while (since < lineage.size() && lineage[lineage.size() - 1 - since]->iteration == 0) ++since;
   const bool has_general = since < lineage.size();
-  if (has_general ? since >= 2 : lineage.size() >= kUnrolled) {
+  // A state that was generalised elsewhere in this round is no step from the one before.
+  const bool comparable = !lineage.empty() && (lineage.back()->generalisations == state.generalisations ||
+                                               lineage.size() >= kMostUnrolled);
+  now->generalisations = state.generalisations;
+  if (has_general ? since >= 2 : comparable && lineage.size() >= kUnrolled) {
     if (has_general) {
       weaken(*lineage[lineage.size() - 1 - since], state, *now);
     } else {
-      widen(**std::min_element(lineage.end() - kRemembered, lineage.end(),
+      // The latest of those that are most alike.
+      widen(**std::min_element(lineage.rbegin(), lineage.rbegin() + kRemembered,
                                [&](const auto& a, const auto& b) {
                                  return differences(*a, state) < differences(*b, state);
                                }),
@@ -114,6 +120,7 @@ void KernelRun::at_full_barrier(BlockState& state) {
     state.warps = now->warps;
     state.shared = now->shared;
     state.path = now->path;
+    now->generalisations = ++state.generalisations;
     assumptions_.insert("loop counters do not wrap");
   }
   lineage.push_back(now);

@@ -368,6 +368,8 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
       inside &= ~(1u << lane);
   });
   const Lanes active = inside;
+  if ((in.atomic == AtomicOp::kCas || in.atomic == AtomicOp::kExchange) && in_loop())
+    warp.exchanged |= active;
   access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
   each_lane(active, [&](int lane) {
     const Place& place = places[static_cast<size_t>(lane)];

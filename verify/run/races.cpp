@@ -18,6 +18,7 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const
   record.block = state.block;
   record.bytes = bytes;
   record.acquired = ~0u;
+  record.may_hold_lock = (lanes & ~warp.exchanged) == 0;
   each_lane(lanes, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
   record.uncovered = state.arrived_before;
   record.block_scope = in.fence == FenceScope::kBlock && !in.is_volatile;
@@ -33,7 +34,8 @@ uint32_t KernelRun::add_record(BlockState& state, Warp& warp, Lanes lanes, const
     const AccessRecord& last = records_[found->second];
     if (last.warp_path == record.warp_path && last.block_path == record.block_path &&
         last.block == record.block && last.acquired == record.acquired &&
-        last.uncovered == record.uncovered && last.bytes == bytes && last.last_barrier == record.last_barrier)
+        last.uncovered == record.uncovered && last.bytes == bytes &&
+        last.last_barrier == record.last_barrier && last.may_hold_lock == record.may_hold_lock)
       return found->second;
   }
   records_.push_back(std::move(record));

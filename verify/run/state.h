@@ -90,6 +90,7 @@ struct Warp {
   std::array<int, 32> pc{};
   std::array<uint64_t, 32> observed{};  // bits of Observed
   std::array<FenceMark, 32> fence;
+  Lanes exchanged = 0;  // have been in a loop around an atomic exchange, as in a lock's
   // Where the conditions that hold were last searched for counters and flags, lane by lane.
   PathPointer noted_path, noted_block_path;
   std::array<uint32_t, 32> noted_epoch{};
@@ -118,8 +119,9 @@ struct BlockState {
   Shadow shadow;
   PathPointer path;  // what all warps know
   uint32_t forks = 0;
-  uint32_t arrived = 0;         // counters of grid barriers to which the block has added
-  uint32_t arrived_before = 0;  // in phases before
+  uint32_t generalisations = 0;  // how often it became a general one
+  uint32_t arrived = 0;          // counters of grid barriers to which the block has added
+  uint32_t arrived_before = 0;   // in phases before
   uint32_t unfenced_phase =
       0;  // the last one with accesses to global memory that no fence of their thread follows
   std::map<uint32_t, std::pair<uint32_t, FenceMark>> releases;  // counter -> who added to it, and its fence
@@ -135,6 +137,7 @@ struct BlockSnapshot {
   Contents shared;
   PathPointer path;
   SymbolId iteration = 0;          // of a widened state
+  uint32_t generalisations = 0;    // of the block until then
   std::vector<SymbolId> anything;  // symbols that stand for any value
   std::vector<uint64_t> flights;   // tells apart what is in flight
 };

@@ -90,7 +90,6 @@ struct Symbol {
   Op op = Op::kPure;
   uint32_t detail = 0;   // distinguishes operations; a ticket's location; a parameter's offset
   uint32_t owner = 0;    // of a ticket or what a load saw: the thread, counted from 1 over all blocks
-  uint32_t epoch = ~0u;  // and the thread's at that moment, if it is known
   SymbolId drawing = 0;  // a ticket's: may be the same number as others with this; 0: is no other's
   Interval range;        // as a signed number
   Interval unsigned_range;
@@ -100,6 +99,7 @@ struct Symbol {
   PredicateId condition = 0;  // of kSelect
   bool data = false;          // loaded from memory that may hold anything, so that any value may occur
   FormId form = 0;            // this symbol alone, once it has been asked for
+  uint32_t epoch = ~0u;       // the owner's when it came to know the number, if that is known
 };
 
 enum class CompareKind : uint8_t { kEq, kLt, kLe, kGt, kGe, kNe, kNumber };  // kGt to kNumber: floats only

@@ -396,3 +396,27 @@ BLOCK(256) race_flag_on_this_side(const int* in, int* data, volatile int* flag, 
     if (blockIdx.x == 0) { data[0] = 42; __threadfence(); *flag = 1; }
     else if (in[0] > 0) { while (*flag == 0) {} __threadfence(); out[0] = data[0]; }
     else { for (int k = 0; k < in[1]; ++k) out[2] += in[k]; out[1] = data[0]; } } }
+// Locks are not proved: a race that they may prevent is possible, not definite.
+BLOCK(64) race_unless_locked(int* lock, int* data) {
+  if (threadIdx.x == 0) {
+    while (atomicCAS(lock, 0, 1) != 0) {}
+    __threadfence();
+    data[0] += 1;
+    __threadfence();
+    atomicExch(lock, 0);
+  } }
+BLOCK(64) race_unless_locked_block(int* lock, int* data) {
+  if (threadIdx.x == 0) { while (atomicCAS(lock, 0, 1) != 0) {} __threadfence(); }
+  __syncthreads();
+  data[threadIdx.x] += 1;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) atomicExch(lock, 0); }
+BLOCK(64) race_beside_lock(int* lock, int* data) {  // thread 32 takes no lock
+  if (threadIdx.x == 0) {
+    while (atomicCAS(lock, 0, 1) != 0) {}
+    __threadfence();
+    data[0] += 1;
+    __threadfence();
+    atomicExch(lock, 0);
+  } else if (threadIdx.x == 32) { data[0] = 0; } }

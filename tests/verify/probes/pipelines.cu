@@ -124,3 +124,96 @@ BLOCK(256) deadlock_pc(const int* in, int* out) {
   if (t < 128) { nb_sync(2, 256); s[t] = in[t]; nb_arrive(1, 256); }
   else { nb_sync(1, 256); nb_arrive(2, 256); out[256 * blockIdx.x + t - 128] = s[255 - t]; }
 }
+// rounds of an unknown number with two barriers each: what a block does in a round is told apart from another block's
+BLOCK(64) ok_tile_stride(const float* in, float* out, int tiles) {
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  for (int k = blockIdx.x; k < tiles; k += gridDim.x) {
+    s[t] = in[k * 64 + t];
+    __syncthreads();
+    out[k * 64 + t] = s[63 - t];
+    __syncthreads();
+  }
+}
+BLOCK(64) race_tile_stride(const float* in, float* out, int tiles) {  // blocks take the same tiles
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  for (int k = blockIdx.x; k < tiles; ++k) {
+    s[t] = in[k * 64 + t];
+    __syncthreads();
+    out[k * 64 + t] = s[63 - t];
+    __syncthreads();
+  }
+}
+BLOCK(64) ok_rows(const float* in, float* out, int rows, int cols) {
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  for (int r = blockIdx.x; r < rows; r += gridDim.x) {
+    float m = 0;
+    for (int c = t; c < cols; c += 64) m += in[r * cols + c];
+    s[t] = m;
+    __syncthreads();
+    for (int d = 32; d; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) out[r] = s[0];
+    __syncthreads();
+  }
+}
+BLOCK(64) ok_two_slots_one_barrier(const int* in, int* out, int n) {
+  __shared__ int s[2][64];
+  int t = threadIdx.x, x = 0;
+  for (int k = 0; k < n; ++k) { s[k & 1][t] = in[k * 64 + t]; __syncthreads(); x += s[k & 1][63 - t]; }
+  out[64 * blockIdx.x + t] = x;
+}
+BLOCK(64) race_one_slot_one_barrier(const int* in, int* out, int n) {
+  __shared__ int s[64];
+  int t = threadIdx.x, x = 0;
+  for (int k = 0; k < n; ++k) { s[t] = in[k * 64 + t]; __syncthreads(); x += s[63 - t]; }
+  out[64 * blockIdx.x + t] = x;
+}
+BLOCK(64) race_late_round(const int* in, int* out, int n) {  // one round of many lacks the second barrier
+  __shared__ int s[64];
+  int t = threadIdx.x, x = 0;
+  for (int k = 0; k < n; ++k) {
+    s[t] = in[k * 64 + t];
+    __syncthreads();
+    x += s[63 - t];
+    if (k != 20) __syncthreads();
+  }
+  out[64 * blockIdx.x + t] = x;
+}
+// producers and consumers for an unknown number of rounds
+BLOCK(256) ok_pc_unknown_sync(const float* in, float* out, int n) {
+  __shared__ float s[128];
+  int t = threadIdx.x;
+  if (t < 128) {
+    for (int k = 0; k < n; ++k) { s[t] = in[k * 128 + t]; nb_sync(1, 256); nb_sync(2, 256); }
+  } else {
+    float sum = 0;
+    for (int k = 0; k < n; ++k) { nb_sync(1, 256); sum += s[255 - t]; nb_sync(2, 256); }
+    out[128 * blockIdx.x + t - 128] = sum;
+  }
+}
+BLOCK(256) deadlock_pc_unknown_sync(const float* in, float* out, int n) {  // consumers go one round more
+  __shared__ float s[128];
+  int t = threadIdx.x;
+  if (t < 128) {
+    for (int k = 0; k < n; ++k) { s[t] = in[k * 128 + t]; nb_sync(1, 256); nb_sync(2, 256); }
+  } else {
+    float sum = 0;
+    for (int k = 0; k <= n; ++k) { nb_sync(1, 256); sum += s[255 - t]; nb_sync(2, 256); }
+    out[128 * blockIdx.x + t - 128] = sum;
+  }
+}
+BLOCK(96) ok_pc_tile_stride(const float* in, float* out, int tiles) {
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  if (t >= 64) {
+    for (int k = blockIdx.x; k < tiles; k += gridDim.x) {
+      for (int j = t - 64; j < 64; j += 32) s[j] = in[k * 64 + j];
+      nb_sync(1, 96);
+      nb_sync(2, 96);
+    }
+  } else {
+    for (int k = blockIdx.x; k < tiles; k += gridDim.x) { nb_sync(1, 96); out[k * 64 + t] = s[63 - t]; nb_sync(2, 96); }
+  }
+}
