@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/float_environment.h"
 #include "model/quantize.h"
@@ -12,6 +15,9 @@
 
 namespace glove::test {
 namespace {
+
+// From this number of rows on, all threads score those that waited (cpu/coarse_search.cpp).
+constexpr int64_t kRowsWorthThreads = 1024;
 
 class EnvironmentTarget {
  public:
@@ -39,20 +45,26 @@ TEST(CpuDispatch, TheEnvironmentForcesEachTarget) {
   }
 }
 
-TEST(CpuDispatch, AnUnknownTargetIsAnErrorThatListsTheTargets) {
-  const EnvironmentTarget environment("pentium");
-  const auto backend = make_cpu_backend();
-  const Status status = backend->available();
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(cpu_target_of(*backend), "");
-  EXPECT_NE(status.error().message.find("'pentium'"), std::string::npos) << status.error().message;
-  for (const std::string_view target : cpu_targets())
-    EXPECT_NE(status.error().message.find(target), std::string::npos) << status.error().message;
+// An unknown one, and every one that other machines have: a processor runs those of x86-64 or those of Arm.
+TEST(CpuDispatch, ATargetThatThisMachineLacksIsAnErrorThatListsTheTargets) {
+  const std::vector<std::string_view> usable = cpu_targets();
   std::mt19937_64 random = make_random(2);
-  const Matrix matrix = gaussian(3, 4, random);
-  const ModelPtr model = make_model(matrix);
-  EXPECT_FALSE(backend->open(model, {}).ok());
-  EXPECT_NE(backend->info().state.find("'pentium'"), std::string::npos);
+  const ModelPtr model = make_model(gaussian(3, 4, random));
+  for (const std::string name :
+       {"pentium", "sse4", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondotprod"}) {
+    if (std::find(usable.begin(), usable.end(), name) != usable.end()) continue;
+    const EnvironmentTarget environment(name.c_str());
+    const auto backend = make_cpu_backend();
+    const Status status = backend->available();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(cpu_target_of(*backend), "");
+    const std::string quoted = "'" + name + "'";
+    EXPECT_NE(status.error().message.find(quoted), std::string::npos) << status.error().message;
+    for (const std::string_view target : usable)
+      EXPECT_NE(status.error().message.find(target), std::string::npos) << status.error().message;
+    EXPECT_FALSE(backend->open(model, {}).ok());
+    EXPECT_NE(backend->info().state.find(quoted), std::string::npos);
+  }
 }
 
 // The first 50 rows of 1,000 random words have the same bits for every target, on 1, 2 and 7 threads.
@@ -158,27 +170,67 @@ TEST(CpuBackend, CountsWhatASearchIn2StepsCosts) {
   }
 }
 
-// Of random rows of many dimensions the bounds of 4 bits leave so many that all threads score them.
-TEST(CpuBackend, ManyRowsWaitForTheirScores) {
+// Of random rows of many dimensions the bounds of 4 bits leave many. Whether a search that has met so many
+// goes on with 8 bits depends on the data.
+TEST(CpuBackend, ManyRandomRowsRemainAfter4Bits) {
   SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(9);
   const Matrix matrix = gaussian(100000 / kShare, 96, random);
   const ModelPtr model = make_model(matrix);
   const std::vector<Query> queries = {row_query(matrix, 3)};
-  const ScopedFloatEnvironment environment;
   for (const int64_t k : {1, 10, 25}) {
     const std::vector<Row> expected = reference_rows(matrix, queries[0], k);
     for (const int threads : {1, 3}) {
       SCOPED_TRACE("k = " + std::to_string(k) + ", threads: " + std::to_string(threads));
       const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = 4});
+      ASSERT_EQ(backend_rows(*backend, model, queries, k)[0], expected);
+    }
+  }
+}
+
+// Random rows, except that some are next to row 3 and some a little further from it. Rows next to row 3 fill
+// the first tile, and every 2,048th row is one, so that every thread soon has its threshold. It rules out the
+// random rows, whose cosines are below 0.7, but not those that wait: their cosines are about 0.97, and the
+// bounds of 4 bits add about 0.1.
+struct WaitingRows {
+  explicit WaitingRows(std::mt19937_64& random) : matrix(gaussian(100000 / kShare, 96, random)) {
+    for (int64_t i = 0; i < matrix.rows; ++i) {
+      const bool is_near = i < 32 || i % 2048 == 0;
+      if (i == 3 || (!is_near && i % 90 != 0)) continue;
+      near += is_near;
+      for (int64_t j = 0; j < matrix.dims; ++j)
+        matrix.row(i)[j] = matrix.row(3)[j] + (is_near ? 0.1f : 0.25f) * matrix.row(i)[j];
+    }
+  }
+
+  Matrix matrix;
+  int64_t near = 0;  // rows
+};
+
+// So many rows wait that all threads score them, and not so many that the search goes on with 8 bits.
+TEST(CpuBackend, ManyRowsWaitForTheirScores) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(11);
+  const WaitingRows rows(random);
+  const ModelPtr model = make_model(rows.matrix);
+  const std::vector<Query> queries = {row_query(rows.matrix, 3)};
+  const ScopedFloatEnvironment environment;
+  for (const int64_t k : {1, 10, 25}) {
+    const std::vector<Row> expected = reference_rows(rows.matrix, queries[0], k);
+    for (const int threads : {1, 3}) {
+      SCOPED_TRACE("k = " + std::to_string(k) + ", threads: " + std::to_string(threads));
+      const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = 4});
       std::vector<SearchRequest> requests;
       ASSERT_TRUE(search(*backend, model, queries, k, {}, requests).ok());
-      std::vector<Row> rows;
-      for (const Neighbor& row : requests.front().rows) rows.push_back({row.id, row.similarity});
-      ASSERT_EQ(rows, expected);
-      if (kShare == 1 && threads == 1) {
-        EXPECT_EQ(requests.front().cost.bytes_scanned, matrix.rows * (48 + 8)) << "by 4 bits only";
-      }
+      std::vector<Row> found;
+      for (const Neighbor& row : requests.front().rows) found.push_back({row.id, row.similarity});
+      ASSERT_EQ(found, expected);
+      // For k > 1 a thread that does not begin with the first rows may have no threshold for long.
+      if (kShare != 1 || (threads > 1 && k > 1)) continue;
+      const ScanCost& cost = requests.front().cost;
+      EXPECT_EQ(cost.bytes_scanned, rows.matrix.rows * (48 + 8)) << "by 4 bits only";
+      // The scan scores no other rows at once than near ones and, while it has no threshold, 16 per thread.
+      EXPECT_GE(cost.candidates, kRowsWorthThreads + rows.near + 16 * 3);
     }
   }
 }

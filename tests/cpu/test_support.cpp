@@ -140,7 +140,7 @@ std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& mod
   const Status status = search(backend, model, queries, k, {}, requests);
   if (!status.ok()) {
     ADD_FAILURE() << status.error().message;
-    return {};
+    return std::vector<std::vector<Row>>(queries.size());
   }
   std::vector<std::vector<Row>> results;
   for (const SearchRequest& request : requests) {

@@ -64,7 +64,7 @@ std::ostream& operator<<(std::ostream& out, const Row& row);
 double reference_dot(const float* a, const float* b, int64_t dims);
 std::vector<Row> reference_rows(const Matrix& matrix, const Query& query, int64_t k);
 
-// A backend's rows. Fails the test on any error.
+// A backend's rows for each query. An error fails the test, and every query then has none.
 std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& model,
                                            std::span<const Query> queries, int64_t k);
 
