@@ -3,7 +3,7 @@
 Compiles the kernels that mutants.txt names to PTX, makes the mutants of mutate.py, and verifies the launch again with each.
 mutants.txt holds the class of every mutant. A mutant is found (a defect, or at least not proved), or it is proved and listed
 as equivalent or as functional only with the reason; then glove-verify must not find anything with random data either
-(--data), where it runs the kernel with concrete numbers. mutants.txt says how many mutants per operator each launch has, evenly
+(--data), where it runs the kernel with concrete numbers. Where it reaches no verdict with these, the mutant is unconfirmed. mutants.txt says how many mutants per operator each launch has, evenly
 spread over the code, and how many of these are tried without --full. --write prints the lines of mutants.txt, in which "?"
 stands for a mutant that is proved.
 """
@@ -84,6 +84,8 @@ def complaint(expected, launch, operator, number, status, sampled, output):
     kind = expected.classes.get(letter)
     if kind in ("equivalent", "functional"):
         good = status == 0 and sampled == 0
+    elif kind == "unconfirmed":
+        good = status == 0 and sampled == 2
     else:
         good = kind is not None and letter == FOUND.get(status)
     wanted = f"mutants.txt has {letter} ({kind})"
