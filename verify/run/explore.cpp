@@ -66,6 +66,17 @@ std::shared_ptr<BlockSnapshot> KernelRun::snapshot(const BlockState& state) {
   return copy;
 }
 
+// Takes the registers and the shared memory of a state that covers this one.
+void KernelRun::go_on_from(const BlockSnapshot& general, BlockState& state) {
+  for (size_t w = 0; w < state.warps.size(); ++w) {
+    Warp warp = general.warps[w];
+    std::swap(warp.copies, state.warps[w].copies);  // what is in flight has the numbers of this state
+    std::swap(warp.products, state.warps[w].products);
+    state.warps[w] = std::move(warp);
+  }
+  state.shared = general.shared;
+}
+
 void KernelRun::at_full_barrier(BlockState& state) {
   if (check_global_) keep_for_grid(state);
   state.arrived_before = state.arrived;
@@ -84,14 +95,7 @@ void KernelRun::at_full_barrier(BlockState& state) {
     // The same state under other conditions: go on once more without them.
     state.path = common_facts(*general, state);
     general->path = state.path;
-    for (size_t w = 0; w < state.warps.size(); ++w) {
-      Warp warp = general->warps[w];
-      std::swap(warp.copies, state.warps[w].copies);  // what is in flight has the numbers of this state
-      std::swap(warp.products, state.warps[w].products);
-      state.warps[w] = std::move(warp);
-    }
-    state.shared = general->shared;
-    return;
+    return go_on_from(*general, state);
   }
   auto& lineage = state.lineage[place];
   uint32_t& forks = state.lineage_forks[place];

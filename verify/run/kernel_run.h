@@ -320,6 +320,7 @@ class KernelRun {
 
   // explore.cpp
   void fork(BlockState& state, PredicateId condition, uint32_t site);
+  static void go_on_from(const BlockSnapshot& general, BlockState& state);
   void at_full_barrier(BlockState& state);
   bool subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ);
   std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state);
