@@ -82,6 +82,21 @@ std::string unquoted(std::string_view token) {
   return value;
 }
 
+std::string module_of(std::string_view sql) {
+  Tokens tokens(sql);
+  for (const char* const word : {"CREATE", "VIRTUAL", "TABLE"}) {
+    if (!tokens.is(word)) return {};
+    tokens.take();
+  }
+  tokens.take();  // the name of the table
+  if (!tokens.is("USING")) return {};
+  tokens.take();
+  std::string module = unquoted(tokens.take());
+  for (char& c : module)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return module;
+}
+
 // DELETE FROM [schema.]table, UPDATE [OR conflict] [schema.]table. Neither verb can be a name without quotes.
 bool changes_rows_of(std::string_view sql, const std::string& schema, const std::string& table) {
   Tokens tokens(sql);

@@ -17,6 +17,10 @@ bool is_blank(std::string_view token);
 // Takes the quotes off a name or a string, if there are any.
 std::string unquoted(std::string_view token);
 
+// Returns the module of a CREATE VIRTUAL TABLE statement, as sqlite_schema has it, in lower case; empty for
+// any other statement.
+std::string module_of(std::string_view sql);
+
 // True if the statement names the table as the target of a DELETE or an UPDATE. The name of a schema, if the
 // statement has one, must be that of the table.
 bool changes_rows_of(std::string_view sql, const std::string& schema, const std::string& table);

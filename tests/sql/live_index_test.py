@@ -689,6 +689,31 @@ class Files(LiveTest):
         self.db.execute("DROP TABLE doc")
         self.assertRegex(states()[0], "there is no table 'doc'")
 
+    def test_the_state_names_a_dropped_table(self):
+        self.db.execute("CREATE VIRTUAL TABLE other USING fts5('glove_index using glove_index')")
+        for table in ("config", "segment", "block", "dead", "log"):
+            for queried in (False, True):
+                self.db.execute("DELETE FROM doc")
+                self.fill(3)
+                self.create()
+                self.db.execute(f"DROP TABLE doc_vec_{table}")
+                if queried:
+                    with self.assertRaisesRegex(sqlite3.Error, f"its table 'doc_vec_{table}' was dropped"):
+                        self.db.execute("SELECT * FROM doc_vec(?)", (self.vector(),))
+                (name, state), = self.db.execute("SELECT name, state FROM glove_indexes")
+                self.assertEqual(name, "doc_vec")
+                self.assertRegex(state, f"^doc_vec: its table 'doc_vec_{table}' was dropped; run INSERT .*'rebuild'.*, which makes it again")
+                self.command("rebuild")
+                self.assertEqual(self.db.execute("SELECT name, rows, state FROM glove_indexes").fetchall(), [("doc_vec", 3, "current")])
+                self.db.execute("DROP TABLE doc_vec")
+
+    def test_indexes_are_found_by_their_module(self):
+        self.fill(3)
+        for module in ("GLOVE_INDEX", '"glove_index"', "[Glove_Index]", "/* fts5 */ glove_index"):
+            self.db.execute(f"CREATE VIRTUAL TABLE doc_vec -- the\n using {module}(content='doc', rowid='id', vector='embedding')")
+            self.assertEqual(self.db.execute("SELECT name, state FROM glove_indexes").fetchall(), [("doc_vec", "current")])
+            self.db.execute("DROP TABLE doc_vec")
+
     def reads_the_log(self, db):
         """Whether a query on the connection reads the log."""
         statements = []
