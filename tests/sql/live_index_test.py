@@ -4,6 +4,7 @@ Each answer is compared with a brute-force query over the table itself (cos_sim,
 """
 import os
 import random
+import re
 import sqlite3
 import struct
 import sys
@@ -284,6 +285,9 @@ class Statements(LiveTest):
         self.expect_error("no query", "SELECT * FROM doc_vec")
         self.expect_error("a BLOB of 4 bytes, but a vector of 6 float32 has 24", "SELECT * FROM doc_vec(x'00000000')")
         self.expect_error("the query is the text 'text', but the index has no model.*JSON array", "SELECT * FROM doc_vec('text')")
+        for text, shown in (("a\nb\u202e", r"a\x0ab\xe2\x80\xae"), ("x" * 60, "x" * 60), ("x" * 61, "x" * 60 + "..."),
+                            ("x" * 59 + "é", "x" * 59 + "..."), ("x" * 58 + "é", "x" * 58 + "é"), ("x" * 57 + "😀", "x" * 57 + "...")):
+            self.expect_error(re.escape(f"the query is the text '{shown}', but"), "SELECT * FROM doc_vec(?)", text)
         self.expect_error("SQLite could pass it no value for its input query, although .* In a RIGHT or FULL JOIN use a subquery",
                           "SELECT v.id FROM (SELECT 1 AS n) x LEFT JOIN doc_vec v ON v.id = x.n AND (v.query = ?1 OR v.query = ?1 OR x.n)",
                           self.query)
