@@ -260,9 +260,13 @@ class Statements(LiveTest):
                        "WITH \"DELETE FROM doc\" AS (SELECT ';') UPDATE OR IGNORE [doc_vec] SET id = 4 WHERE rank < 3",
                        "/* why */ DELETE -- that\n FROM main . \"doc_vec\" WHERE rank = 1", "UPDATE DOC_VEC SET k = 3 WHERE k = 3",
                        "UPDATE doc_vec SET id = d.id FROM doc d WHERE d.id = 300",
-                       "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)"):
+                       "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)", "\ufeffDELETE FROM doc_vec",
+                       "WITH a AS (SELECT 3 AS i)\ufeffDELETE FROM doc_vec", "\ufeff UPDATE \ufeffdoc_vec SET id = 1"):
             self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
         self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
+        for name in (":delete", "@delete", "$delete", "$a::delete", ":update", "@update", "$update"):
+            with self.assertRaisesRegex(sqlite3.Error, "^doc_vec has no query"):
+                self.db.execute(f"INSERT INTO doc(id) SELECT {name} {'doc_vec' if 'update' in name else ''} FROM doc_vec", {name[1:]: 1})
         self.db.execute("CREATE TEMP TABLE doc_vec AS SELECT 3 AS id")
         for other in ("DELETE FROM doc WHERE id IN (SELECT id FROM main.doc_vec)", "DELETE FROM temp.doc_vec WHERE id IN (SELECT id FROM main.doc_vec)",
                       "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec) -- DELETE FROM doc_vec"):
