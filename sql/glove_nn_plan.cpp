@@ -20,13 +20,13 @@ const RankedColumns kNnColumns = {
     .model = kModel,
     .how_to_ask = "WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + woman' AND k = 10",
     .query_not_passed =
-        "neither word nor expr, although the statement names one. Use a condition of its own with =, IS or "
-        "IN, not one inside an OR. In a RIGHT or FULL JOIN use an argument or, before SQLite 3.53, a "
-        "subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON ...",
+        " has no query: SQLite could pass it neither word nor expr, although the statement names one. Use a "
+        "condition of its own with =, IS or IN, not one inside an OR. In a RIGHT or FULL JOIN use an "
+        "argument or, before SQLite 3.53, a subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON ...",
     .no_query =
-        "neither word nor expr; give one as an argument or in a condition of its own with =, IS or IN (in an "
-        "outer join, in the ON clause), after the table that the value comes from, for example WHERE word = "
-        "'king' AND k = 10"};
+        " has no query: SQLite could pass it neither word nor expr; give one as an argument or in a "
+        "condition of its own with =, IS or IN (in an outer join, in the ON clause), after the table that "
+        "the value comes from, for example WHERE word = 'king' AND k = 10"};
 
 namespace {
 

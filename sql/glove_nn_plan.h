@@ -35,9 +35,10 @@ struct RankedColumns {
   vtab::InputSet queries;            // the inputs that say what to search for
   int literal_query;                 // the one of them whose literal makes estimates reliable
   int k;
-  int model;  // -1: the table has no such input
-  // Ends of messages, after "write " and "SQLite could pass it ".
-  const char* how_to_ask;
+  int model;               // -1: the table has no such input
+  const char* how_to_ask;  // the end of a message, after "write "
+  // Messages, after the name of the table: SQLite passed no query although the statement names one, or it
+  // names none.
   const char* query_not_passed;
   const char* no_query;
 };

@@ -120,9 +120,8 @@ class Planner {
              table() + " n ON n." + name + " = i." + name;
     }
     if (has_query()) return {};
-    return table() + " has no query: SQLite could pass it " +
-           (!sees_query_columns() && (unseen_ & columns_.queries) != 0 ? columns_.query_not_passed
-                                                                       : columns_.no_query);
+    return table() + (!sees_query_columns() && (unseen_ & columns_.queries) != 0 ? columns_.query_not_passed
+                                                                                 : columns_.no_query);
   }
 
   std::string table() const { return columns_.inputs.table; }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "model/limits.h"
 #include "sql/live/model_fingerprint.h"
 #include "sql/row_vector.h"
@@ -91,8 +92,7 @@ Status ContentRows::find_encoder() {
 Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>& vector) {
   if (index_.model.empty())
     return Error{ErrorCode::kInvalidArgument,
-                 index_.name + ": the query is the text '" + std::string(text.substr(0, kMostShown)) +
-                     (text.size() > kMostShown ? "..." : "") +
+                 index_.name + ": the query is the text '" + escaped(text, kMostShown) +
                      "', but the index has no model to make a vector of it; pass a BLOB of float32 or a JSON "
                      "array, or create the index with model='...'"};
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());

@@ -36,14 +36,13 @@ enum IndexColumn : int { kId, kIndexSimilarity, kIndexRank, kQuery, kIndexK, kIn
 constexpr std::array<const char*, kCommand> kNames = {"id", "similarity", "rank", "query", "k", "backend"};
 constexpr const char* kHowToAsk = "WHERE query = ? AND k = 10";
 constexpr const char* kQueryNotPassed =
-    "no value for its input query, although the statement names it. Use a condition of its own with =, IS or "
-    "IN, not one "
-    "inside an OR. In a RIGHT or FULL JOIN use a subquery: (SELECT id FROM ... WHERE query = ? AND k = 10)";
+    ": no query reached the index, although the statement names one. Use a condition of its own with =, IS "
+    "or IN, not one inside an OR. In a RIGHT or FULL JOIN use a subquery: (SELECT id FROM ... WHERE query = "
+    "? AND k = 10)";
 constexpr const char* kNoQuery =
-    "no value for its input query; give one as an argument or in a condition of its own with =, IS or IN (in "
-    "an outer "
-    "join, in the ON clause), after the table that the value comes from, for example WHERE query = ? AND k = "
-    "10";
+    ": no query reached the index; give one as an argument or in a condition of its own with =, IS or IN "
+    "(in an outer join, in the ON clause), after the table that the value comes from, for example WHERE "
+    "query = ? AND k = 10";
 constexpr std::array<int, 3> kInputOrder = {kIndexBackend, kIndexK, kQuery};
 static_assert(int{kId} == nn::kNeighbor && int{kIndexSimilarity} == nn::kSimilarity &&
               int{kIndexRank} == nn::kRank);

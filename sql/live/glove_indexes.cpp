@@ -17,6 +17,7 @@
 #include "sql/live/index_schema.h"
 #include "sql/live/index_store.h"
 #include "sql/live/own_statement.h"
+#include "sql/live/sql_tokens.h"
 #include "sql/register.h"
 #include "sql/vtab/snapshot.h"
 
@@ -24,6 +25,7 @@ namespace glove::sql {
 namespace {
 
 constexpr const char* kTable = "glove_indexes";
+constexpr const char* kModule = "glove_index";
 
 struct FoundIndex {
   IndexDefinition definition;  // of which the schema and the name are always known
@@ -58,16 +60,15 @@ Result<std::vector<FoundIndex>> indexes_of(sqlite3* db) {
     const std::string name(schema.text(0));
     OwnStatement names;
     GLOVE_RETURN_IF_ERROR(names.prepare(db,
-                                        "SELECT t.name, t.sql FROM " + quoted(name) +
-                                            ".sqlite_master t JOIN " + quoted(name) +
-                                            ".sqlite_master s ON s.name = t.name || '_segment' WHERE "
-                                            "lower(t.sql) GLOB 'create virtual table*using*glove_index*' "
-                                            "ORDER BY t.name",
+                                        "SELECT name, sql FROM " + quoted(name) +
+                                            ".sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE %' "
+                                            "ORDER BY name",
                                         table));
     OwnStatement::Run run(names);
     while (true) {
       GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
       if (!more) break;
+      if (module_of(run.text(1)) != kModule) continue;
       indexes.push_back(found_index(db, name, std::string(run.text(0)), run.text(1)));
     }
   }
@@ -112,8 +113,8 @@ vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found_index) 
   const Result<IndexSize> found = size_of(connection.db(), index);
   const IndexSize size = found.ok() ? found.value() : IndexSize();
   std::string state = size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
-  if (!found_index.problem.ok()) state = found_index.problem.error().message;
   if (!found.ok()) state = found.error().message;
+  if (!found_index.problem.ok()) state = found_index.problem.error().message;  // names the remedy
   IndexStore store(connection, index);
   const Result<live::PartSetPtr> parts = store.searched_parts();
   const bool searched = parts.ok() && parts.value() != nullptr;

@@ -149,7 +149,7 @@ std::string trigger_text(const IndexDefinition& index, size_t trigger,
          (trigger != 2 ? log_statement(index, "new") : "") + "END";
 }
 
-// `type`: "table" or "trigger".
+// `type`: "table", "view" or "trigger".
 Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
                         const std::string& name) {
   OwnStatement find;
@@ -170,6 +170,20 @@ Status create_tables(sqlite3* db, const IndexDefinition& index, const std::strin
     if (has_table(index, table))
       GLOVE_RETURN_IF_ERROR(execute(db, create + index.object(table.suffix) + table.columns, index.name));
   return {};
+}
+
+// Returns the error of an index whose content cannot be followed any more, as `problem` says.
+Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& problem,
+                      const std::string& rebuild) {
+  const Result<bool> table = has_object(db, index, "table", index.content);
+  const Result<bool> view = has_object(db, index, "view", index.content);
+  if (table.ok() && view.ok() && !table.value() && !view.value())
+    return wrong(index, "there is no table '" + index.content + "' in the schema " + index.schema +
+                            "; it was dropped or renamed since it was indexed: create it again and " +
+                            rebuild + ", or drop the index");
+  return {problem.code, problem.message +
+                            "; the table was changed since it was indexed: change it back and " + rebuild +
+                            ", or drop the index and create it for the table as it is now"};
 }
 
 }  // namespace
@@ -199,10 +213,7 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
 Status check_index(sqlite3* db, const IndexDefinition& index) {
   const std::string rebuild = "run " + index.command("rebuild");
   const auto columns = checked_columns(db, index);
-  if (!columns.ok())
-    return {columns.error().code,
-            columns.error().message + "; the table was changed since it was indexed: change it back and " +
-                rebuild + ", or drop the index and create it for the table as it is now"};
+  if (!columns.ok()) return changed_content(db, index, columns.error(), rebuild);
   for (const ShadowTable& table : kTables) {
     if (table.suffix == kOfTexts) continue;  // an index of texts of format version 1 has none
     const std::string name = index.name + table.suffix;

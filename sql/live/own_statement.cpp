@@ -1,6 +1,7 @@
 #include "sql/live/own_statement.h"
 
 #include <new>
+#include <utility>
 
 #include "sql/database_code.h"
 
@@ -34,7 +35,14 @@ Error database_error(sqlite3* db, int code, std::string_view table) {
   if ((code & 0xff) == SQLITE_NOMEM) throw std::bad_alloc();
   if ((code & 0xff) == SQLITE_INTERRUPT) return interrupted_error();
   remember_database_code(code);
-  return {error_code_of(code), std::string(table) + ": " + sqlite3_errmsg(db)};
+  std::string message = std::string(table) + ": " + sqlite3_errmsg(db);
+  if ((code & 0xff) == SQLITE_TOOBIG)
+    message += "; SQLITE_LIMIT_LENGTH of this connection is " +
+               std::to_string(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1)) +
+               " and SQLITE_LIMIT_SQL_LENGTH is " +
+               std::to_string(sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, -1)) +
+               "; raise the limit, or use a connection that has a higher one";
+  return {error_code_of(code), std::move(message)};
 }
 
 Status OwnStatement::prepare(sqlite3* db, const std::string& sql, const std::string& table) {

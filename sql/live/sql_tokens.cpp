@@ -10,6 +10,13 @@ bool is_word_character(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
+bool begins_variable(char c) {
+  return c == ':' || c == '@' || c == '#';  // and '$', which is a word character
+}
+
+// Where a token begins, SQLite reads a byte order mark as white space.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 bool equal(const std::string& a, const std::string& b) {
   return sqlite3_stricmp(a.c_str(), b.c_str()) == 0;
 }
@@ -51,13 +58,14 @@ size_t end_of_token(std::string_view sql, size_t begin) {
   const std::string_view rest = sql.substr(begin);
   if (rest.starts_with("--")) return after("\n", begin);
   if (rest.starts_with("/*")) return after("*/", begin + 2);
+  if (rest.starts_with(kByteOrderMark)) return begin + kByteOrderMark.size();
   if (rest.starts_with('[')) return after("]", begin);
   size_t end = begin + 1;
   if (std::string_view("'\"`").find(rest.front()) != std::string_view::npos) {
     const std::string_view quote = rest.substr(0, 1);
     end = after(quote, end);
     while (end < sql.size() && sql[end] == quote.front()) end = after(quote, end + 1);  // doubled
-  } else if (is_word_character(rest.front())) {
+  } else if (is_word_character(rest.front()) || begins_variable(rest.front())) {
     while (end < sql.size() && is_word_character(sql[end])) ++end;
   }
   return end;
@@ -65,7 +73,7 @@ size_t end_of_token(std::string_view sql, size_t begin) {
 
 bool is_blank(std::string_view token) {
   return token.find_first_not_of(" \t\r\n\f") == std::string_view::npos || token.starts_with("--") ||
-         token.starts_with("/*");
+         token.starts_with("/*") || token == kByteOrderMark;
 }
 
 std::string unquoted(std::string_view token) {
@@ -80,6 +88,21 @@ std::string unquoted(std::string_view token) {
     if (token[i] == close && token[i + 1] == close) ++i;
   }
   return value;
+}
+
+std::string module_of(std::string_view sql) {
+  Tokens tokens(sql);
+  for (const char* const word : {"CREATE", "VIRTUAL", "TABLE"}) {
+    if (!tokens.is(word)) return {};
+    tokens.take();
+  }
+  tokens.take();  // the name of the table
+  if (!tokens.is("USING")) return {};
+  tokens.take();
+  std::string module = unquoted(tokens.take());
+  for (char& c : module)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return module;
 }
 
 // DELETE FROM [schema.]table, UPDATE [OR conflict] [schema.]table. Neither verb can be a name without quotes.

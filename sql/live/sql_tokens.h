@@ -7,15 +7,19 @@
 
 namespace glove::sql {
 
-// Returns the end of the token that begins at `begin`: a comment, a quoted name, a string, a word, or else
-// one character. REQUIRES: begin < sql.size().
+// Returns the end of the token that begins at `begin`: a comment, a quoted name, a string, a word, a
+// parameter such as :name, a byte order mark, or else one character. REQUIRES: begin < sql.size().
 size_t end_of_token(std::string_view sql, size_t begin);
 
-// True if the token is a comment or white space.
+// True if the token is a comment or white space, which includes a byte order mark.
 bool is_blank(std::string_view token);
 
 // Takes the quotes off a name or a string, if there are any.
 std::string unquoted(std::string_view token);
+
+// Returns the module of a CREATE VIRTUAL TABLE statement, as sqlite_schema has it, in lower case; empty for
+// any other statement.
+std::string module_of(std::string_view sql);
 
 // True if the statement names the table as the target of a DELETE or an UPDATE. The name of a schema, if the
 // statement has one, must be that of the table.

@@ -239,6 +239,24 @@ class Readers(Situations):
                 self.assertEqual(fixture.shadow_rows(self.db), stored)
                 self.expect_sound()
 
+    @unittest.skipUnless(hasattr(sqlite3.Connection, "setlimit"), "Python before 3.11")
+    def test_stored_values_that_are_longer_than_the_limit(self):
+        self.db = self.connect("long.db")
+        self.create()
+        self.change()
+        stored = fixture.shadow_rows(self.db)
+        limit = max(len(data) for _, _, data in stored["doc_vec_block"]) // 2
+        for statement in ("SELECT id FROM doc_vec('[1%s]')" % (",1" * (DIMS - 1)), "INSERT INTO doc_vec(doc_vec) VALUES ('merge')"):
+            self.db.close()
+            self.db = self.connect("long.db")  # must read the segment again
+            before = self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
+            with self.assertRaisesRegex(sqlite3.Error, "^doc_vec: string or blob too big; SQLITE_LIMIT_LENGTH of this connection is %d "
+                                        "and SQLITE_LIMIT_SQL_LENGTH is [0-9]+; raise the limit" % limit):
+                self.db.execute(statement).fetchall()
+            self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
+            self.assertEqual(fixture.shadow_rows(self.db), stored)
+            self.expect_sound()
+
     def test_large_batches(self):
         self.create()
         self.change(rows=60)

@@ -4,6 +4,7 @@ Each answer is compared with a brute-force query over the table itself (cos_sim,
 """
 import os
 import random
+import re
 import sqlite3
 import struct
 import sys
@@ -259,13 +260,17 @@ class Statements(LiveTest):
                        "WITH \"DELETE FROM doc\" AS (SELECT ';') UPDATE OR IGNORE [doc_vec] SET id = 4 WHERE rank < 3",
                        "/* why */ DELETE -- that\n FROM main . \"doc_vec\" WHERE rank = 1", "UPDATE DOC_VEC SET k = 3 WHERE k = 3",
                        "UPDATE doc_vec SET id = d.id FROM doc d WHERE d.id = 300",
-                       "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)"):
+                       "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)", "\ufeffDELETE FROM doc_vec",
+                       "WITH a AS (SELECT 3 AS i)\ufeffDELETE FROM doc_vec", "\ufeff UPDATE \ufeffdoc_vec SET id = 1"):
             self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
-        self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
+        self.expect_error("^doc_vec: no query reached the index; give one as an argument .*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
+        for name in (":delete", "@delete", "$delete", "$a::delete", ":update", "@update", "$update"):
+            with self.assertRaisesRegex(sqlite3.Error, "^doc_vec: no query reached the index; give one"):
+                self.db.execute(f"INSERT INTO doc(id) SELECT {name} {'doc_vec' if 'update' in name else ''} FROM doc_vec", {name[1:]: 1})
         self.db.execute("CREATE TEMP TABLE doc_vec AS SELECT 3 AS id")
         for other in ("DELETE FROM doc WHERE id IN (SELECT id FROM main.doc_vec)", "DELETE FROM temp.doc_vec WHERE id IN (SELECT id FROM main.doc_vec)",
                       "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec) -- DELETE FROM doc_vec"):
-            self.expect_error("^doc_vec has no query.*WHERE query = . AND k = 10$", other)
+            self.expect_error("^doc_vec: no query reached the index; give one as an argument .*WHERE query = . AND k = 10$", other)
         self.db.execute("DROP TABLE temp.doc_vec")
         self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
@@ -284,7 +289,10 @@ class Statements(LiveTest):
         self.expect_error("no query", "SELECT * FROM doc_vec")
         self.expect_error("a BLOB of 4 bytes, but a vector of 6 float32 has 24", "SELECT * FROM doc_vec(x'00000000')")
         self.expect_error("the query is the text 'text', but the index has no model.*JSON array", "SELECT * FROM doc_vec('text')")
-        self.expect_error("SQLite could pass it no value for its input query, although .* In a RIGHT or FULL JOIN use a subquery",
+        for text, shown in (("a\nb\u202e", r"a\x0ab\xe2\x80\xae"), ("x" * 60, "x" * 60), ("x" * 61, "x" * 60 + "..."),
+                            ("x" * 59 + "é", "x" * 59 + "..."), ("x" * 58 + "é", "x" * 58 + "é"), ("x" * 57 + "😀", "x" * 57 + "...")):
+            self.expect_error(re.escape(f"the query is the text '{shown}', but"), "SELECT * FROM doc_vec(?)", text)
+        self.expect_error("^doc_vec: no query reached the index, although the statement names one. .* In a RIGHT or FULL JOIN use a subquery",
                           "SELECT v.id FROM (SELECT 1 AS n) x LEFT JOIN doc_vec v ON v.id = x.n AND (v.query = ?1 OR v.query = ?1 OR x.n)",
                           self.query)
         self.expect_error("doc_vec: k must be a non-negative integer", "SELECT * FROM doc_vec(?, 'x')", self.query)
@@ -688,6 +696,35 @@ class Files(LiveTest):
         self.db.execute("ALTER TABLE doc RENAME COLUMN e TO embedding")
         self.db.execute("DROP TABLE doc")
         self.assertRegex(states()[0], "there is no table 'doc'")
+        self.assertRegex(states()[0], "^[^;]*: there is no table 'doc' in the schema main; it was dropped or renamed since it was indexed: "
+                         "create it again and run INSERT .*'rebuild'.*, or drop the index$")
+        self.db.execute("CREATE VIEW doc AS SELECT 1 AS id, 2 AS embedding")
+        self.assertRegex(states()[0], "'doc' is a view; .*: change it back and run INSERT .*'rebuild'")
+
+    def test_the_state_names_a_dropped_table(self):
+        self.db.execute("CREATE VIRTUAL TABLE other USING fts5('glove_index using glove_index')")
+        for table in ("config", "segment", "block", "dead", "log"):
+            for queried in (False, True):
+                self.db.execute("DELETE FROM doc")
+                self.fill(3)
+                self.create()
+                self.db.execute(f"DROP TABLE doc_vec_{table}")
+                if queried:
+                    with self.assertRaisesRegex(sqlite3.Error, f"its table 'doc_vec_{table}' was dropped"):
+                        self.db.execute("SELECT * FROM doc_vec(?)", (self.vector(),))
+                (name, state), = self.db.execute("SELECT name, state FROM glove_indexes")
+                self.assertEqual(name, "doc_vec")
+                self.assertRegex(state, f"^doc_vec: its table 'doc_vec_{table}' was dropped; run INSERT .*'rebuild'.*, which makes it again")
+                self.command("rebuild")
+                self.assertEqual(self.db.execute("SELECT name, rows, state FROM glove_indexes").fetchall(), [("doc_vec", 3, "current")])
+                self.db.execute("DROP TABLE doc_vec")
+
+    def test_indexes_are_found_by_their_module(self):
+        self.fill(3)
+        for module in ("GLOVE_INDEX", '"glove_index"', "[Glove_Index]", "/* fts5 */ glove_index"):
+            self.db.execute(f"CREATE VIRTUAL TABLE doc_vec -- the\n using {module}(content='doc', rowid='id', vector='embedding')")
+            self.assertEqual(self.db.execute("SELECT name, state FROM glove_indexes").fetchall(), [("doc_vec", "current")])
+            self.db.execute("DROP TABLE doc_vec")
 
     def reads_the_log(self, db):
         """Whether a query on the connection reads the log."""
