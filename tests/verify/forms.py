@@ -1,7 +1,8 @@
 """Checks what glove-verify says of instructions in odd forms: forms.py PROGRAM FOLDER
 
 Each kernel of CASES must end with its exit status and a message that the pattern matches, at the last line of the kernel where a
-line is named. Instructions that lack operands, predicates where numbers belong, and numbers at the limits of their types.
+line is named. Instructions that lack operands, predicates where numbers belong, numbers at the limits of their types,
+results that are not registers, and registers that nobody has written.
 """
 
 import os
@@ -51,6 +52,25 @@ CASES = [
     ("ld.global.u32 %r2, %rd1;", UNSUPPORTED, "'ld.global.u32': a form without an address"),
     ("and.pred %p2, _, %p1;", UNSUPPORTED, "a form with 1 results and 1 operands"),
     ("add %r2, %r1, %r1;", UNSUPPORTED, "'add': no type"),
+    ("mov.u32 %r2, %ctaid.x, %r1;", UNSUPPORTED, "a form with 1 results and 2 operands"),
+    ("mov.b64 %rd3, {%r1, %r1}, %r1;", UNSUPPORTED, "a form with 1 results and 3 operands"),
+    ("mov.b64 %rd3, {%r1, %r1};\nmov.b64 {%r2, _}, %rd3;", PROVED, "proved"),
+    ("ld.global.u32 %r2, [%rd1], %r1;", UNSUPPORTED, "a form with 1 results and 1 operands"),
+    ("ld.global.L2::cache_hint.u32 %r2, [%rd1], %rd2;", PROVED, "proved"),
+    ("st.global.u32 [%rd1], %r1, %rd2;", UNSUPPORTED, "a form with 0 results and 2 operands"),
+    ("st.global.v2.u32 [%rd1], %r1, %r1;", UNSUPPORTED, "a form with 0 results and 2 operands"),
+    ("atom.global.add.u32 %r2, [%rd1], %r1, %rd2;", UNSUPPORTED, "a form with 1 results and 2 operands"),
+    # Results that are not registers.
+    ("shl.b64 0x7f0000000000, %rd1, 2;", UNSUPPORTED, "'shl.b64': a result that is not a register"),
+    ("add.s32 %laneid, %r1, 1;", UNSUPPORTED, "a result that is not a register"),
+    ("ld.shared.u32 %tid.x, [few];", UNSUPPORTED, "a result that is not a register"),
+    ("ld.global.u32 _, [%rd1];", PROVED, "proved"),
+    # Registers that nobody has written, or not on every path.
+    ("setp.ne.s32 %p3, %r4, 0;\n@%p3 st.shared.u32 [few], %laneid;", DEFECT, "race .*shared memory at 0"),
+    ("@%p3 st.shared.u32 [few], %laneid;", DEFECT, "race .*shared memory at 0"),
+    ("add.s64 %rd3, %rd4, 4;\nst.shared.u32 [%rd3], 0;", DEFECT, "race .*an address that is not known"),
+    ("@%p1 mov.u32 %r2, 1;\nsetp.ne.u32 %p3, %r2, 1;\n@%p3 st.shared.u32 [few+4], 0;", UNPROVED, "shared memory at 4"),
+    ("@%p1 mov.u32 %r2, 1;\n@!%p1 bra END;\nsetp.ne.u32 %p3, %r2, 1;\n@%p3 st.shared.u32 [few+4], 0;\nEND:", PROVED, "proved"),
     # Predicates and numbers.
     ("add.pred %p2, %p1, %p1;", UNSUPPORTED, "this operation has no form for predicates"),
     ("ld.global.pred %p2, [%rd1];", UNSUPPORTED, "no type of numbers"),

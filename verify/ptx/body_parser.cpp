@@ -313,6 +313,7 @@ class BodyParser {
     bool first = has_result(out);
     while (!in_.at_end() && !in_.is(";")) {
       group(out, first);
+      if (!first) ++out.groups;
       first = false;
       if (!in_.accept(",")) break;
     }

@@ -23,25 +23,27 @@ constexpr size_t kAnyNumber = 1000;  // for instructions whose operands nobody r
 struct Form {
   Count results;
   Count operands;
+  Count groups = {0, kAnyNumber};  // of operands, as Instruction::groups counts them
 };
 
-// Loads, stores and atomics may have a cache policy behind their data.
+// Loads, stores and atomics may have a cache policy behind their data if they name one.
 Form memory_form(const Instruction& in) {
   const size_t vector = in.vector;
+  const size_t policy = in.text.find("L2::cache_hint") != std::string::npos ? 1 : 0;
   switch (in.op) {
     case Op::kLoad:
-      return {{1, vector}, {0, 1}};
+      return {{1, vector}, {0, policy}, {1, 1 + policy}};
     case Op::kStore:
-      return {exactly(0), {1, vector + 1}};
+      return {exactly(0), {1, vector + policy}, {2, 2 + policy}};
     case Op::kMatrixLoad:
-      return {{1, vector}, exactly(0)};
+      return {{1, vector}, exactly(0), exactly(1)};
     case Op::kMatrixStore:
-      return {exactly(0), {1, vector}};
+      return {exactly(0), {1, vector}, exactly(2)};
     default:
       break;
   }
   const size_t data = in.atomic == AtomicOp::kCas ? 2 : 1;
-  return {{0, vector}, {data, data * vector + 1}};
+  return {{0, vector}, {data, data * vector + policy}, {1 + data, 1 + data + policy}};
 }
 
 // Instructions for all lanes of a warp; the lanes that take part are the last operand.
@@ -106,10 +108,10 @@ Form arithmetic_form(const Instruction& in) {
   }
 }
 
-// Moves pack several registers into one, or unpack one into several.
+// Moves pack several registers, in braces, into one, or unpack one into several.
 Form move_form(const Instruction& in) {
   if (in.type == Type::kPred) return {exactly(1), exactly(1)};
-  return in.results.size() > 1 ? Form{{2, 4}, exactly(1)} : Form{exactly(1), {1, 4}};
+  return in.results.size() > 1 ? Form{{2, 4}, exactly(1)} : Form{exactly(1), {1, 4}, exactly(1)};
 }
 
 Form form_of(const Instruction& in) {
@@ -168,20 +170,26 @@ bool needs_address(Op op) {
          op == Op::kMatrixStore || op == Op::kCopy;
 }
 
+bool is_result(const PtxOperand& operand) {
+  return operand.kind == OperandKind::kNone || (operand.kind == OperandKind::kRegister && !operand.negated);
+}
+
 }  // namespace
 
 void check_counts(Instruction& in) {
   const Form form = form_of(in);
+  const bool has_place = std::all_of(in.results.begin(), in.results.end(), is_result);
   const auto given = static_cast<size_t>(
       std::count_if(in.operands.begin(), in.operands.end(),
                     [](const PtxOperand& operand) { return operand.kind != OperandKind::kNone; }));
   const bool lacks_address = needs_address(in.op) && in.address.kind == OperandKind::kNone;
   if (form.results.holds(in.results.size()) && form.operands.least <= given &&
-      in.operands.size() <= form.operands.most && !lacks_address)
+      in.operands.size() <= form.operands.most && form.groups.holds(in.groups) && !lacks_address && has_place)
     return;
   in.reason = lacks_address ? "a form without an address"
+              : !has_place  ? "a result that is not a register"
                             : "a form with " + std::to_string(in.results.size()) + " results and " +
-                                  std::to_string(given) + " operands";
+                                 std::to_string(given) + " operands";
   in.op = Op::kUnsupported;
   in.results.clear();
   in.operands.clear();

@@ -194,6 +194,7 @@ struct Instruction {
   PtxOperand guard;
   std::vector<PtxOperand> results;
   std::vector<PtxOperand> operands;
+  uint32_t groups = 0;       // operands as they are written, where {a, b} is one, and the address another
   PtxOperand address;        // of loads, stores and atomics; of a copy, the destination
   PtxOperand source;         // of a copy
   std::vector<int> targets;  // instructions to branch to

@@ -30,6 +30,19 @@ std::vector<uint32_t> KernelRun::threads_of(const Warp& warp, Lanes lanes) const
   return threads;
 }
 
+// Registers that some path reads before it writes them hold anything, in each lane something else.
+void KernelRun::leave_unwritten(Warp& warp) {
+  for (const uint32_t r : flow_.live_in(0)) {
+    const Type type = kernel_.registers[r].type;
+    WarpRegister& target = warp.registers.change(r);
+    each_lane(warp.lanes, [&](int lane) {
+      target.set(lane, type == Type::kPred
+                           ? table_.fresh_predicate(Scope::kThread, true)
+                           : table_.fresh(std::max(16u, bits_of(type)), Scope::kThread, true));
+    });
+  }
+}
+
 BlockState KernelRun::initial_state(uint32_t block) {
   BlockState state;
   state.block = block;
@@ -42,6 +55,7 @@ BlockState KernelRun::initial_state(uint32_t block) {
     warp.lanes = threads_ - first >= 32 ? ~Lanes{0} : (Lanes{1} << (threads_ - first)) - 1;
     warp.alive = warp.lanes;
     warp.registers = RegisterFile(kernel_.registers.size());
+    leave_unwritten(warp);
     state.warps.push_back(std::move(warp));
   }
   return state;

@@ -86,6 +86,7 @@ class KernelRun {
   };
 
   // kernel_run.cpp
+  void leave_unwritten(Warp& warp);
   BlockState initial_state(uint32_t block);
   void list_uncovered();
   void run_block(uint32_t block);

@@ -36,7 +36,7 @@ struct WarpRegister {
   }
 };
 
-// The registers of a warp, 0 until they are written. Copies share those that neither has written since.
+// The registers of a warp, 0 until they are set. Copies share those that neither has written since.
 class RegisterFile {
  public:
   explicit RegisterFile(size_t count = 0) : registers_(count) {}

@@ -50,7 +50,6 @@ SymbolId SymbolTable::add_symbol(Symbol symbol) {
 
 Value SymbolTable::fresh(unsigned bits, Scope scope, bool data) {
   Symbol symbol;
-  symbol.kind = data ? SymbolKind::kInput : SymbolKind::kFresh;
   symbol.scope = scope;
   symbol.bits = static_cast<uint8_t>(bits);
   symbol.range = Interval::of_signed(bits);

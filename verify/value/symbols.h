@@ -165,7 +165,7 @@ class SymbolTable {
   FormId form_of(std::vector<LinearTerm> terms);
 
   SymbolId add_symbol(Symbol symbol);
-  // A new symbol about which nothing is known.
+  // A new symbol about which nothing is known; `data`: which may have any value.
   Value fresh(unsigned bits, Scope scope, bool data = false);
   Value fresh_in(unsigned bits, Scope scope, Interval range);
   // The symbol of an operation; `detail` distinguishes what the arguments do not.
