@@ -41,8 +41,8 @@ std::string fault_of_row(std::string_view word, std::span<const float> vector, i
     return "has a vector of " + std::to_string(length) + " components; the most is " +
            std::to_string(kMaxDims);
   if (dims != 0 && length != dims)
-    return "has a vector of " + std::to_string(length) + " components, but the rows before have " +
-           std::to_string(dims);
+    return "has a vector of " + std::to_string(length) + (length == 1 ? " component" : " components") +
+           ", but the rows before have " + std::to_string(dims);
   for (size_t j = 0; j < vector.size(); ++j)
     if (!std::isfinite(vector[j]))
       return "has a component, number " + std::to_string(j + 1) + ", that is " +

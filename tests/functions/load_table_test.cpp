@@ -63,8 +63,8 @@ TEST_F(LoadTable, RowErrorsNameTheRow) {
             row + "a vector of 5 bytes; a float32 vector has 4 bytes per component");
   EXPECT_EQ(second("'w'", "'1, 0'"), row + "a TEXT vector that is not a JSON array");
   EXPECT_EQ(second("'w'", "'[1, null]'"), row + "a vector whose component 2 is null, which is not a number");
-  EXPECT_EQ(second("'w'", "'[1]'"), row + "a vector of 1 components, but the rows before have 2");
-  EXPECT_EQ(second("'w'", "x'0000803f'"), row + "a vector of 1 components, but the rows before have 2");
+  EXPECT_EQ(second("'w'", "'[1]'"), row + "a vector of 1 component, but the rows before have 2");
+  EXPECT_EQ(second("'w'", "x'0000803f'"), row + "a vector of 1 component, but the rows before have 2");
   EXPECT_EQ(second("''", "'[1, 0]'"), row + "an empty word");
   EXPECT_NE(second("'w'", "'[1, 1e300]'").find(row + "a component, number 2, that is "), std::string::npos);
   EXPECT_NE(second("'w'", "x'0000c07f00000000'").find(row + "a component, number 1, that is "),

@@ -125,7 +125,7 @@ TEST(ModelBuilder, NamesTheRowThatIsWrong) {
   ModelBuilder builder("t");
   ASSERT_TRUE(builder.add("a", std::vector<float>{1, 2}).ok());
   EXPECT_EQ(builder.add("b", std::vector<float>{1}).error().message,
-            "t: row 2 has a vector of 1 components, but the rows before have 2");
+            "t: row 2 has a vector of 1 component, but the rows before have 2");
   EXPECT_EQ(builder.add("", std::vector<float>{1, 2}).error().message, "t: row 3 has an empty word");
   EXPECT_EQ(builder.add("c", std::vector<float>{1, -infinity}).error().message,
             "t: row 4 has a component, number 2, that is infinite");
