@@ -63,9 +63,7 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
 }
 
 Upload::~Upload() {
-  stop();
-  if (!readers_.empty()) readers_.front().join();  // the only thread that starts others
-  readers_.clear();
+  stop_reading();
   static_cast<void>(wait_for_copies());
   device_.give_back_ring(std::move(ring_));
 }
@@ -176,12 +174,15 @@ void Upload::release(size_t blocks) {
   released_changed_.notify_all();
 }
 
-void Upload::stop() {
+// Ends the reading threads. Afterwards no file is being read.
+void Upload::stop_reading() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
   }
   released_changed_.notify_all();
+  if (!readers_.empty()) readers_.front().join();  // the only thread that starts others
+  readers_.clear();
 }
 
 Status Upload::wait_for_copies() {
@@ -209,7 +210,7 @@ Status Upload::copy_blocks(std::byte* device_block, const InterruptCheck& interr
 
 Status Upload::copy_to(std::byte* device_block, const InterruptCheck& interrupted) {
   Status status = copy_blocks(device_block, interrupted);
-  stop();
+  stop_reading();
   Status copied = wait_for_copies();
   return status.ok() ? std::move(copied) : std::move(status);
 }

@@ -36,8 +36,9 @@ int upload_threads();
 class Upload {
  public:
   // Starts up to `threads` reading threads; fewer, or none, are sufficient. `path` is used in messages.
-  // `cancelled` stops the upload early with kInterrupted. The device and `cancelled` must outlive the upload.
-  // Fails if no staging memory is available.
+  // `cancelled` stops the upload early with kInterrupted. The device and `cancelled` must outlive the upload,
+  // and the files and memory of `tasks` must stay readable until copy_to() or the destructor returns. Fails if
+  // no staging memory is available.
   static Result<std::unique_ptr<Upload>> start(Device& device, std::vector<CopyTask> tasks, int threads,
                                                std::string path, const std::atomic<bool>& cancelled);
 
@@ -46,9 +47,9 @@ class Upload {
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
 
-  // Copies all tasks. On success everything is on the device; on failure no copy is in progress. Returns kIo
-  // if a file ends too soon. `interrupted` is called at least every 2 ms, with no lock held. REQUIRES: it is
-  // called at most once.
+  // Copies all tasks. On success everything is on the device. When it returns, successful or not, no copy is
+  // in progress and the files and memory of the tasks are no longer read. Returns kIo if a file ends too soon.
+  // `interrupted` is called at least every 2 ms, with no lock held. REQUIRES: it is called at most once.
   Status copy_to(std::byte* device_block, const InterruptCheck& interrupted = {});
 
  private:
@@ -69,7 +70,7 @@ class Upload {
   Status copy_blocks(std::byte* device_block, const InterruptCheck& interrupted);
   Status wait_for_copies();
   void release(size_t blocks);
-  void stop();
+  void stop_reading();
   int slot_of(size_t index) const { return static_cast<int>(index % static_cast<size_t>(ring_->slots())); }
 
   Device& device_;
