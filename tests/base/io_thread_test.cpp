@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <vector>
 
 #include "tests/float_settings.h"
+#include "tests/forked_child.h"
 
 namespace glove {
 namespace {
@@ -76,17 +76,13 @@ TEST(IoThread, SaysSoWhenTheSystemGivesNoThread) {
   GTEST_SKIP() << "sanitizers need the address space";
 #endif
   std::vector<IoThread> threads(64);
-  const pid_t child = fork();
-  if (child == 0) {
+  EXPECT_TRUE(testing::holds_in_forked_child([&threads] {
     const rlimit none{0, 0};
     setrlimit(RLIMIT_AS, &none);
     for (IoThread& thread : threads)
-      if (!thread.start("glove-test", [] { pause(); })) _exit(thread.started() ? 2 : 0);
-    _exit(1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+      if (!thread.start("glove-test", [] { pause(); })) return !thread.started();
+    return false;
+  }));
 }
 
 }  // namespace

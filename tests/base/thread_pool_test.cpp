@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -16,6 +14,7 @@
 
 #include "base/timer.h"
 #include "tests/float_settings.h"
+#include "tests/forked_child.h"
 
 namespace glove {
 namespace {
@@ -243,15 +242,11 @@ TEST(ThreadPool, StartsNoThreadBeforeTheFirstScan) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
 #endif
-  const pid_t child = fork();
-  if (child == 0) {
+  EXPECT_TRUE(testing::holds_in_forked_child([] {
     const size_t before = threads_of_this_process();  // 1, and an emulator's own
     ThreadPool::instance();
-    _exit(threads_of_this_process() == before ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+    return threads_of_this_process() == before;
+  }));
 }
 
 // Runs in a child whose memory is used up: no thread can start, and the calling thread does all of the work.
@@ -259,8 +254,7 @@ TEST(ThreadPool, WorksWithoutThreads) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "sanitizers need the address space";
 #endif
-  const pid_t child = fork();
-  if (child == 0) {
+  EXPECT_TRUE(testing::holds_in_forked_child([] {
     const rlimit none{0, 0};
     setrlimit(RLIMIT_AS, &none);
     int64_t total = 0;
@@ -269,11 +263,8 @@ TEST(ThreadPool, WorksWithoutThreads) {
       const std::lock_guard lock(mutex);
       total += chunk;
     });
-    _exit(finished && total == 499500 && threads_of_this_process() < 64 ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+    return finished && total == 499500 && threads_of_this_process() < 64;
+  }));
 }
 
 TEST(ThreadPool, AForkedChildScansWithThreadsOfItsOwn) {
@@ -286,15 +277,11 @@ TEST(ThreadPool, AForkedChildScansWithThreadsOfItsOwn) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   };
   ASSERT_TRUE(ThreadPool::instance().run(4, 100, add, {}));
-  const pid_t child = fork();
-  if (child == 0) {
+  EXPECT_TRUE(testing::holds_in_forked_child([&] {
     total = 0;
     const bool finished = ThreadPool::instance().run(4, 100, add, {});
-    _exit(finished && total == 4950 && threads_of_this_process() > 1 ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+    return finished && total == 4950 && threads_of_this_process() > 1;
+  }));
   ASSERT_TRUE(ThreadPool::instance().run(4, 100, add, {}));
 #endif
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,9 +37,13 @@ class DeviceBackendTest : public ::testing::Test {
     }
     engine_ = std::make_unique<Engine>();
     gpu::DeviceBackendOptions options;
-    options.devices.count = [this]() -> Result<int> { return static_cast<int>(1 + more_knobs_.size()); };
+    options.devices.count = [this]() -> Result<int> {
+      if (while_counting_) while_counting_();
+      return static_cast<int>(1 + more_knobs_.size());
+    };
     options.devices.open = [this](int number) -> Result<std::unique_ptr<gpu::Device>> {
       ++opened_;
+      if (while_opening_) while_opening_();
       if (!open_error_.empty()) return Error{ErrorCode::kUnavailable, open_error_};
       if (knobs(number).absent) return Error{ErrorCode::kUnavailable, "fake: absent"};
       return std::unique_ptr<gpu::Device>(std::make_unique<FakeDevice>(knobs(number)));
@@ -122,6 +127,8 @@ class DeviceBackendTest : public ::testing::Test {
   std::atomic<int64_t> limit_{0};
   std::atomic<int> opened_{0};
   std::string open_error_;
+  // Called while the devices are counted, and while one of them is opened.
+  std::function<void()> while_counting_, while_opening_;
   std::mutex mutex_;  // guards searchers_
   std::unique_ptr<Engine> engine_;
   std::map<uint64_t, ModelSearchersPtr> searchers_;

@@ -1,8 +1,6 @@
 // A device that several threads use at once, and processes that are forked meanwhile.
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -12,6 +10,7 @@
 
 #include "base/float_environment.h"
 #include "gpu/plan.h"
+#include "tests/forked_child.h"
 #include "tests/gpu/device_fixture.h"
 
 namespace glove::testing {
@@ -29,21 +28,6 @@ std::function<void()> g_while_all_is_locked;
         if (g_while_all_is_locked) g_while_all_is_locked();
       },
       nullptr, nullptr);
-}
-
-// Forks; `locked` runs in the parent just before, `child` in the child, which is ended if it hangs. The
-// child's status: 0 if `child` returned true.
-int fork_while_all_is_locked(std::function<void()> locked, const std::function<bool()>& child) {
-  g_while_all_is_locked = std::move(locked);
-  const pid_t process = fork();
-  if (process == 0) {
-    alarm(20);
-    _exit(child() ? 0 : 1);
-  }
-  g_while_all_is_locked = nullptr;
-  int status = -1;
-  waitpid(process, &status, 0);
-  return status;
 }
 
 TEST_F(DeviceSharingTest, TheLimitHoldsForUploadsAtOnce) {
@@ -104,16 +88,11 @@ TEST_F(DeviceSharingTest, AForkedChildIsRefused) {
   make();
   const ModelPtr m = model();
   ASSERT_TRUE(open(m).ok());
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  EXPECT_TRUE(holds_in_forked_child([&] {
     const Status status = backend().available();
     forget(m);
-    _exit(!status.ok() && status.error().code == ErrorCode::kUnavailable ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return !status.ok() && status.error().code == ErrorCode::kUnavailable;
+  }));
   EXPECT_TRUE(backend().available().ok());
 }
 
@@ -121,24 +100,23 @@ TEST_F(DeviceSharingTest, AChildForkedWhileTheDeviceIsBeingOpenedDoesNotHang) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";
 #endif
-  make();
-  std::atomic<bool> locked{false};
-  std::thread opening([&] {
-    while (!locked) std::this_thread::yield();
+  for (std::function<void()>* const while_busy : {&while_counting_, &while_opening_}) {
+    make();
+    std::atomic<bool> busy{false};
+    std::atomic<bool> go_on{false};
+    *while_busy = [&] {
+      busy = true;
+      while (!go_on) std::this_thread::yield();
+    };
+    std::thread opening([&] { EXPECT_TRUE(backend().available().ok()); });
+    while (!busy) std::this_thread::yield();
+    EXPECT_TRUE(holds_in_forked_child(
+        [&] { return !backend().available().ok() && backend().info().state == "not loaded"; }));
+    go_on = true;
+    opening.join();
     EXPECT_TRUE(backend().available().ok());
-  });
-  const auto let_it_begin = [&] {
-    locked = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  };
-  EXPECT_EQ(fork_while_all_is_locked(let_it_begin,
-                                     [&] {
-                                       static_cast<void>(backend().available());
-                                       return backend().info().state == "not loaded";
-                                     }),
-            0);
-  opening.join();
-  EXPECT_TRUE(backend().available().ok());
+    *while_busy = nullptr;
+  }
 }
 
 // Every search reads the name of the device.
@@ -166,7 +144,9 @@ TEST_F(DeviceSharingTest, DescribingTheDeviceTakesNoLock) {
     while (!done && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     done_in_time = done;
   };
-  EXPECT_EQ(fork_while_all_is_locked(wait, [] { return true; }), 0);
+  g_while_all_is_locked = wait;
+  EXPECT_TRUE(holds_in_forked_child([] { return true; }));
+  g_while_all_is_locked = nullptr;
   asking.join();
   EXPECT_TRUE(done_in_time);
   EXPECT_EQ(found.device, "fake device");

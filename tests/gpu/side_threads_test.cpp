@@ -1,8 +1,6 @@
 #include "gpu/side_threads.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "tests/forked_child.h"
 
 namespace glove::gpu {
 namespace {
@@ -88,15 +88,10 @@ TEST(SideThreads, AForkedChildLeavesThemAlone) {
   auto threads = std::make_unique<SideThreads>();
   threads->run(3, [](size_t, const InterruptCheck&) {}, {});
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until they sleep
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(10);  // a child that hangs ends by a signal
+  EXPECT_TRUE(testing::holds_in_forked_child([&threads] {
     threads.reset();
-    _exit(0);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    return true;
+  }));
 }
 #endif
 

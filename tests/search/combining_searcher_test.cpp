@@ -2,8 +2,6 @@
 #include "search/combining_searcher.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "base/float_environment.h"
+#include "tests/forked_child.h"
 #include "tests/loader/random.h"
 #include "tests/search/fake_backend.h"
 #include "tests/search/random_model.h"
@@ -365,17 +364,11 @@ TEST_F(Combining, AForkedChildDoesNotWaitForAThreadThatItDoesNotHave) {
   gate_->wait_for_calls(1);
   Caller waiting(searcher_, queries_[1], 10);
   wait_for_line(searcher_, 1);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    alarm(20);  // a child that hangs dies
+  EXPECT_TRUE(holds_in_forked_child([this] {
     const ScopedFloatEnvironment float_environment;
     SearchRequest request{&queries_[2], 10, nullptr, {}, {}, {}};
-    _exit(searcher_.search({&request, 1}).ok() && request.rows.size() == 10 ? 0 : 1);
-  }
-  int state = 0;
-  ASSERT_EQ(waitpid(child, &state, 0), child);
-  EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0);
+    return searcher_.search({&request, 1}).ok() && request.rows.size() == 10;
+  }));
   gate_->let_go(0);
   EXPECT_EQ(held.wrong(*model_), "");
   EXPECT_EQ(waiting.wrong(*model_), "");

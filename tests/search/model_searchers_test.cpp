@@ -2,14 +2,13 @@
 #include "search/model_searchers.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <thread>
 
 #include "search/nearest.h"
+#include "tests/forked_child.h"
 #include "tests/search/random_model.h"
 #include "tests/search/temporary_model.h"
 #include "tests/search/test_engine.h"
@@ -243,16 +242,10 @@ TEST_F(Opening, AForkedChildDoesNotWaitForAThreadThatItDoesNotHave) {
 #endif
   std::thread opener([&] { EXPECT_TRUE(searchers_.open(0, {}).ok()); });
   while (slow_->opening == 0) std::this_thread::yield();
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    alarm(20);  // a child that hangs dies
+  EXPECT_TRUE(holds_in_forked_child([this] {
     slow_->go_on = true;
-    _exit(searchers_.open(0, {}).ok() ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return searchers_.open(0, {}).ok();
+  }));
   slow_->go_on = true;
   opener.join();
 }
