@@ -40,11 +40,11 @@ TEST_F(DeviceAnalysisTest, AResidentModelIsNotUploadedAgain) {
   make();
   const ModelPtr m = model(1000, 30, Rows::kGaussian);
   ASSERT_TRUE(open(m).ok());
-  const int before = knobs_.uploads_of_codes;
+  const int before = knobs_.allocations;
   expect_hosts_fit(PointSet::first_rows(m, 1000), 7);
-  EXPECT_EQ(knobs_.uploads_of_codes, before + 1);  // the vectors, which no search had asked for yet
+  EXPECT_EQ(knobs_.allocations, before + 1);  // the vectors, which no search had asked for yet
   expect_hosts_fit(PointSet::first_rows(m, 300), 7);
-  EXPECT_EQ(knobs_.uploads_of_codes, before + 1);
+  EXPECT_EQ(knobs_.allocations, before + 1);
   forget(m);
   EXPECT_EQ(knobs_.allocated, 0);
 }

@@ -66,7 +66,7 @@ TEST_F(DeviceMomentsTest, RowsThatAreHeldStayOnTheDevice) {
     ASSERT_TRUE(held.ok()) << held.error().message;
     EXPECT_NE(held.value(), nullptr);
     expect_hosts_sums(all, true);
-    EXPECT_EQ(knobs_.uploads_of_codes, 2);  // the model once: codes, and vectors
+    EXPECT_EQ(knobs_.allocations, 2);  // the model once: codes, and vectors
   }
   EXPECT_EQ(knobs_.allocated, 0);
   const PointSet few = PointSet::first_rows(m, 1500);

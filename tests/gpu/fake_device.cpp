@@ -169,7 +169,7 @@ Result<gpu::DeviceBlock> FakeDevice::allocate(int64_t bytes) {
   if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
   if (knobs_.allocated + bytes > knobs_.total_bytes) return Error{ErrorCode::kOutOfMemory, "fake: full"};
   knobs_.allocated += bytes;
-  ++knobs_.uploads_of_codes;
+  ++knobs_.allocations;
   std::vector<std::byte> block(static_cast<size_t>(bytes), std::byte{0x5A});
   std::byte* data = block.data();
   const std::lock_guard lock(mutex_);

@@ -19,7 +19,7 @@ class FakeDevice : public gpu::Device {
   struct Knobs {
     std::atomic<int64_t> total_bytes{int64_t{1} << 40};
     std::atomic<int64_t> allocated{0};       // bytes
-    std::atomic<int> uploads_of_codes{0};    // allocations: one per model, and one more for its vectors
+    std::atomic<int> allocations{0};         // so far: one per model, and one more for its vectors
     std::atomic<int> fail_copies_after{-1};  // the number of copies that succeed; -1 = all
     std::atomic<bool> lost{false};
     std::atomic<bool> absent{false};     // cannot be opened

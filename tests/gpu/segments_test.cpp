@@ -119,22 +119,22 @@ TEST_F(SegmentsTest, HiddenRowsAreNoCandidates) {
   const Segments made = segments({400, 100, 7}, 12);
   const ModelPtr live = joined(made, false);
   expect_right_segments(live, made, {0, 399, 400, 506}, 10);
-  EXPECT_EQ(knobs_.uploads_of_codes, 1);  // few rows need no mask
+  EXPECT_EQ(knobs_.allocations, 1);  // few rows need no mask
   std::vector<int32_t> hidden = some_rows(507, 300);
   expect_right_segments(live, made, hidden, 10);
-  EXPECT_EQ(knobs_.uploads_of_codes, 2);
+  EXPECT_EQ(knobs_.allocations, 2);
   for (int i = 0; i < 10; ++i) {  // a few more rows need no other mask
     const auto row = static_cast<int32_t>(random_() % 507);
     const auto place = std::ranges::lower_bound(hidden, row);
     if (place == hidden.end() || *place != row) hidden.insert(place, row);
   }
   expect_right_segments(live, made, hidden, 10);
-  EXPECT_EQ(knobs_.uploads_of_codes, 2);
+  EXPECT_EQ(knobs_.allocations, 2);
   expect_right_segments(live, made, {}, 10);  // nor do few rows
-  EXPECT_EQ(knobs_.uploads_of_codes, 2);
+  EXPECT_EQ(knobs_.allocations, 2);
   hidden.resize(100);
   expect_right_segments(live, made, hidden, 10);  // others do
-  EXPECT_EQ(knobs_.uploads_of_codes, 3);
+  EXPECT_EQ(knobs_.allocations, 3);
   expect_right_segments(live, made, some_rows(507, 300), 10);
   std::vector<int32_t> all(507);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int32_t>(i);
@@ -176,7 +176,7 @@ TEST_F(SegmentsTest, AddsTheSegmentOfASync) {
     lives.push_back(joined(made, false));
     ASSERT_TRUE(open(lives.back()).ok());
   }
-  EXPECT_EQ(knobs_.uploads_of_codes, 1);
+  EXPECT_EQ(knobs_.allocations, 1);
   EXPECT_EQ(knobs_.allocated, allocated);
   for (size_t i = 0; i < lives.size(); ++i) expect_right_segments(lives[i], states[i], {}, 10);
   for (const ModelPtr& live : lives) forget(live);
@@ -193,18 +193,18 @@ TEST_F(SegmentsTest, LeavesSegmentsBehindThatWereJoined) {
   made.push_back(model(150, 8, Rows::kGaussian));
   const ModelPtr second = joined(made, false);
   ASSERT_TRUE(open(second).ok());
-  EXPECT_EQ(knobs_.uploads_of_codes, 1);
+  EXPECT_EQ(knobs_.allocations, 1);
   expect_right_segments(second, made, {}, 10);
   expect_right_segments(second, made, some_rows(950, 20), 10);
   expect_right_segments(second, made, some_rows(950, 400), 10);
   forget(first);
   expect_right_segments(second, made, {}, 10);
   EXPECT_GT(knobs_.allocated, 0);
-  const int uploads = knobs_.uploads_of_codes;
+  const int uploads = knobs_.allocations;
   const Segments others = segments({300, 30}, 8);  // as after a merge
   const ModelPtr third = joined(others, false);
   ASSERT_TRUE(open(third).ok());
-  EXPECT_EQ(knobs_.uploads_of_codes, uploads + 1);
+  EXPECT_EQ(knobs_.allocations, uploads + 1);
   forget(second);
   expect_right_segments(third, others, {}, 10);
   forget(third);
@@ -221,7 +221,7 @@ TEST_F(SegmentsTest, SegmentsInAnotherOrder) {
   const ModelPtr second = joined(turned, false);
   expect_right_segments(second, turned, some_rows(600, 10), 10);
   expect_right_segments(second, turned, some_rows(600, 200), 10);
-  EXPECT_EQ(knobs_.uploads_of_codes, 2);  // one of them a mask
+  EXPECT_EQ(knobs_.allocations, 2);  // one of them a mask
 }
 
 TEST_F(SegmentsTest, ManyRandomStates) {

@@ -247,7 +247,7 @@ TEST_F(Spread, SmallModelsGoToTheDeviceWithTheLeastInUse) {
     expect_right_for_every_k(models.back());
     EXPECT_EQ(info(models.back()).device, "fake device");
   }
-  for (const int device : {0, 1, 2}) EXPECT_GE(knobs(device).uploads_of_codes, 2) << device;
+  for (const int device : {0, 1, 2}) EXPECT_GE(knobs(device).allocations, 2) << device;
   EXPECT_EQ(opened_, 3);
   make_devices(3, gpu::kLeastSliceBytes);
   opened_ = 0;
