@@ -312,6 +312,7 @@ TEST(KMeans, ZeroRowsHaveNoClusterUnderCosine) {
 
 // One cluster, as many as rows, one row, equal rows, opposite rows.
 TEST(KMeans, SmallShapes) {
+  SCOPED_TRACE(seed_text());
   const auto analysis = make_analysis();
   const auto clusters_of = [&](const Matrix& matrix, int64_t k, Metric metric) {
     KMeansOptions options;
@@ -337,6 +338,7 @@ TEST(KMeans, SmallShapes) {
 
 // A start with equal rows leaves a cluster without members, which must be given one.
 TEST(KMeans, EmptyClustersAreFilled) {
+  SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(11);
   const Matrix matrix = gaussian(300, 5, random);
   const PointSet set = PointSet::first_rows(make_model(matrix), 300);
@@ -375,6 +377,7 @@ TEST(KMeans, ChosenRowsAreARowsOwnModel) {
 }
 
 TEST(KMeans, RefusesWhatItCannotDo) {
+  SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(13);
   Matrix matrix = gaussian(20, 3, random);
   std::fill_n(matrix.row(4), 3, 0.0f);

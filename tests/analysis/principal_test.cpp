@@ -382,6 +382,7 @@ TEST(Principal, RefusesRowsThatAreTooWide) {
 }
 
 TEST(Principal, StopsWhenInterrupted) {
+  SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(44);
   const Matrix matrix = gaussian(20000, 60, random);
   const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
@@ -425,6 +426,7 @@ class Derive : public ::testing::Test {
     return map.ok() ? "ok" : map.error().message;
   }
 
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, seed_text()};
   Matrix matrix_;
   ModelPtr model_;
   std::unique_ptr<Analysis> analysis_ = make_analysis();

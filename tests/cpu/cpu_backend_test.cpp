@@ -128,6 +128,7 @@ TEST(CpuBackend, ScoresEveryRowExactly) {
 }
 
 TEST(CpuBackend, CountsWhatItCosts) {
+  SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(6);
   const Matrix matrix = gaussian(1000, 20, random);
   const ModelPtr model = make_model(matrix);
@@ -146,6 +147,7 @@ TEST(CpuBackend, CountsWhatItCosts) {
 
 // One query reads the codes of 4 bits of all rows, and those of 8 bits only where it must.
 TEST(CpuBackend, CountsWhatASearchIn2StepsCosts) {
+  SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(8);
   constexpr int64_t kRows = 40000;
   const Matrix random_rows = gaussian(kRows, 256, random);
@@ -264,6 +266,7 @@ TEST(CpuBackend, AnInterruptStopsASearchIn2StepsAtAnyTime) {
 }
 
 TEST(CpuBackend, AnInterruptStopsTheScan) {
+  SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(7);
   const Matrix matrix = gaussian(20000, 64, random);
   const ModelPtr model = make_model(matrix);

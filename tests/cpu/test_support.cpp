@@ -4,30 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <ostream>
 
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
 #include "model/model_builder.h"
+#include "tests/loader/random.h"
 
 namespace glove::test {
 
-uint64_t test_seed() {
-  static const uint64_t seed = [] {
-    const char* text = std::getenv("GLOVE_TEST_SEED");
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : uint64_t{std::random_device()()};
-  }();
-  return seed;
-}
-
 std::string seed_text() {
-  return "GLOVE_TEST_SEED=" + std::to_string(test_seed());
+  return "GLOVE_TEST_SEED=" + std::to_string(glove::testing::test_seed());
 }
 
 std::mt19937_64 make_random(uint64_t stream) {
-  return std::mt19937_64(test_seed() * 0x9E3779B97F4A7C15u + stream);
+  return std::mt19937_64(glove::testing::test_seed() * 0x9E3779B97F4A7C15u + stream);
 }
 
 Matrix gaussian(int64_t rows, int64_t dims, std::mt19937_64& random) {

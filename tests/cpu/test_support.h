@@ -19,8 +19,7 @@ constexpr int64_t kShare = 10;
 constexpr int64_t kShare = 1;
 #endif
 
-// The seed of this run: $GLOVE_TEST_SEED, or a fresh one. Print it with SCOPED_TRACE(seed_text()).
-uint64_t test_seed();
+// Names the seed of this run (tests/loader/random.h), for SCOPED_TRACE(seed_text()).
 std::string seed_text();
 
 // A generator that depends on the seed and on `stream` only.

@@ -18,7 +18,7 @@ inline uint64_t test_seed() {
   return seed;
 }
 
-// Put GLOVE_TRACE_SEED() at the head of a test that uses a RandomSource.
+// Put GLOVE_TRACE_SEED() at the beginning of a test that uses random_source().
 #define GLOVE_TRACE_SEED() \
   SCOPED_TRACE("repeat with GLOVE_TEST_SEED=" + std::to_string(::glove::testing::test_seed()))
 
