@@ -10,6 +10,7 @@
 
 #include "base/blocked_signals.h"
 #include "base/float_environment.h"
+#include "base/spin.h"
 #include "base/system_calls.h"
 
 namespace glove {
@@ -17,31 +18,11 @@ namespace {
 
 std::atomic<ThreadPool*> g_pool{nullptr};
 
-// Waking a thread takes longer than many a chunk, on a virtual machine 20 us and more on either side. Whoever
-// waits therefore looks for a while before it sleeps: a caller for its helpers' last chunks, and a worker for
-// the next search, for a quarter of the time that it has worked at most.
+// Waking a thread takes longer than many chunks do: on a virtual machine 20 us or more on each side. A thread
+// therefore spins before it sleeps: a caller until its helpers have done their last chunks, and a worker
+// until there is more work, for at most a quarter of the time that it has just worked.
 using Clock = std::chrono::steady_clock;
-constexpr Clock::duration kMostLooking = std::chrono::microseconds(50);
-constexpr int kLooksPerTime = 16;  // between two readings of the clock
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb");
-#endif
-}
-
-template <class Condition>
-void look_for(Clock::duration most, const Condition& condition) {
-  const Clock::time_point end = Clock::now() + std::min(most, kMostLooking);
-  do {
-    for (int i = 0; i < kLooksPerTime; ++i) {
-      if (condition()) return;
-      pause();
-    }
-  } while (Clock::now() < end);
-}
+constexpr Clock::duration kMostSpinning = std::chrono::microseconds(50);
 
 // Runs in a forked child: the threads do not exist and the mutex may be locked forever, so the old pool is
 // abandoned.
@@ -106,9 +87,7 @@ ThreadPool& ThreadPool::instance() {
   auto* fresh = new ThreadPool;
   ThreadPool* current = nullptr;
   if (g_pool.compare_exchange_strong(current, fresh, std::memory_order_acq_rel)) return *fresh;
-  // Another thread was faster, so its pool is used. This one has no threads yet and is only a few unused
-  // bytes.
-  operator delete(fresh);
+  delete fresh;  // another thread was faster; this pool has no threads yet
   return *current;
 }
 
@@ -168,7 +147,8 @@ void ThreadPool::worker_loop() {
     if (helpers.running_ == 0) helpers.idle_.notify_all();
     if (!waiting_.empty()) continue;
     lock.unlock();
-    look_for((Clock::now() - start) / 4, [this] { return wanted_.load(std::memory_order_relaxed); });
+    spin_until(std::min((Clock::now() - start) / 4, kMostSpinning),
+               [this] { return wanted_.load(std::memory_order_relaxed); });
     lock.lock();
   }
 }
@@ -209,7 +189,7 @@ void ThreadPool::Helpers::dismiss(const std::function<void()>& while_waiting) {
   take_off_queue();
   if (running_ > 0) {
     lock.unlock();
-    look_for(kMostLooking, [this] { return running_.load(std::memory_order_relaxed) == 0; });
+    spin_until(kMostSpinning, [this] { return running_.load(std::memory_order_relaxed) == 0; });
     lock.lock();
   }
   while (running_ > 0) {

@@ -1,6 +1,6 @@
-// The process's threads for computations. They sleep when there is nothing to do, after looking for more for
-// a small part of the time that they have worked. Work that waits for a disk or a device belongs on an
-// IoThread.
+// The process's threads for computations. After their work they spin for a short time, in which they may find
+// more, and then sleep until there is some. Work that waits for a disk or a device must run on an
+// IoThread instead.
 #pragma once
 
 #include <atomic>
@@ -42,14 +42,14 @@ class ThreadPool {
 
  private:
   ThreadPool() = default;
-  ~ThreadPool() = delete;
+  ~ThreadPool() = default;            // only of a pool that has not started a thread
   void start_workers(size_t wanted);  // REQUIRES: mutex_ is held
   void worker_loop();
 
   std::mutex mutex_;
   std::condition_variable work_ready_;
   std::list<Helpers*> waiting_;  // queue of those that want workers, longest wait first; guarded by mutex_
-  std::atomic<bool> wanted_{false};  // waiting_ is not empty; read without the mutex, too
+  std::atomic<bool> wanted_{false};  // waiting_ is not empty; also read without the mutex
   size_t workers_ = 0;               // guarded by mutex_
 };
 
@@ -86,7 +86,7 @@ class ThreadPool::Helpers {
   const std::function<void()> help_;
   // The members below are guarded by the pool's mutex.
   int calls_ = 0;                      // outstanding
-  std::atomic<int> running_{0};        // workers inside help_; read without the mutex, too
+  std::atomic<int> running_{0};        // workers inside help_; also read without the mutex
   std::list<Helpers*> self_ = {this};  // empty while its node is in the pool's queue
   const std::list<Helpers*>::iterator node_ = self_.begin();
   std::exception_ptr error_;  // the first

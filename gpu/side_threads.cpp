@@ -10,31 +10,15 @@
 #include <mutex>
 #include <utility>
 #include <vector>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include "base/io_thread.h"
-#include "base/timer.h"
+#include "base/spin.h"
 
 namespace glove::gpu {
 namespace {
 
-constexpr double kSpinUs = 100;
+constexpr std::chrono::microseconds kSpinTime{100};
 constexpr std::chrono::milliseconds kPollInterval{1};
-
-// Returns true once done() does, or false after kSpinUs.
-template <class Done>
-bool spin_until(const Done& done) {
-  const Timer timer;
-  for (int turn = 1; !done(); ++turn) {
-#if defined(__x86_64__)
-    _mm_pause();
-#endif
-    if (turn % 16 == 0 && timer.microseconds() > kSpinUs) return false;
-  }
-  return true;
-}
 
 // What the threads of one run() share.
 struct Run {
@@ -105,7 +89,7 @@ class SideThreads::Thread {
   // Waits for the work, and calls `while_waiting`, which may throw, about every millisecond.
   template <class WhileWaiting>
   void wait(const WhileWaiting& while_waiting) {
-    if (spin_until([this] { return idle(); })) return;
+    if (spin_until(kSpinTime, [this] { return idle(); })) return;
     std::unique_lock lock(signal_->mutex);
     while (!signal_->changed.wait_for(lock, kPollInterval, [this] { return idle(); })) {
       lock.unlock();
@@ -131,7 +115,7 @@ class SideThreads::Thread {
 
   void loop() {
     for (;;) {
-      if (!spin_until([this] { return !idle(); })) {
+      if (!spin_until(kSpinTime, [this] { return !idle(); })) {
         std::unique_lock lock(signal_->mutex);
         signal_->changed.wait(lock, [this] { return !idle(); });
       }

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
+#include "base/spin.h"
 #include "base/timer.h"
 #include "gpu/plan.h"
 #include "gpu/query_codes.h"
@@ -18,18 +16,12 @@ namespace {
 
 constexpr int64_t kFirstCapacity = 8192;
 constexpr int64_t kAnswerBytes = 12;  // per row: its similarity and its number
-// the host sorts fewer rows than this sooner than a second barrier completes
+// The host sorts fewer rows than this before a second barrier would be passed.
 constexpr int64_t kRankedFrom = 64;
 // The device compares every candidate with every other, so the host sorts more rows than this.
 constexpr int64_t kRankedTo = 16384;
 constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows can be far more than top_rows
 constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devices
-
-void pause_briefly() {
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
-}
 
 }  // namespace
 
@@ -118,7 +110,7 @@ Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& in
   rows_seen_ = 0;
   Timer since_check;
   while (!arrived(scan)) {
-    pause_briefly();
+    spin_pause();
     if (since_check.microseconds() < kUsBetweenChecks) continue;
     since_check.lap();
     const cudaError_t state = cudaStreamQuery(stream_.get());
