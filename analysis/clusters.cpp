@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kMostBits = 40;
 
-// The power of two at or above the largest |component|, 1 if all are zero. No row's component exceeds its
-// norm, so the norms, which are there already, tell it.
+// Returns the smallest power of two above the norms of all rows, and so above every component; 1 if all rows
+// are zero.
 double unit_of(const Points& points) {
   double largest = 0;
   for (int64_t row = 0; row < points.rows; ++row) largest = std::max(largest, points.norms_squared[row]);
@@ -43,6 +43,11 @@ FixedSums::FixedSums(Metric the_metric, int64_t the_count, const Points& points)
       sums(static_cast<size_t>(the_count * points.dims)),
       sizes(static_cast<size_t>(the_count)) {}
 
+void FixedSums::clear() {
+  std::fill(sums.begin(), sums.end(), 0);
+  std::fill(sizes.begin(), sizes.end(), 0);
+}
+
 void FixedSums::update(Centroids& centroids) const {
   std::vector<float> mean(static_cast<size_t>(dims));
   for (int64_t cluster = 0; cluster < count; ++cluster) {
@@ -60,6 +65,13 @@ void FixedSums::update(Centroids& centroids) const {
       mean[static_cast<size_t>(j)] = static_cast<float>(static_cast<double>(sum[j]) * factor);
     centroids.set(cluster, mean.data());
   }
+}
+
+std::vector<int32_t> empty_clusters(std::span<const int64_t> sizes) {
+  std::vector<int32_t> empty;
+  for (size_t cluster = 0; cluster < sizes.size(); ++cluster)
+    if (sizes[cluster] == 0) empty.push_back(static_cast<int32_t>(cluster));
+  return empty;
 }
 
 }  // namespace glove

@@ -1,4 +1,4 @@
-// What k-means works with: the metric, the centroids, and exact sums of the members of each cluster.
+// What k-means works with: the metric, the centroids, and the exact sum of the members of each cluster.
 #pragma once
 
 #include <cmath>
@@ -41,6 +41,10 @@ struct Centroids {
   void set(int64_t cluster, const float* vector);
 };
 
+// Returns the clusters without members, rising.
+//   sizes  the number of members of each cluster
+std::vector<int32_t> empty_clusters(std::span<const int64_t> sizes);
+
 // A row's two best clusters with their scores. -1 and -infinity: the row belongs to no cluster, or there is
 // no second one.
 struct NearestTwo {
@@ -67,8 +71,11 @@ struct FixedSums {
   // Zero sums for `count` clusters of these points. REQUIRES: the float environment.
   FixedSums(Metric the_metric, int64_t the_count, const Points& points);
 
-  // What a component of a row is multiplied by before it is rounded to an integer; a power of two times
-  // 1 / |row|, or a power of two. REQUIRES: for kCosine, the row is not zero.
+  // Returns to zero sums.
+  void clear();
+
+  // Returns what a component of a row is multiplied by before it is rounded to an integer: a power of two
+  // times 1 / |row|, or a power of two. REQUIRES: for kCosine, the row is not zero.
   double factor(double row_norm_squared) const {
     const double one = std::ldexp(1.0, bits);
     return metric == Metric::kCosine ? 1 / std::sqrt(row_norm_squared) * one : one / unit;

@@ -19,8 +19,7 @@ class HostPass final : public KMeansPass {
 
   Status start(const Centroids& centroids) override {
     centroids_ = centroids;
-    std::fill(sums_.sums.begin(), sums_.sums.end(), 0);
-    std::fill(sums_.sizes.begin(), sums_.sizes.end(), 0);
+    sums_.clear();
     std::fill(labels_.begin(), labels_.end(), -1);
     return {};
   }
@@ -36,12 +35,7 @@ class HostPass final : public KMeansPass {
     return step;
   }
 
-  Result<std::vector<int32_t>> empty_clusters() override {
-    std::vector<int32_t> empty;
-    for (int64_t cluster = 0; cluster < sums_.count; ++cluster)
-      if (sums_.sizes[static_cast<size_t>(cluster)] == 0) empty.push_back(static_cast<int32_t>(cluster));
-    return empty;
-  }
+  Result<std::vector<int32_t>> empty_clusters() override { return glove::empty_clusters(sums_.sizes); }
 
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                 const InterruptCheck& interrupted) override {

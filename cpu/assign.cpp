@@ -6,6 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include "cpu/prefetch_row.h"
+#include "cpu/wide_query.h"
+
 namespace glove::cpu {
 namespace {
 
@@ -24,11 +27,7 @@ constexpr double kSmallSlack = 0x1p-100;
 constexpr double kShortRow = 0x1p-60;
 constexpr int64_t kChunkBytes = 192 << 10;
 constexpr size_t kExactBlock = 64;
-constexpr int64_t kLineFloats = 16;  // per cache line
-
-float lowest() {
-  return -std::numeric_limits<float>::infinity();
-}
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // A cluster that a row may belong to, other than the one with the highest lower bound.
 struct Candidate {
@@ -68,13 +67,13 @@ class CentroidScan::TileSearch {
       : scan_(scan),
         sums_(scan.queries_.size() * kTileRows),
         masks_(scan.queries_.size()),
-        wide_(static_cast<size_t>((scan.points_.dims + 7) / 8 * 8)) {}
+        wide_(wide_size(scan.points_.dims)) {}
 
   // Finds the clusters that may be among the `count` (1 or 2) best of each row.
   void run(int64_t tile, int count) {
     load_rows(tile);
-    std::fill_n(bounds_.best, kTileRows, lowest());
-    std::fill_n(bounds_.second, kTileRows, lowest());
+    std::fill_n(bounds_.best, kTileRows, kLowest);
+    std::fill_n(bounds_.second, kTileRows, kLowest);
     std::fill_n(bounds_.winner, kTileRows, -1);
     const TileFactors factors = {scales_, residuals_, inverse_norms_, slacks_};
     score(tile, factors);
@@ -92,13 +91,6 @@ class CentroidScan::TileSearch {
   int32_t winner(int row) const { return bounds_.winner[row]; }
   std::span<const Candidate> others(int row) const {
     return {sorted_.data() + starts_[row], static_cast<size_t>(counts_[row])};
-  }
-
-  // Fetches the row itself, which is not stored with its codes, into the cache. Call it some time before
-  // decide().
-  [[gnu::always_inline]] void prefetch(int64_t id) const {
-    const float* const x = scan_.points_.vector(id);
-    for (int64_t j = 0; j < scan_.points_.dims; j += kLineFloats) __builtin_prefetch(x + j);
   }
 
   // Returns the two best of a row's clusters by their exact scores.
@@ -296,8 +288,8 @@ int64_t CentroidScan::tiles_per_chunk() const {
   return std::max<int64_t>(1, std::min(by_bytes, by_products));
 }
 
-// Calls finish(search, tile) for each tile one tile late, after the next one was scanned, so that the rows
-// that fetch(search, tile) prefetches are in the cache by then.
+// Calls finish(search, first row) for each tile after the next one has been scanned: by then the vectors of
+// the rows for which fetch(search, row) was true, which are not stored with the codes, are in the cache.
 template <class Fetch, class Finish>
 void CentroidScan::visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, Fetch fetch,
                                Finish finish) const {
@@ -307,7 +299,7 @@ void CentroidScan::visit_tiles(int64_t first_tile, int64_t last_tile, int wanted
       TileSearch& search = searches[tile % 2];
       search.run(tile, wanted);
       for (int row = 0; row < search.rows(); ++row)
-        if (fetch(search, row)) search.prefetch(tile * kTileRows + row);
+        if (fetch(search, row)) prefetch_row(points_, tile * kTileRows + row);
     }
     if (tile > first_tile) finish(searches[(tile - 1) % 2], (tile - 1) * kTileRows);
   }

@@ -9,6 +9,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/partial_sums.h"
+#include "cpu/wide_query.h"
 
 namespace glove::cpu {
 namespace {
@@ -101,8 +102,7 @@ class BoundedPass final : public KMeansPass {
 
   Status start(const Centroids& centroids) override {
     centroids_ = centroids;
-    std::fill(sums_.sums.begin(), sums_.sums.end(), 0);
-    std::fill(sums_.sizes.begin(), sums_.sizes.end(), 0);
+    sums_.clear();
     std::fill(labels_.begin(), labels_.end(), -1);
     std::fill(travelled_.begin(), travelled_.end(), 0.0);
     for (size_t row = 0; row < limits_.size(); ++row)
@@ -120,7 +120,7 @@ class BoundedPass final : public KMeansPass {
     };
     const int64_t chunks = (points_.rows + step - 1) / step;
     if (!ThreadPool::instance().run(static_cast<int>(partial_.size()), chunks, work, interrupted))
-      return {ErrorCode::kInterrupted, "interrupted"};
+      return interrupted_error();
     Step done;
     for (const PartialSums& partial : partial_) partial.add_to(sums_);
     for (const int64_t changes : changes_) done.changes += changes;
@@ -129,12 +129,7 @@ class BoundedPass final : public KMeansPass {
     return done;
   }
 
-  Result<std::vector<int32_t>> empty_clusters() override {
-    std::vector<int32_t> empty;
-    for (int64_t cluster = 0; cluster < sums_.count; ++cluster)
-      if (sums_.sizes[static_cast<size_t>(cluster)] == 0) empty.push_back(static_cast<int32_t>(cluster));
-    return empty;
-  }
+  Result<std::vector<int32_t>> empty_clusters() override { return glove::empty_clusters(sums_.sizes); }
 
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                 const InterruptCheck&) override {
@@ -227,7 +222,7 @@ class BoundedPass final : public KMeansPass {
 
   // Returns the cluster with the highest exact score, the lowest of equal ones.
   int32_t nearest_by_scores(int32_t row) const {
-    std::vector<double> wide(static_cast<size_t>((points_.dims + 7) / 8 * 8));
+    std::vector<double> wide(wide_size(points_.dims));
     kernels_.many_clusters->widen(points_.vector(row), points_.dims, wide.data());
     const float* vectors[kMostBoundedClusters];
     double dots[kMostBoundedClusters];

@@ -17,8 +17,7 @@ constexpr int64_t kCopiedValues = 256 << 10;
 template <class Work>
 Status run(int threads, int64_t chunks, const InterruptCheck& interrupted, const Work& work) {
   const auto chunk_work = [&](int, int64_t chunk) { work(chunk); };
-  if (!ThreadPool::instance().run(threads, chunks, chunk_work, interrupted))
-    return {ErrorCode::kInterrupted, "interrupted"};
+  if (!ThreadPool::instance().run(threads, chunks, chunk_work, interrupted)) return interrupted_error();
   return {};
 }
 

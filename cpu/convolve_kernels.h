@@ -1,4 +1,4 @@
-// The inner loop of convolutions, one for each instruction set.
+// The inner loop of convolutions, of which each instruction set has its own.
 #pragma once
 
 #include <cstdint>

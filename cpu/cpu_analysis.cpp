@@ -1,12 +1,10 @@
 #include "cpu/cpu_analysis.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <utility>
 #include <vector>
 
-#include "base/cores.h"
 #include "base/thread_pool.h"
 #include "cpu/assign.h"
 #include "cpu/bounded_pass.h"
@@ -14,7 +12,8 @@
 #include "cpu/kernels.h"
 #include "cpu/moments.h"
 #include "cpu/partial_sums.h"
-#include "search/settings.h"
+#include "cpu/prefetch_row.h"
+#include "cpu/wide_query.h"
 
 namespace glove {
 namespace {
@@ -25,10 +24,6 @@ constexpr int64_t kExactBlock = 64;
 constexpr size_t kRowsAhead = 8;  // changed rows that are prefetched
 // Each thread that assigns rows has its own sums. Together they use at most this many bytes.
 constexpr int64_t kMostSumBytes = int64_t{256} << 20;
-
-Status interrupted_error() {
-  return {ErrorCode::kInterrupted, "interrupted"};
-}
 
 int64_t rows_per_chunk(int64_t dims) {
   return std::max(kExactBlock, kChunkValues / dims);
@@ -41,7 +36,7 @@ class RowMapper {
       : kernels_(kernels),
         map_(map),
         matrix_rows_(matrix_rows),
-        y_(static_cast<size_t>((map.dims_in + 7) / 8 * 8)),
+        y_(cpu::wide_size(map.dims_in)),
         center_(static_cast<size_t>(map.dims_in)),
         dots_(static_cast<size_t>(map.dims_out)) {
     std::copy(map.mean.begin(), map.mean.end(), center_.begin());
@@ -70,15 +65,13 @@ class RowMapper {
 class CpuAnalysis final : public Analysis {
  public:
   CpuAnalysis(const cpu::Kernels& kernels, const CpuBackendOptions& options)
-      : kernels_(kernels), threads_(options.threads), settings_(options.settings) {}
+      : kernels_(kernels), options_(options) {}
 
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
                                                   const InterruptCheck& interrupted) override {
     if (count > cpu::kMostBoundedClusters) return Analysis::kmeans_pass(points, metric, count, interrupted);
-    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
-    const int64_t sum_bytes = count * points.dims * static_cast<int64_t>(sizeof(int64_t));
-    const auto used = std::clamp<int64_t>(kMostSumBytes / (sum_bytes + 1), 1, threads);
-    return cpu::make_bounded_pass(*this, kernels_, static_cast<int>(used), points, metric, count);
+    GLOVE_ASSIGN_OR_RETURN(const int threads, threads_with_sums(count * points.dims));
+    return cpu::make_bounded_pass(*this, kernels_, threads, points, metric, count);
   }
 
   Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
@@ -98,10 +91,7 @@ class CpuAnalysis final : public Analysis {
   Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
                    FixedSums& sums, const InterruptCheck& interrupted) override {
     const int64_t step = rows_per_chunk(points.dims);
-    const auto sum_bytes = static_cast<int64_t>(sums.sums.size() * sizeof(int64_t));
-    GLOVE_ASSIGN_OR_RETURN(const int most_threads, thread_count());
-    const int threads =
-        static_cast<int>(std::clamp<int64_t>(kMostSumBytes / (sum_bytes + 1), 1, most_threads));
+    GLOVE_ASSIGN_OR_RETURN(const int threads, threads_with_sums(static_cast<int64_t>(sums.sums.size())));
     std::vector<cpu::PartialSums> partial(static_cast<size_t>(threads), cpu::PartialSums(sums));
     const auto work = [&](int slot, int64_t chunk) {
       std::vector<int64_t> changed;
@@ -122,8 +112,7 @@ class CpuAnalysis final : public Analysis {
 
   Status dots(const Points& points, std::span<const float> vector, std::span<double> dots,
               const InterruptCheck& interrupted) override {
-    std::vector<double> wide(vector.begin(), vector.end());
-    wide.resize((wide.size() + 7) / 8 * 8);
+    const std::vector<double> wide = cpu::widen(vector);
     const int64_t step = rows_per_chunk(points.dims);
     const auto work = [&](int, int64_t chunk) {
       const float* rows[kExactBlock] = {};
@@ -139,19 +128,19 @@ class CpuAnalysis final : public Analysis {
 
   Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
                      const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
     return cpu::column_sums(kernels_, threads, points, weights, sums, interrupted);
   }
 
   Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
                       const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
     return cpu::gram_product(kernels_, threads, points, vector, product, interrupted);
   }
 
   Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
                        const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
     return cpu::second_moment(kernels_, threads, points, rows, moment, interrupted);
   }
 
@@ -172,23 +161,21 @@ class CpuAnalysis final : public Analysis {
 
   Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
                         const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
     return cpu::convolve(kernels_, threads, grid, kernels, interrupted);
   }
 
  private:
-  Result<int> thread_count() const {
-    if (threads_ > 0) return threads_;
-    int threads = 0;
-    if (settings_ != nullptr) {
-      GLOVE_ASSIGN_OR_RETURN(threads, settings_->threads());
-    }
-    return threads > 0 ? threads : usable_cores();
+  // Returns the number of threads that may have `sums` integers of their own each.
+  Result<int> threads_with_sums(int64_t sums) const {
+    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
+    const int64_t bytes = sums * static_cast<int64_t>(sizeof(int64_t));
+    return static_cast<int>(std::clamp<int64_t>(kMostSumBytes / (bytes + 1), 1, threads));
   }
 
   // Calls work(slot, chunk) for all chunks.
   Status run(int64_t chunks, const InterruptCheck& interrupted, const ThreadPool::Work& work) const {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, thread_count());
+    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
     if (!ThreadPool::instance().run(threads, chunks, work, interrupted)) return interrupted_error();
     return {};
   }
@@ -205,8 +192,7 @@ class CpuAnalysis final : public Analysis {
   }
 
   const cpu::Kernels& kernels_;
-  int threads_;
-  Settings* settings_;
+  const CpuBackendOptions options_;
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "cpu/cpu_backend.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "base/cores.h"
@@ -24,34 +23,19 @@ using cpu::Kernels;
 
 // State shared by the backend and its searchers.
 struct Cpu {
-  explicit Cpu(const CpuBackendOptions& options)
-      : kernels(cpu::choose_kernels(options.target)),
-        fixed_threads(options.threads),
-        scan_bits(options.scan_bits),
-        settings(options.settings) {}
-
-  // Returns the number of threads of a scan.
-  Result<int> threads() const {
-    if (fixed_threads > 0) return fixed_threads;
-    int threads = 0;
-    if (settings != nullptr) {
-      GLOVE_ASSIGN_OR_RETURN(threads, settings->threads());
-    }
-    return glove::thread_count(threads);
-  }
+  explicit Cpu(const CpuBackendOptions& the_options)
+      : kernels(cpu::choose_kernels(the_options.target)), options(the_options) {}
 
   SearcherInfo info() const {
     if (!kernels.ok()) return {.state = "failed: " + kernels.error().message, .device = "CPU"};
-    const Result<int> count = threads();
+    const Result<int> count = options.thread_count();
     return {.state = "mapped",
             .device = processor + ", " + std::to_string(count.ok() ? count.value() : 1) + " threads, " +
                       std::string(kernels.value()->name)};
   }
 
   const Result<const Kernels*> kernels;
-  const int fixed_threads;
-  const int scan_bits;
-  Settings* const settings;
+  const CpuBackendOptions options;
   const std::string processor = cpu::processor_name();
 };
 
@@ -62,14 +46,14 @@ class CpuSearcher final : public Searcher {
       : cpu_(std::move(cpu)), model_(std::move(model)) {}
 
   Status search(std::span<SearchRequest> requests) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->threads());
+    GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->options.thread_count());
     row_access_.expect(*model_, cpu::RowAccess::Pattern::kScattered);
-    return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->scan_bits}, requests);
+    return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->options.scan_bits}, requests);
   }
 
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
                    ScanCost& cost) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->threads());
+    GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->options.thread_count());
     row_access_.expect(*model_, cpu::RowAccess::Pattern::kSequential);
     return cpu::score_all({*cpu_->kernels.value(), *model_, threads}, query, dots, interrupted, cost);
   }
@@ -112,6 +96,15 @@ class CpuBackend final : public Backend {
 };
 
 }  // namespace
+
+Result<int> CpuBackendOptions::thread_count() const {
+  if (threads > 0) return threads;
+  int set = 0;
+  if (settings != nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(set, settings->threads());
+  }
+  return glove::thread_count(set);
+}
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options) {
   return std::make_unique<CpuBackend>(options);

@@ -21,9 +21,12 @@ struct CpuBackendOptions {
   // Must outlive the backend. With nullptr the setting counts as 0: all cores.
   Settings* settings = nullptr;
   // Which codes a search for one query reads first: 4 or 8 bits. 0 means those that promise to be faster. A
-  // search that began with 4 bits goes on with 8 once that promises to be faster, and a model without codes of
-  // 4 bits is scanned by 8.
+  // search that began with 4 bits goes on with 8 once that promises to be faster, and a model without codes
+  // of 4 bits is scanned by 8.
   int scan_bits = 0;
+
+  // Returns the number of threads of a scan now, at least 1, or the error of the setting.
+  Result<int> thread_count() const;
 };
 
 // Never returns null. If the target is unknown or this machine cannot run it, available() and open() return

@@ -1,4 +1,4 @@
-// The inner loops of the CPU backend, one table of function pointers an instruction set.
+// The inner loops of the CPU backend, one table of function pointers per instruction set.
 #pragma once
 
 #include <cstdint>

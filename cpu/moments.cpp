@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "cpu/wide_query.h"
 
 namespace glove::cpu {
 namespace {
@@ -91,8 +92,7 @@ Status column_sums(const Kernels& kernels, int threads, const Points& points, st
 
 Status gram_product(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,
                     std::span<double> product, const InterruptCheck& interrupted) {
-  std::vector<double> wide(vector.begin(), vector.end());
-  wide.resize((wide.size() + 7) / 8 * 8);
+  const std::vector<double> wide = widen(vector);
   const auto compute = [&](int, int64_t block, int64_t, double* partial) {
     const int64_t end = std::min(points.rows, (block + 1) * kMomentBlock);
     const float* rows[kBufferRows] = {};

@@ -1,4 +1,4 @@
-// The processor's name.
+// What the processor calls itself.
 #pragma once
 
 #include <string>

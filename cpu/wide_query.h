@@ -1,15 +1,22 @@
-// A query in the form that Kernels::exact_dots requires.
+// A vector in the form that Kernels::exact_dots requires.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace glove::cpu {
 
-// Returns the vector in double, padded with zeros to a multiple of eight.
+// Returns `dims` rounded up to a multiple of eight.
+constexpr size_t wide_size(int64_t dims) {
+  return static_cast<size_t>((dims + 7) / 8 * 8);
+}
+
+// Returns the vector in double, padded with zeros to wide_size().
 inline std::vector<double> widen(std::span<const float> vector) {
   std::vector<double> wide(vector.begin(), vector.end());
-  wide.resize((wide.size() + 7) / 8 * 8);
+  wide.resize(wide_size(static_cast<int64_t>(vector.size())));
   return wide;
 }
 

@@ -276,10 +276,7 @@ Result<std::vector<int32_t>> CudaPass::empty_clusters() {
   const ScopedDevice current(device_);
   std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
   GLOVE_RETURN_IF_ERROR(download(sizes_.data(), sizes.data(), params_.centroids.count * int64_t{8}));
-  std::vector<int32_t> empty;
-  for (size_t cluster = 0; cluster < sizes.size(); ++cluster)
-    if (sizes[cluster] == 0) empty.push_back(static_cast<int32_t>(cluster));
-  return empty;
+  return glove::empty_clusters(sizes);
 }
 
 Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
