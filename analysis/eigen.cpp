@@ -145,7 +145,7 @@ Sweep qr_step(Eigen::Index first, Eigen::Index last, Eigen::VectorXd& diagonal, 
   return sweep;
 }
 
-// Makes T diagonal, and rotates the vectors with it. False: it does not converge.
+// Makes T diagonal, and rotates the vectors with it. Returns false if that does not converge.
 Result<bool> diagonalize(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, VectorRows& vectors,
                          InterruptPoll& poll) {
   std::vector<Sweep> sweeps;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -28,8 +27,8 @@ struct KMeansOptions {
 };
 
 // A finished fit. Clusters are numbered from 0 by falling size, and each has at least one member: there are
-// fewer than k where k exceeds the number of different rows. Every row belongs to the centroid that is
-// nearest to it, by the rule of cluster_score().
+// fewer than k clusters if there are fewer different rows. Every row belongs to its nearest centroid, by the
+// rule of cluster_score().
 struct Clustering {
   struct Cluster {
     int64_t size = 0;
@@ -53,17 +52,10 @@ struct Clustering {
   double silhouette(int64_t row) const;
 };
 
-// Clusters the points into k groups. No rows give a clustering without clusters. Errors: k below 1 or above
-// the number of rows that have a direction (kEuclidean: of rows), options outside their range, an interrupt,
-// which is noticed within a few ms. Opens its own float environment.
+// Clusters the points into k groups; without rows there are no clusters. Errors: k below 1 or above the
+// number of rows that have a direction (kEuclidean: of rows), options outside their range, and an interrupt,
+// which takes effect within a few ms. Opens its own float environment.
 Result<Clustering> cluster_rows(Analysis& analysis, const Points& points, int64_t k,
                                 const KMeansOptions& options, const InterruptCheck& interrupted);
-
-// The same on `first`. If that fails because its device is lost or has no memory left, calls taken_over()
-// with the reason and computes the whole fit on `fallback`, unless that is null.
-Result<Clustering> cluster_rows_on_either(Analysis& first, Analysis* fallback, const Points& points,
-                                          int64_t k, const KMeansOptions& options,
-                                          const InterruptCheck& interrupted,
-                                          const std::function<void(const Error&)>& taken_over);
 
 }  // namespace glove

@@ -48,7 +48,7 @@ class LayoutSteps {
   LayoutSteps(const NeighborGraph& graph, std::vector<Place> start)
       : graph_(graph), places_(std::move(start)), next_(places_.size()) {}
 
-  // False: stopped.
+  // Returns false if it was interrupted.
   bool step(int64_t number, int threads, const InterruptCheck& interrupted) {
     const double factor =
         kFirstFactor * (1 - static_cast<double>(number) / static_cast<double>(kLayoutSteps));

@@ -33,7 +33,7 @@ constexpr std::array kColors = {"#332288", "#cc6677", "#117733", "#88ccee", "#88
 constexpr const char* kNoGroupColor = "#777777";
 constexpr int kMarks = 4;  // circle, square, triangle, diamond
 
-// The text, or as much of its front as is no wider than that, with an ellipsis.
+// Returns the text or, if it is wider than `width`, a prefix that is not, with an ellipsis.
 std::string fitted(const std::string& text, double font_size, double width) {
   if (text_width(text) * font_size <= width) return text;
   const double most = width / font_size - 1;  // the ellipsis takes less

@@ -110,8 +110,8 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(RowMap map, find_map(engine_of(context), subject, request, interrupted));
   GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "words", request.words, subject));
   const std::string source = std::string(kFunction) + "('" + std::string(name) + "')";
-  GLOVE_ASSIGN_OR_RETURN(
-      ModelPtr model, derive_model(*subject.analysis, subject.points(), std::move(map), source, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, derive_model(*subject.backends.first->analysis(), subject.points(),
+                                                      std::move(map), source, interrupted));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   connection.add(std::string(name), std::move(model));
   return_text(context, name);

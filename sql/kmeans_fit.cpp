@@ -72,29 +72,19 @@ int64_t bytes_of(const KMeansFit& fit) {
                               sizeof(KMeansFit));
 }
 
-// Clusters the points on the backend that was chosen. Under 'auto' the CPU takes over from a device that
-// fails, and the log says why. `backend` is set to the name of the one that answered.
-Result<Clustering> cluster_on_backend(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
-                                      int64_t k, const KMeansOptions& options,
-                                      const InterruptCheck& interrupted, std::string& backend) {
-  backend = subject.backend;
-  const auto taken_over = [&](const Error& reason) {
-    engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
-                       subject.entry.model->path() + ": " + reason.message);
-    backend = subject.fallback_backend;
-  };
-  return cluster_rows_on_either(*subject.analysis, subject.fallback, set.points(), k, options, interrupted,
-                                taken_over);
-}
-
 Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
                                                  const KMeansOptions& options,
                                                  const InterruptCheck& interrupted) {
   const Timer timer;
   const PointSet set = subject.points();
   SearchReport report;
-  GLOVE_ASSIGN_OR_RETURN(Clustering clustering,
-                         cluster_on_backend(engine, subject, set, k, options, interrupted, report.backend));
+  const auto cluster = [&](Analysis& analysis) {
+    return cluster_rows(analysis, set.points(), k, options, interrupted);
+  };
+  GLOVE_ASSIGN_OR_RETURN(
+      Clustering clustering,
+      with_takeover(engine, subject.backends, "cluster the model " + subject.entry.model->path(),
+                    report.backend, cluster));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   auto fit = std::make_shared<KMeansFit>(KMeansFit{subject.chosen, subject.ids, {}, std::move(clustering)});
   if (options.metric == Metric::kEuclidean)

@@ -90,15 +90,6 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
   return choose_words(table, handler, subject);
 }
 
-void set_backends(const AnalysisBackends& chosen, ToolboxSubject& subject) {
-  subject.backends = chosen;
-  subject.analysis = chosen.first->analysis();
-  subject.backend = chosen.first->name();
-  if (chosen.fallback == nullptr) return;
-  subject.fallback = chosen.fallback->analysis();
-  subject.fallback_backend = chosen.fallback->name();
-}
-
 }  // namespace
 
 PointSet ToolboxSubject::points() const {
@@ -144,9 +135,7 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
   GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   GLOVE_RETURN_IF_ERROR(read_words(table, words, subject));
-  GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends chosen,
-                         analysis_backends(models.connection().engine(), table, backend));
-  set_backends(chosen, subject);
+  GLOVE_ASSIGN_OR_RETURN(subject.backends, analysis_backends(models.connection().engine(), table, backend));
   return subject;
 }
 
@@ -155,8 +144,7 @@ Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, Catal
   subject.entry = std::move(entry);
   subject.rows = subject.entry.model->words();
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
-  GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends chosen, analysis_backends(engine, object, nullptr));
-  set_backends(chosen, subject);
+  GLOVE_ASSIGN_OR_RETURN(subject.backends, analysis_backends(engine, object, nullptr));
   return subject;
 }
 

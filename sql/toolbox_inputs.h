@@ -20,18 +20,13 @@
 
 namespace glove::sql {
 
-// The rows that a table of the toolbox works on, and the backend that does the work.
+// The rows that a table of the toolbox works on, and the backends that do the work.
 struct ToolboxSubject {
-  CatalogEntry entry;            // the model, by the name under which it was found
-  int64_t rows = 0;              // the first rows of the model, if no ids are chosen
-  bool chosen = false;           // the rows with these ids instead
-  std::vector<int32_t> ids;      // rising, each once
-  Analysis* analysis = nullptr;  // lives as long as the engine
-  std::string backend;           // whose it is
-  // Under 'auto': does the work if `analysis` fails for a reason of its own. May be null.
-  Analysis* fallback = nullptr;
-  std::string fallback_backend;
-  AnalysisBackends backends;  // the same backends, for with_takeover()
+  CatalogEntry entry;        // the model, by the name under which it was found
+  int64_t rows = 0;          // the first rows of the model, if no ids are chosen
+  bool chosen = false;       // the rows with these ids instead
+  std::vector<int32_t> ids;  // rising, each once
+  AnalysisBackends backends;
 
   int64_t count() const { return chosen ? static_cast<int64_t>(ids.size()) : rows; }
   PointSet points() const;

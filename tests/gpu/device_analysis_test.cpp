@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "analysis/kmeans.h"
+#include "analysis/takeover.h"
 #include "gpu/plan.h"
 #include "tests/gpu/device_fixture.h"
 #include "tests/gpu/same_fit.h"
@@ -79,6 +83,8 @@ TEST_F(DeviceAnalysisTest, ADeviceThatIsLostDuringAFitStaysLost) {
   EXPECT_EQ(fit(PointSet::first_rows(m, 1000), 7).error().message, "fake: lost");
 }
 
+std::vector<std::string> logged;
+
 // What the backend 'auto' does.
 TEST_F(DeviceAnalysisTest, TheHostTakesOverFromADeviceThatFailsInAFit) {
   make();
@@ -86,25 +92,31 @@ TEST_F(DeviceAnalysisTest, TheHostTakesOverFromADeviceThatFailsInAFit) {
   const PointSet set = PointSet::first_rows(m, 1000);
   auto wanted = cluster_rows(*host_analysis_, set.points(), 7, {}, {});
   ASSERT_TRUE(wanted.ok()) << wanted.error().message;
-  std::vector<std::string> reasons;
+  logged.clear();
+  engine_->log().set_sink([](const std::string& message) { logged.push_back(message); });
+  const AnalysisBackends backends = {&backend(), host_.get()};
+  std::string answered;
   const auto fit_on_either = [&](int64_t k, const InterruptCheck& interrupted) {
-    return cluster_rows_on_either(*backend().analysis(), host_analysis_, set.points(), k, {}, interrupted,
-                                  [&](const Error& reason) { reasons.push_back(reason.message); });
+    return with_takeover(*engine_, backends, "cluster", answered, [&](Analysis& analysis) {
+      return cluster_rows(analysis, set.points(), k, {}, interrupted);
+    });
   };
   const auto expect_wanted = [&](const Result<Clustering>& got) {
     ASSERT_TRUE(got.ok()) << got.error().message;
     EXPECT_EQ(difference(got.value(), wanted.value()), "");
   };
   expect_wanted(fit_on_either(7, {}));
-  EXPECT_TRUE(reasons.empty());  // the device works
+  EXPECT_EQ(answered, "cuda");
+  EXPECT_TRUE(logged.empty());  // the device works
 
   EXPECT_EQ(fit_on_either(0, {}).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(fit_on_either(7, [] { return true; }).error().code, ErrorCode::kInterrupted);
-  EXPECT_TRUE(reasons.empty());  // neither is the device's fault
+  EXPECT_TRUE(logged.empty());  // neither is the device's fault
 
   limit_ = 1000;
   expect_wanted(fit_on_either(7, {}));
-  EXPECT_EQ(reasons.size(), 1u);  // it has no room
+  EXPECT_EQ(answered, "cpu");
+  EXPECT_EQ(logged.size(), 1u);  // it has no room
   limit_ = 0;
 
   const int64_t passes = knobs_.passes;
@@ -113,8 +125,9 @@ TEST_F(DeviceAnalysisTest, TheHostTakesOverFromADeviceThatFailsInAFit) {
     if (knobs_.passes > passes && ++asked == 5) knobs_.lost = true;
     return false;
   }));
-  ASSERT_EQ(reasons.size(), 2u);  // it is lost in the middle of a fit
-  EXPECT_EQ(reasons.back(), "fake: lost");
+  EXPECT_EQ(answered, "cpu");
+  ASSERT_EQ(logged.size(), 2u);  // it is lost in the middle of a fit
+  EXPECT_EQ(logged.back(), "backend 'cuda' cannot cluster: fake: lost");
 }
 
 TEST_F(DeviceAnalysisTest, AnInterruptStopsAFitWhereverItIs) {
