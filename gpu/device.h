@@ -78,6 +78,16 @@ class CopyRing {
 
   // Waits until the block's last copy has finished, if there was one.
   virtual Status wait(int slot) = 0;
+
+  // Waits until no copy is in progress, and returns the first error.
+  Status wait_for_all() {
+    Status first;
+    for (int slot = 0; slot < slots(); ++slot) {
+      Status waited = wait(slot);
+      if (first.ok()) first = std::move(waited);
+    }
+    return first;
+  }
 };
 
 // Every member may be called from any thread. kUnavailable means that the device is lost and that every later

@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpu/memory_error.h"
 #include "gpu/model_slice.h"
 #include "gpu/slice_searcher.h"
 #include "gpu/spread_plan.h"
 #include "gpu/spread_searcher.h"
+#include "search/device_failure.h"
 
 namespace glove::gpu {
-namespace {
-
-std::string megabytes(int64_t bytes) {
-  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
-}
-
-}  // namespace
 
 ModelPlacement::Opened ModelPlacement::open(Devices devices, const ModelPtr& model,
                                             const InterruptCheck& interrupted) {
@@ -44,7 +39,7 @@ ModelPlacement::Opened ModelPlacement::open_on_first_with_room(const Devices& de
       const Result<int64_t> room = device->room_for(model->words());
       if (room.ok() && room.value() < resident_bytes(*model)) continue;
       Opened opened = room.ok() ? open_whole(device, model, interrupted) : Opened(room.error());
-      if (opened.ok() || !is_the_devices(opened.error())) return opened;
+      if (opened.ok() || !is_device_failure(opened.error())) return opened;
       status = opened.status();
     }
     log_unusable(*device, status.error().message);
@@ -66,7 +61,7 @@ ModelPlacement::Opened ModelPlacement::spread(const Devices& devices, const Mode
     if (found[i].ok()) {
       working.push_back(devices[i]);
       rooms.push_back(found[i].value());
-    } else if (is_the_devices(found[i].error())) {
+    } else if (is_device_failure(found[i].error())) {
       log_unusable(*devices[i], found[i].error().message);
     } else {
       return found[i].error();
@@ -123,7 +118,7 @@ ModelPlacement::Opened ModelPlacement::open_slices(const Devices& devices, const
   for (size_t i = 0; i < slices.size(); ++i) {
     if (statuses[i].ok()) continue;
     slices[i].failure = statuses[i].error().message;
-    if (slices[i].on_host == nullptr || !is_the_devices(statuses[i].error())) return statuses[i].error();
+    if (slices[i].on_host == nullptr || !is_device_failure(statuses[i].error())) return statuses[i].error();
     failure = statuses[i];
   }
   const bool none = std::all_of(slices.begin(), slices.end(),

@@ -11,24 +11,20 @@ namespace {
 
 constexpr int64_t kLeastRoundQueries = 16;
 
-int64_t aligned(int64_t bytes) {
-  return (bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
-}
-
 }  // namespace
 
 MemoryPlan plan_memory(int64_t rows, int64_t dims) {
   const int64_t padded = tile_count(rows) * kTileRows;
   MemoryPlan plan;
-  plan.codes = aligned(code_bytes(rows, dims));
-  plan.scales = aligned(padded * 4);
-  plan.residuals = aligned(padded * 4);
-  plan.norms_squared = aligned(rows * 8);
-  plan.vectors = aligned(rows * dims * 4);
-  plan.coarse_codes = aligned(nibble_bytes(rows, dims));
+  plan.codes = MemoryPlan::aligned(code_bytes(rows, dims));
+  plan.scales = MemoryPlan::aligned(padded * 4);
+  plan.residuals = MemoryPlan::aligned(padded * 4);
+  plan.norms_squared = MemoryPlan::aligned(rows * 8);
+  plan.vectors = MemoryPlan::aligned(rows * dims * 4);
+  plan.coarse_codes = MemoryPlan::aligned(nibble_bytes(rows, dims));
   plan.coarse_scales = plan.scales;
   plan.coarse_residuals = plan.residuals;
-  plan.packed_rows = aligned(padded * packed_row_bytes(dims));
+  plan.packed_rows = MemoryPlan::aligned(padded * packed_row_bytes(dims));
   return plan;
 }
 

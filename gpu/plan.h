@@ -10,6 +10,9 @@ namespace glove::gpu {
 // Bytes of each array of a part on the device, padded to whole tiles and to kAlignment.
 struct MemoryPlan {
   static constexpr int64_t kAlignment = 256;
+  static constexpr int64_t aligned(int64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
 
   int64_t codes = 0;
   int64_t scales = 0;
@@ -28,14 +31,14 @@ struct MemoryPlan {
 };
 MemoryPlan plan_memory(int64_t rows, int64_t dims);
 
-// Whether a single search counts every row to find its threshold (true), or only the best row of each tile
-// (false). Every row must be counted when k is not small compared with the number of tiles.
+// Returns whether a single search counts every row to find its threshold, and not only the best row of each
+// tile. It must unless k is small compared with the number of tiles.
 bool count_every_row(int64_t rows, int64_t top_rows);
 
 // Bytes of 8-bit codes from which on reading half as many saves more time than looking rows up takes.
 constexpr int64_t kCoarseFrom = int64_t{128} << 20;
-// Whether a single search should scan the 4-bit codes, if they and the vectors are on the device: if the part
-// has at least `from` bytes of 8-bit codes, and if top_rows is small compared with the number of tiles.
+// Returns whether a single search should scan the 4-bit codes if they and the vectors are on the device: the
+// part has at least `from` bytes of 8-bit codes, and top_rows is small compared with the number of tiles.
 bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from);
 
 // How to search a batch: a sample of tiles yields thresholds, and then all tiles yield lists of the rows

@@ -3,69 +3,42 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
 
-#include "model/quantize.h"
+#include "gpu/copy_tasks.h"
+#include "gpu/memory_error.h"
 
 namespace glove::gpu {
 namespace {
 
-// Lays out the arrays of a part in a block of device memory, one after another, each padded as planned.
+// Lays out the arrays of a model's parts in a block of device memory, one after another, each with the space
+// that was planned for it. Each add returns where its array begins.
 class BlockFiller {
  public:
-  explicit BlockFiller(const Model& model) : model_(model) {}
+  explicit BlockFiller(const Model& model) : tasks_(model) {}
 
-  // Reserves `planned` bytes for an array and queues its bytes. They are read from the array's file if it has
-  // one, because reading through the map costs one page fault per page. Returns the array's offset in the
-  // block.
   template <class T>
   int64_t add(std::span<const T> array, int64_t planned) {
-    const auto bytes = std::as_bytes(array);
-    CopyTask task;
-    task.device_offset = end_;
-    task.bytes = static_cast<int64_t>(bytes.size());
-    if (const auto place = model_.place_in_file(bytes)) {
-      task.descriptor = place->descriptor;
-      task.offset = place->offset;
-    } else {
-      task.memory = bytes.data();
-    }
-    tasks_.push_back(task);
-    return std::exchange(end_, end_ + planned);
-  }
-
-  // The same for one number per row, with `padding` for the rows that complete the last tile.
-  int64_t add_padded(std::span<const float> array, std::span<const float> padding, int64_t planned) {
-    const int64_t offset = add(array, planned);
-    const size_t missing = (kTileRows - array.size() % kTileRows) % kTileRows;
-    const auto bytes = std::as_bytes(padding.first(missing));
-    tasks_.push_back({bytes.data(), -1, 0, offset + static_cast<int64_t>(array.size_bytes()),
-                      static_cast<int64_t>(bytes.size())});
-    return offset;
+    tasks_.add(array, end_);
+    return add_empty(planned);
   }
 
   struct LevelOffsets {
     int64_t codes, scales, residuals;
   };
   LevelOffsets add_level(const CodeLevel& level, int64_t codes, int64_t scales, int64_t residuals) {
-    static constexpr std::array<float, kTileRows> kZeros = {};
-    static constexpr auto kInfinities = [] {
-      std::array<float, kTileRows> values{};
-      values.fill(std::numeric_limits<float>::infinity());
-      return values;
-    }();
     LevelOffsets offsets{};
     offsets.codes = add(level.codes, codes);
-    offsets.scales = add_padded(level.scales, kZeros, scales);
-    offsets.residuals = add_padded(level.residuals, kInfinities, residuals);
+    tasks_.add_scales(level.scales, end_);
+    offsets.scales = add_empty(scales);
+    tasks_.add_residuals(level.residuals, end_);
+    offsets.residuals = add_empty(residuals);
     return offsets;
   }
 
@@ -73,11 +46,10 @@ class BlockFiller {
   int64_t add_empty(int64_t planned) { return std::exchange(end_, end_ + planned); }
 
   int64_t bytes() const { return end_; }
-  std::vector<CopyTask> take_tasks() { return std::move(tasks_); }
+  std::vector<CopyTask> take_tasks() { return tasks_.take(); }
 
  private:
-  const Model& model_;
-  std::vector<CopyTask> tasks_;
+  CopyTasks tasks_;
   int64_t end_ = 0;
 };
 
@@ -98,10 +70,6 @@ DeviceLevel level_at(int bits, const std::byte* block, const BlockFiller::LevelO
   return {bits, reinterpret_cast<const int8_t*>(block + offsets.codes),
           reinterpret_cast<const float*>(block + offsets.scales),
           reinterpret_cast<const float*>(block + offsets.residuals)};
-}
-
-std::string megabytes(int64_t bytes) {
-  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
 }
 
 }  // namespace
@@ -143,10 +111,7 @@ Result<std::shared_ptr<ResidentModel>> ResidentModel::upload(Device& device, Mod
     coarse_bytes += plan.coarse_bytes();
   }
   if (scan_bytes > budget)
-    return Error{ErrorCode::kOutOfMemory, resident->model_->path() + " needs at least " +
-                                              megabytes(scan_bytes) + " of device memory, and " +
-                                              megabytes(std::max<int64_t>(budget, 0)) + " of " +
-                                              device.info().name + " are there for it"};
+    return no_room_error(resident->model_->path(), scan_bytes, budget, device.info().name);
   GLOVE_RETURN_IF_ERROR(resident->upload_levels(interrupted));
   if (scan_bytes + exact_bytes > budget) return resident;
   const auto uses_nibbles = [&device](const ModelPart& part) {
@@ -163,9 +128,10 @@ void ResidentModel::upload_rest() {
   std::call_once(rest_, [this] {
     static const bool registered = std::atexit(stop_all) == 0;
     const std::lock_guard lock(background_uploads().mutex);
-    if (!registered || background_uploads().exiting) return;
-    background_uploads().models.insert(this);
-    if (!background_upload_.start("glove-upload", [this] { upload_in_background(); })) exact_bytes_ = 0;
+    const bool may_start = registered && !background_uploads().exiting;
+    if (may_start) background_uploads().models.insert(this);
+    if (!may_start || !background_upload_.start("glove-upload", [this] { upload_in_background(); }))
+      exact_bytes_ = 0;
   });
 }
 

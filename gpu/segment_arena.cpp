@@ -1,12 +1,11 @@
 #include "gpu/segment_arena.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <limits>
-#include <string>
 #include <utility>
 
+#include "gpu/copy_tasks.h"
+#include "gpu/memory_error.h"
 #include "gpu/plan.h"
 #include "gpu/upload.h"
 #include "model/quantize.h"
@@ -22,48 +21,15 @@ constexpr int64_t kMostForeign = 4;
 // Fewer bytes than this are copied before another thread could help.
 constexpr int64_t kBytesWorthThreads = int64_t{2} << 20;
 
-constexpr std::array<float, kTileRows> kZeros = {};
-constexpr auto kInfinities = [] {
-  std::array<float, kTileRows> values{};
-  values.fill(std::numeric_limits<float>::infinity());
-  return values;
-}();
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
-}
-
-std::string megabytes(int64_t bytes) {
-  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
-}
-
-CopyTask copy_of(const void* from, int64_t bytes, int64_t to) {
-  CopyTask task;
-  task.memory = static_cast<const std::byte*>(from);
-  task.device_offset = to;
-  task.bytes = bytes;
-  return task;
-}
-
-// Queues one number per row, with `padding` for the rows that complete the last tile.
-void copy_padded(std::span<const float> numbers, std::span<const float> padding, int64_t to,
-                 std::vector<CopyTask>& tasks) {
-  const auto bytes = static_cast<int64_t>(numbers.size_bytes());
-  const size_t missing = (kTileRows - numbers.size() % kTileRows) % kTileRows;
-  tasks.push_back(copy_of(numbers.data(), bytes, to));
-  if (missing > 0)
-    tasks.push_back(copy_of(padding.data(), static_cast<int64_t>(missing * sizeof(float)), to + bytes));
-}
-
 }  // namespace
 
 ArenaPlan plan_arena(int64_t tiles, int64_t dims) {
   const int64_t rows = tiles * kTileRows;
   ArenaPlan plan;
   plan.tiles = tiles;
-  plan.scales_at = aligned(code_bytes(rows, dims));
-  plan.residuals_at = plan.scales_at + aligned(rows * 4);
-  plan.bytes = plan.residuals_at + aligned(rows * 4);
+  plan.scales_at = MemoryPlan::aligned(code_bytes(rows, dims));
+  plan.residuals_at = plan.scales_at + MemoryPlan::aligned(rows * 4);
+  plan.bytes = plan.residuals_at + MemoryPlan::aligned(rows * 4);
   return plan;
 }
 
@@ -80,11 +46,7 @@ Result<std::shared_ptr<SegmentArena>> SegmentArena::make(std::shared_ptr<SharedD
   const int64_t spare = std::max(tiles / kSpareShare, kLeastSpareBytes / tile_bytes);
   ArenaPlan plan = plan_arena(tiles + spare, model.dims());
   if (plan.bytes > room) plan = plan_arena(tiles, model.dims());
-  if (plan.bytes > room)
-    return Error{ErrorCode::kOutOfMemory, model.path() + " needs at least " + megabytes(plan.bytes) +
-                                              " of device memory, and " +
-                                              megabytes(std::max<int64_t>(room, 0)) + " of " +
-                                              device->device().info().name + " are there for it"};
+  if (plan.bytes > room) return no_room_error(model.path(), plan.bytes, room, device->device().info().name);
   GLOVE_ASSIGN_OR_RETURN(CountedBlock block, CountedBlock::allocate(std::move(device), plan.bytes));
   return std::make_shared<SegmentArena>(model.dims(), plan, std::move(block));
 }
@@ -110,7 +72,7 @@ bool SegmentArena::suits(const Model& model) const {
 }
 
 Status SegmentArena::add(const ModelPtr& model, const InterruptCheck& interrupted) {
-  std::vector<CopyTask> tasks;
+  CopyTasks tasks(*model);
   std::vector<Place> added;
   int64_t end = end_;
   int64_t bytes = 0;
@@ -118,11 +80,10 @@ Status SegmentArena::add(const ModelPtr& model, const InterruptCheck& interrupte
     if (find(part).has_value()) continue;
     const CodeLevel& level = part.level(8);
     const int64_t row = end * kTileRows;
-    tasks.push_back(
-        copy_of(level.codes.data(), static_cast<int64_t>(level.codes.size()), code_bytes(row, dims_)));
-    bytes += tasks.back().bytes;
-    copy_padded(level.scales, kZeros, plan_.scales_at + row * 4, tasks);
-    copy_padded(level.residuals, kInfinities, plan_.residuals_at + row * 4, tasks);
+    tasks.add(level.codes, code_bytes(row, dims_));
+    tasks.add_scales(level.scales, plan_.scales_at + row * 4);
+    tasks.add_residuals(level.residuals, plan_.residuals_at + row * 4);
+    bytes += static_cast<int64_t>(level.codes.size());
     added.push_back({level.codes.data(), part.rows, end});
     end += tile_count(part.rows);
   }
@@ -130,7 +91,7 @@ Status SegmentArena::add(const ModelPtr& model, const InterruptCheck& interrupte
   models_.reserve(models_.size() + 1);
   places_.reserve(places_.size() + added.size());
   const std::atomic<bool> cancelled{false};
-  GLOVE_ASSIGN_OR_RETURN(const auto upload, Upload::start(device()->device(), std::move(tasks),
+  GLOVE_ASSIGN_OR_RETURN(const auto upload, Upload::start(device()->device(), tasks.take(),
                                                           bytes < kBytesWorthThreads ? 0 : upload_threads(),
                                                           model->path(), cancelled));
   GLOVE_RETURN_IF_ERROR(upload->copy_to(block_.data(), interrupted));

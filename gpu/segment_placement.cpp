@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gpu/segment_searcher.h"
+#include "search/device_failure.h"
 
 namespace glove::gpu {
 
@@ -63,7 +64,7 @@ Result<std::shared_ptr<Searcher>> SegmentPlacement::open(Devices devices, const 
   Status first_failure;
   for (const auto& device : devices) {
     auto opened = open_on(device, model, interrupted);
-    if (opened.ok() || !is_the_devices(opened.error())) return opened;
+    if (opened.ok() || !is_device_failure(opened.error())) return opened;
     if (first_failure.ok()) first_failure = opened.status();
   }
   return first_failure.error();

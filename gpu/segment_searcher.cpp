@@ -157,12 +157,10 @@ Result<SegmentSearcher::MaskPtr> SegmentSearcher::make_mask(const std::vector<in
   GLOVE_ASSIGN_OR_RETURN(CountedBlock block, CountedBlock::allocate(arena_->device(), bytes));
   GLOVE_ASSIGN_OR_RETURN(auto ring, device.device().take_ring());
   Status status = copy_residuals(*ring, hidden, block.data(), interrupted);
-  for (int slot = 0; slot < ring->slots(); ++slot) {
-    Status waited = ring->wait(slot);
-    if (status.ok()) status = std::move(waited);
-  }
+  Status copied = ring->wait_for_all();
   device.device().give_back_ring(std::move(ring));
-  if (!status.ok()) return status.error();
+  GLOVE_RETURN_IF_ERROR(std::move(status));
+  GLOVE_RETURN_IF_ERROR(std::move(copied));
   return std::make_shared<const Mask>(Mask{hidden, std::move(block)});
 }
 

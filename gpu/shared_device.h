@@ -30,13 +30,9 @@ using DeviceFactory = std::function<Result<std::unique_ptr<Device>>()>;
 // Returns the bytes that the models of a backend may use on each device; 0 means all that is free.
 using MemoryLimit = std::function<Result<int64_t>()>;
 
-// A forked child has its parent's addresses but not its driver, so it must not call CUDA.
+// The error of a forked child, which has its parent's addresses but not its driver, and so must not call
+// CUDA.
 Error forked_child_error();
-
-// Whether an error means that the device, rather than the caller or a file, is the reason.
-inline bool is_the_devices(const Error& error) {
-  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kOutOfMemory;
-}
 
 // Thread-safe.
 class SharedDevice {
@@ -52,7 +48,7 @@ class SharedDevice {
   // Copies what a scan needs of the model to the device, in_turn().
   Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model, const InterruptCheck& interrupted);
 
-  // Frees the model, or, in a forked child, leaves it alone. The limit stops counting it before it is freed.
+  // Frees the model; in a forked child leaves it alone. The limit stops counting it before it is freed.
   void drop(std::shared_ptr<ResidentModel> resident);
 
   // Runs `work`, which may upload to the device. One such call runs at a time, so that two do not count on
@@ -65,7 +61,7 @@ class SharedDevice {
   // Returns the bytes that models take, or will once they are uploaded.
   int64_t used_bytes();
 
-  // Counts bytes that are no ResidentModel's as used; negative ones when they are freed.
+  // Counts memory that does not belong to a ResidentModel as used; a negative number counts it as freed.
   void count_bytes(int64_t bytes) { counted_bytes_ += bytes; }
 
   // Returns "device 1", with the device's name if it has been opened.
@@ -77,8 +73,8 @@ class SharedDevice {
   // REQUIRES: available() has returned ok.
   Device& device() { return *device_; }
 
-  // Describes what takes so many bytes of the device, or nothing that is there. Takes no lock: reads what
-  // works_ and failed_ have published.
+  // Describes a model that takes so many bytes of the device or, without a number, is not there. Takes no
+  // lock: reads what works_ and failed_ have published.
   SearcherInfo info(std::optional<int64_t> resident_bytes) const;
 
  private:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gpu/shared_device.h"
+#include "search/device_failure.h"
 #include "search/merge.h"
 
 namespace glove::gpu {
@@ -71,7 +72,7 @@ template <class Question>
 Status SpreadSearcher::ask(Slice& slice, const Question& question) {
   if (!slice.handed_over.load(std::memory_order_acquire)) {
     Status status = question(*slice.of.on_device);
-    if (status.ok() || !is_the_devices(status.error()) || !hand_over(slice, status.error().message))
+    if (status.ok() || !is_device_failure(status.error()) || !hand_over(slice, status.error().message))
       return status;
   }
   return question(*slice.of.on_host);

@@ -64,7 +64,7 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
 
 Upload::~Upload() {
   stop_reading();
-  static_cast<void>(wait_for_copies());
+  static_cast<void>(ring_->wait_for_all());
   device_.give_back_ring(std::move(ring_));
 }
 
@@ -185,15 +185,6 @@ void Upload::stop_reading() {
   readers_.clear();
 }
 
-Status Upload::wait_for_copies() {
-  Status status;
-  for (int slot = 0; slot < ring_->slots(); ++slot) {
-    Status waited = ring_->wait(slot);
-    if (status.ok()) status = std::move(waited);
-  }
-  return status;
-}
-
 // While one block is being copied, the next one is queued, so that the bus is never idle.
 Status Upload::copy_blocks(std::byte* device_block, const InterruptCheck& interrupted) {
   for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -211,7 +202,7 @@ Status Upload::copy_blocks(std::byte* device_block, const InterruptCheck& interr
 Status Upload::copy_to(std::byte* device_block, const InterruptCheck& interrupted) {
   Status status = copy_blocks(device_block, interrupted);
   stop_reading();
-  Status copied = wait_for_copies();
+  Status copied = ring_->wait_for_all();
   return status.ok() ? std::move(copied) : std::move(status);
 }
 

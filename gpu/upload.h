@@ -37,8 +37,8 @@ class Upload {
  public:
   // Starts up to `threads` reading threads; fewer, or none, are sufficient. `path` is used in messages.
   // `cancelled` stops the upload early with kInterrupted. The device and `cancelled` must outlive the upload,
-  // and the files and memory of `tasks` must stay readable until copy_to() or the destructor returns. Fails if
-  // no staging memory is available.
+  // and the files and memory of `tasks` must stay readable until copy_to() or the destructor returns. Fails
+  // if no staging memory is available.
   static Result<std::unique_ptr<Upload>> start(Device& device, std::vector<CopyTask> tasks, int threads,
                                                std::string path, const std::atomic<bool>& cancelled);
 
@@ -48,8 +48,9 @@ class Upload {
   Upload& operator=(const Upload&) = delete;
 
   // Copies all tasks. On success everything is on the device. When it returns, successful or not, no copy is
-  // in progress and the files and memory of the tasks are no longer read. Returns kIo if a file ends too soon.
-  // `interrupted` is called at least every 2 ms, with no lock held. REQUIRES: it is called at most once.
+  // in progress and the files and memory of the tasks are no longer read. Returns kIo if a file ends too
+  // soon. `interrupted` is called at least every 2 ms, with no lock held. REQUIRES: it is called at most
+  // once.
   Status copy_to(std::byte* device_block, const InterruptCheck& interrupted = {});
 
  private:
@@ -68,7 +69,6 @@ class Upload {
   Status fill(const Block& block, int64_t begin, int64_t bytes, std::byte* out) const;
   Status wait_until_filled(size_t index, const InterruptCheck& interrupted);
   Status copy_blocks(std::byte* device_block, const InterruptCheck& interrupted);
-  Status wait_for_copies();
   void release(size_t blocks);
   void stop_reading();
   int slot_of(size_t index) const { return static_cast<int>(index % static_cast<size_t>(ring_->slots())); }
