@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 prebuilt='' sanitize=no
 while [[ $# -gt 0 ]]; do
   case "$1" in
-    --prebuilt) prebuilt=${2:?--prebuilt wants a directory} && shift 2 ;;
+    --prebuilt) prebuilt=${2:?--prebuilt requires a directory} && shift 2 ;;
     --sanitize) sanitize=yes && shift ;;
     *) echo "run-gpu.sh: unknown argument '$1'" >&2 && exit 2 ;;
   esac

@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-program=${1:?run-sanitizer.sh wants the path of glove-verify}
+program=${1:?run-sanitizer.sh requires the path of glove-verify}
 specs=${2:-gpu/kernels}
 ptx=${2:-$(mktemp -d)}
 export PATH=$PATH:/usr/local/cuda/bin

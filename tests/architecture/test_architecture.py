@@ -7,14 +7,14 @@ backends        sql/ names no concrete backend
 silence         the library never prints, aborts or exits (the glove-convert tool may)
 length          no source file has more than 420 lines
 functions       no function has more than 60 lines, from its first line to its closing brace
-type_names      no two types of the project have one name, in whatever namespace; types inside a class or a function may,
-                and those of the -inl.h files, of which each source includes one
+type_names      no two types of the project share a name, whatever their namespaces. Types inside a class or a function may,
+                and so may those of the -inl.h files, because a source includes only one of these
 contracts       each header begins with a comment that says what it is for, and each class, function and alias at namespace
-                scope has a comment: above it, at the end of its line, or above the lines without a gap that it stands in.
-                The header's first comment will do for what it declares first. (-inl.h files are sources, not headers.)
+                scope has a comment: above it, at the end of its line, or above a block of declarations without empty lines.
+                The header's first comment also covers its first declaration. (-inl.h files are sources, not headers.)
 paths           no file names a folder of somebody's machine
 
-Each check is run on the project, and on a small tree that breaks it, so that each is known to be able to fail.
+Each check runs on the project and on a small tree that violates it, which shows that the check can fail.
 """
 import os
 import re
