@@ -4,6 +4,7 @@ pip chooses among the wheels by their tags. npm installs each package whose os, 
 chooses among them.
 """
 import os
+import sys
 from typing import NamedTuple
 
 
@@ -51,8 +52,9 @@ def of_target(target=""):
     for platform in ALL:
         if platform.zig == target:
             return platform
-    raise SystemExit(f"there is no platform '{target}'; there are: {', '.join(platform.zig for platform in OTHERS)}")
+    raise SystemExit(f"there is no target '{target}'; the targets are: {', '.join(platform.zig for platform in OTHERS)}")
 
 
 if __name__ == "__main__":
-    print(" ".join(platform.zig for platform in OTHERS))  # for packaging/zig.sh
+    # For scripts: the targets that are named, after a check, or all of them.
+    print(" ".join(sys.argv[1:] and [of_target(target).zig for target in sys.argv[1:]] or [platform.zig for platform in OTHERS]))

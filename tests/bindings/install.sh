@@ -3,6 +3,7 @@
 # Node.js 22, Bun, Deno, better-sqlite3, libsql and @photostructure/sqlite; and @electron/asar for packages.npm. The other
 # languages come from Debian; packages.txt lists their packages under "bindings".
 set -euo pipefail
+if [[ "${1:-}" == -h || "${1:-}" == --help ]]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 0; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 mkdir -p build/bindings
