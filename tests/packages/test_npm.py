@@ -199,12 +199,17 @@ def main():
         worked = check_hosts(clean, environment)
         check_electron(clean, folder, environment)
         check_archive(clean, folder, environment)
+        for bad in ("undefined", "'model.db'", "{}"):
+            message = run("node", "-e", f"require('sqlite-glove').load({bad})", cwd=clean, env=environment, status=1)
+            assert "TypeError: load() requires a connection that has loadExtension()" in message, message
         run("node", "--input-type=module", "-e", MODULE, cwd=clean, env=environment)
         check_types(clean, environment)
         # The library is optional for npm, so its absence must be explained.
         shutil.rmtree(os.path.join(clean, "node_modules/sqlite-glove-linux-x64"))
         message = run("node", "-e", "require('sqlite-glove').loadablePath()", cwd=clean, env=environment, status=1)
         assert "npm install sqlite-glove-linux-x64" in message, message
+        message = run(os.path.join(clean, "node_modules/.bin/glove-convert"), "--version", cwd=clean, status=1)
+        assert message.startswith("glove-convert: ") and message.count("\n") == 1, message  # no stack trace
         assert "sqlite-glove has no build for" in run(
             "node", "-e", "Object.defineProperty(process, 'arch', {value: 'mips'}); require('sqlite-glove').loadablePath()",
             cwd=clean, env=environment, status=1)
