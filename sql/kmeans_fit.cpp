@@ -9,13 +9,10 @@
 #include "sql/arguments.h"
 #include "sql/fit_watch.h"
 #include "sql/json_options.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
-
-Error invalid(std::string_view table, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
-}
 
 bool take_metric(const JsonValue& value, KMeansOptions& options) {
   constexpr std::array<std::pair<const char*, Metric>, 2> kMetrics = {
@@ -72,29 +69,17 @@ int64_t bytes_of(const KMeansFit& fit) {
                               sizeof(KMeansFit));
 }
 
-// Clusters the points on the backend that was chosen. Under 'auto' the CPU takes over from a device that
-// fails, and the log says why. `backend` is set to the name of the one that answered.
-Result<Clustering> cluster_on_backend(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
-                                      int64_t k, const KMeansOptions& options,
-                                      const InterruptCheck& interrupted, std::string& backend) {
-  backend = subject.backend;
-  const auto taken_over = [&](const Error& reason) {
-    engine.log().write("backend '" + subject.backend + "' cannot cluster the model " +
-                       subject.entry.model->path() + ": " + reason.message);
-    backend = subject.fallback_backend;
-  };
-  return cluster_rows_on_either(*subject.analysis, subject.fallback, set.points(), k, options, interrupted,
-                                taken_over);
-}
-
 Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
                                                  const KMeansOptions& options,
                                                  const InterruptCheck& interrupted) {
   const Timer timer;
   const PointSet set = subject.points();
   SearchReport report;
-  GLOVE_ASSIGN_OR_RETURN(Clustering clustering,
-                         cluster_on_backend(engine, subject, set, k, options, interrupted, report.backend));
+  GLOVE_ASSIGN_OR_RETURN(
+      Clustering clustering,
+      with_takeover(
+          engine, subject.backends, "cluster the model " + subject.entry.model->path(), report.backend,
+          [&](Analysis& analysis) { return cluster_rows(analysis, set.points(), k, options, interrupted); }));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   auto fit = std::make_shared<KMeansFit>(KMeansFit{subject.chosen, subject.ids, {}, std::move(clustering)});
   if (options.metric == Metric::kEuclidean)
@@ -131,9 +116,10 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
                                  sqlite3_value* const (&inputs)[5]) {
   Engine& engine = models.connection().engine();
   FoundFit found;
-  if (inputs[kKMeansK] == nullptr) return invalid(table, "k must be the number of clusters, but is NULL");
+  if (inputs[kKMeansK] == nullptr)
+    return invalid_value(table, "k must be the number of clusters, but is NULL");
   const std::optional<int64_t> k = whole_number(inputs[kKMeansK]);
-  if (!k) return invalid(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
+  if (!k) return invalid_value(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs[kKMeansOptions], table));
   GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options, parse_kmeans_options(json, table));
   GLOVE_ASSIGN_OR_RETURN(found.subject, read_subject(models, table, inputs[kKMeansWords],
@@ -146,7 +132,7 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
                                           found.subject.entry.name + "'");
   auto fit = compute(engine, found.subject, *k, options, watch.interrupted());
   if (!fit.ok()) {
-    if (fit.error().code == ErrorCode::kInvalidArgument) return invalid(table, fit.error().message);
+    if (fit.error().code == ErrorCode::kInvalidArgument) return named_error(table, fit.error());
     return fit.error();
   }
   found.fit = std::move(fit.value());
