@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "model/round_up.h"
 
 namespace glove {
 namespace {
-
-float round_up(double value) {
-  const float rounded = static_cast<float>(value);
-  return rounded >= value ? rounded : std::nextafter(rounded, std::numeric_limits<float>::infinity());
-}
 
 // Returns S, as fine as the code range and an int32 sum allow: |codes[j]| <= S*|v_j| + 1/2, and the sum of
 // the |v_j| is at most sqrt(d).
@@ -67,8 +63,8 @@ QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared
   const double slack = std::ldexp(1.0, -20);
   const double residual = std::sqrt(residual_squared) * (1 + tiny) + tiny;
   result.bound.inverse_scale = static_cast<float>(inverse_scale);
-  result.bound.error_slope = round_up((1 + residual) * (1 + slack));
-  result.bound.error_offset = round_up(residual + slack);
+  result.bound.error_slope = round_up_to_float((1 + residual) * (1 + slack));
+  result.bound.error_offset = round_up_to_float(residual + slack);
   return result;
 }
 

@@ -51,21 +51,20 @@ Result<Searcher*> SearcherChoice::next() {
 
 Result<Searcher*> SearcherChoice::next_that_opens() {
   const auto backends = searchers_.engine().backends().all();
-  for (; backend_ < backends.size(); ++backend_) {
+  while (backend_ < backends.size()) {
     if (const auto remembered = searchers_.remembered_failure(backend_)) {
       pass_over(*remembered);
     } else if (const Status available = backends[backend_]->available(); !available.ok()) {
-      pass_over(available.error().message);
       // Without a device every search would log the same message.
       const std::string name(backend());
       searchers_.engine().log().write_once(
           name, "backend '" + name + "' is not available: " + available.error().message);
+      pass_over(available.error().message);
     } else {
       auto opened = searchers_.open(backend_, interrupted_);
       if (opened.ok()) return opened;
       Status status = opened.error();
       if (settled_by(status)) return opened;
-      --backend_;  // settled_by() has already advanced it
     }
   }
   if (reasons_.empty()) reasons_ = "none is registered";
@@ -86,7 +85,6 @@ bool SearcherChoice::settled_by(Status& status) {
   searchers_.engine().log().write("backend '" + std::string(backend()) + "' cannot search the model " +
                                   searchers_.model()->path() + ": " + reason);
   pass_over(reason);
-  ++backend_;
   return false;
 }
 
@@ -125,6 +123,7 @@ LikelyBackend likely_backend(Engine& engine, const ModelSearchers* searchers) {
 
 void SearcherChoice::pass_over(const std::string& reason) {
   reasons_ += (reasons_.empty() ? "" : "; ") + std::string(backend()) + ": " + reason;
+  ++backend_;
 }
 
 }  // namespace glove

@@ -39,8 +39,8 @@ class SearcherChoice {
   // Returns the next searcher, opened. It lives as long as `searchers`. An error says why none is left.
   Result<Searcher*> next();
 
-  // Whether `status` is the answer, rather than a reason to try the next searcher. Adds the backend's name to
-  // the error of a backend that was requested by name.
+  // Returns true if `status` is the answer, and false if it is a reason to try the next searcher. Adds the
+  // backend's name to the error of a backend that was requested by name.
   bool settled_by(Status& status);
 
   // Returns the name of the backend of the last next().
@@ -50,7 +50,7 @@ class SearcherChoice {
   Status choose_backend();
   Result<Searcher*> next_that_opens();
   Error named_error(const Error& error) const;
-  void pass_over(const std::string& reason);
+  void pass_over(const std::string& reason);  // records the reason and moves to the next backend
 
   ModelSearchers& searchers_;
   std::string_view requested_;

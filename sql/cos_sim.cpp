@@ -7,12 +7,11 @@
 //
 // Returns NULL if a or b is NULL, a word that the model lacks, or a zero vector.
 #include <array>
-#include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/exact_dot.h"
@@ -20,6 +19,8 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
+#include "sql/vector_argument.h"
 
 namespace glove::sql {
 namespace {
@@ -35,21 +36,9 @@ struct Operand {
   bool unknown_word = false;
 };
 
-Result<std::unique_ptr<Operand>> operand_of_blob(sqlite3_value* value, const char* which) {
-  const std::span<const std::byte> bytes = blob_of(value);
-  if (bytes.size() % sizeof(float) != 0)
-    return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: the ") + which +
-                                                  " argument is a BLOB of " + std::to_string(bytes.size()) +
-                                                  " bytes; a float32 vector has 4 bytes per component"};
+Result<std::unique_ptr<Operand>> operand_of_blob(sqlite3_value* value, std::string_view name) {
   auto operand = std::make_unique<Operand>();
-  operand->blob.resize(bytes.size() / sizeof(float));
-  if (!bytes.empty()) std::memcpy(operand->blob.data(), bytes.data(), bytes.size());
-  for (size_t i = 0; i < operand->blob.size(); ++i)
-    if (!std::isfinite(operand->blob[i]))
-      return Error{ErrorCode::kInvalidArgument, std::string("cos_sim: component ") + std::to_string(i + 1) +
-                                                    " of the " + which + " argument is " +
-                                                    (std::isnan(operand->blob[i]) ? "NaN" : "infinite") +
-                                                    "; every component must be finite"};
+  GLOVE_RETURN_IF_ERROR(read_vector_blob(value, "cos_sim", name, operand->blob));
   operand->vector = operand->blob;
   operand->norm_squared =
       exact_dot(operand->vector.data(), operand->vector.data(), static_cast<int64_t>(operand->vector.size()));
@@ -119,7 +108,8 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
       continue;
     }
     if (blob) {
-      GLOVE_ASSIGN_OR_RETURN(fresh[i], operand_of_blob(arguments[i], i == 0 ? "first" : "second"));
+      GLOVE_ASSIGN_OR_RETURN(
+          fresh[i], operand_of_blob(arguments[i], i == 0 ? "the first argument" : "the second argument"));
     } else {
       fresh[i] = operand_of_word(arguments[i], model);
       fresh[i]->own_changes = connection_of(context).own_changes();
@@ -136,10 +126,6 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
   return Status();
 }
 
-void cos_sim_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return cos_sim(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_cos_sim(sqlite3* db, Engine& engine) {
@@ -149,7 +135,7 @@ int register_cos_sim(sqlite3* db, Engine& engine) {
   // the models of the process and the first use may open $GLOVE_MODEL. An untrusted schema must not call it,
   // which trusted_schema=OFF enforces. Not DIRECTONLY, because it writes nothing and opens only the file that
   // the user named, so views and triggers of a trusted schema may use it.
-  return register_function(db, engine, "cos_sim", 2, 3, SQLITE_DETERMINISTIC, cos_sim_callback);
+  return register_scalar_function<cos_sim>(db, engine, "cos_sim", 2, 3, SQLITE_DETERMINISTIC);
 }
 
 }  // namespace glove::sql

@@ -16,7 +16,10 @@
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
 #include "sql/register.h"
+#include "sql/row_vector.h"
+#include "sql/scalar_function.h"
 #include "sql/toolbox_inputs.h"
+#include "sql/values.h"
 #include "sql/vector_argument.h"
 
 namespace glove::sql {
@@ -33,10 +36,9 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
                          subject_of(engine_of(context), kFunction, std::move(entry)));
   const Model& model = *subject.entry.model;
   if (static_cast<int64_t>(x.size()) != model.dims())
-    return {ErrorCode::kInvalidArgument, std::string(kFunction) + ": the vector has " +
-                                             std::to_string(x.size()) + " components, but the model '" +
-                                             subject.entry.name + "' has " + std::to_string(model.dims()) +
-                                             " dimensions"};
+    return invalid_value(kFunction, "the vector has " + component_count(x.size()) + ", but the model '" +
+                                        subject.entry.name + "' has " + std::to_string(model.dims()) +
+                                        " dimensions");
   InterruptPoller poller(sqlite3_context_db_handle(context));
   const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
@@ -51,15 +53,11 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
   return return_vector(context, std::span<const double>(product), kFunction);
 }
 
-void glove_atax_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_atax(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_atax(sqlite3* db, Engine& engine) {
   // The same flags as cos_sim, for the same reasons.
-  return register_function(db, engine, "glove_atax", 1, 2, SQLITE_DETERMINISTIC, glove_atax_callback);
+  return register_scalar_function<glove_atax>(db, engine, "glove_atax", 1, 2, SQLITE_DETERMINISTIC);
 }
 
 }  // namespace glove::sql

@@ -11,6 +11,7 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
 
 namespace glove::sql {
 namespace {
@@ -27,16 +28,12 @@ Status glove_config(sqlite3_context* context, Arguments arguments) {
   return Status();
 }
 
-void glove_config_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_config(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_config(sqlite3* db, Engine& engine) {
   // DIRECTONLY, because it changes the process, so no view, trigger or default of a database file may call
   // it.
-  return register_function(db, engine, "glove_config", 1, 2, SQLITE_DIRECTONLY, glove_config_callback);
+  return register_scalar_function<glove_config>(db, engine, "glove_config", 1, 2, SQLITE_DIRECTONLY);
 }
 
 }  // namespace glove::sql

@@ -14,6 +14,8 @@
 #include "sql/interrupt.h"
 #include "sql/json_grid.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
@@ -33,11 +35,7 @@ Status glove_convolve(sqlite3_context* context, Arguments arguments) {
       convolve_somewhere(engine_of(context), kFunction, grid, std::span(&kernel, 1), interrupted);
   if (result.ok()) return return_grid(context, result.value(), kFunction, interrupted);
   if (result.error().code != ErrorCode::kInvalidArgument) return result.error();
-  return {ErrorCode::kInvalidArgument, std::string(kFunction) + ": " + result.error().message};
-}
-
-void glove_convolve_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_convolve(context, {argv, static_cast<size_t>(argc)}); });
+  return named_error(kFunction, result.error());
 }
 
 }  // namespace
@@ -45,9 +43,8 @@ void glove_convolve_callback(sqlite3_context* context, int argc, sqlite3_value**
 int register_glove_convolve(sqlite3* db, Engine& engine) {
   // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
   // because the result is marked as JSON.
-  return register_function(db, engine, "glove_convolve", 2, 2,
-                           SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE,
-                           glove_convolve_callback);
+  return register_scalar_function<glove_convolve>(
+      db, engine, "glove_convolve", 2, 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE);
 }
 
 }  // namespace glove::sql

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "analysis/density.h"
+#include "sql/aggregate_state.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/convolution.h"
@@ -70,23 +71,23 @@ struct DensityRows {
 };
 
 Status step(sqlite3_context* context, Arguments arguments) {
-  GLOVE_ASSIGN_OR_RETURN(DensityRows* const rows, AggregateRows<DensityRows>::of(context));
-  if (!rows->has_options && arguments.size() > 2) {
+  DensityRows& rows = AggregateState<DensityRows>::of(context);
+  if (!rows.has_options && arguments.size() > 2) {
     GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(arguments[2], kFunction));
-    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":100}", kOptions, rows->options));
+    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":100}", kOptions, rows.options));
   }
-  rows->has_options = true;
+  rows.has_options = true;
   double x = 0, y = 0;
   GLOVE_ASSIGN_OR_RETURN(const bool has_x, read_coordinate(arguments[0], kFunction, "x", x));
   GLOVE_ASSIGN_OR_RETURN(const bool has_y, read_coordinate(arguments[1], kFunction, "y", y));
   if (!has_x || !has_y) return {};
-  rows->x.push_back(x);
-  rows->y.push_back(y);
+  rows.x.push_back(x);
+  rows.y.push_back(y);
   return {};
 }
 
 Status finish(sqlite3_context* context) {
-  const std::unique_ptr<DensityRows> rows = AggregateRows<DensityRows>::take(context);
+  const std::unique_ptr<DensityRows> rows = AggregateState<DensityRows>::take(context);
   if (rows == nullptr) return {};
   rows->x.resize(rows->y.size());  // the last step may have run out of memory between the two
   if (rows->x.empty()) return {};

@@ -27,7 +27,9 @@
 #include "sql/json_options.h"
 #include "sql/pca_fit.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
 #include "sql/toolbox_inputs.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
@@ -83,15 +85,16 @@ bool needs_components(const DeriveOptions& options) {
 
 Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const DeriveRequest& request,
                         const InterruptCheck& interrupted) {
-  auto components = std::make_shared<const PrincipalComponents>(
-      PrincipalComponents{.dims = subject.entry.model->dims(), .mean = {}});
+  auto none = std::make_shared<PrincipalComponents>();
+  none->dims = subject.entry.model->dims();
+  std::shared_ptr<const PrincipalComponents> components = std::move(none);
   ToolboxSubject fit = subject;
   GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit, interrupted));
   if (needs_components(request.map)) {
     GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, kFunction, fit, PcaOptions(), interrupted));
   }
   auto map = make_row_map(*components, request.map);
-  if (!map.ok()) return Error{map.error().code, std::string(kFunction) + ": " + map.error().message};
+  if (!map.ok()) return named_error(kFunction, map.error());
   return map;
 }
 
@@ -119,16 +122,12 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   return {};
 }
 
-void glove_derive_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_derive(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_derive(sqlite3* db, Engine& engine) {
   // DIRECTONLY, because it changes what every connection of the process sees, so no view, trigger or default
   // of a database file may call it.
-  return register_function(db, engine, "glove_derive", 2, 3, SQLITE_DIRECTONLY, glove_derive_callback);
+  return register_scalar_function<glove_derive>(db, engine, "glove_derive", 2, 3, SQLITE_DIRECTONLY);
 }
 
 }  // namespace glove::sql

@@ -20,16 +20,13 @@
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
 #include "sql/register.h"
-#include "sql/toolbox_inputs.h"
+#include "sql/scalar_function.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
 
 constexpr std::string_view kFunction = "glove_expand";
-
-Error expand_error(const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(kFunction) + ": " + rest};
-}
 
 // Appends a word as an FTS5 string. FTS5 reads a query up to its first NUL, so that becomes a space.
 void append_string(std::string& query, std::string_view word) {
@@ -44,7 +41,8 @@ void append_string(std::string& query, std::string_view word) {
 
 Result<int64_t> count_argument(sqlite3_value* value) {
   const std::optional<int64_t> k = whole_number(value);
-  if (!k || *k < 0) return expand_error("k must be a non-negative integer, but is " + shown_value(value));
+  if (!k || *k < 0)
+    return invalid_value(kFunction, "k must be a non-negative integer, but is " + shown_value(value));
   return *k;
 }
 
@@ -53,7 +51,7 @@ Result<double> similarity_argument(Arguments arguments) {
   if (arguments.size() < 3 || is_null(arguments[2])) return -HUGE_VAL;
   const int type = sqlite3_value_numeric_type(arguments[2]);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return expand_error("min_similarity must be a number, but is " + shown_value(arguments[2]));
+    return invalid_value(kFunction, "min_similarity must be a number, but is " + shown_value(arguments[2]));
   return sqlite3_value_double(arguments[2]);
 }
 
@@ -91,15 +89,11 @@ Status glove_expand(sqlite3_context* context, Arguments arguments) {
   return Status();
 }
 
-void glove_expand_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_expand(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_expand(sqlite3* db, Engine& engine) {
   // The flags of cos_sim, for the same reasons.
-  return register_function(db, engine, "glove_expand", 2, 4, SQLITE_DETERMINISTIC, glove_expand_callback);
+  return register_scalar_function<glove_expand>(db, engine, "glove_expand", 2, 4, SQLITE_DETERMINISTIC);
 }
 
 }  // namespace glove::sql

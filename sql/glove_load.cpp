@@ -21,6 +21,7 @@
 #include "sql/interrupt.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
 
 namespace glove::sql {
 namespace {
@@ -57,22 +58,14 @@ Status glove_unload(sqlite3_context* context, Arguments arguments) {
   return Status();
 }
 
-void glove_load_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_load(context, {argv, static_cast<size_t>(argc)}); });
-}
-
-void glove_unload_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_unload(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_load(sqlite3* db, Engine& engine) {
   // DIRECTONLY, because glove_load opens any file that the process may read, and both change what every
   // connection of the process sees, so no view, trigger or default of a database file may call them.
-  const int code = register_function(db, engine, "glove_load", 1, 3, SQLITE_DIRECTONLY, glove_load_callback);
+  const int code = register_scalar_function<glove_load>(db, engine, "glove_load", 1, 3, SQLITE_DIRECTONLY);
   if (code != SQLITE_OK) return code;
-  return register_function(db, engine, "glove_unload", 1, 1, SQLITE_DIRECTONLY, glove_unload_callback);
+  return register_scalar_function<glove_unload>(db, engine, "glove_unload", 1, 1, SQLITE_DIRECTONLY);
 }
 
 }  // namespace glove::sql

@@ -27,7 +27,8 @@
 #include "sql/load_options.h"
 #include "sql/register.h"
 #include "sql/row_vector.h"
-#include "sql/toolbox_inputs.h"
+#include "sql/scalar_function.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
@@ -38,7 +39,7 @@ struct FinalizeStatement {
 using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 
 Error load_error(const std::string& rest) {
-  return Error{ErrorCode::kInvalidArgument, "glove_load_table: " + rest};
+  return invalid_value("glove_load_table", rest);
 }
 
 // Returns the error of the connection for a code that is neither SQLITE_ROW nor SQLITE_DONE.
@@ -178,17 +179,12 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   return Status();
 }
 
-void glove_load_table_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_load_table(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_load_table(sqlite3* db, Engine& engine) {
   // DIRECTONLY, because it runs any SELECT and changes what every connection of the process sees, so no view,
   // trigger or default of a database file may call it.
-  return register_function(db, engine, "glove_load_table", 2, 3, SQLITE_DIRECTONLY,
-                           glove_load_table_callback);
+  return register_scalar_function<glove_load_table>(db, engine, "glove_load_table", 2, 3, SQLITE_DIRECTONLY);
 }
 
 }  // namespace glove::sql

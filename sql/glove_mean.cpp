@@ -9,7 +9,6 @@
 // total weight is 0. Sums are exact (analysis/exact_sum.h), so the result does not depend on the order of the
 // rows, and a window frame has the bits of the aggregate over the same rows.
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,16 +18,17 @@
 #include <vector>
 
 #include "analysis/exact_sum.h"
+#include "sql/aggregate_state.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#include "sql/values.h"
+#include "sql/vector_argument.h"
 
 namespace glove::sql {
 namespace {
 
-Error mean_error(const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, "glove_mean: " + rest};
-}
+constexpr std::string_view kFunction = "glove_mean";
 
 // The state of one aggregation. Keeps the models that it has used, so that a row leaves a window frame with
 // the vector that it entered with.
@@ -41,7 +41,6 @@ class MeanState {
 
  private:
   Result<bool> read_vector(sqlite3_context* context, Arguments arguments);
-  Status read_blob(sqlite3_value* value);
   Result<bool> read_word(std::string_view word, const Model& model);
   Result<ModelPtr> find_model(sqlite3_context* context, Arguments arguments);
 
@@ -58,27 +57,12 @@ Result<std::optional<double>> weight_argument(Arguments arguments) {
   if (is_null(arguments[1])) return std::optional<double>();
   const int type = sqlite3_value_numeric_type(arguments[1]);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return mean_error("the weight must be a number, but is " +
-                      (is_blob(arguments[1]) ? "a BLOB" : "'" + std::string(text_of(arguments[1])) + "'"));
+    return invalid_value(kFunction, "the weight must be a number, but is " + shown_value(arguments[1]));
   const double weight = sqlite3_value_double(arguments[1]);
   if (!std::isfinite(weight) || weight < 0)
-    return mean_error("the weight must be finite and not negative, but is " +
-                      std::string(text_of(arguments[1])));
+    return invalid_value(kFunction,
+                         "the weight must be finite and not negative, but is " + shown_value(arguments[1]));
   return std::optional<double>(weight);
-}
-
-Status MeanState::read_blob(sqlite3_value* value) {
-  const std::span<const std::byte> bytes = blob_of(value);
-  if (bytes.empty() || bytes.size() % sizeof(float) != 0)
-    return mean_error("a BLOB of " + std::to_string(bytes.size()) +
-                      " bytes is not a vector; a float32 vector has 4 bytes per component");
-  vector_.resize(bytes.size() / sizeof(float));
-  std::memcpy(vector_.data(), bytes.data(), bytes.size());
-  for (size_t j = 0; j < vector_.size(); ++j)
-    if (!std::isfinite(vector_[j]))
-      return mean_error("component " + std::to_string(j + 1) + " of a vector is " +
-                        (std::isnan(vector_[j]) ? "NaN" : "infinite") + "; every component must be finite");
-  return {};
 }
 
 // False: the model lacks the word, or it has a zero vector.
@@ -97,7 +81,7 @@ Result<bool> MeanState::read_word(std::string_view word, const Model& model) {
 }
 
 Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments arguments) {
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 2, "glove_mean"));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 2, kFunction));
   for (const auto& [known, model] : models_)
     if (known == name) return model;
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection_of(context).find(name));
@@ -111,7 +95,9 @@ Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments argum
 Result<bool> MeanState::read_vector(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return false;
   if (is_blob(arguments[0])) {
-    GLOVE_RETURN_IF_ERROR(read_blob(arguments[0]));
+    GLOVE_RETURN_IF_ERROR(read_vector_blob(arguments[0], kFunction, "x", vector_));
+    if (vector_.empty())
+      return invalid_value(kFunction, "x is an empty BLOB; a vector has at least one component");
     return true;
   }
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, find_model(context, arguments));
@@ -125,8 +111,9 @@ Status MeanState::change(sqlite3_context* context, Arguments arguments, bool ent
   if (!known) return {};
   if (!sums_) sums_.emplace(vector_.size());
   if (sums_->dims() != vector_.size())
-    return mean_error("the vectors must have the same number of components, but have " +
-                      std::to_string(sums_->dims()) + " and " + std::to_string(vector_.size()));
+    return invalid_value(kFunction, "the vectors must have the same number of components, but have " +
+                                        std::to_string(sums_->dims()) + " and " +
+                                        std::to_string(vector_.size()));
   const float one[1] = {1};
   if (enter) {
     sums_->add(*weight, vector_);
@@ -148,19 +135,9 @@ bool MeanState::compute() {
   return true;
 }
 
-// SQLite's memory for the aggregation holds a pointer to its state, which is null until the first row.
-MeanState** state_slot(sqlite3_context* context, bool create) {
-  auto** const slot =
-      static_cast<MeanState**>(sqlite3_aggregate_context(context, create ? sizeof(MeanState*) : 0));
-  if (slot == nullptr && create) throw std::bad_alloc();
-  return slot;
-}
-
 void change_callback(sqlite3_context* context, int argc, sqlite3_value** argv, bool enter) {
   guard(context, [&] {
-    MeanState*& state = *state_slot(context, true);
-    if (state == nullptr) state = new MeanState;
-    return state->change(context, {argv, static_cast<size_t>(argc)}, enter);
+    return AggregateState<MeanState>::of(context).change(context, {argv, static_cast<size_t>(argc)}, enter);
   });
 }
 
@@ -174,10 +151,9 @@ void inverse_callback(sqlite3_context* context, int argc, sqlite3_value** argv) 
 
 void value_callback(sqlite3_context* context) {
   guard(context, [&] {
-    MeanState** const slot = state_slot(context, false);
-    if (slot != nullptr && *slot != nullptr && (*slot)->compute())
-      sqlite3_result_blob64(context, (*slot)->vector().data(), (*slot)->vector().size_bytes(),
-                            SQLITE_TRANSIENT);
+    MeanState* const state = AggregateState<MeanState>::find(context);
+    if (state != nullptr && state->compute())
+      sqlite3_result_blob64(context, state->vector().data(), state->vector().size_bytes(), SQLITE_TRANSIENT);
     return Status();
   });
 }
@@ -185,10 +161,7 @@ void value_callback(sqlite3_context* context) {
 // SQLite calls it once for each aggregation that has begun, also after an error.
 void finish_callback(sqlite3_context* context) {
   value_callback(context);
-  if (MeanState** const slot = state_slot(context, false); slot != nullptr) {
-    delete *slot;
-    *slot = nullptr;
-  }
+  AggregateState<MeanState>::take(context);
 }
 
 }  // namespace

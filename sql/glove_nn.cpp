@@ -89,12 +89,6 @@ class GloveNn {
     return {&connection_.engine(), &models, cached ? &caches_ : nullptr, &hinted_at_expr_};
   }
 
-  void open_cursor() noexcept { numbers_.open(); }
-  void close_cursor() noexcept {
-    numbers_.close();
-    if (numbers_.cursors() == 0) hinted_at_expr_ = false;
-  }
-
   Connection& connection_;
   Result<nn::Pushdowns> pushdowns_;
   nn::Caches caches_;
@@ -115,12 +109,10 @@ class NeighborCursor {
   }
 
  public:
-  NeighborCursor(GloveNn& table, Connection::Pin& models) : table_(table), models_(models) {
-    table_.open_cursor();
+  NeighborCursor(GloveNn& table, Connection::Pin& models)
+      : table_(table), models_(models), rowids_(table.numbers_, GloveNn::kName) {
+    if (table_.numbers_.cursors() == 1) table_.hinted_at_expr_ = false;  // a statement begins
   }
-  ~NeighborCursor() { table_.close_cursor(); }
-  NeighborCursor(const NeighborCursor&) = delete;
-  NeighborCursor& operator=(const NeighborCursor&) = delete;
 
   Status start(int plan, const char* plan_text, Arguments values) {
     at_end_ = true;
@@ -177,25 +169,18 @@ class NeighborCursor {
   // Identifies the inputs and the neighbor, so that a row that two branches of an OR find is one row, and
   // rows of different inputs are distinct.
   Result<int64_t> rowid() {
-    if (number_ < 0 || numbered_query_ != search_->query_count()) {
-      number_ = table_.numbers_.number_of(search_->inputs().key());
+    if (numbered_query_ != search_->query_count()) {
+      rowids_.start(search_->inputs().key());
       numbered_query_ = search_->query_count();
     }
-    if (number_ < 0)
-      return Error{ErrorCode::kInvalidArgument,
-                   "glove_nn: the running statements tell the rows of " +
-                       std::to_string(table_.numbers_.size()) +
-                       " different inputs apart by their rowids, and there is no room for more; finish other "
-                       "statements that read glove_nn, or split this one: an OR into a UNION, or its outer "
-                       "rows into parts"};
-    return number_ << 31 | search_->neighbor().id;
+    return rowids_.rowid(search_->neighbor().id);
   }
 
  private:
   // Begins the next setting of the call, or sets at_end_ after the last one.
   Status open_search() {
     search_.reset();
-    number_ = -1;
+    numbered_query_ = 0;
     at_end_ = call_->query_count() == 0 || next_setting_ == call_->setting_count();
     if (at_end_) return {};
     SearchOptions options;
@@ -213,8 +198,8 @@ class NeighborCursor {
   size_t next_setting_ = 0;                 // of the call
   std::optional<nn::NeighborScan> search_;  // of the setting before; refers to the call
   bool at_end_ = true;
-  int64_t number_ = -1;  // of the inputs of query numbered_query_; -1: not determined yet
-  size_t numbered_query_ = 0;
+  vtab::ScanRowids rowids_;
+  size_t numbered_query_ = 0;  // the query_count() whose inputs rowids_ has; 0: none yet
 };
 
 }  // namespace

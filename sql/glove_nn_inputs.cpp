@@ -1,7 +1,6 @@
 #include "sql/glove_nn_inputs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/float_from_chars.h"
@@ -9,24 +8,14 @@
 #include "search/expression.h"
 #include "sql/sqlite_features.h"
 #include "sql/text_encoding.h"
+#include "sql/values.h"
 
 namespace glove::sql::nn {
 namespace {
 
-// Whoever returns it to SQLite puts the name of the table before it.
+// The caller adds the name of the table (named_error).
 Error invalid(std::string message) {
   return {ErrorCode::kInvalidArgument, std::move(message)};
-}
-
-Error named(std::string_view table, const Error& error) {
-  return {error.code, std::string(table) + ": " + error.message};
-}
-
-// Returns a value as error messages show it.
-std::string shown(sqlite3_value* value) {
-  if (is_blob(value)) return "a BLOB";
-  const std::string text(text_of(value));
-  return sqlite3_value_type(value) == SQLITE_TEXT ? "'" + text + "'" : text;
 }
 
 Result<std::string> read_word(sqlite3_value* value) {
@@ -41,48 +30,23 @@ Result<ExprValue> read_expr(sqlite3_value* value) {
   return ExprValue{true, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
 }
 
-std::optional<int64_t> integral(double number) {
-  if (!(std::abs(number) < 9e18) || number != std::floor(number)) return std::nullopt;
-  return static_cast<int64_t>(number);
-}
-
-// Returns the integer that text such as '3', ' 3' or '3.0' represents; nullopt if there is none.
-std::optional<int64_t> integral(std::string_view text) {
-  const auto spaces = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  while (!text.empty() && spaces(text.front())) text.remove_prefix(1);
-  while (!text.empty() && spaces(text.back())) text.remove_suffix(1);
-  const char* end = text.data() + text.size();
-  int64_t whole = 0;
-  if (const auto [stop, error] = std::from_chars(text.data(), end, whole);
-      error == std::errc() && stop == end)
-    return whole;
+// True for text such as '3' and '3.0'.
+bool is_whole_number(std::string_view text) {
+  const char* const end = text.data() + text.size();
   double number = 0;
-  if (const auto [stop, error] = from_chars(text.data(), end, number); error == std::errc() && stop == end)
-    return integral(number);
-  return std::nullopt;
+  const auto [stop, error] = from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && number == std::floor(number);
 }
 
 Result<int64_t> read_k(sqlite3_value* value) {
-  std::optional<int64_t> k;
-  switch (sqlite3_value_type(value)) {
-    case SQLITE_INTEGER:
-      k = sqlite3_value_int64(value);
-      break;
-    case SQLITE_FLOAT:
-      k = integral(sqlite3_value_double(value));
-      break;
-    case SQLITE_TEXT:
-      k = integral(text_of(value));
-      break;
-    default:
-      break;
-  }
-  if (!k || *k < 0) return invalid("k must be a non-negative integer, but is " + shown(value));
+  const std::optional<int64_t> k = whole_number(value);
+  if (!k || *k < 0) return invalid("k must be a non-negative integer, but is " + shown_value(value));
   return *k;
 }
 
 Result<std::string> read_name(sqlite3_value* value, const char* what) {
-  if (is_blob(value)) return invalid(std::string(what) + " must be text, not a BLOB");
+  if (is_blob(value))
+    return invalid("the " + std::string(what) + " must be text, not a BLOB; use CAST(... AS TEXT)");
   return std::string(text_of(value));
 }
 
@@ -119,7 +83,7 @@ Error two_queries(const ExprValue& expr, bool has_k) {
     return invalid(
         "word and expr are both given, but expr is a BLOB, which is a complete query; omit word: WHERE expr "
         "= ? AND k = 10");
-  if (!has_k && integral(expr.bytes))
+  if (!has_k && is_whole_number(expr.bytes))
     return invalid("the second argument, expr, is the number " + expr.bytes +
                    ", but k is the third argument; write glove_nn('king', NULL, " + expr.bytes + ")");
   return invalid("word and expr are both given, but expr " + quote_expression(expr.bytes) +
@@ -313,13 +277,14 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
   const bool stands_alone = expr.blob || !starts_with_operator(expr.bytes);
   if (has(kWord)) {
     if (!has(kExpr)) return query_for_word(model_to_ask, word);
-    if (stands_alone) return named("glove_nn", two_queries(expr, has(kK)));
+    if (stands_alone) return named_error("glove_nn", two_queries(expr, has(kK)));
     return query_for_word_and_expression(model_to_ask, word, expr.bytes);
   }
   if (state(kWord) == Given::kNull && (!has(kExpr) || !stands_alone)) return MaybeQuery();
   if (!has(kExpr))
-    return named("glove_nn", invalid("expr is NULL, which counts as not given, and word is not given either; "
-                                     "write WHERE word = 'king' AND k = 10"));
+    return named_error("glove_nn",
+                       invalid("expr is NULL, which counts as not given, and word is not given either; "
+                               "write WHERE word = 'king' AND k = 10"));
   if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
   return query_for_expression(model_to_ask, expr.bytes);
 }
@@ -352,7 +317,7 @@ Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3*
   FilterCallReader reader(call, db, backends);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
     if (const Status read = reader.read(plan.arguments[i], values[i]); !read.ok())
-      return named(table, read.error());
+      return named_error(table, read.error());
   reader.finish();
   return call;
 }

@@ -10,6 +10,7 @@
 #include "sql/glove_nn_plan.h"
 #include "sql/sqlite_features.h"
 #include "sql/text_encoding.h"
+#include "sql/vtab/constraints.h"
 
 namespace glove::sql::nn {
 namespace {
@@ -20,9 +21,6 @@ struct Condition {
   bool may_be_in = false;  // x IN (...): SQLite calls xFilter once per value unless the IN is taken whole
   bool whole = false;      // taken whole
 };
-
-// sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
-constexpr int kInLimit = 32;
 
 class Planner {
  public:
@@ -63,12 +61,6 @@ class Planner {
     return inputs_[static_cast<size_t>(column - columns_.inputs.first)];
   }
 
-  // True if constraint `index`, which appears as an equality, may be an IN.
-  bool may_be_in(int index) const {
-    if (!sqlite_has(kSqliteVtabIn) || index >= kInLimit) return true;
-    return sqlite3_vtab_in(info_, index, -1) != 0;
-  }
-
   bool asked(int column) const { return (asked_ & vtab::bit_of(column)) != 0; }
 
   void collect() {
@@ -82,7 +74,7 @@ class Planner {
   // the other conditions.
   void collect_input(int index) {
     std::optional<Condition>& chosen = input(constraint(index).iColumn);
-    const Condition condition{index, may_be_in(index), false};
+    const Condition condition{index, vtab::may_be_in(info_, index), false};
     if (!chosen || (chosen->may_be_in && !condition.may_be_in)) chosen = condition;
   }
 
@@ -133,7 +125,7 @@ class Planner {
   }
 
   bool take_whole(int index) {
-    return sqlite_has(kSqliteVtabIn) && index < kInLimit && sqlite3_vtab_in(info_, index, 1) != 0;
+    return sqlite_has(kSqliteVtabIn) && index < vtab::kInLimit && sqlite3_vtab_in(info_, index, 1) != 0;
   }
 
   void push(int index, Relation relation, bool omit) {
@@ -172,12 +164,11 @@ class Planner {
   // distinguished from neighbor = ?; SQLite splits those in any case.)
   void push_neighbors() {
     if (!sqlite_has(kSqliteVtabIn) || has_loop()) return;
-    for (int i = 0; i < std::min(info_->nConstraint, kInLimit); ++i) {
+    for (int i = 0; i < std::min(info_->nConstraint, vtab::kInLimit); ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
       if (column != kNeighbor || !usable) continue;
-      if (op != SQLITE_INDEX_CONSTRAINT_EQ && op != SQLITE_INDEX_CONSTRAINT_IS) continue;
-      if (sqlite3_stricmp(sqlite3_vtab_collation(info_, i), "BINARY") != 0) continue;
-      const bool in = may_be_in(i);
+      if (!vtab::is_equality(op) || !vtab::is_binary(info_, i)) continue;
+      const bool in = vtab::may_be_in(info_, i);
       if (!enabled(in ? kNeighborIn : kNeighborEqual) || (in && !take_whole(i))) continue;
       push(i, in ? Relation::kAmong : Relation::kEqual, false);
       (in ? neighbor_in_ : neighbor_equal_) = true;
@@ -205,7 +196,7 @@ class Planner {
       if (!usable || (column != kRank && column != kSimilarity)) continue;
       if (!enabled(column == kRank ? kRankRange : kSimilarityRange)) continue;
       const std::optional<Relation> relation = range_relation(op);
-      if (!relation || (*relation == Relation::kEqual && may_be_in(i))) continue;
+      if (!relation || (*relation == Relation::kEqual && vtab::may_be_in(info_, i))) continue;
       push(i, *relation, false);
     }
   }

@@ -15,11 +15,11 @@
 #include "sql/boundary.h"
 #include "sql/json_reader.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
-
-constexpr unsigned kJsonSubtype = 'J';  // tells json_each and its kin that the text is JSON
 
 Status glove_oov(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return Status();
@@ -32,13 +32,8 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
   for (const Term& term : terms)
     if (!model->vocabulary().find(term.word) && seen.insert(term.word).second)
       json += (json.size() > 1 ? "," : "") + json_text(term.word);
-  return_text(context, json + "]");
-  sqlite3_result_subtype(context, kJsonSubtype);
+  return_json(context, json + "]");
   return Status();
-}
-
-void glove_oov_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_oov(context, {argv, static_cast<size_t>(argc)}); });
 }
 
 }  // namespace
@@ -46,8 +41,8 @@ void glove_oov_callback(sqlite3_context* context, int argc, sqlite3_value** argv
 int register_glove_oov(sqlite3* db, Engine& engine) {
   // The same flags as cos_sim, for the same reasons, and RESULT_SUBTYPE because the result is marked as JSON
   // (SQLite before 3.45 ignores the flag).
-  return register_function(db, engine, "glove_oov", 1, 2, SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE,
-                           glove_oov_callback);
+  return register_scalar_function<glove_oov>(db, engine, "glove_oov", 1, 2,
+                                             SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE);
 }
 
 }  // namespace glove::sql

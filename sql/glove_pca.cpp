@@ -17,6 +17,7 @@
 #include "sql/json_options.h"
 #include "sql/pca_fit.h"
 #include "sql/register.h"
+#include "sql/values.h"
 #include "sql/vtab/input_numbers.h"
 #include "sql/vtab/inputs.h"
 #include "sql/vtab/table.h"
@@ -42,19 +43,16 @@ const vtab::InputColumns kInputs = {"glove_pca", kComponents, kInputNames, "comp
 constexpr double kCost = 1000;
 constexpr double kRows = 10;
 
-Error invalid(const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, "glove_pca: " + rest};
-}
-
 // How many components are asked for; nullptr stands for NULL and means all.
 Result<int64_t> component_count(sqlite3_value* value, int64_t dims) {
   if (value == nullptr) return dims;
   const std::optional<int64_t> count = whole_number(value);
   if (!count || *count < 0)
-    return invalid("components must be a non-negative integer, but is " + shown_value(value));
+    return invalid_value("glove_pca",
+                         "components must be a non-negative integer, but is " + shown_value(value));
   if (*count > dims)
-    return invalid("components is " + std::to_string(*count) + ", but the model has only " +
-                   std::to_string(dims) + " dimensions");
+    return invalid_value("glove_pca", "components is " + std::to_string(*count) +
+                                          ", but the model has only " + std::to_string(dims) + " dimensions");
   return *count;
 }
 

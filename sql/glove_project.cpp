@@ -15,6 +15,9 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#include "sql/row_vector.h"
+#include "sql/scalar_function.h"
+#include "sql/values.h"
 #include "sql/vector_argument.h"
 
 namespace glove::sql {
@@ -22,37 +25,31 @@ namespace {
 
 constexpr std::string_view kFunction = "glove_project";
 
-Error invalid(const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(kFunction) + ": " + rest};
-}
-
 Status glove_project(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return {};
   GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(arguments[0], kFunction));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kFunction));
   const RowMap* const map = model->derivation();
   if (map == nullptr)
-    return invalid(
-        "the model " +
-        (is_null(arguments[1]) ? "'" + model->path() + "'" : "'" + std::string(text_of(arguments[1])) + "'") +
-        " has no derivation; name a model that glove_derive has made");
+    return invalid_value(kFunction,
+                         "the model " +
+                             (is_null(arguments[1]) ? "'" + model->path() + "'"
+                                                    : "'" + std::string(text_of(arguments[1])) + "'") +
+                             " has no derivation; name a model that glove_derive has made");
   if (static_cast<int64_t>(x.size()) != map->dims_in)
-    return invalid("the vector has " + std::to_string(x.size()) +
-                   " components, but the model was derived from vectors of " + std::to_string(map->dims_in));
+    return invalid_value(kFunction, "the vector has " + component_count(x.size()) +
+                                        ", but the model was derived from vectors of " +
+                                        std::to_string(map->dims_in));
   std::vector<float> z(static_cast<size_t>(map->dims_out));
   map->apply(x.data(), z.data());
   return return_vector(context, std::span<const float>(z), kFunction);
-}
-
-void glove_project_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_project(context, {argv, static_cast<size_t>(argc)}); });
 }
 
 }  // namespace
 
 int register_glove_project(sqlite3* db, Engine& engine) {
   // The same flags as cos_sim, for the same reasons.
-  return register_function(db, engine, "glove_project", 2, 2, SQLITE_DETERMINISTIC, glove_project_callback);
+  return register_scalar_function<glove_project>(db, engine, "glove_project", 2, 2, SQLITE_DETERMINISTIC);
 }
 
 }  // namespace glove::sql

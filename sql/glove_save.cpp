@@ -14,6 +14,7 @@
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
 
 namespace glove::sql {
 namespace {
@@ -33,15 +34,11 @@ Status glove_save(sqlite3_context* context, Arguments arguments) {
   return {};
 }
 
-void glove_save_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_save(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_save(sqlite3* db, Engine& engine) {
   // DIRECTONLY, because it writes a file, so no view, trigger or default of a database file may call it.
-  return register_function(db, engine, "glove_save", 2, 2, SQLITE_DIRECTONLY, glove_save_callback);
+  return register_scalar_function<glove_save>(db, engine, "glove_save", 2, 2, SQLITE_DIRECTONLY);
 }
 
 }  // namespace glove::sql

@@ -23,13 +23,14 @@
 #include <utility>
 
 #include "analysis/svg_map.h"
+#include "sql/aggregate_state.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
 #include "sql/json_options.h"
 #include "sql/plane_arguments.h"
 #include "sql/register.h"
-#include "sql/toolbox_inputs.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
@@ -86,7 +87,7 @@ struct GroupKey {
   }
 };
 
-// What one group of rows has collected. SQLite calls the last step even if a statement is aborted.
+// What one group of rows has collected.
 struct SvgRows {
   bool has_options = false;
   SvgMapOptions options;  // of the first row
@@ -94,18 +95,16 @@ struct SvgRows {
   std::map<GroupKey, int32_t> groups;
 };
 
-Error invalid(const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(kFunction) + ": " + rest};
-}
-
 Result<std::string> read_label(sqlite3_value* value) {
-  if (is_blob(value)) return invalid("the label must be text, not a BLOB; use CAST(... AS TEXT)");
+  if (is_blob(value))
+    return invalid_value(kFunction, "the label must be text, not a BLOB; use CAST(... AS TEXT)");
   return is_null(value) ? std::string() : std::string(text_of(value));
 }
 
 Result<int32_t> read_group(sqlite3_value* value, std::map<GroupKey, int32_t>& groups) {
   if (is_null(value)) return -1;
-  if (is_blob(value)) return invalid("the group must be text or a number, not a BLOB; use CAST(... AS TEXT)");
+  if (is_blob(value))
+    return invalid_value(kFunction, "the group must be text or a number, not a BLOB; use CAST(... AS TEXT)");
   GroupKey key;
   key.is_text = sqlite3_value_type(value) == SQLITE_TEXT;
   if (!key.is_text) key.number = sqlite3_value_double(value);
@@ -125,19 +124,19 @@ void order_groups(SvgRows& rows) {
 }
 
 Status step(sqlite3_context* context, Arguments arguments) {
-  GLOVE_ASSIGN_OR_RETURN(SvgRows* const rows, AggregateRows<SvgRows>::of(context));
-  if (!rows->has_options && arguments.size() > 4) {
+  SvgRows& rows = AggregateState<SvgRows>::of(context);
+  if (!rows.has_options && arguments.size() > 4) {
     GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(arguments[4], kFunction));
-    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":800}", kOptions, rows->options));
+    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":800}", kOptions, rows.options));
   }
-  rows->has_options = true;
+  rows.has_options = true;
   double x = 0, y = 0;
   GLOVE_ASSIGN_OR_RETURN(const bool has_x, read_coordinate(arguments[0], kFunction, "x", x));
   GLOVE_ASSIGN_OR_RETURN(const bool has_y, read_coordinate(arguments[1], kFunction, "y", y));
   if (!has_x || !has_y) return {};
   GLOVE_ASSIGN_OR_RETURN(std::string label, read_label(arguments[2]));
-  GLOVE_ASSIGN_OR_RETURN(const int32_t group, read_group(arguments[3], rows->groups));
-  SvgMapPoints& points = rows->points;
+  GLOVE_ASSIGN_OR_RETURN(const int32_t group, read_group(arguments[3], rows.groups));
+  SvgMapPoints& points = rows.points;
   points.x.push_back(x);
   points.y.push_back(y);
   points.labels.push_back(std::move(label));
@@ -146,7 +145,7 @@ Status step(sqlite3_context* context, Arguments arguments) {
 }
 
 Status finish(sqlite3_context* context) {
-  const std::unique_ptr<SvgRows> rows = AggregateRows<SvgRows>::take(context);
+  const std::unique_ptr<SvgRows> rows = AggregateState<SvgRows>::take(context);
   if (rows == nullptr) return {};
   // The last step may have run out of memory between them.
   rows->points.x.resize(rows->points.groups.size());

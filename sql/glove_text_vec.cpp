@@ -15,7 +15,9 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
 #include "sql/text_encoder.h"
+#include "sql/values.h"
 #include "text/sentence_encoder.h"
 
 namespace glove::sql {
@@ -46,23 +48,18 @@ Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const SentenceEncoder* const encoder,
                          state.encoder.find(connection_of(context), model, options, kFunction));
   auto encoded = encoder->encode(*model, *text, state.scratch);
-  if (!encoded.ok())
-    return Error{encoded.error().code, std::string(kFunction) + ": " + encoded.error().message};
+  if (!encoded.ok()) return named_error(kFunction, encoded.error());
   if (encoded.value())
     sqlite3_result_blob64(context, state.scratch.vector.data(), state.scratch.vector.size() * sizeof(float),
                           SQLITE_TRANSIENT);
   return Status();
 }
 
-void glove_text_vec_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_text_vec(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_text_vec(sqlite3* db, Engine& engine) {
   // The flags of cos_sim, for the same reasons.
-  return register_function(db, engine, "glove_text_vec", 1, 3, SQLITE_DETERMINISTIC, glove_text_vec_callback);
+  return register_scalar_function<glove_text_vec>(db, engine, "glove_text_vec", 1, 3, SQLITE_DETERMINISTIC);
 }
 
 }  // namespace glove::sql

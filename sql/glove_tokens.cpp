@@ -1,8 +1,7 @@
 // glove_tokens(text, model, options): the words of a text as glove_text_vec sees them.
 //
 //   SELECT position, token, id, weight FROM glove_tokens('The cat isn''t here');
-//   SELECT token FROM doc JOIN glove_tokens(doc.body) WHERE glove_tokens.id IS NULL;   -- words the model
-//   lacks
+//   SELECT token FROM doc JOIN glove_tokens(doc.body) t WHERE t.id IS NULL;   -- words that the model lacks
 //
 // `position` counts from 1. `id` and `weight` are NULL for a word that the model lacks; glove_text_vec skips
 // it.
@@ -50,21 +49,16 @@ class GloveTokens {
 class GloveTokens::Cursor {
  public:
   Cursor(GloveTokens& table, Connection::Pin& models)
-      : table_(table), models_(models), inputs_(kTokenInputs) {
-    table_.numbers_.open();
-  }
-  ~Cursor() { table_.numbers_.close(); }
-  Cursor(const Cursor&) = delete;
-  Cursor& operator=(const Cursor&) = delete;
+      : models_(models), inputs_(kTokenInputs), rowids_(table.numbers_, kName) {}
 
   Status start(int plan, const char* plan_text, Arguments values) {
     position_ = 0;
-    number_ = -1;
     at_end_ = true;
     GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
     GLOVE_ASSIGN_OR_RETURN(const auto text, input(kText, "text"));
     GLOVE_ASSIGN_OR_RETURN(const auto options, input(kTokenOptions, "options"));
     if (!text) return {};
+    rowids_.start(key_of_inputs());
     sqlite3_value* const model_name[1] = {inputs_[kTokenModel]};
     GLOVE_ASSIGN_OR_RETURN(model_, model_argument(models_, Arguments(model_name, model_name[0] != nullptr), 0,
                                                   kTokenInputs.table));
@@ -103,16 +97,7 @@ class GloveTokens::Cursor {
     }
   }
 
-  Result<int64_t> rowid() {
-    if (number_ < 0) number_ = table_.numbers_.number_of(key_of_inputs());
-    if (number_ < 0)
-      return Error{ErrorCode::kInvalidArgument,
-                   "glove_tokens: the running statements tell the words of " +
-                       std::to_string(table_.numbers_.size()) +
-                       " different texts apart by their rowids, and there is no room for more; split this "
-                       "statement"};
-    return number_ << 31 | position_;
-  }
+  Result<int64_t> rowid() { return rowids_.rowid(position_); }
 
  private:
   Result<std::optional<std::string_view>> input(int column, std::string_view name) {
@@ -120,7 +105,7 @@ class GloveTokens::Cursor {
     return optional_text(Arguments(value, value[0] != nullptr), 0, kTokenInputs.table, name);
   }
 
-  // Spells the inputs; a length before each keeps them apart.
+  // Returns a string that identifies the inputs: each with its length before it.
   std::string key_of_inputs() {
     std::string key;
     for (const int column : {kTokenModel, kTokenOptions, kText}) {
@@ -132,7 +117,6 @@ class GloveTokens::Cursor {
     return key;
   }
 
-  GloveTokens& table_;
   Connection::Pin& models_;
   vtab::InputValues inputs_;
   KeptEncoder kept_;
@@ -142,7 +126,7 @@ class GloveTokens::Cursor {
   TextToken token_;
   std::optional<int32_t> id_;
   int64_t position_ = 0;
-  int64_t number_ = -1;  // of the inputs; -1: not asked for yet
+  vtab::ScanRowids rowids_;
   bool at_end_ = true;
 };
 

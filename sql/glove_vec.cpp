@@ -12,6 +12,7 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
 
 namespace glove::sql {
 namespace {
@@ -30,15 +31,11 @@ Status glove_vec(sqlite3_context* context, Arguments arguments) {
   return Status();
 }
 
-void glove_vec_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return glove_vec(context, {argv, static_cast<size_t>(argc)}); });
-}
-
 }  // namespace
 
 int register_glove_vec(sqlite3* db, Engine& engine) {
   // The same flags as cos_sim, for the same reasons.
-  return register_function(db, engine, "glove_vec", 1, 2, SQLITE_DETERMINISTIC, glove_vec_callback);
+  return register_scalar_function<glove_vec>(db, engine, "glove_vec", 1, 2, SQLITE_DETERMINISTIC);
 }
 
 }  // namespace glove::sql

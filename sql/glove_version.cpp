@@ -8,11 +8,12 @@
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#include "sql/scalar_function.h"
 
 namespace glove::sql {
 namespace {
 
-Status glove_version(sqlite3_context* context) {
+Status glove_version(sqlite3_context* context, Arguments) {
   std::string text = GLOVE_VERSION " (" GLOVE_GIT_DESCRIBE "); backends: ";
   bool first = true;
   for (const auto& backend : engine_of(context).backends().all()) {
@@ -27,16 +28,12 @@ Status glove_version(sqlite3_context* context) {
   return Status();
 }
 
-void glove_version_callback(sqlite3_context* context, int, sqlite3_value**) {
-  guard(context, [&] { return glove_version(context); });
-}
-
 }  // namespace
 
 int register_glove_version(sqlite3* db, Engine& engine) {
   // Neither DETERMINISTIC nor INNOCUOUS, because it describes the machine and queries its devices at first
   // use. Not DIRECTONLY, because it changes nothing.
-  return register_function(db, engine, "glove_version", 0, 0, 0, glove_version_callback);
+  return register_scalar_function<glove_version>(db, engine, "glove_version", 0, 0, 0);
 }
 
 }  // namespace glove::sql

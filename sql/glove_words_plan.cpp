@@ -4,6 +4,7 @@
 
 #include "sql/sqlite_features.h"
 #include "sql/text_encoding.h"
+#include "sql/vtab/constraints.h"
 
 namespace glove::sql {
 
@@ -16,7 +17,6 @@ namespace {
 constexpr double kAssumedWords = 400000;
 constexpr double kLookupCost = 10;  // a binary search in the sorted words
 constexpr int kAssumedListLength = 25;
-constexpr int kInLimit = 32;              // sqlite3_vtab_in only supports constraints below this index
 constexpr int kFirstUnreliableOmit = 16;  // SQLite ignores `omit` for constraints from this index on
 
 // The first usable constraint of each kind, as an index into aConstraint; -1 if there is none.
@@ -31,30 +31,21 @@ void keep_first(int& slot, int index) {
   if (slot < 0) slot = index;
 }
 
-bool is_binary(sqlite3_index_info* info, int index) {
-  return sqlite_has(kSqliteVtabCollation) &&
-         sqlite3_stricmp(sqlite3_vtab_collation(info, index), "BINARY") == 0;
-}
-
-bool is_equality(int op) {
-  return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
-}
-
 void find_on_id(Found& found, int op, int index) {
   // SQLite compares ids as numbers, so a value in SQLite's own loop over an IN list is exact too.
-  if (is_equality(op)) keep_first(found.id, index);
+  if (vtab::is_equality(op)) keep_first(found.id, index);
   if (op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE) keep_first(found.id_lower, index);
   if (op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE) keep_first(found.id_upper, index);
 }
 
 void find_on_word(Found& found, sqlite3_index_info* info, int op, int index, bool utf8) {
   if (op == SQLITE_INDEX_CONSTRAINT_GLOB) keep_first(found.pattern, index);
-  if (!is_binary(info, index)) return;
-  if (is_equality(op) && sqlite_has(kSqliteVtabIn) && index < kInLimit) {
+  if (!vtab::is_binary(info, index)) return;
+  if (vtab::is_equality(op) && sqlite_has(kSqliteVtabIn) && index < vtab::kInLimit) {
     // If SQLite looped over an IN list, each value that is not TEXT would visit all words and so return rows
     // twice. Therefore a list is taken whole or not at all, and if SQLite cannot distinguish a list from a
     // value, neither is used.
-    const bool is_list = sqlite3_vtab_in(info, index, -1) != 0;
+    const bool is_list = vtab::may_be_in(info, index);
     keep_first(is_list ? found.word_list : found.word, index);
   }
   if (!utf8) return;
@@ -86,7 +77,8 @@ bool order_matters(sqlite3_index_info* info) {
   for (int i = 0; i < info->nOrderBy; ++i)
     if (info->aOrderBy[i].iColumn == kWordsWord) return true;
   for (int i = 0; i < info->nConstraint; ++i)
-    if (info->aConstraint[i].iColumn == kWordsWord && !is_equality(info->aConstraint[i].op)) return true;
+    if (info->aConstraint[i].iColumn == kWordsWord && !vtab::is_equality(info->aConstraint[i].op))
+      return true;
   return false;
 }
 

@@ -4,17 +4,11 @@
 #include <cmath>
 #include <string>
 
-#include "sql/arguments.h"
 #include "sql/json_options.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
-
-constexpr unsigned kJsonSubtype = 'J';  // tells json_each and its kin that the text is JSON
-
-Error invalid(std::string_view object, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(object) + ": " + rest};
-}
 
 class GridHandler final : public JsonHandler {
  public:
@@ -67,16 +61,16 @@ Result<Grid> parse_grid(std::string_view json, std::string_view object, std::str
   GridHandler handler(name);
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(json, handler, interrupted));
   if (!is_json || !handler.is_array)
-    return invalid(object,
-                   "the " + std::string(name) + " must be a JSON array of rows, such as [[1,2],[3,4]]");
-  if (!handler.fault.empty()) return invalid(object, handler.fault);
+    return invalid_value(object,
+                         "the " + std::string(name) + " must be a JSON array of rows, such as [[1,2],[3,4]]");
+  if (!handler.fault.empty()) return invalid_value(object, handler.fault);
   return std::move(handler.grid);
 }
 
 Status return_grid(sqlite3_context* context, const Grid& grid, std::string_view object,
                    const InterruptCheck& interrupted) {
   if (!std::ranges::all_of(grid.values, [](double value) { return std::isfinite(value); }))
-    return invalid(object, "a number of the result is too large");
+    return invalid_value(object, "a number of the result is too large");
   InterruptPoll poll(interrupted);
   std::string json = "[";
   for (int64_t i = 0; i < grid.rows; ++i) {
@@ -88,8 +82,7 @@ Status return_grid(sqlite3_context* context, const Grid& grid, std::string_view 
     }
     json += ']';
   }
-  return_text(context, json += ']');
-  sqlite3_result_subtype(context, kJsonSubtype);
+  return_json(context, json += ']');
   return {};
 }
 

@@ -10,13 +10,10 @@
 #include "sql/fit_watch.h"
 #include "sql/interrupt.h"
 #include "sql/json_options.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
-
-Error invalid(std::string_view table, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
-}
 
 bool take_metric(const JsonValue& value, KMeansOptions& options) {
   constexpr std::array<std::pair<const char*, Metric>, 2> kMetrics = {
@@ -122,9 +119,10 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
                                  sqlite3_value* const (&inputs)[5]) {
   Engine& engine = models.connection().engine();
   FoundFit found;
-  if (inputs[kKMeansK] == nullptr) return invalid(table, "k must be the number of clusters, but is NULL");
+  if (inputs[kKMeansK] == nullptr)
+    return invalid_value(table, "k must be the number of clusters, but is NULL");
   const std::optional<int64_t> k = whole_number(inputs[kKMeansK]);
-  if (!k) return invalid(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
+  if (!k) return invalid_value(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs[kKMeansOptions], table));
   GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options, parse_kmeans_options(json, table));
   InterruptPoller poller(models.connection().db());
@@ -139,7 +137,7 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
                                           found.subject.entry.name + "'");
   auto fit = compute(engine, found.subject, *k, options, watch.interrupted());
   if (!fit.ok()) {
-    if (fit.error().code == ErrorCode::kInvalidArgument) return invalid(table, fit.error().message);
+    if (fit.error().code == ErrorCode::kInvalidArgument) return named_error(table, fit.error());
     return fit.error();
   }
   found.fit = std::move(fit.value());

@@ -1,36 +1,21 @@
 #include "sql/kmeans_scan.h"
 
-#include "sql/sqlite_features.h"
 #include "sql/text_encoding.h"
+#include "sql/vtab/constraints.h"
 
 namespace glove::sql {
 namespace {
 
 constexpr double kRowCost = 1;
 constexpr double kFitCost = 1000;  // reading the inputs and finding the fit
-constexpr int kInLimit = 32;       // sqlite3_vtab_in knows the constraints below this index only
 
-bool is_equality(int op) {
-  return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
-}
-
-// Whether the constraint compares with one value. SQLite visits the values of an IN list one by one, and a
-// value for which all rows are visited would bring them once more.
-bool is_single_value(sqlite3_index_info* info, int index) {
-  return sqlite_has(kSqliteVtabIn) && index < kInLimit && sqlite3_vtab_in(info, index, -1) == 0;
-}
-
-bool is_binary(sqlite3_index_info* info, int index) {
-  return sqlite_has(kSqliteVtabCollation) &&
-         sqlite3_stricmp(sqlite3_vtab_collation(info, index), "BINARY") == 0;
-}
-
-// The constraint on the column that can be looked up, -1 if there is none.
+// Returns the constraint on the column that can be looked up, or -1 if there is none. Not an IN: SQLite
+// visits its values one by one, and each value that cannot be looked up would return all rows again.
 int find_lookup(sqlite3_index_info* info, int column, bool is_text) {
   for (int i = 0; column >= 0 && i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
-    if (constraint.usable && constraint.iColumn == column && is_equality(constraint.op) &&
-        is_single_value(info, i) && (!is_text || is_binary(info, i)))
+    if (constraint.usable && constraint.iColumn == column && vtab::is_equality(constraint.op) &&
+        !vtab::may_be_in(info, i) && (!is_text || vtab::is_binary(info, i)))
       return i;
   }
   return -1;
@@ -81,7 +66,7 @@ Status KMeansScan::start(int plan, const char* plan_text, Arguments values) {
   return {};
 }
 
-// A word that is compared by other rules than its bytes leaves the choice to SQLite.
+// If SQLite may compare the value by other rules than its bytes, all rows are visited.
 void KMeansScan::look_up_word(sqlite3_value* value) {
   if (sqlite3_value_type(value) != SQLITE_TEXT || model().vocabulary().key_type() != KeyType::kText) return;
   const std::string_view word = text_of(value);

@@ -10,6 +10,7 @@
 #include "sql/fit_watch.h"
 #include "sql/json_options.h"
 #include "sql/pca_fit.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
@@ -88,19 +89,17 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
 }  // namespace
 
 Result<MapOptions> parse_map_options(std::string_view json, std::string_view table, int64_t words) {
-  const auto invalid = [&](const std::string& rest) {
-    return Error{ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
-  };
   MapOptions options;
   GLOVE_RETURN_IF_ERROR(parse_options(json, table, "{\"method\":\"pca\"}", kMapOptions, options));
   if (options.method == MapMethod::kNeighbors && words > kMostNeighborWords)
-    return invalid("the method \"neighbors\" places at most " + std::to_string(kMostNeighborWords) +
-                   " words, but there are " + std::to_string(words) +
-                   "; name fewer words, or use the method \"pca\"");
+    return invalid_value(table, "the method \"neighbors\" places at most " +
+                                    std::to_string(kMostNeighborWords) + " words, but there are " +
+                                    std::to_string(words) + "; name fewer words, or use the method \"pca\"");
   if (options.method == MapMethod::kAuto)
     options.method = words > kMostNeighborWords ? MapMethod::kPca : MapMethod::kNeighbors;
   if (!options.unit_rows && options.method != MapMethod::kPca)
-    return invalid(
+    return invalid_value(
+        table,
         "the option \"unit_rows\" is false, which the method \"pca\" alone can do; the method "
         "\"neighbors\" compares directions");
   return options;

@@ -5,6 +5,7 @@
 
 #include "base/timer.h"
 #include "sql/json_options.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
@@ -82,8 +83,7 @@ Result<std::shared_ptr<const PrincipalComponents>> find_components(Engine& engin
   auto components = compute(engine, subject, options, interrupted);
   if (!components.ok()) {
     const Error& error = components.error();
-    if (error.code != ErrorCode::kInvalidArgument) return error;
-    return Error{error.code, std::string(object) + ": " + error.message};
+    return error.code == ErrorCode::kInvalidArgument ? named_error(object, error) : error;
   }
   engine.results().add(key, components.value(), bytes_of(*components.value()));
   return std::move(components.value());

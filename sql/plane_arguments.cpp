@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "sql/toolbox_inputs.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 
@@ -13,8 +13,8 @@ Result<bool> read_coordinate(sqlite3_value* value, std::string_view function, co
   if (type == SQLITE_NULL) return false;
   coordinate = sqlite3_value_double(value);
   if ((type == SQLITE_INTEGER || type == SQLITE_FLOAT) && std::isfinite(coordinate)) return true;
-  return Error{ErrorCode::kInvalidArgument, std::string(function) + ": " + name + " is " +
-                                                shown_value(value) + ", but must be a finite number"};
+  return invalid_value(function,
+                       std::string(name) + " is " + shown_value(value) + ", but must be a finite number");
 }
 
 }  // namespace glove::sql

@@ -9,13 +9,10 @@
 #include "sql/interrupt.h"
 #include "sql/json_options.h"
 #include "sql/toolbox_inputs.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
-
-Error invalid(std::string_view function, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
-}
 
 bool take_a(const JsonValue& value, TextOptions& options) {
   return take_number(value, 0, 1e300, options.a) && options.a > 0;
@@ -60,11 +57,11 @@ Result<WordWeights> weights_of(const Model& model, const TextOptions& options, s
     case WeightSource::kModel:
       if (model.source().counts != nullptr) return WordWeights::of_counts(model.source().counts, options.a);
   }
-  return invalid(function,
-                 "the model from " + model.path() +
-                     " has no frequencies for the option \"weights\":\"model\"; give them "
-                     "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
-                     "column, or use \"zipf\"");
+  return invalid_value(function,
+                       "the model from " + model.path() +
+                           " has no frequencies for the option \"weights\":\"model\"; give them "
+                           "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
+                           "column, or use \"zipf\"");
 }
 
 // The common components of a model with these weights, `needed` of them or more unless the model has fewer
@@ -90,7 +87,7 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
         return derive_common_components(analysis, model, weights, [&poller] { return poller.interrupted(); });
       });
   if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
-    return invalid(function, derived.error().message + "; the option \"components\":0 needs none");
+    return invalid_value(function, derived.error().message + "; the option \"components\":0 needs none");
   GLOVE_RETURN_IF_ERROR(derived);
   GLOVE_RETURN_IF_ERROR(model->health());
   common = std::make_shared<const CommonComponents>(std::move(derived.value()));

@@ -1,30 +1,20 @@
 #include "sql/toolbox_inputs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "sql/arguments.h"
 #include "sql/json_options.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
 
-constexpr size_t kMostShownBytes = 60;
-
-Error invalid(std::string_view table, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(table) + ": " + rest};
-}
-
-Error wrong_words(std::string_view table, const std::string& shown) {
-  return invalid(table, "words is " + shown +
-                            ", but must be a non-negative integer n (the first n words), a JSON array of "
-                            "words such as json_group_array(tag) returns, or NULL (all words)");
-}
-
-std::string quoted(std::string_view text) {
-  const bool cut = text.size() > kMostShownBytes;
-  return "'" + std::string(text.substr(0, kMostShownBytes)) + (cut ? "...'" : "'");
+Error wrong_words(std::string_view table, sqlite3_value* words) {
+  return invalid_value(table,
+                       "words is " + shown_value(words) +
+                           ", but must be a non-negative integer n (the first n words), a JSON array of "
+                           "words such as json_group_array(tag) returns, or NULL (all words)");
 }
 
 // Adds the rows of the elements of an array to the subject.
@@ -68,7 +58,7 @@ class WordsHandler final : public JsonHandler {
 
 // Completes a choice of rows, or returns what is wrong with it.
 Status choose_words(std::string_view object, const WordsHandler& handler, ToolboxSubject& subject) {
-  if (!handler.fault.empty()) return invalid(object, handler.fault);
+  if (!handler.fault.empty()) return invalid_value(object, handler.fault);
   subject.chosen = true;
   std::sort(subject.ids.begin(), subject.ids.end());
   subject.ids.erase(std::unique(subject.ids.begin(), subject.ids.end()), subject.ids.end());
@@ -79,15 +69,15 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
                   const InterruptCheck& interrupted) {
   subject.rows = subject.entry.model->words();
   if (words == nullptr || is_null(words)) return {};
-  if (is_blob(words)) return wrong_words(table, "a BLOB");
+  if (is_blob(words)) return wrong_words(table, words);
   if (const std::optional<int64_t> count = whole_number(words)) {
-    if (*count < 0) return wrong_words(table, std::to_string(*count));
+    if (*count < 0) return wrong_words(table, words);
     subject.rows = std::min(subject.rows, *count);
     return {};
   }
   WordsHandler handler("words", subject);
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text_of(words), handler, interrupted));
-  if (!is_json || !handler.is_array) return wrong_words(table, shown_value(words));
+  if (!is_json || !handler.is_array) return wrong_words(table, words);
   return choose_words(table, handler, subject);
 }
 
@@ -102,12 +92,13 @@ Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view tabl
   const auto all = engine.backends().all();
   Backend* const cpu = all.back().get();  // the CPU's is the last
   AnalysisBackends chosen;
-  if (value != nullptr && is_blob(value)) return invalid(table, "the backend must be text, not a BLOB");
-  if (value != nullptr && !is_null(value) && text_of(value) != "auto") {
-    chosen.first = engine.backends().find(text_of(value));
+  GLOVE_ASSIGN_OR_RETURN(const auto name,
+                         optional_text(Arguments(&value, value != nullptr), 0, table, "backend"));
+  if (name && *name != "auto") {
+    chosen.first = engine.backends().find(*name);
     if (chosen.first == nullptr)
-      return invalid(table, "there is no backend " + quoted(text_of(value)) +
-                                "; the backends are: " + engine.backends().choices());
+      return invalid_value(table, "there is no backend " + shown_value(value) +
+                                      "; the backends are: " + engine.backends().choices());
   } else {
     GLOVE_ASSIGN_OR_RETURN(chosen.first, engine.settings().backend());
     for (size_t i = 0; chosen.first == nullptr && i < all.size(); ++i)
@@ -131,10 +122,7 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
                                     sqlite3_value* model, sqlite3_value* backend,
                                     const InterruptCheck& interrupted) {
   ToolboxSubject subject;
-  std::optional<std::string_view> name;
-  if (model != nullptr && is_blob(model))
-    return invalid(table, "the model must be text, not a BLOB; use CAST(... AS TEXT)");
-  if (model != nullptr && !is_null(model)) name = text_of(model);
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(Arguments(&model, model != nullptr), 0, table));
   GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   GLOVE_RETURN_IF_ERROR(read_words(table, words, subject, interrupted));
@@ -160,8 +148,8 @@ Status choose_rows(std::string_view object, std::string_view name, const std::op
     return {};
   }
   if (rows->kind != JsonKind::kArray)
-    return invalid(object, std::string(name) + " is " + shown_json(*rows) +
-                               ", but must be a non-negative integer or an array of words");
+    return invalid_value(object, std::string(name) + " is " + shown_json(*rows) +
+                                     ", but must be a non-negative integer or an array of words");
   WordsHandler handler(name, subject);
   InterruptPoll poll(interrupted);
   for (const JsonValue& element : rows->elements) {
@@ -169,26 +157,6 @@ Status choose_rows(std::string_view object, std::string_view name, const std::op
     handler.add(element);
   }
   return choose_words(object, handler, subject);
-}
-
-std::optional<int64_t> whole_number(sqlite3_value* value) {
-  switch (sqlite3_value_numeric_type(value)) {
-    case SQLITE_INTEGER:
-      return sqlite3_value_int64(value);
-    case SQLITE_FLOAT: {
-      const double number = sqlite3_value_double(value);
-      if (number == std::floor(number) && std::fabs(number) < 0x1p53) return static_cast<int64_t>(number);
-      return std::nullopt;
-    }
-    default:
-      return std::nullopt;
-  }
-}
-
-std::string shown_value(sqlite3_value* value) {
-  if (is_null(value)) return "NULL";
-  if (is_blob(value)) return "a BLOB";
-  return sqlite3_value_type(value) == SQLITE_TEXT ? quoted(text_of(value)) : std::string(text_of(value));
 }
 
 }  // namespace glove::sql

@@ -26,17 +26,17 @@ struct ToolboxSubject {
   CatalogEntry entry;        // the model, by the name under which it was found
   int64_t rows = 0;          // the first rows of the model, if no ids are chosen
   bool chosen = false;       // the rows with these ids instead
-  std::vector<int32_t> ids;  // rising, each once
+  std::vector<int32_t> ids;  // ascending, each once
   AnalysisBackends backends;
 
   int64_t count() const { return chosen ? static_cast<int64_t>(ids.size()) : rows; }
   // Copies chosen rows. Errors: an interrupt.
   Result<PointSet> points(const InterruptCheck& interrupted) const;
-  // Spells the model and the rows, for keys of the ResultCache.
+  // Returns a string that identifies the model and the rows, for keys of the ResultCache.
   std::string key() const;
 };
 
-// The backends that compute for the toolbox if `value` names a backend. nullptr, NULL or "auto" means the
+// Returns the backends that compute for the toolbox. `value` names one; nullptr, NULL or "auto" means the
 // first one that is available and offers the toolbox. If the named backend does not offer it, the CPU does
 // the work. Error messages begin with `table`.
 Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view table, sqlite3_value* value);
@@ -51,19 +51,13 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
                                     sqlite3_value* model, sqlite3_value* backend,
                                     const InterruptCheck& interrupted);
 
-// The subject that is all rows of the model, on the backend that NULL means.
+// Returns all rows of the model as a subject, on the backend that NULL means.
 Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, CatalogEntry entry);
 
-// Chooses among the rows of the subject's model: a non-negative integer or an array of words, as `words` may
-// be. nullopt means all rows. Messages begin with `object` and call the value `name`; an interrupt is an
-// error.
+// Restricts the subject to `rows`: a non-negative integer or an array of words, with the same meaning as
+// `words` above. nullopt means all rows. Messages begin with `object` and call the value `name`; an interrupt
+// is an error.
 Status choose_rows(std::string_view object, std::string_view name, const std::optional<JsonValue>& rows,
                    ToolboxSubject& subject, const InterruptCheck& interrupted);
-
-// The integer that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.
-std::optional<int64_t> whole_number(sqlite3_value* value);
-
-// A value as error messages show it: text is quoted and cut after 60 bytes.
-std::string shown_value(sqlite3_value* value);
 
 }  // namespace glove::sql

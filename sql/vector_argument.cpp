@@ -8,15 +8,12 @@
 #include <string>
 
 #include "sql/arguments.h"
+#include "sql/values.h"
 
 namespace glove::sql {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "vectors are BLOBs of little-endian float32");
-
-Error invalid(std::string_view function, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(function) + ": " + rest};
-}
 
 // Rounds to float32. Infinite if that cannot hold the value, whose conversion would be undefined.
 float to_float(double value) {
@@ -25,7 +22,7 @@ float to_float(double value) {
   return std::numeric_limits<float>::infinity();
 }
 
-// The index of the first component that is not finite; the size if all are.
+// Returns the index of the first component that is not finite; the size if all are.
 size_t first_unusable(std::span<const float> vector) {
   return static_cast<size_t>(std::ranges::find_if(vector, [](float value) { return !std::isfinite(value); }) -
                              vector.begin());
@@ -33,26 +30,33 @@ size_t first_unusable(std::span<const float> vector) {
 
 }  // namespace
 
-Result<std::vector<float>> vector_argument(sqlite3_value* value, std::string_view function) {
-  if (!is_blob(value))
-    return invalid(function, "the vector must be a BLOB of float32, such as glove_vec returns");
+Status read_vector_blob(sqlite3_value* value, std::string_view function, std::string_view name,
+                        std::vector<float>& vector) {
   const std::span<const std::byte> bytes = blob_of(value);
   if (bytes.size() % sizeof(float) != 0)
-    return invalid(function, "the vector is a BLOB of " + std::to_string(bytes.size()) +
-                                 " bytes; a float32 vector has 4 bytes per component");
-  std::vector<float> vector(bytes.size() / sizeof(float));
+    return invalid_value(function, std::string(name) + " is a BLOB of " + std::to_string(bytes.size()) +
+                                       " bytes; a float32 vector has 4 bytes per component");
+  vector.resize(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
   const size_t wrong = first_unusable(vector);
-  if (wrong == vector.size()) return vector;
-  return invalid(function, "component " + std::to_string(wrong + 1) + " of the vector is " +
-                               (std::isnan(vector[wrong]) ? "NaN" : "infinite") +
-                               "; every component must be finite");
+  if (wrong == vector.size()) return {};
+  return invalid_value(function, "component " + std::to_string(wrong + 1) + " of " + std::string(name) +
+                                     " is " + (std::isnan(vector[wrong]) ? "NaN" : "infinite") +
+                                     "; every component must be finite");
+}
+
+Result<std::vector<float>> vector_argument(sqlite3_value* value, std::string_view function) {
+  if (!is_blob(value))
+    return invalid_value(function, "the vector must be a BLOB of float32, such as glove_vec returns");
+  std::vector<float> vector;
+  GLOVE_RETURN_IF_ERROR(read_vector_blob(value, function, "the vector", vector));
+  return vector;
 }
 
 Status return_vector(sqlite3_context* context, std::span<const float> vector, std::string_view function) {
   if (const size_t wrong = first_unusable(vector); wrong < vector.size())
-    return invalid(function, "component " + std::to_string(wrong + 1) +
-                                 " of the result is too large for float32; use a shorter vector");
+    return invalid_value(function, "component " + std::to_string(wrong + 1) +
+                                       " of the result is too large for float32; use a shorter vector");
   sqlite3_result_blob64(context, vector.data(), vector.size_bytes(), SQLITE_TRANSIENT);
   return {};
 }

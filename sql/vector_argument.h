@@ -10,9 +10,14 @@
 
 namespace glove::sql {
 
-// Returns the components of a BLOB of little-endian float32. It is an error if the value is not a BLOB, if
-// its length is not a multiple of 4, or if a component is not finite. `function` begins the messages.
-// REQUIRES: the value is not NULL.
+// Reads the components of a BLOB of little-endian float32 into `vector`, whose memory is reused. It is an
+// error if the length is not a multiple of 4 or a component is not finite. `function` begins the messages,
+// which call the argument `name`. REQUIRES: the value is a BLOB.
+Status read_vector_blob(sqlite3_value* value, std::string_view function, std::string_view name,
+                        std::vector<float>& vector);
+
+// Returns the components of the argument that messages call "the vector". It is also an error if the value is
+// not a BLOB. REQUIRES: the value is not NULL.
 Result<std::vector<float>> vector_argument(sqlite3_value* value, std::string_view function);
 
 // Makes the vector the result of the function, as a BLOB of float32. A component that float32 cannot hold is

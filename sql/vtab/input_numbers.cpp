@@ -28,7 +28,8 @@ Result<int64_t> ScanRowids::rowid(int64_t row) {
                  std::string(table_) + ": the running statements tell the rows of " +
                      std::to_string(numbers_.size()) +
                      " different inputs apart by their rowids, and there is no room for more; finish other "
-                     "statements that read the table, or split this one"};
+                     "statements that read the table, or split this one: an OR into a UNION, or its outer "
+                     "rows into parts"};
   return number_ << 31 | row;
 }
 

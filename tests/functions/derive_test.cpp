@@ -174,7 +174,7 @@ TEST_F(Derivation, ErrorsOfProjectAndSave) {
     return connection.error("SELECT glove_project(" + arguments + ")");
   };
   EXPECT_EQ(project("x'0000803f', 'new'"),
-            "glove_project: the vector has 1 components, but the model was derived from vectors of 2");
+            "glove_project: the vector has 1 component, but the model was derived from vectors of 2");
   EXPECT_EQ(project("x'', 'new'"),
             "glove_project: the vector has 0 components, but the model was derived from vectors of 2");
   EXPECT_EQ(project("x'00', 'new'"),
@@ -213,7 +213,7 @@ TEST_F(Derivation, AtaxMultipliesByTheModelTwice) {
   EXPECT_EQ(connection.value("SELECT hex(glove_atax(x'0000000000000000', 'cross'))"), "0000000000000000");
   EXPECT_EQ(connection.value("SELECT glove_atax(NULL)"), "NULL");
   EXPECT_EQ(connection.error("SELECT glove_atax(x'0000803f')"),
-            "glove_atax: the vector has 1 components, but the model 'cross' has 2 dimensions");
+            "glove_atax: the vector has 1 component, but the model 'cross' has 2 dimensions");
   EXPECT_EQ(connection.error("SELECT glove_atax('east')"),
             "glove_atax: the vector must be a BLOB of float32, such as glove_vec returns");
   EXPECT_EQ(connection.error("SELECT glove_atax(x'ffff7f7f00000000')"),

@@ -214,8 +214,10 @@ TEST_F(Relation, 15_Errors) {
        "glove_nn: k must be a non-negative integer, but is a BLOB"},
       {"SELECT * FROM glove_nn('king', NULL, 2, 'nope')",
        "there is no model 'nope'; the loaded models are: 'm'"},
-      {"SELECT * FROM glove_nn('king', NULL, 2, x'00')", "glove_nn: model must be text, not a BLOB"},
-      {"SELECT * FROM glove_nn('king', NULL, 2, 'm', x'00')", "glove_nn: backend must be text, not a BLOB"},
+      {"SELECT * FROM glove_nn('king', NULL, 2, x'00')",
+       "glove_nn: the model must be text, not a BLOB; use CAST(... AS TEXT)"},
+      {"SELECT * FROM glove_nn('king', NULL, 2, 'm', x'00')",
+       "glove_nn: the backend must be text, not a BLOB; use CAST(... AS TEXT)"},
       {"SELECT * FROM glove_nn('king', '', 'a', 'b', 'c', 'd')", "too many arguments on glove_nn() - max 5"},
   };
   for (const BadInput& bad : cases) EXPECT_EQ(db.error(bad.sql), bad.message) << bad.sql;
