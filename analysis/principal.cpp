@@ -12,13 +12,25 @@
 namespace glove {
 namespace {
 
+Status check_rows(int64_t rows) {
+  if (rows == 0) return {ErrorCode::kInvalidArgument, "there is no row to compute principal components of"};
+  return {};
+}
+
 Status check_size(int64_t rows, int64_t dims) {
   if (dims > kMostPrincipalDims)
     return {ErrorCode::kInvalidArgument, "the model has " + std::to_string(dims) +
                                              " dimensions; principal components are computed for at most " +
                                              std::to_string(kMostPrincipalDims)};
-  if (rows == 0) return {ErrorCode::kInvalidArgument, "there is no row to compute principal components of"};
-  return {};
+  return check_rows(rows);
+}
+
+// Rounded to float, so that rows less the mean have exact products.
+Result<std::vector<float>> rounded_mean(Analysis& analysis, const Points& points,
+                                        std::span<const double> weights, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<double> mean,
+                         weighted_mean(analysis, points, weights, interrupted));
+  return std::vector<float>(mean.begin(), mean.end());
 }
 
 // Fills in what follows from the second moment. `divisor`: of the sums of squares.
@@ -51,10 +63,7 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
   result.mean.resize(static_cast<size_t>(points.dims));
   MomentRows rows{weights, {}};
   if (options.center) {
-    GLOVE_ASSIGN_OR_RETURN(const std::vector<double> mean,
-                           weighted_mean(analysis, points, weights, interrupted));
-    std::transform(mean.begin(), mean.end(), result.mean.begin(),
-                   [](double value) { return static_cast<float>(value); });
+    GLOVE_ASSIGN_OR_RETURN(result.mean, rounded_mean(analysis, points, weights, interrupted));
     rows.center = result.mean;
   }
   std::vector<double> moment(static_cast<size_t>(points.dims * points.dims));
@@ -62,6 +71,13 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
   GLOVE_RETURN_IF_ERROR(add_components(moment, std::max<int64_t>(1, result.rows - (options.center ? 1 : 0)),
                                        interrupted, result));
   return result;
+}
+
+Result<std::vector<float>> mean_of_rows(Analysis& analysis, const Points& points,
+                                        const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment environment;
+  GLOVE_RETURN_IF_ERROR(check_rows(points.rows));
+  return rounded_mean(analysis, points, {}, interrupted);
 }
 
 Result<PrincipalComponents> principal_components_of_moment(std::span<const double> moment, int64_t rows,

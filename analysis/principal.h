@@ -39,6 +39,11 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
                                                  const PrincipalOptions& options,
                                                  const InterruptCheck& interrupted);
 
+// The mean that these components have if the options are the default ones, for rows with any number of
+// dimensions. Errors: no row, an interrupt. Opens its own float environment.
+Result<std::vector<float>> mean_of_rows(Analysis& analysis, const Points& points,
+                                        const InterruptCheck& interrupted);
+
 // All components of rows whose second moment, not centred, is summed already (analysis/moments.h). `rows` is
 // how many have a weight. The same bits and errors as of the rows.
 //   moment  [dims, dims]

@@ -80,18 +80,36 @@ constexpr std::array kOptions = {
 };
 
 bool needs_components(const DeriveOptions& options) {
-  return options.center || options.remove > 0 || options.dims > 0 || options.whiten;
+  return options.remove > 0 || options.dims > 0 || options.whiten;
+}
+
+// The mean without the components, which the rows may be too wide for.
+Result<std::vector<float>> find_mean(Engine& engine, const ToolboxSubject& subject,
+                                     const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
+  std::string backend;
+  auto mean = with_takeover(
+      engine, subject.backends, "compute the mean of the model " + subject.entry.model->path(), backend,
+      [&](Analysis& analysis) { return mean_of_rows(analysis, set.points(), interrupted); });
+  if (!mean.ok() && mean.error().code == ErrorCode::kInvalidArgument)
+    return Error{mean.error().code, std::string(kFunction) + ": " + mean.error().message};
+  return mean;
 }
 
 Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const DeriveRequest& request,
                         const InterruptCheck& interrupted) {
-  auto none = std::make_shared<PrincipalComponents>();
-  none->dims = subject.entry.model->dims();
-  std::shared_ptr<const PrincipalComponents> components = std::move(none);
+  std::shared_ptr<const PrincipalComponents> components;
   ToolboxSubject fit = subject;
   GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit, interrupted));
   if (needs_components(request.map)) {
     GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, kFunction, fit, PcaOptions(), interrupted));
+  } else {
+    PrincipalComponents mean;
+    mean.dims = subject.entry.model->dims();
+    if (request.map.center) {
+      GLOVE_ASSIGN_OR_RETURN(mean.mean, find_mean(engine, fit, interrupted));
+    }
+    components = std::make_shared<const PrincipalComponents>(std::move(mean));
   }
   auto map = make_row_map(*components, request.map);
   if (!map.ok()) return named_error(kFunction, map.error());

@@ -65,7 +65,8 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
                                  " words of the model '" + subject.entry.name + "'");
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(watch.interrupted()));
   std::shared_ptr<const PrincipalComponents> components;
-  if (options.method == MapMethod::kPca) {
+  const bool too_wide = subject.entry.model->dims() > kMostPrincipalDims;
+  if (options.method == MapMethod::kPca && !(too_wide && options.unit_rows)) {
     PcaOptions pca;
     pca.unit_rows = options.unit_rows;
     GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, table, subject, pca, watch.interrupted()));

@@ -63,7 +63,7 @@ TEST_F(DensityFunctions, WorkInAnUntrustedSchema) {
 
 // A progress handler asks to stop. SQLite itself calls it every 1,000 steps, and these statements have fewer.
 TEST_F(DensityFunctions, AnInterruptEndsReadingAndWriting) {
-  const std::string numbers = "'[[' || replace(hex(zeroblob(1000000)), '00', '1,') || 'true]]'";
+  const std::string numbers = "'[[' || replace(hex(zeroblob(400000)), '00', '1,') || 'true]]'";
   for (const std::string& statement :
        {"SELECT glove_convolve(" + numbers + ", '[[1]]')", "SELECT glove_convolve('[[1]]', " + numbers + ")",
         std::string("SELECT length(glove_density(x, y, '{\"width\":1024,\"height\":1024,\"sigma\":0}')) "

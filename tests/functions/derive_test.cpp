@@ -74,6 +74,20 @@ TEST_F(Derivation, DoesWhatItsOptionsSay) {
       (Rows{{"1000"}, {"1000"}}));
 }
 
+// Too many dimensions for principal components, which the mean does not need.
+TEST_F(Derivation, CentersWideModels) {
+  connection.rows(
+      "SELECT glove_load_table('wide', 'SELECT value, ''['' || replace(hex(zeroblob(2048)), ''00'', value || "
+      "'','') || ''1]'' FROM json_each(''[1,2,3,6]'')')");
+  derive(R"({"center":true,"normalize":true})", "wide");
+  EXPECT_EQ(connection.rows("SELECT word, n.x FROM (SELECT word, round(cos_sim(vector, (SELECT vector FROM "
+                            "glove_words('new') WHERE word = 6)), 6) AS x FROM glove_words('new')) n"),
+            (Rows{{"1", "-1"}, {"2", "-1"}, {"3", "NULL"}, {"6", "1"}}));
+  EXPECT_EQ(
+      connection.error("SELECT glove_derive('new', '{\"dims\":2}', 'wide')"),
+      "glove_derive: the model has 2049 dimensions; principal components are computed for at most 2048");
+}
+
 TEST_F(Derivation, WordsAndFitChooseRows) {
   derive(R"({"words":2,"center":true})");
   EXPECT_EQ(connection.rows("SELECT word FROM glove_words('new')"), (Rows{{"east"}, {"west"}}));

@@ -108,6 +108,21 @@ TEST_F(MapTable, AFitIsComputedOnce) {
   EXPECT_EQ(connection.value(fits), before);
 }
 
+// Too many dimensions for the components, which the plane of unit rows does not need.
+TEST_F(MapTable, WideModelsHavePlaces) {
+  connection.rows(
+      "SELECT glove_load_table('wide', 'SELECT value, iif(value % 2, ''[1,'', ''[-1,'') || "
+      "replace(hex(zeroblob(2047)), ''00'', ''0,'') || value || '']'' FROM json_each(''[1,2,3,4]'')')");
+  EXPECT_EQ(
+      connection.value(std::string("SELECT count(*) = 4 AND abs(sum(x)) < 1e-9 AND max(abs(x)) > 0.5 FROM "
+                                   "glove_map(NULL, 'wide', ") +
+                       "NULL, '{\"method\":\"pca\"}')"),
+      "1");
+  EXPECT_EQ(connection.error("SELECT * FROM glove_map(NULL, 'wide', NULL, "
+                             "'{\"method\":\"pca\",\"unit_rows\":false}')"),
+            "glove_map: the model has 2049 dimensions; principal components are computed for at most 2048");
+}
+
 // Above 50,000 words the default is the plane of the components.
 TEST_F(MapTable, ManyWordsAreMappedByTheirComponents) {
   connection.rows(
