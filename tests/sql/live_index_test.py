@@ -284,11 +284,12 @@ class Statements(LiveTest):
         self.db.execute("CREATE TRIGGER searches AFTER INSERT ON other BEGIN UPDATE other SET id = (SELECT id FROM doc_vec) WHERE id = new.id; END")
         self.expect_error("^doc_vec: no query reached the index", "INSERT INTO other VALUES (1)")
         for kind, body in (("", "DELETE FROM doc_vec WHERE id = new.id"), ("TEMP ", "DELETE FROM doc_vec"),
-                           ("", "UPDATE doc_vec SET id = 3"), ("TEMP ", "UPDATE doc_vec SET id = 3 WHERE query = x'00'")):
+                           ("", "UPDATE doc_vec SET id = 3"), ("TEMP ", "UPDATE doc_vec SET id = 3 WHERE rank < 4")):
             self.db.execute(f"CREATE {kind}TRIGGER \"it's\" AFTER INSERT ON other BEGIN {body}; END")
             self.expect_error("^doc_vec cannot be changed by the trigger 'it's'; change the rows of 'doc', and the index follows$",
                               "INSERT INTO other VALUES (1)")
             self.expect_error("^doc_vec: no query reached the index", "SELECT * FROM doc_vec")  # changes no rows
+            self.expect_error("^doc_vec: the query is a BLOB of 1 bytes", "INSERT INTO other SELECT id FROM doc_vec(x'00')")
             self.db.execute("DROP TRIGGER \"it's\"")
         self.assertEqual(self.db.execute("SELECT * FROM other").fetchall(), [])
 
@@ -596,6 +597,21 @@ class Texts(LiveTest):
         self.run_command("rebuild")
         self.expect_current()
         self.run_command("integrity-check")
+
+    def test_the_check_of_the_database_says_why_it_cannot_check(self):
+        def check():
+            return "; ".join(row for row, in self.db.execute("PRAGMA integrity_check"))
+        checks_indexes = sqlite3.sqlite_version_info >= (3, 44)
+        self.index_texts(20)
+        self.assertEqual(check(), "ok")
+        self.db.execute("SELECT glove_unload('m')").fetchall()
+        self.assertEqual(check(), "ok")
+        self.load("m")
+        self.assertRegex(check(), "^note_vec: the model 'm' has the fingerprint .*'rebuild'" if checks_indexes else "^ok$")
+        self.db.execute("UPDATE note_vec_config SET value = 77 WHERE key = 'version'")
+        self.assertRegex(check(), "^note_vec has the format version 77, but" if checks_indexes else "^ok$")
+        self.run_command("rebuild")
+        self.assertEqual(check(), "ok")
 
     def test_an_index_of_texts_whose_vectors_were_dropped_needs_rebuild(self):
         self.index_texts(20)
