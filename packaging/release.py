@@ -68,19 +68,22 @@ def debian_components(packages):
         yield package, done.stdout, LICENSES[package]
 
 
+def sqlite_header():
+    header = project.read("third_party/sqlite/sqlite3.h").decode("utf-8", errors="replace")
+    return "sqlite3.h", re.search(r'#define SQLITE_VERSION\s+"([^"]*)"', header).group(1), "blessing"
+
+
 def zig_components():
     """The same of packaging/zig.sh's builds."""
     with open(os.path.join(project.ZIG, "package.json"), encoding="utf-8") as file:
         version = json.load(file)["version"]
     parts = [(name, version if name == "zig" else f"of Zig {version}", LICENSES[name]) for name in project.ZIG_PARTS]
-    return [*debian_components(project.ZIG_CONTAINED), *parts]
+    return [*debian_components(project.ZIG_CONTAINED), sqlite_header(), *parts]
 
 
 def components(build):
     """[(name, version, licence)] of what the binaries contain."""
-    found = list(debian_components(project.CONTAINED))
-    header = project.read("third_party/sqlite/sqlite3.h").decode("utf-8", errors="replace")
-    found.append(("sqlite3.h", re.search(r'#define SQLITE_VERSION\s+"([^"]*)"', header).group(1), "blessing"))
+    found = [*debian_components(project.CONTAINED), sqlite_header()]
     cuda = cuda_version(build)
     if cuda is not None:
         found.append(("cudart_static", cuda, "LicenseRef-NVIDIA-CUDA-EULA"))
