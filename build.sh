@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 # Installs the packages that packages.txt lists for the given purposes, unless they are installed already.
 install_packages() {
@@ -68,7 +68,13 @@ while [[ $# -gt 0 ]]; do
   case "$1" in
     --preset) preset=${2:?--preset requires a name} && shift 2 ;;
     --tests) tests=ON && shift ;;
-    --packages-only) install_packages build "${2:-}" && exit 0 ;;
+    --packages-only)
+      purpose=${2:?--packages-only requires a purpose of packages.txt}
+      grep -v '^#' packages.txt | grep -q " $purpose\$" || {
+        echo "build.sh: packages.txt has no package for the purpose '$purpose'" >&2
+        exit 2
+      }
+      install_packages build "$purpose" && exit 0 ;;
     -h | --help) usage && exit 0 ;;
     *) echo "build.sh: unknown argument '$1'; see ./build.sh --help" >&2 && exit 2 ;;
   esac

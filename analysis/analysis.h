@@ -75,8 +75,8 @@ class Analysis {
   virtual Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
                                const InterruptCheck& interrupted) = 0;
 
-  // Maps every row.
-  //   out  [rows, map.dims_out]
+  // Maps every row. Of the points it reads only the vectors.
+  //   out  [rows, map.dims_out], or longer
   virtual Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
                           const InterruptCheck& interrupted) = 0;
 

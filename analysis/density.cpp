@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "analysis/convolve.h"
@@ -46,9 +47,10 @@ int64_t cell_of(double value, double least, double most, int64_t cells) {
 
 void widen(double& least, double& most) {
   if (least < most) return;
+  constexpr double kMost = std::numeric_limits<double>::max();
   const double half = std::max(0.5, std::fabs(least) / 2);
-  least -= half;
-  most += half;
+  least = std::max(least - half, -kMost);
+  most = std::min(most + half, kMost);
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ struct DensityOptions {
 };
 
 // The smallest rectangle that contains the points, and has a width and a height: a side of length 0 grows by
-// a half to either side. REQUIRES: there are points, and all are finite.
+// a half of its coordinate to either side, by 0.5 at least, as far as there are finite numbers. REQUIRES:
+// there are points, and all are finite.
 PlaneExtent extent_of(std::span<const double> x, std::span<const double> y);
 
 // Counts the points in each cell. Row 0 has the smallest y. A point on the line between two cells belongs to

@@ -17,6 +17,7 @@ namespace {
 // A component with less than this share of the first one's variance is noise of the arithmetic: whitening
 // makes it zero instead of dividing by it.
 constexpr double kLeastVariance = 1e-12;
+constexpr int64_t kMappedAtOnce = int64_t{1} << 21;  // components; few, so that they stay in the cache
 
 Error invalid(std::string message) {
   return {ErrorCode::kInvalidArgument, std::move(message)};
@@ -71,6 +72,24 @@ Result<bool> add_row(ModelBuilder& builder, const Vocabulary& words, int64_t row
   return builder.add(word, vector);
 }
 
+// Adds the mapped rows from `first` on to the builder, as many as fit `mapped`.
+Status add_rows(Analysis& analysis, const PointSet& set, const RowMap& map, int64_t first,
+                std::span<float> mapped, ModelBuilder& builder, const InterruptCheck& interrupted) {
+  const Points& all = set.points();
+  const auto width = static_cast<size_t>(map.dims_out);
+  Points rows;
+  rows.rows = std::min(all.rows - first, static_cast<int64_t>(mapped.size() / width));
+  rows.dims = all.dims;
+  rows.vectors = all.vector(first);
+  GLOVE_RETURN_IF_ERROR(analysis.map_rows(rows, map, mapped, interrupted));
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    if (row % kMomentBlock == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    GLOVE_RETURN_IF_ERROR(add_row(builder, set.model()->vocabulary(), set.row_id(first + row),
+                                  mapped.subspan(static_cast<size_t>(row) * width, width)));
+  }
+  return {};
+}
+
 // The frequencies of the chosen words, or nullptr if the model has none or they have none.
 std::shared_ptr<const std::vector<double>> counts_of(const PointSet& set) {
   const std::vector<double>* const all = set.model()->source().counts.get();
@@ -105,15 +124,11 @@ Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveO
 Result<ModelPtr> derive_model(Analysis& analysis, const PointSet& set, RowMap map, const std::string& source,
                               const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  const auto width = static_cast<size_t>(map.dims_out);
-  std::vector<float> mapped(static_cast<size_t>(set.rows()) * width);
-  GLOVE_RETURN_IF_ERROR(analysis.map_rows(set.points(), map, mapped, interrupted));
+  const int64_t step = std::min(set.rows(), std::max<int64_t>(1, kMappedAtOnce / map.dims_out));
+  std::vector<float> mapped(static_cast<size_t>(step * map.dims_out));
   ModelBuilder builder(source);
-  for (int64_t row = 0; row < set.rows(); ++row) {
-    if (row % kMomentBlock == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    GLOVE_RETURN_IF_ERROR(add_row(builder, set.model()->vocabulary(), set.row_id(row),
-                                  std::span(mapped).subspan(static_cast<size_t>(row) * width, width)));
-  }
+  for (int64_t first = 0; first < set.rows(); first += step)
+    GLOVE_RETURN_IF_ERROR(add_rows(analysis, set, map, first, mapped, builder, interrupted));
   Model::Source origin;
   origin.path = source;
   origin.derivation = std::make_shared<const RowMap>(std::move(map));

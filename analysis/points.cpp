@@ -20,10 +20,18 @@ void copy_codes(const int8_t* from, int64_t from_row, int8_t* to, int64_t to_row
 }  // namespace
 
 PointSet PointSet::first_rows(ModelPtr model, int64_t rows) {
+  return first_rows(std::move(model), rows, {}).value();  // nothing stops it
+}
+
+PointSet PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids) {
+  return chosen_rows(std::move(model), std::move(ids), {}).value();
+}
+
+Result<PointSet> PointSet::first_rows(ModelPtr model, int64_t rows, const InterruptCheck& interrupted) {
   if (rows > model->parts().front().rows) {
     std::vector<int32_t> ids(static_cast<size_t>(rows));
     std::iota(ids.begin(), ids.end(), 0);
-    return chosen_rows(std::move(model), std::move(ids));
+    return chosen_rows(std::move(model), std::move(ids), interrupted);
   }
   PointSet set(std::move(model));
   const ModelPart& part = set.model_->parts().front();
@@ -39,31 +47,45 @@ PointSet PointSet::first_rows(ModelPtr model, int64_t rows) {
   return set;
 }
 
-PointSet PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids) {
+Result<PointSet> PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids,
+                                       const InterruptCheck& interrupted) {
   PointSet set(std::move(model));
-  const size_t rows = ids.size();
-  const int64_t dims = set.model_->dims();
-  set.vectors_.resize(rows * static_cast<size_t>(dims));
-  set.norms_squared_.resize(rows);
-  set.scales_.resize(rows);
-  set.residuals_.resize(rows);
-  set.codes_.resize(static_cast<size_t>(code_bytes(static_cast<int64_t>(rows), dims)));
-  for (size_t i = 0; i < rows; ++i) {
-    const ModelPart& part = set.model_->part_of(ids[i]);
-    const CodeLevel& level = part.level(8);
-    const int64_t row = ids[i] - part.first_row;
-    std::copy_n(part.vector(row), dims, set.vectors_.data() + static_cast<int64_t>(i) * dims);
-    set.norms_squared_[i] = part.norm_squared(row);
-    set.scales_[i] = level.scales[static_cast<size_t>(row)];
-    set.residuals_[i] = level.residuals[static_cast<size_t>(row)];
-    copy_codes(level.codes.data(), row, set.codes_.data(), static_cast<int64_t>(i), dims);
-  }
-  set.points_ = {static_cast<int64_t>(rows), dims,
-                 set.vectors_.data(),        set.norms_squared_.data(),
-                 set.codes_.data(),          set.scales_.data(),
-                 set.residuals_.data(),      nullptr};
   set.ids_ = std::move(ids);
+  GLOVE_RETURN_IF_ERROR(set.copy_rows(interrupted));
+  set.points_ = {static_cast<int64_t>(set.ids_.size()),
+                 set.model_->dims(),
+                 set.vectors_.data(),
+                 set.norms_squared_.data(),
+                 set.codes_.data(),
+                 set.scales_.data(),
+                 set.residuals_.data(),
+                 nullptr};
   return set;
+}
+
+// Copies the rows of ids_. The arrays grow row by row, because filling large ones with zeros takes long.
+Status PointSet::copy_rows(const InterruptCheck& interrupted) {
+  const int64_t dims = model_->dims();
+  vectors_.reserve(ids_.size() * static_cast<size_t>(dims));
+  norms_squared_.reserve(ids_.size());
+  scales_.reserve(ids_.size());
+  residuals_.reserve(ids_.size());
+  codes_.reserve(static_cast<size_t>(code_bytes(static_cast<int64_t>(ids_.size()), dims)));
+  InterruptPoll poll(interrupted);
+  for (const int32_t id : ids_) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    const ModelPart& part = model_->part_of(id);
+    const CodeLevel& level = part.level(8);
+    const int64_t row = id - part.first_row;
+    const auto copied = static_cast<int64_t>(scales_.size());
+    vectors_.insert(vectors_.end(), part.vector(row), part.vector(row) + dims);
+    norms_squared_.push_back(part.norm_squared(row));
+    scales_.push_back(level.scales[static_cast<size_t>(row)]);
+    residuals_.push_back(level.residuals[static_cast<size_t>(row)]);
+    codes_.resize(static_cast<size_t>(code_bytes(copied + 1, dims)));
+    copy_codes(level.codes.data(), row, codes_.data(), copied, dims);
+  }
+  return {};
 }
 
 int64_t PointSet::bytes() const {

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/cancel.h"
+#include "base/status.h"
 #include "model/model.h"
 
 namespace glove {
@@ -33,6 +35,10 @@ class PointSet {
   static PointSet first_rows(ModelPtr model, int64_t rows);
   // Copies of the rows with these ids, in their order. REQUIRES: every id is a row of the model.
   static PointSet chosen_rows(ModelPtr model, std::vector<int32_t> ids);
+  // The same. Errors: an interrupt.
+  static Result<PointSet> first_rows(ModelPtr model, int64_t rows, const InterruptCheck& interrupted);
+  static Result<PointSet> chosen_rows(ModelPtr model, std::vector<int32_t> ids,
+                                      const InterruptCheck& interrupted);
 
   PointSet(PointSet&&) = default;
   PointSet& operator=(PointSet&&) = default;
@@ -47,6 +53,8 @@ class PointSet {
 
  private:
   explicit PointSet(ModelPtr model) : model_(std::move(model)) {}
+
+  Status copy_rows(const InterruptCheck& interrupted);
 
   ModelPtr model_;
   Points points_;

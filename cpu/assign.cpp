@@ -231,16 +231,24 @@ CentroidScan::CentroidScan(const Kernels& kernels, const Points& points, const C
     std::frexp(std::sqrt(largest), &exponent);
     scale_ = std::ldexp(1.0, -exponent);
   }
+}
+
+Result<CentroidScan> CentroidScan::prepare(const Kernels& kernels, const Points& points,
+                                           const Centroids& centroids, const InterruptCheck& interrupted) {
+  CentroidScan scan(kernels, points, centroids);
+  InterruptPoll poll(interrupted);
   const auto dims = static_cast<size_t>(centroids.dims);
   for (int64_t cluster = 0; cluster < centroids.count; ++cluster) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     const double norm_squared = centroids.norms_squared[static_cast<size_t>(cluster)];
-    queries_.push_back(norm_squared > 0 ? quantize_query({centroids.vector(cluster), dims}, norm_squared,
-                                                         cluster_kernels_.max_code)
-                                        : zero_query(centroids.dims));
-    bounds_.push_back(bound_of(queries_.back(), norm_squared));
+    scan.queries_.push_back(norm_squared > 0 ? quantize_query({centroids.vector(cluster), dims}, norm_squared,
+                                                              scan.cluster_kernels_.max_code)
+                                             : zero_query(centroids.dims));
+    scan.bounds_.push_back(scan.bound_of(scan.queries_.back(), norm_squared));
   }
-  cluster_kernels_.pack(queries_, component_groups(points.dims), packed_);
-  if (centroids.count <= kMostDistances) measure_distances();
+  scan.cluster_kernels_.pack(scan.queries_, component_groups(points.dims), scan.packed_);
+  if (centroids.count <= kMostDistances) scan.measure_distances();
+  return scan;
 }
 
 void CentroidScan::measure_distances() {

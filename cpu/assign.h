@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "analysis/clusters.h"
+#include "base/cancel.h"
+#include "base/status.h"
 #include "cpu/kernels.h"
 
 namespace glove::cpu {
@@ -14,8 +16,9 @@ namespace glove::cpu {
 // Centroids prepared for one pass over rows. All threads of the pass may read it.
 class CentroidScan {
  public:
-  // Both must outlive the scan. REQUIRES: the float environment.
-  CentroidScan(const Kernels& kernels, const Points& points, const Centroids& centroids);
+  // Points and centroids must outlive the scan. Errors: an interrupt. REQUIRES: the float environment.
+  static Result<CentroidScan> prepare(const Kernels& kernels, const Points& points,
+                                      const Centroids& centroids, const InterruptCheck& interrupted);
 
   // Returns the number of tiles in a chunk of work that takes at most a few ms.
   int64_t tiles_per_chunk() const;
@@ -27,6 +30,8 @@ class CentroidScan {
 
  private:
   class TileSearch;
+
+  CentroidScan(const Kernels& kernels, const Points& points, const Centroids& centroids);
 
   template <class Fetch, class Finish>
   void visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, Fetch fetch, Finish finish) const;

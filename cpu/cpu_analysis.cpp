@@ -76,14 +76,16 @@ class CpuAnalysis final : public Analysis {
 
   Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
                 const InterruptCheck& interrupted) override {
-    const cpu::CentroidScan scan(kernels_, points, centroids);
+    GLOVE_ASSIGN_OR_RETURN(const cpu::CentroidScan scan,
+                           cpu::CentroidScan::prepare(kernels_, points, centroids, interrupted));
     return for_tiles(scan, points, interrupted,
                      [&](int64_t first, int64_t last) { scan.assign(first, last, labels); });
   }
 
   Status nearest_two(const Points& points, const Centroids& centroids, std::span<NearestTwo> nearest,
                      const InterruptCheck& interrupted) override {
-    const cpu::CentroidScan scan(kernels_, points, centroids);
+    GLOVE_ASSIGN_OR_RETURN(const cpu::CentroidScan scan,
+                           cpu::CentroidScan::prepare(kernels_, points, centroids, interrupted));
     return for_tiles(scan, points, interrupted,
                      [&](int64_t first, int64_t last) { scan.nearest_two(first, last, nearest); });
   }

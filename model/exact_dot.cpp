@@ -1,14 +1,58 @@
 #include "model/exact_dot.h"
 
-namespace glove {
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
-double exact_dot(const float* a, const float* b, int64_t dims) {
-  double p[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  int64_t j = 0;
-  for (; j + 8 <= dims; j += 8)
-    for (int l = 0; l < 8; ++l) p[l] += static_cast<double>(a[j + l]) * static_cast<double>(b[j + l]);
+#include "base/x86_features.h"
+
+namespace glove {
+namespace {
+
+constexpr int kLanes = 8;
+
+// Adds the products of the components from `j` on to the lanes, and then the lanes. REQUIRES: j is a multiple
+// of kLanes.
+double finish_dot(const float* a, const float* b, int64_t j, int64_t dims, double* p) {
+  for (; j + kLanes <= dims; j += kLanes)
+    for (int l = 0; l < kLanes; ++l) p[l] += static_cast<double>(a[j + l]) * static_cast<double>(b[j + l]);
   for (int l = 0; j < dims; ++j, ++l) p[l] += static_cast<double>(a[j]) * static_cast<double>(b[j]);
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) double exact_dot_avx2(const float* a, const float* b, int64_t dims) {
+  __m256d low = _mm256_setzero_pd();
+  __m256d high = _mm256_setzero_pd();
+  int64_t j = 0;
+  for (; j + kLanes <= dims; j += kLanes) {
+    const __m256d low_products =
+        _mm256_mul_pd(_mm256_cvtps_pd(_mm_loadu_ps(a + j)), _mm256_cvtps_pd(_mm_loadu_ps(b + j)));
+    const __m256d high_products =
+        _mm256_mul_pd(_mm256_cvtps_pd(_mm_loadu_ps(a + j + 4)), _mm256_cvtps_pd(_mm_loadu_ps(b + j + 4)));
+    low = _mm256_add_pd(low, low_products);
+    high = _mm256_add_pd(high, high_products);
+  }
+  double p[kLanes];
+  _mm256_storeu_pd(p, low);
+  _mm256_storeu_pd(p + 4, high);
+  return finish_dot(a, b, j, dims, p);
+}
+#endif
+
+}  // namespace
+
+double exact_dot_plain(const float* a, const float* b, int64_t dims) {
+  double p[kLanes] = {};
+  return finish_dot(a, b, 0, dims, p);
+}
+
+double exact_dot(const float* a, const float* b, int64_t dims) {
+#if defined(__x86_64__)
+  static const bool fast = x86_features().avx2;
+  if (fast) return exact_dot_avx2(a, b, dims);
+#endif
+  return exact_dot_plain(a, b, dims);
 }
 
 }  // namespace glove

@@ -14,6 +14,9 @@ namespace glove {
 // float_environment.h.
 double exact_dot(const float* a, const float* b, int64_t dims);
 
+// Returns the same bits without SIMD, for comparison.
+double exact_dot_plain(const float* a, const float* b, int64_t dims);
+
 // Returns the cosine D(q,x) / sqrt(D(q,q) * D(x,x)), clamped to [-1, 1]. Because the root is taken of the
 // product, a vector's cosine with itself is exactly 1 and no norm overflows. REQUIRES: both norms > 0.
 inline double cosine_from_dots(double dot, double norm_squared_a, double norm_squared_b) {

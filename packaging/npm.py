@@ -5,12 +5,9 @@ BUILD is a build folder with glove.so and glove-convert, DIST the folder that th
 people install, and sqlite-glove-linux-x64, the library, on which the first depends. The names of the files are printed. With
 ZIG_ROOT the first also depends on the packages of what packaging/zig.sh has built there, which zig.py writes.
 """
-import gzip
-import io
 import json
 import os
 import sys
-import tarfile
 
 import platforms
 import project
@@ -48,19 +45,14 @@ def write_package(dist, manifest, files, platform=platforms.NATIVE):
     path = os.path.join(dist, f"{manifest['name']}-{manifest['version']}.tgz")
     files = [("package.json", (json.dumps(manifest, indent=2) + "\n").encode(), False),
              ("LICENSE", project.notices(platform), False)] + files
-    with open(path, "wb") as out, gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=project.EPOCH) as zipped, \
-            tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, data, executable in files:
-            information = tarfile.TarInfo("package/" + name)
-            information.size, information.mtime = len(data), project.EPOCH
-            information.mode = 0o755 if executable else 0o644
-            archive.addfile(information, io.BytesIO(data))
+    project.write_tar(path, [("package/" + name, data, executable) for name, data, executable in files])
     return path
 
 
 def write_packages(build, dist, zig_root=None):
     os.makedirs(dist, exist_ok=True)
-    return [write_package(dist, *main_package(platforms.built(zig_root) if zig_root else ())), write_platform(build, dist, platforms.NATIVE)]
+    others = platforms.built(zig_root) if zig_root else ()
+    return [write_package(dist, *main_package(others)), write_platform(build, dist, platforms.NATIVE)]
 
 
 def write_platform(build, dist, platform):

@@ -4,6 +4,7 @@ pip chooses among the wheels by their tags. npm installs each package whose os, 
 chooses among them.
 """
 import os
+import sys
 from typing import NamedTuple
 
 
@@ -14,7 +15,7 @@ class Platform(NamedTuple):
     os: str           # these three as npm names them
     cpu: str
     libc: str
-    description: str  # completes "The library runs on"
+    description: str  # completes "The library of sqlite-glove for"
 
     @property
     def npm(self):
@@ -28,13 +29,13 @@ class Platform(NamedTuple):
 NATIVE = Platform("linux-x64", "", "manylinux_2_34_x86_64", "linux", "x64", "glibc", "64-bit x86 Linux with glibc 2.34 or newer")
 OTHERS = [
     Platform("linux-x64-glibc-2.17", "x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64", "linux", "x64", "glibc",
-             "64-bit x86 Linux with glibc 2.17 or newer, without a GPU"),
+             "64-bit x86 Linux with glibc 2.17 or newer, without the CUDA backend"),
     Platform("linux-x64-musl", "x86_64-linux-musl", "musllinux_1_2_x86_64", "linux", "x64", "musl",
-             "64-bit x86 Linux with musl 1.2 or newer, without a GPU"),
+             "64-bit x86 Linux with musl 1.2 or newer, without the CUDA backend"),
     Platform("linux-arm64", "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64", "linux", "arm64", "glibc",
-             "64-bit Arm Linux with glibc 2.17 or newer, without a GPU"),
+             "64-bit Arm Linux with glibc 2.17 or newer, without the CUDA backend"),
     Platform("linux-arm64-musl", "aarch64-linux-musl", "musllinux_1_2_aarch64", "linux", "arm64", "musl",
-             "64-bit Arm Linux with musl 1.2 or newer, without a GPU"),
+             "64-bit Arm Linux with musl 1.2 or newer, without the CUDA backend"),
     Platform("darwin-arm64", "aarch64-macos", "macosx_12_0_arm64", "darwin", "arm64", "",
              "macOS 12 or newer on Apple processors (built, but never run by the project's tests)"),
 ]
@@ -51,8 +52,9 @@ def of_target(target=""):
     for platform in ALL:
         if platform.zig == target:
             return platform
-    raise SystemExit(f"there is no platform '{target}'; there are: {', '.join(platform.zig for platform in OTHERS)}")
+    raise SystemExit(f"there is no target '{target}'; the targets are: {', '.join(platform.zig for platform in OTHERS)}")
 
 
 if __name__ == "__main__":
-    print(" ".join(platform.zig for platform in OTHERS))  # for packaging/zig.sh
+    # For scripts: the targets that are named, after a check, or all of them.
+    print(" ".join(sys.argv[1:] and [of_target(target).zig for target in sys.argv[1:]] or [platform.zig for platform in OTHERS]))

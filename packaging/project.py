@@ -1,8 +1,11 @@
-"""What every package says about the project, read from CMakeLists.txt, and how its archives are written."""
+"""What every package says about the project, read from CMakeLists.txt, and how the archives of packages are written."""
+import gzip
+import io
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The time of every file in an archive, so that the same inputs make the same bytes: 1980-01-01, the oldest that zip knows.
@@ -45,6 +48,16 @@ def built(build, name, platform=None):
     finally:
         if os.path.exists(stripped):
             os.remove(stripped)
+
+
+def write_tar(path, files):
+    """Writes [(name, bytes, executable)] as a .tar.gz, whose bytes depend on these alone."""
+    with open(path, "wb") as out, gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=EPOCH) as zipped, \
+            tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data, executable in files:
+            information = tarfile.TarInfo(name)
+            information.size, information.mtime, information.mode = len(data), EPOCH, 0o755 if executable else 0o644
+            archive.addfile(information, io.BytesIO(data))
 
 
 # What glove.so and glove-convert contain of other projects, by the Debian package that a build takes it from.

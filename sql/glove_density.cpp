@@ -91,12 +91,12 @@ Status finish(sqlite3_context* context) {
   rows->x.resize(rows->y.size());  // the last step may have run out of memory between the two
   if (rows->x.empty()) return {};
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(
-      const Grid grid,
-      convolve_somewhere(*static_cast<Engine*>(sqlite3_user_data(context)), kFunction,
-                         point_counts(rows->x, rows->y, rows->options), gaussian_kernels(rows->options.sigma),
-                         [&poller] { return poller.interrupted(); }));
-  return return_grid(context, grid, kFunction);
+  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  GLOVE_ASSIGN_OR_RETURN(const Grid grid,
+                         convolve_somewhere(*static_cast<Engine*>(sqlite3_user_data(context)), kFunction,
+                                            point_counts(rows->x, rows->y, rows->options),
+                                            gaussian_kernels(rows->options.sigma), interrupted));
+  return return_grid(context, grid, kFunction, interrupted);
 }
 
 void step_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {

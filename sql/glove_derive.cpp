@@ -86,7 +86,7 @@ Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const Der
   auto components = std::make_shared<const PrincipalComponents>(
       PrincipalComponents{.dims = subject.entry.model->dims(), .mean = {}});
   ToolboxSubject fit = subject;
-  GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit));
+  GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit, interrupted));
   if (needs_components(request.map)) {
     GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, kFunction, fit, PcaOptions(), interrupted));
   }
@@ -100,17 +100,18 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   if (name.empty()) return {ErrorCode::kInvalidArgument, "glove_derive: the name must not be empty"};
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kFunction, "options"));
   DeriveRequest request;
-  GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"whiten\":true}", kOptions, request));
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"whiten\":true}", kOptions, request, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kFunction));
   Connection& connection = connection_of(context);
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection.find(of));
   GLOVE_ASSIGN_OR_RETURN(ToolboxSubject subject, subject_of(engine_of(context), kFunction, std::move(entry)));
-  InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
   GLOVE_ASSIGN_OR_RETURN(RowMap map, find_map(engine_of(context), subject, request, interrupted));
-  GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "words", request.words, subject));
+  GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "words", request.words, subject, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
   const std::string source = std::string(kFunction) + "('" + std::string(name) + "')";
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, derive_model(*subject.backends.first->analysis(), subject.points(),
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, derive_model(*subject.backends.first->analysis(), set,
                                                       std::move(map), source, interrupted));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   connection.add(std::string(name), std::move(model));

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "sql/arguments.h"
+#include "sql/interrupt.h"
 #include "sql/json_options.h"
 #include "sql/map_fit.h"
 #include "sql/register.h"
@@ -54,8 +55,9 @@ class GloveMap {
       next_ = 0;
       GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
       sqlite3_value* const backend = inputs_[kBackend];
-      GLOVE_ASSIGN_OR_RETURN(subject_,
-                             read_subject(models_, kName, inputs_[kWords], inputs_[kModel], backend));
+      InterruptPoller poller(models_.connection().db());
+      GLOVE_ASSIGN_OR_RETURN(subject_, read_subject(models_, kName, inputs_[kWords], inputs_[kModel], backend,
+                                                    [&poller] { return poller.interrupted(); }));
       GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs_[kOptions], kName));
       GLOVE_ASSIGN_OR_RETURN(const MapOptions options, parse_map_options(json, kName, subject_.count()));
       if (subject_.count() == 0) return {};

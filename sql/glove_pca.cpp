@@ -78,17 +78,18 @@ class GlovePca {
     Status start(int plan, const char* plan_text, Arguments values) {
       component_ = end_ = 0;
       GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
-      GLOVE_ASSIGN_OR_RETURN(const ToolboxSubject subject, read_subject(models_, kName, inputs_[kWords],
-                                                                        inputs_[kModel], inputs_[kBackend]));
+      InterruptPoller poller(models_.connection().db());
+      const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+      GLOVE_ASSIGN_OR_RETURN(
+          const ToolboxSubject subject,
+          read_subject(models_, kName, inputs_[kWords], inputs_[kModel], inputs_[kBackend], interrupted));
       GLOVE_ASSIGN_OR_RETURN(const int64_t count,
                              component_count(inputs_[kComponents], subject.entry.model->dims()));
       GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs_[kOptions], kName));
       GLOVE_ASSIGN_OR_RETURN(const PcaOptions options, parse_pca_options(json, kName));
       if (subject.count() == 0) return {};
       Engine& engine = models_.connection().engine();
-      InterruptPoller poller(models_.connection().db());
-      GLOVE_ASSIGN_OR_RETURN(
-          fit_, find_components(engine, kName, subject, options, [&poller] { return poller.interrupted(); }));
+      GLOVE_ASSIGN_OR_RETURN(fit_, find_components(engine, kName, subject, options, interrupted));
       rowids_.start(std::to_string(count) + " " + pca_key(subject, options));
       end_ = count + 1;
       return {};

@@ -62,20 +62,25 @@ class GridHandler final : public JsonHandler {
 
 }  // namespace
 
-Result<Grid> parse_grid(std::string_view json, std::string_view object, std::string_view name) {
+Result<Grid> parse_grid(std::string_view json, std::string_view object, std::string_view name,
+                        const InterruptCheck& interrupted) {
   GridHandler handler(name);
-  if (!read_json(json, handler) || !handler.is_array)
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(json, handler, interrupted));
+  if (!is_json || !handler.is_array)
     return invalid(object,
                    "the " + std::string(name) + " must be a JSON array of rows, such as [[1,2],[3,4]]");
   if (!handler.fault.empty()) return invalid(object, handler.fault);
   return std::move(handler.grid);
 }
 
-Status return_grid(sqlite3_context* context, const Grid& grid, std::string_view object) {
+Status return_grid(sqlite3_context* context, const Grid& grid, std::string_view object,
+                   const InterruptCheck& interrupted) {
   if (!std::ranges::all_of(grid.values, [](double value) { return std::isfinite(value); }))
     return invalid(object, "a number of the result is too large");
+  InterruptPoll poll(interrupted);
   std::string json = "[";
   for (int64_t i = 0; i < grid.rows; ++i) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     json += i == 0 ? "[" : ",[";
     for (int64_t j = 0; j < grid.columns; ++j) {
       if (j > 0) json += ',';

@@ -4,16 +4,20 @@
 #include <string_view>
 
 #include "analysis/grid.h"
+#include "base/cancel.h"
 #include "base/status.h"
 #include "sql/boundary.h"
 
 namespace glove::sql {
 
 // Parses a matrix, which may be empty: []. Rows of different lengths and anything but finite numbers are
-// errors. `object` begins the messages, which call the matrix `name`.
-Result<Grid> parse_grid(std::string_view json, std::string_view object, std::string_view name);
+// errors, and so is an interrupt. `object` begins the messages, which call the matrix `name`.
+Result<Grid> parse_grid(std::string_view json, std::string_view object, std::string_view name,
+                        const InterruptCheck& interrupted);
 
-// Makes the matrix the result of the function. A number that is not finite is an error.
-Status return_grid(sqlite3_context* context, const Grid& grid, std::string_view object);
+// Makes the matrix the result of the function. A number that is not finite is an error, and so is an
+// interrupt.
+Status return_grid(sqlite3_context* context, const Grid& grid, std::string_view object,
+                   const InterruptCheck& interrupted);
 
 }  // namespace glove::sql

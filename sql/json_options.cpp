@@ -82,10 +82,11 @@ Result<std::string_view> options_text(sqlite3_value* value, std::string_view obj
   return text_of(value);
 }
 
-Result<JsonMembers> read_json_object(std::string_view json, std::string_view object,
-                                     std::string_view example) {
+Result<JsonMembers> read_json_object(std::string_view json, std::string_view object, std::string_view example,
+                                     const InterruptCheck& interrupted) {
   MembersHandler handler;
-  if (!read_json(json, handler) || !handler.is_object)
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(json, handler, interrupted));
+  if (!is_json || !handler.is_object)
     return Error{ErrorCode::kInvalidArgument, std::string(object) +
                                                   ": the options must be a JSON object such as " +
                                                   std::string(example) + ", but are: " + cut(json)};

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "sql/boundary.h"
 #include "sql/json_reader.h"
@@ -50,8 +51,8 @@ Result<std::string_view> options_text(sqlite3_value* value, std::string_view obj
 using JsonMembers = std::map<std::string, JsonValue>;
 
 // Reads a JSON object. `example` is one, for the message.
-Result<JsonMembers> read_json_object(std::string_view json, std::string_view object,
-                                     std::string_view example);
+Result<JsonMembers> read_json_object(std::string_view json, std::string_view object, std::string_view example,
+                                     const InterruptCheck& interrupted);
 
 // "<object>: unknown option ..." and "<object>: option ... is ..., but must be ...".
 Error unknown_option(std::string_view object, const std::string& name, const std::string& names);
@@ -62,8 +63,9 @@ Error wrong_option(std::string_view object, const std::string& name, const JsonV
 // wrong value are errors that say which ones exist.
 template <class Options, size_t kCount>
 Status parse_options(std::string_view json, std::string_view object, std::string_view example,
-                     const std::array<JsonOption<Options>, kCount>& known, Options& options) {
-  GLOVE_ASSIGN_OR_RETURN(const JsonMembers members, read_json_object(json, object, example));
+                     const std::array<JsonOption<Options>, kCount>& known, Options& options,
+                     const InterruptCheck& interrupted = {}) {
+  GLOVE_ASSIGN_OR_RETURN(const JsonMembers members, read_json_object(json, object, example, interrupted));
   for (const auto& [name, value] : members) {
     const JsonOption<Options>* option = nullptr;
     std::string names;

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 // because freeing these allocates memory in a destructor, where a failure ends the process.
 class JsonEvents {
  public:
-  explicit JsonEvents(JsonHandler& handler) : handler_(handler) {}
+  JsonEvents(JsonHandler& handler, InterruptPoll& poll) : handler_(handler), poll_(poll) {}
 
   // NOLINTBEGIN(readability-identifier-naming): the parser's interface
   bool null() { return pass(JsonKind::kNull); }
@@ -72,13 +72,13 @@ class JsonEvents {
   bool pass(JsonKind kind, JsonValue& value) {
     value.kind = kind;
     handler_.value(value);
-    return true;
+    return !poll_.stop();
   }
   bool begin(JsonKind kind) {
     JsonValue value;
     value.kind = kind;
     if (skipped_ > 0 || !handler_.value(value)) ++skipped_;
-    return true;
+    return !poll_.stop();
   }
   bool end() {
     if (skipped_ > 0)
@@ -89,6 +89,7 @@ class JsonEvents {
   }
 
   JsonHandler& handler_;
+  InterruptPoll& poll_;
   int64_t skipped_ = 0;  // arrays and objects that have begun since the handler skipped one
 };
 
@@ -113,11 +114,14 @@ const char* json_type_name(JsonKind kind) {
   return "";
 }
 
-bool read_json(std::string_view json, JsonHandler& handler) {
+Result<bool> read_json(std::string_view json, JsonHandler& handler, const InterruptCheck& interrupted) {
   // The parser takes a NUL for the end of the text.
   if (json.find('\0') != std::string_view::npos) return false;
-  JsonEvents events(handler);
-  return Json::sax_parse(json, &events);
+  InterruptPoll poll(interrupted);
+  JsonEvents events(handler, poll);
+  const bool is_json = Json::sax_parse(json, &events);
+  if (poll.stopped()) return interrupted_error();
+  return is_json;
 }
 
 std::string json_text(double number) {

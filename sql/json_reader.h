@@ -7,6 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
+#include "base/status.h"
+
 namespace glove::sql {
 
 // What a value in JSON text is. Numbers without a fraction and an exponent that int64_t holds are kInteger.
@@ -42,9 +45,9 @@ class JsonHandler {
 };
 
 // Passes the values to the handler. Returns false if the text is not JSON; the handler may then have received
-// a part of it. Throws nothing but what the handler throws, and std::bad_alloc. Nesting takes a bit of memory
-// per level and no stack.
-bool read_json(std::string_view json, JsonHandler& handler);
+// a part of it. Errors: an interrupt. Throws nothing but what the handler throws, and std::bad_alloc. Nesting
+// takes a bit of memory per level and no stack.
+Result<bool> read_json(std::string_view json, JsonHandler& handler, const InterruptCheck& interrupted = {});
 
 // A finite number as JSON: the fewest digits that read as the same number.
 std::string json_text(double number);

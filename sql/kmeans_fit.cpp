@@ -8,6 +8,7 @@
 #include "base/timer.h"
 #include "sql/arguments.h"
 #include "sql/fit_watch.h"
+#include "sql/interrupt.h"
 #include "sql/json_options.h"
 
 namespace glove::sql {
@@ -76,7 +77,7 @@ Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSu
                                                  const KMeansOptions& options,
                                                  const InterruptCheck& interrupted) {
   const Timer timer;
-  const PointSet set = subject.points();
+  GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
   SearchReport report;
   const auto cluster = [&](Analysis& analysis) {
     return cluster_rows(analysis, set.points(), k, options, interrupted);
@@ -126,8 +127,10 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
   if (!k) return invalid(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs[kKMeansOptions], table));
   GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options, parse_kmeans_options(json, table));
-  GLOVE_ASSIGN_OR_RETURN(found.subject, read_subject(models, table, inputs[kKMeansWords],
-                                                     inputs[kKMeansModel], inputs[kKMeansBackend]));
+  InterruptPoller poller(models.connection().db());
+  GLOVE_ASSIGN_OR_RETURN(found.subject,
+                         read_subject(models, table, inputs[kKMeansWords], inputs[kKMeansModel],
+                                      inputs[kKMeansBackend], [&poller] { return poller.interrupted(); }));
   found.key = key_of(found.subject, *k, options);
   found.fit = engine.results().find<KMeansFit>(found.key);
   if (found.fit != nullptr) return found;

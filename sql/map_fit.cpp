@@ -62,7 +62,7 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
   Engine& engine = connection.engine();
   FitWatch watch(connection, std::string(table) + ": " + std::to_string(subject.count()) +
                                  " words of the model '" + subject.entry.name + "'");
-  const PointSet set = subject.points();
+  GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(watch.interrupted()));
   std::shared_ptr<const PrincipalComponents> components;
   if (options.method == MapMethod::kPca) {
     PcaOptions pca;

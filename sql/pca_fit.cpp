@@ -31,7 +31,7 @@ Result<std::shared_ptr<const PrincipalComponents>> compute(Engine& engine, const
                                                            const PcaOptions& options,
                                                            const InterruptCheck& interrupted) {
   const Timer timer;
-  const PointSet set = subject.points();
+  GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
   PrincipalOptions principal;
   principal.center = options.center;
   principal.unit_rows = options.unit_rows;

@@ -70,8 +70,8 @@ std::string component_count(size_t components) {
 Status read_json_vector(std::string_view text, std::vector<float>& vector) {
   vector.clear();
   VectorHandler handler(vector);
-  if (!read_json(text, handler) || !handler.is_array)
-    return wrong_row("has a TEXT vector that is not a JSON array");
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, handler));
+  if (!is_json || !handler.is_array) return wrong_row("has a TEXT vector that is not a JSON array");
   return handler.fault.empty() ? Status() : wrong_row(handler.fault);
 }
 

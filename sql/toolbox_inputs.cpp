@@ -75,7 +75,8 @@ Status choose_words(std::string_view object, const WordsHandler& handler, Toolbo
   return {};
 }
 
-Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& subject) {
+Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& subject,
+                  const InterruptCheck& interrupted) {
   subject.rows = subject.entry.model->words();
   if (words == nullptr || is_null(words)) return {};
   if (is_blob(words)) return wrong_words(table, "a BLOB");
@@ -84,16 +85,17 @@ Status read_words(std::string_view table, sqlite3_value* words, ToolboxSubject& 
     subject.rows = std::min(subject.rows, *count);
     return {};
   }
-  const std::string_view text = text_of(words);
   WordsHandler handler("words", subject);
-  if (!read_json(text, handler) || !handler.is_array) return wrong_words(table, quoted(text));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text_of(words), handler, interrupted));
+  if (!is_json || !handler.is_array) return wrong_words(table, shown_value(words));
   return choose_words(table, handler, subject);
 }
 
 }  // namespace
 
-PointSet ToolboxSubject::points() const {
-  return chosen ? PointSet::chosen_rows(entry.model, ids) : PointSet::first_rows(entry.model, rows);
+Result<PointSet> ToolboxSubject::points(const InterruptCheck& interrupted) const {
+  return chosen ? PointSet::chosen_rows(entry.model, ids, interrupted)
+                : PointSet::first_rows(entry.model, rows, interrupted);
 }
 
 Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view table, sqlite3_value* value) {
@@ -126,7 +128,8 @@ std::string ToolboxSubject::key() const {
 }
 
 Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
-                                    sqlite3_value* model, sqlite3_value* backend) {
+                                    sqlite3_value* model, sqlite3_value* backend,
+                                    const InterruptCheck& interrupted) {
   ToolboxSubject subject;
   std::optional<std::string_view> name;
   if (model != nullptr && is_blob(model))
@@ -134,7 +137,7 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
   if (model != nullptr && !is_null(model)) name = text_of(model);
   GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
-  GLOVE_RETURN_IF_ERROR(read_words(table, words, subject));
+  GLOVE_RETURN_IF_ERROR(read_words(table, words, subject, interrupted));
   GLOVE_ASSIGN_OR_RETURN(subject.backends, analysis_backends(models.connection().engine(), table, backend));
   return subject;
 }
@@ -149,7 +152,7 @@ Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, Catal
 }
 
 Status choose_rows(std::string_view object, std::string_view name, const std::optional<JsonValue>& rows,
-                   ToolboxSubject& subject) {
+                   ToolboxSubject& subject, const InterruptCheck& interrupted) {
   if (!rows) return {};
   int64_t count = 0;
   if (take_whole(*rows, 0, count)) {
@@ -160,7 +163,11 @@ Status choose_rows(std::string_view object, std::string_view name, const std::op
     return invalid(object, std::string(name) + " is " + shown_json(*rows) +
                                ", but must be a non-negative integer or an array of words");
   WordsHandler handler(name, subject);
-  for (const JsonValue& element : rows->elements) handler.add(element);
+  InterruptPoll poll(interrupted);
+  for (const JsonValue& element : rows->elements) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    handler.add(element);
+  }
   return choose_words(object, handler, subject);
 }
 

@@ -11,6 +11,7 @@
 #include "analysis/analysis.h"
 #include "analysis/points.h"
 #include "analysis/takeover.h"
+#include "base/cancel.h"
 #include "base/status.h"
 #include "search/backend.h"
 #include "search/engine.h"
@@ -29,7 +30,8 @@ struct ToolboxSubject {
   AnalysisBackends backends;
 
   int64_t count() const { return chosen ? static_cast<int64_t>(ids.size()) : rows; }
-  PointSet points() const;
+  // Copies chosen rows. Errors: an interrupt.
+  Result<PointSet> points(const InterruptCheck& interrupted) const;
   // Spells the model and the rows, for keys of the ResultCache.
   std::string key() const;
 };
@@ -44,17 +46,19 @@ Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view tabl
 // model    The name of a model; NULL means the default model.
 // backend  As analysis_backends() takes it.
 //
-// nullptr stands for NULL. Error messages begin with `table`.
+// nullptr stands for NULL. Error messages begin with `table`; an interrupt is an error.
 Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
-                                    sqlite3_value* model, sqlite3_value* backend);
+                                    sqlite3_value* model, sqlite3_value* backend,
+                                    const InterruptCheck& interrupted);
 
 // The subject that is all rows of the model, on the backend that NULL means.
 Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, CatalogEntry entry);
 
 // Chooses among the rows of the subject's model: a non-negative integer or an array of words, as `words` may
-// be. nullopt means all rows. Messages begin with `object` and call the value `name`.
+// be. nullopt means all rows. Messages begin with `object` and call the value `name`; an interrupt is an
+// error.
 Status choose_rows(std::string_view object, std::string_view name, const std::optional<JsonValue>& rows,
-                   ToolboxSubject& subject);
+                   ToolboxSubject& subject, const InterruptCheck& interrupted);
 
 // The integer that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.
 std::optional<int64_t> whole_number(sqlite3_value* value);

@@ -5,15 +5,20 @@
 #   ./tests/packages-zig.sh                     every target of packaging/platforms.py
 #   ./tests/packages-zig.sh x86_64-linux-musl   only the targets named
 #
-# GLOVE_CMAKE_ARGS: additional arguments for cmake.
+# GLOVE_CMAKE_ARGS     additional arguments for cmake
+# GLOVE_NO_INSTALL=1   do not install packages of packages.txt
 set -euo pipefail
+if [[ "${1:-}" == -h || "${1:-}" == --help ]]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 0; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-[[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only zig
+# The system's Python first, as the tests do (tests/CMakeLists.txt).
+python=/usr/bin/python3
+[[ -x $python ]] || python=python3
+targets=$("$python" packaging/platforms.py "$@")
+[[ -n "${GLOVE_NO_INSTALL:-}" ]] || { ./build.sh --packages-only tests && ./build.sh --packages-only zig; }
+"$python" -c 'import numpy' || { echo "packages-zig.sh: $python has no NumPy (Debian: python3-numpy)" >&2 && exit 1; }
 ./build.sh --preset cpu
-targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || read -r -a targets < <(python3 packaging/platforms.py)
-./packaging/zig.sh "${targets[@]}"
+./packaging/zig.sh "$@"
 
 # The same for musl on 64-bit Arm: Zig links programs for musl statically, and these cannot load libraries, so Debian's linker
 # links this one with the musl of Debian's packages for Arm, whose loader qemu then finds there.
@@ -32,13 +37,15 @@ build_shell_for_musl() {
 # Builds tests/packages/shell.c over the SQLite that npm's better-sqlite3 carries, for a target's system.
 build_shell() {
   local target=$1 shell=build/zig/shell/$1 sqlite=build/zig/node_modules/better-sqlite3/deps/sqlite3 compiler
+  case "$target" in
+    x86_64-linux-gnu*) return 0 ;;  # this system's sqlite3
+    *-macos) return 0 ;;  # nothing here runs it
+  esac
   [[ ! $shell -nt tests/packages/shell.c ]] || return 0
   [[ -d $sqlite ]] || npm install --prefix build/zig --no-audit --no-fund --ignore-scripts better-sqlite3@12.11.1 >/dev/null
   mkdir -p build/zig/shell
   case "$target" in
-    x86_64-linux-gnu*) return 0 ;;  # this system's sqlite3
     x86_64-linux-musl) compiler=(musl-gcc) ;;
-    *-macos) return 0 ;;  # nothing here runs it
     aarch64-linux-musl) build_shell_for_musl "$target"; return ;;
     # It stands for the system's own. Built for a glibc before 2.33, Zig's stat() does not set errno, which SQLite needs.
     *) compiler=("build/zig/bin/$target/cc" -target "${target%.*}.34") ;;
@@ -46,12 +53,10 @@ build_shell() {
   "${compiler[@]}" -O1 -I"$sqlite" tests/packages/shell.c "$sqlite/sqlite3.c" -o "$shell" -lpthread -ldl -lm
 }
 
-python=$(sed -n 's/^GLOVE_PYTHON:[A-Z]*=//p' build/cpu/CMakeCache.txt)
-python=${python:-python3}
 rm -rf build/zig/dist
 "$python" packaging/npm.py build/cpu build/zig/dist build/zig >/dev/null
 "$python" packaging/wheel.py build/cpu build/zig/dist >/dev/null
-for target in "${targets[@]}"; do
+for target in $targets; do
   echo "$target"
   build_shell "$target"
   "$python" packaging/zig.py build/zig build/zig/dist "$target" >/dev/null

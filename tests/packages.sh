@@ -6,8 +6,12 @@
 #   ./tests/packages.sh cpu -R npm  another preset; what follows it goes to ctest
 #
 # The small Debian is made once, by mmdebstrap, as build/packages/debian.tar; that needs root and Debian's archive. Without
-# root or mmdebstrap, nothing is installed there. GLOVE_CMAKE_ARGS: additional arguments for cmake.
+# root or mmdebstrap, nothing is installed there.
+#
+# GLOVE_CMAKE_ARGS     additional arguments for cmake
+# GLOVE_NO_INSTALL=1   do not install packages of packages.txt
 set -euo pipefail
+if [[ "${1:-}" == -h || "${1:-}" == --help ]]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 0; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset=${1:-release}
@@ -21,7 +25,10 @@ cmake --preset "$preset" -DGLOVE_TESTS=ON -DGLOVE_STATIC=ON ${GLOVE_CMAKE_ARGS:-
   cat "$log" >&2
   exit 1
 }
-cmake --build --preset "$preset" --target glove glove-convert glove_static_archive
+targets=(glove glove-convert glove_static_archive)
+# A release's archive and the program of examples/static use `cmake --install`, which copies glove-verify where it is built.
+if grep -q '^GLOVE_VERIFY:BOOL=ON' "build/$preset/CMakeCache.txt"; then targets+=(glove-verify); fi
+cmake --build --preset "$preset" --target "${targets[@]}"
 
 # Prints the path of the archive, or nothing.
 small_debian() {

@@ -5,6 +5,7 @@
 #   ./tests/run.sh asan            another preset: asan, tsan, cpu
 #   ./tests/run.sh release -R nn   what follows the preset goes to ctest
 set -euo pipefail
+if [[ "${1:-}" == -h || "${1:-}" == --help ]]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 0; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset=${1:-release}

@@ -367,6 +367,8 @@ TEST(KMeans, ChosenRowsAreARowsOwnModel) {
   const PointSet by_id = PointSet::chosen_rows(make_model(matrix), ids);
   const PointSet whole = PointSet::first_rows(make_model(chosen), chosen.rows);
   EXPECT_EQ(by_id.row_id(1), 496);
+  EXPECT_EQ(PointSet::chosen_rows(by_id.model(), ids, [] { return true; }).error().code,
+            ErrorCode::kInterrupted);
   EXPECT_EQ(whole.row_id(1), 1);
   const auto analysis = make_analysis();
   auto a = cluster_rows(*analysis, by_id.points(), 7, {}, {});
@@ -399,6 +401,25 @@ TEST(KMeans, RefusesWhatItCannotDo) {
   auto empty = cluster_rows(*analysis, none.points(), 3, {}, {});
   ASSERT_TRUE(empty.ok());
   EXPECT_TRUE(empty.value().clusters.empty());
+}
+
+// One cluster per row: preparing the centroids can be stopped, as everything that follows.
+TEST(KMeans, ManyCentroidsStopWhenInterrupted) {
+  std::mt19937_64 random = make_random(16);
+  const Matrix matrix = gaussian(500, 7, random);
+  const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
+  Centroids centroids(Metric::kEuclidean, matrix.rows, matrix.dims);
+  for (int64_t row = 0; row < matrix.rows; ++row) centroids.set(row, matrix.row(row));
+  const ScopedFloatEnvironment environment;
+  for (const NamedAnalysis& variant : all_analyses({1, 2})) {
+    std::vector<int32_t> labels(static_cast<size_t>(matrix.rows));
+    int64_t asked = 0;
+    const Status stopped =
+        variant.analysis->assign(set.points(), centroids, labels, [&] { return ++asked > 0; });
+    ASSERT_FALSE(stopped.ok()) << variant.name;
+    EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+    EXPECT_EQ(asked, 1) << "it is asked before any row is assigned";
+  }
 }
 
 // However late the interrupt comes, the fit stops, and the same fit afterwards gives the same rows.

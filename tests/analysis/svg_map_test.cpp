@@ -136,6 +136,8 @@ TEST(SvgMap, DrawsAnyPoints) {
   const std::vector<double> values[] = {{0},
                                         {1, 1, 1},
                                         {-kHuge, kHuge, 0},
+                                        {kHuge},
+                                        {-kHuge},
                                         {0, kTiny, 2 * kTiny},
                                         {1e300, 1e300 * (1 + 1e-15)},
                                         {-5, 3, 2, 7, 7, 7, 1}};

@@ -108,6 +108,9 @@ class Cluster(unittest.TestCase):
         for k in (-1, 2.5, True):
             with self.assertRaisesRegex(ValueError, "k must be a non-negative integer"):
                 model.nearest("king", k)
+        for words in (b"king", None, [1.5]):
+            with self.assertRaisesRegex(TypeError, "must be text"):
+                model.nearest(words, 3)
 
     def test_no_answer_in_time(self):
         model = self.open()

@@ -6,6 +6,8 @@ quickstart         quickstart.sql prints queen first, and every table it promise
 analogies_sample   analogies.sql on the 20,000-word sample = a NumPy float64 evaluation made here
 similarity_sample  similarity.sql on the sample = Spearman's correlation computed here
 clusters           clusters.sql names every cluster by its most typical word, and they hold all words
+clusters_sample    glove_kmeans on the sample is where Lloyd's algorithm ends, in NumPy float64: every word in the nearest cluster,
+                   every centroid the mean of its words; and it is as good as that algorithm from random starts
 sts                sts.sh prints the correlations of sentence vectors that NumPy computes here from the definition in docs/text.md
 apt_search         apt_search.py finds packages of its sample by their meaning, and judges the rankings
 map_drawing        map.sql draws a well-formed SVG with every word; no two labels overlap by the text boxes of Chromium, which is
@@ -44,6 +46,9 @@ FULL_COMPONENTS = {
     '{"unit_rows":true}': ([160.475, 107.630, 88.480], []),
 }
 FULL_VARIANCE, FULL_MEAN = 15.328499, 1.241648
+# The sum of squared distances of k-means with 24 clusters: the worst of three runs of scikit-learn's with k-means++, which ours
+# may exceed by 0.1 %, and the options of the model's derivation. The second is of rows of length 1.
+FULL_CLUSTERS = ((4408806, "{}"), (243815.2, '{"normalize":true}'))
 # Spearman's correlation on RG-65, SimLex-999 and WS-353, and correct analogies, by prototypes in NumPy.
 FULL_DERIVATIONS = {
     "raw": (.6907, .2976, .5327, 5185), "center": (.6937, .2840, .5060, 5182), "remove 1": (.7047, .3292, .5997, 5104),
@@ -199,6 +204,55 @@ def clusters(run):
     for label, _, _, words in rows:
         check_equal("the most typical word", words.split(" ")[0], label)
     check_equal("families", [{"father", "mother"} <= set(row[3].split()) for row in rows].count(True), 1)
+
+
+def lloyd(rows, unit, start):
+    """The inertia that Lloyd's algorithm ends with in NumPy; with `unit` it is that of rows of length 1 and their directions."""
+    import numpy
+    centroids, labels = rows[start], None
+    while True:
+        scores = rows @ centroids.T - (0 if unit else (centroids ** 2).sum(axis=1) / 2)
+        found = scores.argmax(axis=1)
+        if labels is not None and (found != labels).sum() <= len(rows) / 1000:
+            best = scores.max(axis=1).sum()
+            return len(rows) - best if unit else (rows ** 2).sum() - 2 * best
+        labels = found
+        centroids = numpy.array([rows[labels == c].mean(axis=0) for c in range(len(start))])
+        if unit:
+            centroids /= numpy.linalg.norm(centroids, axis=1, keepdims=True)
+
+
+def check_clusters_of(run, model, metric, rows):
+    import numpy
+    count, unit = 24, metric == "cosine"
+    inputs = f'{count}, NULL, NULL, NULL, \'{{"metric":"{metric}","tol":0,"max_iter":1000,"seed":%d}}\''
+    inertias = []
+    for seed in range(3):
+        found = run.query(model, f"SELECT inertia, converged, hex(centroid) FROM glove_clusters({inputs % seed})")
+        labels = numpy.array(run.query(model, f"SELECT cluster FROM glove_kmeans({inputs % seed})"), dtype=int)[:, 0] - 1
+        centroids = numpy.array([numpy.frombuffer(bytes.fromhex(row[2]), dtype=numpy.float32) for row in found], dtype=numpy.float64)
+        check_equal("clusters that converged", [row[1] for row in found], ["1"] * count)
+        means = numpy.array([rows[labels == c].mean(axis=0) for c in range(count)])
+        if unit:
+            means /= numpy.linalg.norm(means, axis=1, keepdims=True)
+        close(f"{metric}: distance of the centroids from the means", 1 + numpy.abs(centroids - means).max(), 1)
+        scores = rows @ centroids.T - (0 if unit else (centroids ** 2).sum(axis=1) / 2)
+        best = scores.max(axis=1)
+        close(f"{metric}: scores of the labels", (best - scores[numpy.arange(len(rows)), labels]).max() + 1, 1, 1e-9)
+        inertias.append(sum(float(row[0]) for row in found))
+        close(f"{metric}: inertia", inertias[-1], len(rows) - best.sum() if unit else (rows ** 2).sum() - 2 * best.sum())
+    random = numpy.random.default_rng(1)
+    others = [lloyd(rows, unit, random.choice(len(rows), count, replace=False)) for _ in range(3)]
+    if sum(inertias) > 1.002 * sum(others):
+        sys.exit(f"{metric}: inertias {inertias}, but those of Lloyd's algorithm from random rows are {others}")
+
+
+def clusters_sample(run):
+    import numpy
+    model = run.convert_sample()
+    raw = read_vectors(run.options.project)
+    check_clusters_of(run, model, "euclidean", raw)
+    check_clusters_of(run, model, "cosine", raw / numpy.linalg.norm(raw, axis=1, keepdims=True))
 
 
 # Sentences without words that need the rules of the tokeniser, and scores.
@@ -507,6 +561,17 @@ def check_full_components(run, model):
     close("length of the mean", float(numpy.linalg.norm(numpy.frombuffer(bytes.fromhex(mean), dtype=numpy.float32))), FULL_MEAN)
 
 
+def check_full_clusters(run, model):
+    for worst, derivation in FULL_CLUSTERS:
+        rows = run.query(model, f"SELECT glove_derive('m', '{derivation}'), NULL; SELECT sum(inertia), k FROM glove_clusters WHERE k = 24 AND "
+                                "model = 'm' AND options IN " + str(tuple('{"metric":"euclidean","seed":%d}' % seed for seed in range(3)))
+                                + " GROUP BY options")
+        for inertia, _ in rows[1:]:
+            if not worst * 0.99 < float(inertia) <= worst * 1.001:
+                sys.exit(f"24 clusters of rows with {derivation}: inertias {rows[1:]}, but scikit-learn's are at most {worst}")
+        check_equal("fits", len(rows), 4)
+
+
 def check_full_derivations(run, model):
     rows = run.rows("clean.sql", model)
     check_equal("derivations", sorted(rows), sorted(FULL_DERIVATIONS))
@@ -530,13 +595,14 @@ def full_model(run):
         if abs(float(rows[name][0]) - expected) > 1e-6:
             sys.exit(f"{name}: found {rows[name][0]}, expected {expected}")
     check_full_components(run, model)
+    check_full_clusters(run, model)
     check_full_derivations(run, model)
     check_kept_neighbors(run, model, first_vectors(run, model, 5000))
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clean_sample",
+    parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clusters_sample", "clean_sample",
                                          "components_sample", "map_sample", "map_drawing", "sts", "apt_search", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)

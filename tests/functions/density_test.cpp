@@ -61,6 +61,23 @@ TEST_F(DensityFunctions, WorkInAnUntrustedSchema) {
   EXPECT_EQ(connection.value("SELECT g FROM v"), "[[6.0]]");
 }
 
+// A progress handler asks to stop. SQLite itself calls it every 1,000 steps, and these statements have fewer.
+TEST_F(DensityFunctions, AnInterruptEndsReadingAndWriting) {
+  const std::string numbers = "'[[' || replace(hex(zeroblob(1000000)), '00', '1,') || 'true]]'";
+  for (const std::string& statement :
+       {"SELECT glove_convolve(" + numbers + ", '[[1]]')", "SELECT glove_convolve('[[1]]', " + numbers + ")",
+        std::string("SELECT length(glove_density(x, y, '{\"width\":1024,\"height\":1024,\"sigma\":0}')) "
+                    "FROM p")}) {
+    sqlite3_progress_handler(
+        connection.handle(), 1000, [](void*) { return 1; }, nullptr);
+    Rows rows;
+    EXPECT_EQ(connection.run(statement, rows), SQLITE_INTERRUPT) << statement;
+    sqlite3_progress_handler(connection.handle(), 0, nullptr, nullptr);
+  }
+  EXPECT_EQ(connection.error("SELECT glove_convolve(" + numbers + ", '[[1]]')"),
+            "glove_convolve: row 1 of the grid has true where a number must be");
+}
+
 TEST_F(DensityFunctions, ErrorsNameTheValue) {
   const auto density = [&](const std::string& arguments) {
     return connection.error("SELECT glove_density(" + arguments + ") FROM p");

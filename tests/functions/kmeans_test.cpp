@@ -171,6 +171,8 @@ TEST_F(KMeansTables, ErrorsNameTheInput) {
       "json_group_array(tag) returns, or NULL (all words)";
   EXPECT_EQ(error("2, 'x'"), "glove_kmeans: words is 'x'" + words);
   EXPECT_EQ(error("2, -1"), "glove_kmeans: words is -1" + words);
+  EXPECT_EQ(error("2, 2.5"), "glove_kmeans: words is 2.5" + words);
+  EXPECT_EQ(error("2, ''"), "glove_kmeans: words is ''" + words);
   EXPECT_EQ(error("2, '{}'"), "glove_kmeans: words is '{}'" + words);
   EXPECT_EQ(error("2, '[\"a\", [1]]'"),
             "glove_kmeans: element 2 of words must be a word or NULL, but has the JSON type array");
@@ -199,6 +201,47 @@ TEST_F(KMeansTables, ErrorsNameTheInput) {
             "IS or IN (in an outer join, in the ON clause)");
   EXPECT_EQ(connection.error("SELECT words FROM glove_kmeans(2)").substr(0, 56),
             "glove_kmeans: SQLite passed no value for the input words");
+}
+
+// A progress handler that asks to stop, and that SQLite calls only if the statement below takes many steps or
+// the library looks for interrupts itself.
+class StopAtOnce {
+ public:
+  explicit StopAtOnce(sqlite3* db) : db_(db) {
+    sqlite3_progress_handler(
+        db, 1000, [](void*) { return 1; }, nullptr);
+  }
+  ~StopAtOnce() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }
+
+ private:
+  sqlite3* db_;
+};
+
+// Long arrays, which end in an element that is an error once it is read.
+TEST_F(KMeansTables, AnInterruptEndsTheReadingOfWords) {
+  const std::string array = "'[' || replace(hex(zeroblob(1000000)), '00', '\"east\",') || 'true]'";
+  const std::string fault = "element 1000001 of words must be a word or NULL, but has the JSON type boolean";
+  for (const std::string& statement :
+       {"SELECT count(*) FROM glove_kmeans(2, " + array + ")",
+        "SELECT count(*) FROM glove_pca(1, " + array + ")", "SELECT count(*) FROM glove_map(" + array + ")",
+        "SELECT glove_derive('new', '{\"words\":' || " + array + " || '}')"}) {
+    const std::string message = connection.error(statement);
+    EXPECT_EQ(message.substr(message.find(": ") + 2), fault);
+    const StopAtOnce stop(connection.handle());
+    Rows rows;
+    EXPECT_EQ(connection.run(statement, rows), SQLITE_INTERRUPT) << statement;
+  }
+}
+
+TEST_F(KMeansTables, AMillionRowsOfAUser) {
+  connection.rows(
+      "SELECT glove_load_table('rows', 'WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE "
+      "i < 1000000) SELECT i, iif(i % 4, x''0000803f0000003f'', x''0000003f0000803f'') FROM c')");
+  EXPECT_EQ(connection.rows("SELECT cluster, size, converged FROM glove_clusters(2, NULL, 'rows')"),
+            (Rows{{"1", "750000", "1"}, {"2", "250000", "1"}}));
+  EXPECT_EQ(connection.value(
+                "SELECT count(*) FROM glove_kmeans(2, NULL, 'rows') WHERE (cluster = 2) = (word % 4 = 0)"),
+            "1000000");
 }
 
 TEST_F(KMeansTables, AnInterruptEndsAFit) {

@@ -72,6 +72,15 @@ TEST_F(SvgFunction, ColorsFollowTheOrderOfTheGroups) {
   EXPECT_LT(document.find("#332288"), document.find("#cc6677"));
 }
 
+// A point whose surroundings no number reaches.
+TEST_F(SvgFunction, DrawsThePointsThatAreFarthestOut) {
+  for (const char* const x : {"1.7976931348623157e308", "-1.7976931348623157e308"})
+    EXPECT_EQ(connection.value(std::string("SELECT glove_svg(") + x + ", -(" + x +
+                               "), 'far', 'g') LIKE '%>far</text>%'"),
+              "1")
+        << x;
+}
+
 TEST_F(SvgFunction, WorksInAnUntrustedSchema) {
   connection.rows(
       "PRAGMA trusted_schema = OFF; CREATE VIEW v AS SELECT glove_svg(x, y, label, kind) AS s FROM p");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -40,6 +41,23 @@ std::vector<float> random_row(std::mt19937_64& random, int64_t dims) {
   }
   if (kind == 4 && random() % 4 != 0) row[random() % row.size()] = std::ldexp(-1.0f, exponent);
   return row;
+}
+
+TEST(ExactDot, TheFastPathReturnsThePlainOnesBits) {
+  GLOVE_TRACE_SEED();
+  auto random = testing::random_source();
+  for (int i = 0; i < 20000; ++i) {
+    const int64_t dims = 1 + static_cast<int64_t>(random() % (i % 100 == 0 ? 1000 : 70));
+    std::vector<float> a = random_row(random, dims);
+    std::vector<float> b = random_row(random, dims);
+    if (i % 50 == 0) a[random() % a.size()] = std::numeric_limits<float>::infinity();
+    const double fast = exact_dot(a.data(), b.data(), dims);
+    const double plain = exact_dot_plain(a.data(), b.data(), dims);
+    if (std::isnan(plain))
+      ASSERT_TRUE(std::isnan(fast)) << dims;
+    else
+      ASSERT_EQ(std::memcmp(&fast, &plain, sizeof(double)), 0) << dims;
+  }
 }
 
 TEST(Quantize, TheFastPathGivesThePlainOnesBits) {

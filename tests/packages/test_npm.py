@@ -1,9 +1,10 @@
 """The npm packages, installed into a clean project: test_npm.py --build FOLDER --project FOLDER --dist FOLDER
 
-npm installs both tarballs without a registry; load() and loadablePath() work with each of node:sqlite, better-sqlite3, libsql and
-@photostructure/sqlite that is there, as does glove-convert. A project below a folder app.asar, with the library in
-app.asar.unpacked, stands for an Electron application, and so does an archive that @electron/asar packs, if that is there. With $GLOVE_CHROOT, a tar archive of a small Debian that tests/packages.sh
-makes, npm also installs them into a copy of it, to which only node and npm are added, and node:sqlite answers there; needs root.
+npm installs both tarballs without a registry; load() and loadablePath() work with each of node:sqlite, better-sqlite3, libsql,
+@photostructure/sqlite, bun:sqlite and Deno's node:sqlite that is there, as does glove-convert. A project below a folder app.asar,
+with the library in app.asar.unpacked, stands for an Electron application, and so does an archive that @electron/asar packs, if that
+is there. With $GLOVE_CHROOT, a tar archive of a small Debian that tests/packages.sh makes, npm also installs them into a copy of it,
+to which only node and npm are added, and node:sqlite answers there; needs root.
 
 GLOVE_NODE_MODULES   a node_modules folder with better-sqlite3 and others; the default is the one of tests/bindings/install.sh
 """
@@ -19,11 +20,15 @@ import tempfile
 import chroot
 
 SKIPPED = 77
+NODE_SQLITE = "new (require('node:sqlite').DatabaseSync)(':memory:', {allowExtension: true})"
+# (what opens a connection, the program that runs the script)
 HOSTS = {
-    "node:sqlite": "new (require('node:sqlite').DatabaseSync)(':memory:', {allowExtension: true})",
-    "better-sqlite3": "new (require('better-sqlite3'))(':memory:')",
-    "libsql": "new (require('libsql'))(':memory:')",
-    "@photostructure/sqlite": "new (require('@photostructure/sqlite').DatabaseSync)(':memory:', {allowExtension: true})",
+    "node:sqlite": (NODE_SQLITE, ["node"]),
+    "better-sqlite3": ("new (require('better-sqlite3'))(':memory:')", ["node"]),
+    "libsql": ("new (require('libsql'))(':memory:')", ["node"]),
+    "@photostructure/sqlite": ("new (require('@photostructure/sqlite').DatabaseSync)(':memory:', {allowExtension: true})", ["node"]),
+    "bun:sqlite": ("new (require('bun:sqlite').Database)(':memory:')", ["bun", "run"]),
+    "Deno's node:sqlite": (NODE_SQLITE, ["deno", "run", "--allow-all", "--no-config"]),
 }
 # A host per process; exit status 77 if it is not there.
 SCRIPT = r"""
@@ -100,11 +105,22 @@ def install(folder, tarballs):
     run("npm", "install", "--offline", "--no-audit", "--no-fund", "--cache", os.path.join(folder, "cache"), *tarballs, cwd=folder)
 
 
+def find_program(name, environment):
+    """The system's program, else the one of tests/bindings/install.sh, else None."""
+    path = shutil.which(name) or os.path.join(environment["NODE_PATH"], ".bin", name)
+    return path if os.path.exists(path) else None
+
+
 def check_hosts(clean, environment):
     worked = []
-    for host, expression in HOSTS.items():
-        done = subprocess.run(["node", "-e", SCRIPT % expression], cwd=clean, env=environment, capture_output=True, text=True,
-                              check=False)
+    for host, (expression, (name, *arguments)) in HOSTS.items():
+        program = find_program(name, environment)
+        if program is None:
+            print(f"{host}: skipped, there is no {name}")
+            continue
+        with open(os.path.join(clean, "host.cjs"), "w", encoding="utf-8") as file:
+            file.write(SCRIPT % expression)
+        done = subprocess.run([program, *arguments, "host.cjs"], cwd=clean, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode in (0, SKIPPED), f"{host}:\n{done.stdout}{done.stderr}"
         if done.returncode == 0:
             worked.append(host)
@@ -115,8 +131,8 @@ def check_hosts(clean, environment):
 
 def check_types(clean, environment):
     """Deno contains a TypeScript compiler."""
-    deno = shutil.which("deno") or os.path.join(environment["NODE_PATH"], ".bin/deno")
-    if not os.path.exists(deno):
+    deno = find_program("deno", environment)
+    if deno is None:
         print("types: skipped, there is no deno")
         return
     with open(os.path.join(clean, "types.ts"), "w", encoding="utf-8") as file:
@@ -168,7 +184,7 @@ def check_in_chroot(archive, folder, tarballs, sample, environment):
     if subprocess.run([node, "-e", "require('node:sqlite')"], capture_output=True, check=False).returncode != 0:
         print("installed in a chroot, but not used there: this node has no node:sqlite")
         return
-    debian.run(*in_project, "node", "-e", SCRIPT % HOSTS["node:sqlite"])
+    debian.run(*in_project, "node", "-e", SCRIPT % NODE_SQLITE)
     print("installed and used in a chroot")
 
 
@@ -199,12 +215,17 @@ def main():
         worked = check_hosts(clean, environment)
         check_electron(clean, folder, environment)
         check_archive(clean, folder, environment)
+        for bad in ("undefined", "'model.db'", "{}"):
+            message = run("node", "-e", f"require('sqlite-glove').load({bad})", cwd=clean, env=environment, status=1)
+            assert "TypeError: load() requires a connection that has loadExtension()" in message, message
         run("node", "--input-type=module", "-e", MODULE, cwd=clean, env=environment)
         check_types(clean, environment)
         # The library is optional for npm, so its absence must be explained.
         shutil.rmtree(os.path.join(clean, "node_modules/sqlite-glove-linux-x64"))
         message = run("node", "-e", "require('sqlite-glove').loadablePath()", cwd=clean, env=environment, status=1)
         assert "npm install sqlite-glove-linux-x64" in message, message
+        message = run(os.path.join(clean, "node_modules/.bin/glove-convert"), "--version", cwd=clean, status=1)
+        assert message.startswith("glove-convert: ") and message.count("\n") == 1, message  # no stack trace
         assert "sqlite-glove has no build for" in run(
             "node", "-e", "Object.defineProperty(process, 'arch', {value: 'mips'}); require('sqlite-glove').loadablePath()",
             cwd=clean, env=environment, status=1)

@@ -55,16 +55,26 @@ assert sqlite_glove.neighbors(conn, "piano", 1, model="sample") == [("piano",) +
 assert sqlite_glove.neighbors(conn, [], 3) == []
 conn.execute("SELECT glove_load_table('numbers', ?)", ("SELECT 7, '[1,0]' UNION ALL SELECT 12, '[1,1]'",))
 assert [(row.word, row.neighbor) for row in sqlite_glove.neighbors(conn, [12, "7"], 1, model="numbers")] == [("12", 7), ("7", 12)]
-try:
-    sqlite_glove.neighbors(conn, [1.5])
-    raise SystemExit("a word that is a float must be an error")
-except TypeError as error:
-    assert "1.5" in str(error)
-try:
-    sqlite_glove.neighbors(conn, "piano", as_frame="table")
-    raise SystemExit("an unknown as_frame must be an error")
-except ValueError as error:
-    assert "'table'" in str(error)
+
+def must_raise(kind, part, function, *arguments, **options):
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        assert part in str(error), error
+    else:
+        raise SystemExit("%r must be an error" % (arguments,))
+
+class Asynchronous:
+    async def enable_load_extension(self, on): pass
+    async def load_extension(self, path): pass
+
+for bad, part in (([1.5], "1.5"), ([True], "True"), (b"piano", "b'piano'"), (None, "None"), (2.5, "2.5")):
+    must_raise(TypeError, part, sqlite_glove.neighbors, conn, bad)
+for bad, part in (("model.db", "'model.db'"), (None, "None"), (Asynchronous(), "await")):
+    must_raise(TypeError, part, sqlite_glove.load, bad)
+must_raise(RuntimeError, "without loadable extensions", sqlite_glove.load, type("Without", (sqlite3.Connection,),
+    {"enable_load_extension": None})(":memory:"))
+must_raise(ValueError, "'table'", sqlite_glove.neighbors, conn, "piano", as_frame="table")
 
 values = [source.gauss(0, 1) for _ in range(21)]
 assert sqlite_glove.serialize_float32(values) == array.array("f", values).tobytes()
@@ -86,11 +96,7 @@ unit = matrix.astype("f8") / numpy.linalg.norm(matrix.astype("f8"), axis=1, keep
 nearest = numpy.argsort(-(unit @ unit[299]), kind="stable")
 assert list(frame["neighbor"][:4]) == [vectors.index_to_key[i] for i in nearest if i != 299][:4]
 vectors.index_to_key[0] = "two\nlines"
-try:
-    sqlite_glove.load_gensim(conn, vectors)
-    raise SystemExit("a word with a line break must be an error")
-except ValueError as error:
-    assert "two" in str(error)
+must_raise(ValueError, "two", sqlite_glove.load_gensim, conn, vectors)
 '''
 
 

@@ -72,7 +72,7 @@ def check_macos(build, platform):
         assert found.libraries == ["/usr/lib/libSystem.B.dylib"], f"{name} needs {found.libraries}"
         assert found.oldest <= (12, 0), f"{name} needs macOS {found.oldest}"
         if name == platform.library:
-# Zig's linker cannot hide its own C++ library; nothing of ours may be there besides.
+            # Zig's linker cannot hide its own C++ library; nothing of ours may be there besides.
             ours = {symbol for symbol in found.exports if "glove" in symbol}
             assert ours == {"_" + entry for entry in ENTRY_POINTS}, f"{name} exports {sorted(ours)[:5]}"
         print(f"{name}: {os.path.getsize(os.path.join(build, name)):,} bytes, needs libSystem of macOS {found.oldest}; never run")

@@ -230,6 +230,22 @@ TEST_F(Memory, 08_Json) {
   check(R"(SELECT glove_oov('king + "a ""b" - nosuchword', 'm'))", R"(["a \"b","nosuchword"] )");
 }
 
+TEST_F(Memory, 10_Toolbox) {
+  const auto check = [&](const std::string& sql, const std::string& expected, const std::string& more = "") {
+    fail_each_allocation(load() + more, sql, expected, kCountsEveryAllocation);
+  };
+  check("SELECT cluster, size, length(centroid) FROM glove_clusters(2, 3, 'm', 'cpu')", "1 2 12 2 1 12 ");
+  check("SELECT count(*) FROM glove_kmeans WHERE k IN (1, 2) AND words = 4 AND cluster = 1", "6 ");
+  check("SELECT word FROM glove_map(4, 'm', 'cpu')", "king queen man woman ");
+  check("SELECT count(x) FROM glove_map(4, 'm', 'cpu', '{\"method\":\"pca\"}')", "4 ");
+  check("SELECT length(glove_atax(x'0000803f0000803f0000803f', 'm'))", "12 ");
+  const std::string derive = "SELECT glove_derive('d', '{\"whiten\":true,\"dims\":2}', 'm')";
+  check(derive, "d ");
+  check("SELECT length(glove_project(x'0000803f0000803f0000803f', 'd'))", "8 ", derive + ";");
+  check("SELECT glove_save('m', '" + file_ + ".safetensors') LIKE '%.safetensors'", "1 ");
+  std::remove((file_ + ".safetensors").c_str());
+}
+
 // Errors name a value, which takes memory as well.
 TEST_F(Memory, 09_JsonErrors) {
   const std::vector<std::string> statements = {

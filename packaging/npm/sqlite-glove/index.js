@@ -66,6 +66,9 @@ function nativeFile(name) {
 exports.loadablePath = () => nativeFile(process.platform === 'darwin' ? 'glove.dylib' : 'glove.so');
 exports.convertPath = () => nativeFile('glove-convert');
 exports.load = (db) => {
+  if (!db || typeof db.loadExtension !== 'function') {
+    throw new TypeError('load() requires a connection that has loadExtension(), such as one of node:sqlite or better-sqlite3');
+  }
   // Needed by @photostructure/sqlite; node:sqlite starts with this state if it was opened with allowExtension.
   if (typeof db.enableLoadExtension === 'function') db.enableLoadExtension(true);
   db.loadExtension(exports.loadablePath());

@@ -6,6 +6,7 @@
 >>> conn.execute("SELECT neighbor FROM glove_nn('piano', NULL, 3)").fetchall()
 """
 import array
+import inspect
 import json
 import os
 import sys
@@ -38,7 +39,13 @@ def load(conn: Any) -> None:
     """Loads the extension into a connection of sqlite3, pysqlite3 or apsw, and then forbids loading others again."""
     enable = getattr(conn, "enable_load_extension", None) or getattr(conn, "enableloadextension", None)
     load_extension = getattr(conn, "load_extension", None) or getattr(conn, "loadextension", None)
+    if inspect.iscoroutinefunction(enable):
+        raise TypeError(f"load() cannot await the functions of {conn!r}; await its enable_load_extension(True) and its "
+                        "load_extension(sqlite_glove.loadable_path()) instead")
     if enable is None or load_extension is None:
+        sqlite3 = sys.modules.get("sqlite3")  # not imported: some builds of Python lack it
+        if sqlite3 is None or not isinstance(conn, sqlite3.Connection):
+            raise TypeError(f"load() requires a connection of sqlite3, pysqlite3 or apsw, but got {conn!r}")
         raise RuntimeError("This Python's sqlite3 module was built without loadable extensions. Install apsw or "
                            "pysqlite3-binary and pass a connection of theirs, or use a Python whose sqlite3 has "
                            "Connection.enable_load_extension.")
@@ -61,6 +68,17 @@ def _rows(conn: Any, sql: str, values: Iterable[Any]) -> List[Any]:
     return conn.cursor().execute(sql, tuple(values)).fetchall()
 
 
+def _list_of_words(words: Any) -> List[Union[str, int]]:
+    """Returns the words that neighbors() and ShardedModel.nearest() are given as a list, or raises TypeError."""
+    if isinstance(words, (bytes, bytearray)) or not isinstance(words, (str, int, Iterable)):
+        raise TypeError(f"the words are {words!r}; they must be text, an int, or an iterable of these")
+    wanted = [words] if isinstance(words, (str, int)) else list(words)
+    for word in wanted:
+        if isinstance(word, bool) or not isinstance(word, (str, int)):
+            raise TypeError(f"{word!r} cannot be a word; it must be text or, for a model with integer keys, an int")
+    return wanted
+
+
 def neighbors(conn: Any, words: Union[str, int, Iterable[Union[str, int]]], k: int = 10, *, model: Optional[str] = None,
               as_frame: Optional[str] = None, progress: Optional[Progress] = None) -> Any:
     """Returns the k nearest words of each word, in the order of `words`; words that the model lacks have no rows.
@@ -70,10 +88,7 @@ def neighbors(conn: Any, words: Union[str, int, Iterable[Union[str, int]]], k: i
     """
     if as_frame not in (None, "pandas", "numpy"):
         raise ValueError(f"as_frame is {as_frame!r}; it must be None, 'pandas' or 'numpy'")
-    wanted = [words] if isinstance(words, (str, int)) else list(words)
-    for word in wanted:
-        if isinstance(word, bool) or not isinstance(word, (str, int)):
-            raise TypeError(f"neighbors: {word!r} cannot be a word; it must be text or, for a model with integer keys, an int")
+    wanted = _list_of_words(words)
     found: List[Neighbor] = []
     sql = ("SELECT word, neighbor, similarity, rank FROM glove_nn WHERE word IN (SELECT value FROM json_each(?)) AND k = ?"
            + (" AND model = ?" if model is not None else ""))

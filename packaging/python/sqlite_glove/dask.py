@@ -316,10 +316,10 @@ class ShardedModel:
         """The index that new queries use."""
         return self._current.index
 
-    def nearest(self, words: Union[str, Sequence[str]], k: int = 10) -> List[Neighbor]:
+    def nearest(self, words: Union[str, int, Iterable[Union[str, int]]], k: int = 10) -> List[Neighbor]:
         """The k nearest words of a word, or of each of several words as one batch, as sqlite_glove.neighbors() returns them."""
         _check_k(k)
-        wanted = [words] if isinstance(words, str) else list(words)
+        wanted = sqlite_glove._list_of_words(words)
         with _Use(self) as shards:
             answers, parts = self._ask(shards, _answer_words, list(dict.fromkeys(_bytes(str(word)) for word in wanted)), k)
             meanings = answers[0] if answers else {}
