@@ -18,7 +18,7 @@
 namespace glove {
 
 // Every result is specified to the last bit, so it does not depend on the backend, its threads or its
-// instruction set. Thread-safe. An interrupt gives kInterrupted and leaves the outputs half-filled.
+// instruction set. Thread-safe. An interrupted call returns kInterrupted and leaves its outputs incomplete.
 // REQUIRES, for every member: the float environment.
 class Analysis {
  public:
@@ -48,7 +48,7 @@ class Analysis {
                              const InterruptCheck& interrupted) = 0;
 
   // For each row whose label changed: takes it out of the sum of cluster from[i] and adds it to that of
-  // to[i]. A negative label is no cluster. REQUIRES: a row of no direction has none under kCosine.
+  // to[i]. A negative label means no cluster. REQUIRES: under kCosine a row without a direction has none.
   virtual Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
                            FixedSums& sums, const InterruptCheck& interrupted) = 0;
 

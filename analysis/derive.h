@@ -1,4 +1,5 @@
-// Models made of models: centred, without their first principal components, whitened, with fewer dimensions.
+// Models derived from models: centred, without their first principal components, whitened, with fewer
+// dimensions.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,20 @@
 namespace glove {
 
 struct DeriveOptions {
-  bool center = false;     // subtracts the mean; `remove` and `whiten` do so anyhow
-  int64_t remove = 0;      // takes out the first components
-  int64_t dims = 0;        // keeps this many of the components that are left; 0: all
-  bool whiten = false;     // gives every component that is left the same variance
-  bool normalize = false;  // makes unit vectors of the rows in the end
+  bool center = false;     // subtracts the mean, as `remove` and `whiten` do too
+  int64_t remove = 0;      // removes this many of the first components
+  int64_t dims = 0;        // keeps this many of the remaining components; 0: all
+  bool whiten = false;     // scales the remaining components to the same variance
+  bool normalize = false;  // finally scales the rows to length 1
 };
 
-// The map that does this. `components`: of the rows to fit, centred. Errors: negative counts; more components
-// than there are.
+// Returns the map with these options. `components`: of the rows to fit, centred. Errors: negative counts;
+// more components than there are.
 Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveOptions& options);
 
-// A new model on the heap: the rows of the set, mapped, with the words and the type of the keys that they
-// have in their model, and their frequencies. It keeps the map (Model::derivation). `source` names it in messages and becomes its
-// path. Errors: no row; a row that the map makes infinite; an interrupt. Opens its own float environment.
+// Makes a new model on the heap: the rows of the set, mapped, with their words, frequencies and type of keys.
+// It keeps the map (Model::derivation). `source` names it in messages and becomes its path. Errors: no row; a
+// row that the map makes infinite; an interrupt. Opens its own float environment.
 Result<ModelPtr> derive_model(Analysis& analysis, const PointSet& set, RowMap map, const std::string& source,
                               const InterruptCheck& interrupted);
 

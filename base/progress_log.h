@@ -1,4 +1,4 @@
-// Tells the log now and then how far long work is.
+// Reports the progress of long work to the log.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace glove {
 
-// Learns how far a computation is: `done` of `total` of what `stage`, which has static storage, names. Called
-// on the thread of the caller. May be empty.
+// Receives progress: `done` of `total` units of the stage that `stage` names (a string of static storage).
+// Called on the thread that called the computation. May be empty.
 using ProgressReport = std::function<void(const char* stage, int64_t done, int64_t total)>;
 
 // Writes nothing unless the work lasts longer than the interval. One thread at a time may use it.
@@ -25,14 +25,14 @@ class ProgressLog {
   ProgressLog(Log& log, std::string work, double seconds_between = kSecondsBetweenMessages)
       : log_(log), work_(std::move(work)), seconds_between_(seconds_between) {}
 
-  // What a ProgressReport learns, for the next message.
+  // Takes the arguments of a ProgressReport for the next message.
   void set(const char* stage, int64_t done, int64_t total) {
     stage_ = stage;
     done_ = done;
     total_ = total;
   }
 
-  // Call this often. Costs about 25 ns unless a message is due.
+  // Writes a message if one is due. Call this often: it costs about 25 ns otherwise.
   void tick() {
     if (since_message_.microseconds() < 1e6 * seconds_between_) return;
     since_message_.lap();

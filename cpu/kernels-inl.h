@@ -319,7 +319,8 @@ void dots_in_groups(const double* query, const float* const* rows, int64_t count
 }
 
 constexpr auto exact_dots = dots_in_groups<1>;
-constexpr auto cached_dots = dots_in_groups < kDoubleLanes == 4 ? 4 : 2 > ;  // whose sums fit the registers
+constexpr int kCachedRows = kDoubleLanes == 4 ? 4 : 2;  // whose sums fit in the registers
+constexpr auto cached_dots = dots_in_groups<kCachedRows>;
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 

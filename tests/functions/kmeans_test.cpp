@@ -259,7 +259,7 @@ TEST_F(KMeansTables, AnInterruptEndsAFit) {
   });
   Rows rows;
   const int code = connection.run(
-      "SELECT count(*) FROM glove_kmeans(2000, NULL, 'many', NULL, '{\"tol\":0,\"max_iter\":100000}')", rows);
+      "SELECT count(*) FROM glove_kmeans(2000, NULL, 'many', NULL, '{\"tol\":0,\"n_init\":1000}')", rows);
   done = true;
   interrupter.join();
   EXPECT_EQ(code, SQLITE_INTERRUPT);

@@ -61,16 +61,6 @@ SearcherInfo info_of(const ModelPtr& model) {
   return searchers_of(model).info(0);
 }
 
-uint64_t test_seed() {
-  static const uint64_t seed = [] {
-    const char* text = std::getenv("GLOVE_TEST_SEED");
-    const uint64_t value = text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
-    ::testing::Test::RecordProperty("seed", std::to_string(value));
-    return value;
-  }();
-  return seed;
-}
-
 std::vector<Query> random_queries(std::mt19937_64& random, const Model& model, Rows kind, size_t count) {
   std::vector<Query> queries;
   while (queries.size() < count) {

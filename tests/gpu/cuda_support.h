@@ -13,6 +13,7 @@
 #include "search/backend.h"
 #include "search/engine.h"
 #include "search/nearest.h"
+#include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 
 namespace glove::testing {
@@ -30,9 +31,6 @@ void forget(const ModelPtr& model);
 // Returns the state of the model on the backend "cuda".
 SearcherInfo info_of(const ModelPtr& model);
 
-// The seed of this run: $GLOVE_TEST_SEED, or a fresh one.
-uint64_t test_seed();
-
 class CudaTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -40,7 +38,7 @@ class CudaTest : public ::testing::Test {
       GTEST_SKIP() << "no GPU to test on: " << status.error().message;
   }
 
-  std::mt19937_64 random_{test_seed()};
+  std::mt19937_64 random_ = random_source();
 };
 
 inline Query query_of(std::vector<float> vector, std::vector<int32_t> excluded = {}) {

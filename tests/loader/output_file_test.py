@@ -33,14 +33,19 @@ def open_files(process):
         return []
 
 
-def child_of(process):
+# Converters that a test must observe while they work give way to the test, which could miss them on a busy machine.
+GIVING_WAY = ["nice", "-n", "5"]
+
+
+def child_of(parent):
     """The only child, once there is one and it runs another program than its parent."""
-    while True:
-        with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
+    while parent.poll() is None:
+        with open(f"/proc/{parent.pid}/task/{parent.pid}/children", encoding="ascii") as file:
             children = file.read().split()
         if children and os.readlink(f"/proc/{children[0]}/exe").endswith("glove-convert"):
             return int(children[0])
         time.sleep(0.001)
+    raise AssertionError("the converter ended before the test saw it")
 
 
 class OutputFile(unittest.TestCase):
@@ -65,10 +70,10 @@ class OutputFile(unittest.TestCase):
 
     def start_as_process_one(self, environment):
         """A converter in a process-id namespace of its own, stopped as soon as it writes; its parent and itself."""
-        parent = subprocess.Popen(["unshare", "--pid", "--fork", CONVERT, "-q", self.path("in"), self.path("out")],
+        parent = subprocess.Popen([*GIVING_WAY, "unshare", "--pid", "--fork", CONVERT, "-q", self.path("in"), self.path("out")],
                                   stderr=subprocess.PIPE, env={**os.environ, **environment})
         self.addCleanup(parent.stderr.close)
-        converter = child_of(parent.pid)
+        converter = child_of(parent)
         while not self.writes_a_file(converter):
             self.assertIsNone(parent.poll())
         os.kill(converter, signal.SIGSTOP)
@@ -125,7 +130,7 @@ class OutputFile(unittest.TestCase):
         with open(self.path("out"), "wb"):
             pass
         os.chmod(self.path("out"), 0o600)
-        process = subprocess.Popen([CONVERT, "-q", self.path("in"), self.path("out")],
+        process = subprocess.Popen([*GIVING_WAY, CONVERT, "-q", self.path("in"), self.path("out")],
                                    env={**os.environ, "LD_PRELOAD": REFUSE_UNNAMED_FILES})
         mode = None
         while process.poll() is None and mode is None:
