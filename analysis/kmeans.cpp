@@ -267,16 +267,4 @@ Result<Clustering> cluster_rows(Analysis& analysis, const Points& points, int64_
   return best;
 }
 
-Result<Clustering> cluster_rows_on_either(Analysis& first, Analysis* fallback, const Points& points,
-                                          int64_t k, const KMeansOptions& options,
-                                          const InterruptCheck& interrupted,
-                                          const std::function<void(const Error&)>& taken_over) {
-  auto fit = cluster_rows(first, points, k, options, interrupted);
-  if (fit.ok() || fallback == nullptr) return fit;
-  const ErrorCode code = fit.error().code;
-  if (code != ErrorCode::kUnavailable && code != ErrorCode::kOutOfMemory) return fit;
-  taken_over(fit.error());
-  return cluster_rows(*fallback, points, k, options, interrupted);
-}
-
 }  // namespace glove

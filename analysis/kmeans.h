@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -58,12 +57,5 @@ struct Clustering {
 // which is noticed within a few ms. Opens its own float environment.
 Result<Clustering> cluster_rows(Analysis& analysis, const Points& points, int64_t k,
                                 const KMeansOptions& options, const InterruptCheck& interrupted);
-
-// The same on `first`. If that fails because its device is lost or has no memory left, calls taken_over()
-// with the reason and computes the whole fit on `fallback`, unless that is null.
-Result<Clustering> cluster_rows_on_either(Analysis& first, Analysis* fallback, const Points& points,
-                                          int64_t k, const KMeansOptions& options,
-                                          const InterruptCheck& interrupted,
-                                          const std::function<void(const Error&)>& taken_over);
 
 }  // namespace glove

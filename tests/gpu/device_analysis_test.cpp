@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "analysis/kmeans.h"
+#include "analysis/takeover.h"
+#include "cpu/cpu_backend.h"
 #include "gpu/plan.h"
 #include "tests/gpu/device_fixture.h"
 #include "tests/gpu/same_fit.h"
@@ -86,25 +88,28 @@ TEST_F(DeviceAnalysisTest, TheHostTakesOverFromADeviceThatFailsInAFit) {
   const PointSet set = PointSet::first_rows(m, 1000);
   auto wanted = cluster_rows(*host_analysis_, set.points(), 7, {}, {});
   ASSERT_TRUE(wanted.ok()) << wanted.error().message;
-  std::vector<std::string> reasons;
+  engine_->backends().add(make_cpu_backend());
+  const AnalysisBackends automatic = {&backend(), engine_->backends().all().back().get()};
+  std::string answered;
   const auto fit_on_either = [&](int64_t k, const InterruptCheck& interrupted) {
-    return cluster_rows_on_either(*backend().analysis(), host_analysis_, set.points(), k, {}, interrupted,
-                                  [&](const Error& reason) { reasons.push_back(reason.message); });
+    return with_takeover(*engine_, automatic, "cluster", answered, [&](Analysis& analysis) {
+      return cluster_rows(analysis, set.points(), k, {}, interrupted);
+    });
   };
   const auto expect_wanted = [&](const Result<Clustering>& got) {
     ASSERT_TRUE(got.ok()) << got.error().message;
     EXPECT_EQ(difference(got.value(), wanted.value()), "");
   };
   expect_wanted(fit_on_either(7, {}));
-  EXPECT_TRUE(reasons.empty());  // the device works
+  EXPECT_EQ(answered, "cuda");
 
   EXPECT_EQ(fit_on_either(0, {}).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(fit_on_either(7, [] { return true; }).error().code, ErrorCode::kInterrupted);
-  EXPECT_TRUE(reasons.empty());  // neither is the device's fault
+  EXPECT_EQ(answered, "cuda");  // neither is the device's fault
 
   limit_ = 1000;
   expect_wanted(fit_on_either(7, {}));
-  EXPECT_EQ(reasons.size(), 1u);  // it has no room
+  EXPECT_EQ(answered, "cpu");  // the device has no room
   limit_ = 0;
 
   const int64_t passes = knobs_.passes;
@@ -113,8 +118,8 @@ TEST_F(DeviceAnalysisTest, TheHostTakesOverFromADeviceThatFailsInAFit) {
     if (knobs_.passes > passes && ++asked == 5) knobs_.lost = true;
     return false;
   }));
-  ASSERT_EQ(reasons.size(), 2u);  // it is lost in the middle of a fit
-  EXPECT_EQ(reasons.back(), "fake: lost");
+  EXPECT_EQ(answered, "cpu");  // the device is lost in the middle of a fit
+  EXPECT_TRUE(knobs_.lost);
 }
 
 TEST_F(DeviceAnalysisTest, AnInterruptStopsAFitWhereverItIs) {
