@@ -9,8 +9,8 @@
 
 namespace glove::sql {
 
-// Parses a matrix, which may be empty: []. Rows of different lengths and anything but finite numbers are
-// errors. `object` begins the messages, which call the matrix `name`.
+// Parses a matrix, which may be empty: []. Rows of different lengths, and elements that are not finite
+// numbers, are errors. `object` begins the messages, which call the matrix `name`.
 Result<Grid> parse_grid(std::string_view json, std::string_view object, std::string_view name);
 
 // Makes the matrix the result of the function. A number that is not finite is an error.
