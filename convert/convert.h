@@ -20,7 +20,7 @@ struct ConvertOptions {
   int64_t top = 0;  // keeps the first `top` words after the other filters; 0 = all
   // keeps the words in this list (one word per line, plain or compressed); empty = all
   std::string subset_path;
-  bool lower = false;      // converts A-Z in words to a-z; of words that become equal the first one wins
+  bool lower = false;      // converts A-Z in words to a-z; of words that become equal, the first is kept
   bool normalize = false;  // divides each vector by its length
   int64_t shards = 0;      // writes this many shards and their index instead of one file; 0 = one file
   // Derives the common components that the file keeps for texts. Null: the file keeps none.

@@ -11,8 +11,8 @@ namespace glove {
 
 // Writes the words, vectors, type of keys, derivation, common components and frequencies of the model to
 // `path`, which appears or changes in one step at the end (loader/model_writer.h), so it may be the file that
-// the model is mapped from. Derives no components: those are kept that the model has. Codes are computed on
-// up to `threads` threads (0 = the cores that this process may use). Errors name the file. Opens its own
+// the model is mapped from. Keeps the model's components, and derives none if it has none. Codes are computed
+// on up to `threads` threads (0 = the cores that this process may use). Errors name the file. Sets its own
 // float environment.
 Status save_model(const Model& model, const std::string& path, int threads,
                   const InterruptCheck& interrupted);
@@ -24,7 +24,7 @@ struct ShardFiles {
 };
 
 // Writes PATH-0000i-of-0000N.safetensors for i = 1 ... N = `shards`, with consecutive rows each, and the
-// index PATH.safetensors.index.json (docs/format.md). An extension .safetensors of `path` is left out. Each
+// index PATH.safetensors.index.json (docs/format.md). If `path` ends in .safetensors, PATH omits it. Each
 // shard begins at a multiple of kTileRows and has the words, vectors and codes that a file of the whole model
 // has. The files appear together at the end, the index last; if that fails or is interrupted before the first
 // one appears, nothing has changed. Returns an error if the model has too few rows. Otherwise as

@@ -31,7 +31,7 @@ Result<RankCache::Ranks> rank_all_rows(ModelSearchers& searchers, const Query& q
 
 }  // namespace
 
-// Bytes that make_room() took for ranks that are being computed. Gives them back unless they are kept.
+// The bytes that make_room() took for ranks that are being computed. Gives them back unless keep() is called.
 class RankCache::Reservation {
  public:
   Reservation(RankCache& cache, size_t bytes) : cache_(cache), bytes_(bytes) {}
@@ -93,7 +93,7 @@ void RankCache::forget_unloaded() {
   catalog_generation_ = generation;
 }
 
-// Moves the query's entry to the front, or makes it there.
+// Moves the query's entry to the front, or creates it there.
 RankCache::Entry& RankCache::entry_of(const Model& model, const Query& query) {
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (entry->model_id != model.id() || !same_query(entry->query, query)) continue;
@@ -108,13 +108,13 @@ RankCache::Entry& RankCache::entry_of(const Model& model, const Query& query) {
   return entries_.front();
 }
 
-// What this cache may have now.
+// Returns the bytes that this cache may use now.
 size_t RankCache::most_bytes() const {
   return std::min(max_bytes_, engine_.cache_budget().share());
 }
 
-// Takes so many bytes of the budget, and drops the least recently used ranks for it. False if the bytes are
-// not to be had.
+// Takes this many bytes from the budget, dropping the least recently used ranks if necessary. Returns false
+// if there is not enough.
 bool RankCache::make_room(size_t bytes) {
   CacheBudget& budget = engine_.cache_budget();
   if (bytes > most_bytes()) return false;
@@ -126,7 +126,7 @@ bool RankCache::make_room(size_t bytes) {
   return true;
 }
 
-// Drops the least recently used ranks. False if there are none.
+// Drops the least recently used ranks. Returns false if there are none.
 bool RankCache::drop_oldest() {
   const auto oldest =
       std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& e) { return e.ranks != nullptr; });

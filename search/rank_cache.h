@@ -14,9 +14,9 @@ namespace glove {
 
 class Engine;
 
-// The first ranks of a query cost a search each (rank_of). Whoever asks on gets the ranks of all rows, from
-// one pass that sorts them, as long as the cache has room. The ranks of a model are forgotten once it is
-// unloaded or replaced. One per connection. One thread at a time.
+// The first kSearchesFirst ranks of a query take one search each (rank_of). After that, the cache computes
+// the ranks of all rows in one pass that sorts them, if it has room. It forgets the ranks of a model that is
+// unloaded or replaced. There is one per connection, and one thread at a time may use it.
 class RankCache {
  public:
   // The rank of each id, 1 = nearest; 0 if the id is not in the relation. [model.words()]
@@ -26,8 +26,9 @@ class RankCache {
   static constexpr size_t kMostQueries = 32;  // that are counted or kept; the least recently used is evicted
   static constexpr size_t kDefaultBytes = size_t{32} << 20;
 
-  // `max_bytes`: of the ranks of all queries together; less where the engine's caches together have no room
-  // (CacheBudget). A model of more words than fit is searched each time. The engine outlives the cache.
+  // `max_bytes` limits the ranks of all queries together. The limit is lower while the engine's caches
+  // together exceed their budget (CacheBudget). A model whose ranks do not fit is searched each time. The
+  // engine must outlive the cache.
   explicit RankCache(Engine& engine, size_t max_bytes = kDefaultBytes)
       : engine_(engine), max_bytes_(max_bytes) {}
   ~RankCache();
@@ -65,7 +66,7 @@ class RankCache {
   Engine& engine_;
   const size_t max_bytes_;
   std::list<Entry> entries_;         // most recently used first
-  size_t bytes_ = 0;                 // taken of the budget, by ranks that are kept or being computed
+  size_t bytes_ = 0;                 // taken from the budget, for ranks that are kept or being computed
   bool joined_ = false;              // the budget; only a cache that has kept ranks claims a share of it
   uint64_t catalog_generation_ = 0;  // when unloaded models were last forgotten
 };

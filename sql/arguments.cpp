@@ -70,13 +70,18 @@ std::span<const std::byte> blob_of(sqlite3_value* value) {
   return {bytes, size};
 }
 
-Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
-                                                      std::string_view function, std::string_view parameter) {
-  if (index >= arguments.size() || is_null(arguments[index])) return std::optional<std::string_view>();
-  if (is_blob(arguments[index]))
+Result<std::optional<std::string_view>> optional_text(sqlite3_value* value, std::string_view function,
+                                                      std::string_view parameter) {
+  if (value == nullptr || is_null(value)) return std::optional<std::string_view>();
+  if (is_blob(value))
     return Error{ErrorCode::kInvalidArgument, std::string(function) + ": the " + std::string(parameter) +
                                                   " must be text, not a BLOB; use CAST(... AS TEXT)"};
-  return std::optional<std::string_view>(text_of(arguments[index]));
+  return std::optional<std::string_view>(text_of(value));
+}
+
+Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
+                                                      std::string_view function, std::string_view parameter) {
+  return optional_text(index < arguments.size() ? arguments[index] : nullptr, function, parameter);
 }
 
 Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
@@ -111,10 +116,9 @@ Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, s
   return model;
 }
 
-Result<ModelPtr> model_argument(Connection::Pin& pin, Arguments arguments, size_t index,
-                                std::string_view function) {
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
-  return healthy(pin.find(name), pin.connection().db());
+Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::string_view table) {
+  GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(name, table, "model"));
+  return healthy(pin.find(text), pin.connection().db());
 }
 
 Status check_health(const Model& model, sqlite3* db) {
@@ -173,7 +177,7 @@ int register_function(sqlite3* db, Engine& engine, const char* name, int fewest,
 int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                        const AggregateCallbacks& callbacks) {
   return register_counts(db, engine, fewest, most, [&](int count, ClientData* data) {
-    if (!sqlite_has(kSqliteWindowFunctions))
+    if (callbacks.value == nullptr || !sqlite_has(kSqliteWindowFunctions))
       return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, nullptr, callbacks.step,
                                         callbacks.finish, release_client_data);
     return sqlite3_create_window_function(db, name, count, SQLITE_UTF8 | flags, data, callbacks.step,

@@ -43,8 +43,12 @@ std::string_view text_of(sqlite3_value* value);
 // of memory.
 std::span<const std::byte> blob_of(sqlite3_value* value);
 
-// Returns arguments[index] as text, or nullopt if it is absent or NULL. A BLOB is an error that names the
-// function and the parameter.
+// Returns the value as text, or nullopt if it is NULL or absent (nullptr). A BLOB is an error that names the
+// function or table, and the parameter.
+Result<std::optional<std::string_view>> optional_text(sqlite3_value* value, std::string_view function,
+                                                      std::string_view parameter);
+
+// The same for arguments[index], which may be absent.
 Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
                                                       std::string_view function, std::string_view parameter);
 
@@ -63,9 +67,9 @@ Result<std::optional<std::string_view>> model_name_argument(Arguments arguments,
 Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
                                 std::string_view function);
 
-// The same for a cursor.
-Result<ModelPtr> model_argument(Connection::Pin& pin, Arguments arguments, size_t index,
-                                std::string_view function);
+// Returns the model that an input of a table names, or the default model if `name` is NULL or absent
+// (nullptr).
+Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::string_view table);
 
 // As Model::health(); an interrupt of the connection stops it.
 Status check_health(const Model& model, sqlite3* db);
@@ -83,7 +87,7 @@ void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**));
 
-// The callbacks of an aggregate that is also a window function.
+// The callbacks of an aggregate, which is also a window function unless `inverse` and `value` are null.
 struct AggregateCallbacks {
   void (*step)(sqlite3_context*, int, sqlite3_value**);
   void (*inverse)(sqlite3_context*, int, sqlite3_value**);
@@ -91,7 +95,7 @@ struct AggregateCallbacks {
   void (*finish)(sqlite3_context*);
 };
 
-// Does the same for an aggregate. SQLite before 3.25 has no window functions; there it is an aggregate only.
+// Does the same for an aggregate. SQLite before 3.25 has no window functions; there it is never one.
 int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                        const AggregateCallbacks& callbacks);
 

@@ -1,5 +1,5 @@
-// Watches a fit for the statement that waits for it: stops it on an interrupt, and tells SQLite's log how far
-// it is.
+// Watches a fit on behalf of the statement that waits for it: stops it on an interrupt, and reports its
+// progress to SQLite's log.
 #pragma once
 
 #include <string>

@@ -4,9 +4,9 @@
 //   SELECT k, sum(inertia), avg(silhouette) FROM glove_clusters WHERE k IN (8, 16, 32) AND words = 20000
 //   GROUP BY k;
 //
-// `label` is the member nearest to the centroid. The fit is that of glove_kmeans: who asks for both computes
-// it once. Empty clusters are left out, so there are fewer than k where k exceeds the number of different
-// rows.
+// `label` is the member nearest to the centroid. The fit is that of glove_kmeans, and a statement that reads
+// both tables computes it once. Empty clusters are omitted, so there are fewer than k clusters if k exceeds
+// the number of different rows.
 #include "sql/kmeans_scan.h"
 #include "sql/register.h"
 

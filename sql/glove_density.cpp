@@ -6,8 +6,8 @@
 // option  value                               meaning
 // width   an integer from 1 to 2048           the number of columns (default 64)
 // height  an integer from 1 to 2048           the number of rows (default 64)
-// sigma   a number from 0 to 100              of the Gaussian, in cells (default 1.5); 0 means no smoothing
-// extent  [x_min, y_min, x_max, y_max]        what the grid covers (default: all points)
+// sigma   a number from 0 to 100              the deviation in cells (default 1.5); 0 means no smoothing
+// extent  [x_min, y_min, x_max, y_max]        the area that the grid covers (default: that of all points)
 //
 // Rows with a NULL are skipped. Returns NULL if there is no point.
 #include <algorithm>
@@ -93,10 +93,10 @@ Status finish(sqlite3_context* context) {
   if (rows->x.empty()) return {};
   InterruptPoller poller(sqlite3_context_db_handle(context));
   const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
-  GLOVE_ASSIGN_OR_RETURN(const Grid grid,
-                         convolve_somewhere(*static_cast<Engine*>(sqlite3_user_data(context)), kFunction,
-                                            point_counts(rows->x, rows->y, rows->options),
-                                            gaussian_kernels(rows->options.sigma), interrupted));
+  GLOVE_ASSIGN_OR_RETURN(
+      const Grid grid,
+      convolve_somewhere(engine_of(context), kFunction, point_counts(rows->x, rows->y, rows->options),
+                         gaussian_kernels(rows->options.sigma), interrupted));
   return return_grid(context, grid, kFunction, interrupted);
 }
 
@@ -113,13 +113,9 @@ void finish_callback(sqlite3_context* context) {
 int register_glove_density(sqlite3* db, Engine& engine) {
   // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
   // because the result is marked as JSON.
-  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE;
-  for (const int count : {2, 3})
-    if (const int code = sqlite3_create_function_v2(db, "glove_density", count, kFlags, &engine, nullptr,
-                                                    step_callback, finish_callback, nullptr);
-        code != SQLITE_OK)
-      return code;
-  return SQLITE_OK;
+  return register_aggregate(db, engine, "glove_density", 2, 3,
+                            SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE,
+                            {step_callback, nullptr, nullptr, finish_callback});
 }
 
 }  // namespace glove::sql

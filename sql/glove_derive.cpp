@@ -6,13 +6,13 @@
 //   SELECT neighbor FROM glove_nn('king', NULL, 5, 'clean');
 //
 // option     value                            meaning
-// center     true, false                      subtracts the mean; remove and whiten do so anyhow
-// remove     a non-negative integer           takes out that many of the first components (default 0)
-// dims       a positive integer               keeps that many of the components that are left
-// whiten     true, false                      gives every component that is left the same variance
+// center     true, false                      subtracts the mean, as remove and whiten also do
+// remove     a non-negative integer           removes that many of the first components (default 0)
+// dims       a positive integer               keeps that many of the remaining components
+// whiten     true, false                      scales the remaining components to the same variance
 // normalize  true, false                      divides the resulting vectors by their lengths
 // words      an integer or a JSON array       the words of the new model (default: all)
-// fit        an integer or a JSON array       the words that mean and components are of (default: all)
+// fit        an integer or a JSON array       the words whose mean and components are used (default: all)
 #include <array>
 #include <memory>
 #include <optional>

@@ -5,7 +5,7 @@
 //   SELECT t.tag, m.cluster FROM tags t
 //     JOIN glove_kmeans(8, (SELECT json_group_array(tag) FROM tags)) m ON m.word = t.tag;
 //
-// Clusters are numbered from 1 by falling size. Words without a direction are absent unless the metric is
+// Clusters are numbered from 1 by descending size. Words without a direction are absent unless the metric is
 // Euclidean. The fit is computed when a statement first asks for it and kept for the process, so that joins
 // and glove_clusters of the same inputs do not compute it again.
 #include <cmath>
@@ -81,7 +81,7 @@ class GloveKMeans : public KMeansTable {
    private:
     int64_t cluster() const { return scan_.fit().clustering.rows[static_cast<size_t>(row_)].first; }
 
-    // Goes on to the next row that is visited.
+    // Moves to the next row to visit, if the current one is not.
     Status skip() {
       while (row_ < end_ && (cluster() < 0 || (scan_.cluster() && cluster() != *scan_.cluster()))) ++row_;
       return row_ < end_ ? Status() : scan_.model().health();  // of the words that were read

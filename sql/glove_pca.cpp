@@ -5,8 +5,8 @@
 //   SELECT neighbor FROM glove_nn WHERE expr = (SELECT vector FROM glove_pca(1) WHERE component = 1) AND k =
 //   5;
 //
-// Component 0 is the mean, which is subtracted from the rows; with {"center":false} it is zero. No words: no
-// rows. The components are computed once for each set of rows.
+// Component 0 is the mean, which is subtracted from the rows; with {"center":false} it is zero. There are no
+// rows if there are no words. The components are computed once for each set of rows.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -43,7 +43,7 @@ const vtab::InputColumns kInputs = {"glove_pca", kComponents, kInputNames, "comp
 constexpr double kCost = 1000;
 constexpr double kRows = 10;
 
-// How many components are asked for; nullptr stands for NULL and means all.
+// Returns how many components are requested; nullptr means NULL, which requests all.
 Result<int64_t> component_count(sqlite3_value* value, int64_t dims) {
   if (value == nullptr) return dims;
   const std::optional<int64_t> count = whole_number(value);

@@ -1,4 +1,4 @@
-// glove_project(vector, model): takes a vector through the derivation of a model that glove_derive has made.
+// glove_project(vector, model): maps a vector as glove_derive has mapped the vectors of `model`.
 //
 //   SELECT glove_derive('clean', '{"whiten":true}');
 //   SELECT n.neighbor FROM doc d JOIN glove_nn n ON n.expr = glove_project(d.embedding, 'clean')

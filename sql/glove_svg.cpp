@@ -7,9 +7,9 @@
 // option     value                     meaning
 // width      an integer, 100 to 8192   of the drawing, in pixels (default 960)
 // height     an integer, 100 to 8192   (default 720)
-// title      text                      stands above the points (default: none)
-// labels     an integer from 0         the most labels that are drawn (default 200)
-// contours   an integer, 0 to 20       levels of density (default 6); 0 means none
+// title      text                      a line above the points (default: none)
+// labels     an integer from 0         the maximum number of labels (default 200)
+// contours   an integer, 0 to 20       the number of density levels (default 6); 0 means none
 // radius     a number, 0.1 to 50       of a point, in pixels (default 2.5)
 // font_size  a number, 4 to 72         in pixels (default 11)
 //
@@ -170,15 +170,10 @@ void finish_callback(sqlite3_context* context) {
 
 }  // namespace
 
-int register_glove_svg(sqlite3* db, Engine&) {
+int register_glove_svg(sqlite3* db, Engine& engine) {
   // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments and their order.
-  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
-  for (const int count : {4, 5})
-    if (const int code = sqlite3_create_function_v2(db, "glove_svg", count, kFlags, nullptr, nullptr,
-                                                    step_callback, finish_callback, nullptr);
-        code != SQLITE_OK)
-      return code;
-  return SQLITE_OK;
+  return register_aggregate(db, engine, "glove_svg", 4, 5, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                            {step_callback, nullptr, nullptr, finish_callback});
 }
 
 }  // namespace glove::sql

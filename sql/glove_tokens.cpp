@@ -55,14 +55,12 @@ class GloveTokens::Cursor {
     position_ = 0;
     at_end_ = true;
     GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
-    GLOVE_ASSIGN_OR_RETURN(const auto text, input(kText, "text"));
-    GLOVE_ASSIGN_OR_RETURN(const auto options, input(kTokenOptions, "options"));
+    GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(inputs_[kText], kName, "text"));
+    GLOVE_ASSIGN_OR_RETURN(const auto options, optional_text(inputs_[kTokenOptions], kName, "options"));
     if (!text) return {};
     rowids_.start(key_of_inputs());
-    sqlite3_value* const model_name[1] = {inputs_[kTokenModel]};
-    GLOVE_ASSIGN_OR_RETURN(model_, model_argument(models_, Arguments(model_name, model_name[0] != nullptr), 0,
-                                                  kTokenInputs.table));
-    GLOVE_ASSIGN_OR_RETURN(encoder_, kept_.find(models_.connection(), model_, options, kTokenInputs.table,
+    GLOVE_ASSIGN_OR_RETURN(model_, model_input(models_, inputs_[kTokenModel], kName));
+    GLOVE_ASSIGN_OR_RETURN(encoder_, kept_.find(models_.connection(), model_, options, kName,
                                                 /*for_words_only=*/true));
     tokenizer_.emplace(*text, encoder_->tokenizer_options());
     return next();
@@ -100,11 +98,6 @@ class GloveTokens::Cursor {
   Result<int64_t> rowid() { return rowids_.rowid(position_); }
 
  private:
-  Result<std::optional<std::string_view>> input(int column, std::string_view name) {
-    sqlite3_value* const value[1] = {inputs_[column]};
-    return optional_text(Arguments(value, value[0] != nullptr), 0, kTokenInputs.table, name);
-  }
-
   // Returns a string that identifies the inputs: each with its length before it.
   std::string key_of_inputs() {
     std::string key;

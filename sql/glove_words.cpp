@@ -281,8 +281,7 @@ Status WordCursor::take_model(FilterArguments& arguments) {
     return Status(ErrorCode::kInvalidArgument,
                   "glove_words: with this many conditions a NULL model cannot mean the default model; name "
                   "the model or omit the condition");
-  const Arguments values(&name, name == nullptr ? 0 : 1);
-  GLOVE_ASSIGN_OR_RETURN(scan_.model, model_argument(models_, values, 0, "glove_words"));
+  GLOVE_ASSIGN_OR_RETURN(scan_.model, model_input(models_, name, "glove_words"));
   if (name != nullptr && !is_null(name)) scan_.model_name = std::string(text_of(name));
   return Status();
 }

@@ -10,8 +10,8 @@
 
 namespace glove::sql {
 
-// Parses a matrix, which may be empty: []. Rows of different lengths and anything but finite numbers are
-// errors, and so is an interrupt. `object` begins the messages, which call the matrix `name`.
+// Parses a matrix, which may be empty: []. Rows of different lengths, elements that are not finite numbers,
+// and an interrupt are errors. `object` begins the messages, which call the matrix `name`.
 Result<Grid> parse_grid(std::string_view json, std::string_view object, std::string_view name,
                         const InterruptCheck& interrupted);
 

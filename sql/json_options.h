@@ -20,7 +20,7 @@ template <class Options>
 struct JsonOption {
   const char* name;
   const char* expects;                                     // what the value must be, for messages
-  bool (*take)(const JsonValue& value, Options& options);  // stores the value; false: it is a wrong one
+  bool (*take)(const JsonValue& value, Options& options);  // stores the value; false: it is invalid
 };
 
 // Each stores the value and returns true, or returns false if it is not of this kind.
@@ -39,15 +39,15 @@ bool take_choice(const JsonValue& value, const std::array<std::pair<const char*,
   return false;
 }
 
-// A value as it stands in a message; of a nested one only its kind. Long text is cut.
+// Returns a value as messages show it: only the kind of an array or object, and the beginning of long text.
 std::string shown_json(const JsonValue& value);
 
-// Returns the text of an options input. nullptr stands for NULL and means no options. `object` is the name of
-// the function or table, which begins the messages.
+// Returns the text of an options input; "{}" if it is NULL or absent (nullptr). `object`, the name of the
+// function or table, begins the messages.
 Result<std::string_view> options_text(sqlite3_value* value, std::string_view object);
 
-// The members of an object; of a name that it has twice, the last one. Arrays have their elements, and what
-// is nested in these is known by its kind only.
+// The members of an object. If a name occurs twice, its last value counts. Arrays have their elements, but of
+// arrays and objects inside them only the kind is kept.
 using JsonMembers = std::map<std::string, JsonValue>;
 
 // Reads a JSON object. `example` is one, for the message.
@@ -59,8 +59,8 @@ Error unknown_option(std::string_view object, const std::string& name, const std
 Error wrong_option(std::string_view object, const std::string& name, const JsonValue& value,
                    const char* expects);
 
-// Sets the members of `options` that the JSON object names and leaves the others. An unknown option and a
-// wrong value are errors that say which ones exist.
+// Sets the members of `options` that the JSON object names and does not change the others. An unknown option
+// or an invalid value is an error that lists what is allowed.
 template <class Options, size_t kCount>
 Status parse_options(std::string_view json, std::string_view object, std::string_view example,
                      const std::array<JsonOption<Options>, kCount>& known, Options& options,

@@ -18,30 +18,30 @@ namespace glove::sql {
 // The inputs of both tables, in the order of their columns.
 enum KMeansInput : int { kKMeansK, kKMeansWords, kKMeansModel, kKMeansBackend, kKMeansOptions };
 
-// A fit with the rows that it was made of. Does not keep the model alive: cached fits outlive it.
+// A fit and the rows that it clusters. Does not keep the model alive, because cached fits may outlive it.
 struct KMeansFit {
   bool chosen = false;
-  std::vector<int32_t> ids;           // of the rows, rising, if chosen; else they are the first rows
+  std::vector<int32_t> ids;  // of the rows, ascending, if `chosen`; otherwise they are the first rows
   std::vector<double> norms_squared;  // [rows], for Euclidean similarities only, else empty
   Clustering clustering;
 
   int64_t rows() const { return static_cast<int64_t>(clustering.rows.size()); }
   int64_t row_id(int64_t row) const { return chosen ? ids[static_cast<size_t>(row)] : row; }
-  // The row of a word's id, -1 if it is none.
+  // Returns the row of a word's id, or -1 if the word is not in the fit.
   int64_t row_of(int64_t id) const;
-  // NaN: there is none.
+  // Returns the cosine of the row and its centroid, or NaN if one of them has no direction.
   double similarity(int64_t row) const;
 };
 
 // A fit and the model that its rows belong to.
 struct FoundFit {
   ToolboxSubject subject;
-  std::string key;  // spells everything that the fit depends on
+  std::string key;  // identifies everything that the fit depends on
   std::shared_ptr<const KMeansFit> fit;
 };
 
-// The fit for these inputs; nullptr stands for NULL. Computes it if no statement of the process has asked for
-// it before. Errors name the input. `table` begins the messages.
+// Returns the fit for these inputs, where nullptr means NULL. Computes it unless the process has it in its
+// cache. Errors name the input; `table` begins the messages.
 Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
                                  sqlite3_value* const (&inputs)[5]);
 

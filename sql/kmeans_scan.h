@@ -1,4 +1,4 @@
-// What the tables glove_kmeans and glove_clusters have in common: their plans, and the fit that a scan reads.
+// The common parts of the tables glove_kmeans and glove_clusters: their plans, and the fit that a scan reads.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace glove::sql {
 
-// Where the columns of such a table are. Static storage.
+// The positions of the columns in such a table. Static storage.
 struct KMeansColumns {
   vtab::InputColumns inputs;  // k, words, model, backend, options
-  int word;                   // -1: there is none
+  int word;                   // -1: the table has no such column
   int cluster;
-  double rows;  // that a scan is assumed to have
+  double rows;  // the number of rows per scan, for estimates
 };
 
-// idxNum is the set of the inputs that are given, as vtab::plan_inputs() makes it, with one of these flags if
-// there is one more argument, the value of a column. SQLite checks it again.
+// idxNum is the set of the given inputs, as vtab::plan_inputs() sets it, with one of these flags if the last
+// argument is a value that `word` or `cluster` equals. SQLite checks that condition again.
 constexpr int kKMeansByWord = 1 << 8;
 constexpr int kKMeansByCluster = 1 << 9;
 
@@ -39,21 +39,22 @@ class KMeansScan {
  public:
   KMeansScan(KMeansTable& table, Connection::Pin& models, const KMeansColumns& columns);
 
-  // The arguments of xFilter: finds the fit, and reads the value of the column, if the plan has one.
+  // Takes the arguments of xFilter: finds the fit, and reads the value of `word` or `cluster`, if there is
+  // one.
   Status start(int plan, const char* plan_text, Arguments values);
 
   const KMeansFit& fit() const { return *found_.fit; }
   const Model& model() const { return *found_.subject.entry.model; }
 
-  // By word: the row that it is, -1 for none. Empty: all rows are to be visited.
+  // Returns the row of the requested word, or -1 if the fit lacks it; nullopt: visit all rows.
   std::optional<int64_t> row() const { return row_; }
-  // By cluster: its number, from 0, or one that no cluster has. Empty: all clusters are to be visited.
+  // Returns the number of the requested cluster, from 0, which may not exist; nullopt: visit all clusters.
   std::optional<int64_t> cluster() const { return cluster_; }
 
   Status return_input(sqlite3_context* context, int column) const {
     return inputs_.return_input(context, column);
   }
-  // For xRowid: tells the rows of different inputs apart. `row`: below 2^31.
+  // For xRowid. Rows of different inputs have different rowids. REQUIRES: 0 <= row < 2^31.
   Result<int64_t> rowid(int64_t row) { return rowids_.rowid(row); }
 
  private:

@@ -31,11 +31,11 @@ struct MapOptions {
 // Reads the options and chooses the method; an error if the method cannot place this many words.
 Result<MapOptions> parse_map_options(std::string_view json, std::string_view table, int64_t words);
 
-// Spells everything that the places depend on.
+// Returns a string that identifies everything that the places depend on.
 std::string map_key(const ToolboxSubject& subject, const MapOptions& options);
 
-// The places of the subject's rows. Computes them unless the process has done so before; a layout by
-// neighbours is recorded in glove_stats. `backend` is "auto" or the name of the backend that searches.
+// Returns the places of the subject's rows. Computes them unless the process has them in its cache; a layout
+// by neighbours is recorded in glove_stats. `backend` is "auto" or the name of the backend that searches.
 // `table` begins the messages. REQUIRES: parse_map_options() made the options; the subject has rows.
 Result<std::shared_ptr<const PlanePlaces>> find_map(Connection& connection, std::string_view table,
                                                     const ToolboxSubject& subject, const MapOptions& options,

@@ -22,11 +22,11 @@ struct PcaOptions {
 };
 Result<PcaOptions> parse_pca_options(std::string_view json, std::string_view table);
 
-// Spells everything that the components depend on.
+// Returns a string that identifies everything that the components depend on.
 std::string pca_key(const ToolboxSubject& subject, const PcaOptions& options);
 
-// All components of the subject's rows. Computes them unless the process has done so before; a computation is
-// recorded in glove_stats. `object` begins the messages. REQUIRES: the subject has rows.
+// Returns all components of the subject's rows. Computes them unless the process has them in its cache; a
+// computation is recorded in glove_stats. `object` begins the messages. REQUIRES: the subject has rows.
 Result<std::shared_ptr<const PrincipalComponents>> find_components(Engine& engine, std::string_view object,
                                                                    const ToolboxSubject& subject,
                                                                    const PcaOptions& options,

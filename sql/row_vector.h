@@ -18,8 +18,8 @@ const char* type_name_of(int type);
 std::string component_count(size_t components);
 
 // Reads a BLOB of little-endian float32 or a JSON array of numbers. Does not check that the numbers are
-// finite. An error has the end of a message, as in "has a vector of type REAL"; the caller puts the row
-// before it.
+// finite. The message of an error is only its end, such as "has a vector of type REAL"; the caller puts the
+// row before it.
 Status read_row_vector(sqlite3_value* value, std::vector<float>& vector);
 
 // The same for JSON text.

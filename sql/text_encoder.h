@@ -32,15 +32,15 @@ struct TextOptions {
 // begins with `function`, names the offender, and lists what is allowed.
 Result<TextOptions> parse_text_options(std::string_view json, std::string_view function);
 
-// The encoder that a function or a cursor used last, so that the next call with the same arguments finds it
-// without a lock. Others come from the engine's ResultCache, which keeps those of every model and options
-// that were used. One thread at a time.
+// Keeps the encoder that a function or a cursor used last, so that the next call with the same arguments
+// finds it without a lock. Other encoders come from the engine's ResultCache, which has one per model and
+// options that were used recently. One thread at a time may use it.
 class KeptEncoder {
  public:
-  // Returns the encoder for this model and these options, which lives until the next call. The first one in
-  // the process for a model and its options derives the common components, unless the model's file contains
-  // them or `for_words_only` says that only words and weights are asked for. An interrupt of the connection
-  // ends that, except while the eigenvectors are computed (analysis/eigen.h).
+  // Returns the encoder for this model and these options, which lives until the next call. If the process
+  // does not have it yet, this derives the common components, unless the model's file contains them or
+  // `for_words_only` is true, in which case only words and weights can be asked for. An interrupt of the
+  // connection ends that, except while the eigenvectors are computed (analysis/eigen.h).
   Result<const SentenceEncoder*> find(Connection& connection, const ModelPtr& model,
                                       std::optional<std::string_view> options, std::string_view function,
                                       bool for_words_only = false);

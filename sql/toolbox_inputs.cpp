@@ -92,8 +92,7 @@ Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view tabl
   const auto all = engine.backends().all();
   Backend* const cpu = all.back().get();  // the CPU's is the last
   AnalysisBackends chosen;
-  GLOVE_ASSIGN_OR_RETURN(const auto name,
-                         optional_text(Arguments(&value, value != nullptr), 0, table, "backend"));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, optional_text(value, table, "backend"));
   if (name && *name != "auto") {
     chosen.first = engine.backends().find(*name);
     if (chosen.first == nullptr)
@@ -122,7 +121,7 @@ Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view ta
                                     sqlite3_value* model, sqlite3_value* backend,
                                     const InterruptCheck& interrupted) {
   ToolboxSubject subject;
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(Arguments(&model, model != nullptr), 0, table));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, optional_text(model, table, "model"));
   GLOVE_ASSIGN_OR_RETURN(subject.entry, models.find(name));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
   GLOVE_RETURN_IF_ERROR(read_words(table, words, subject, interrupted));

@@ -13,7 +13,8 @@
 namespace glove {
 namespace {
 
-// The sum of a_j * b_j in the order of the exact dot product: eight sums over j mod 8, added in pairs.
+// Returns the sum of a_j * b_j in the order of the exact dot product: eight sums over j mod 8, added in
+// pairs.
 double dot(const double* a, const float* b, int64_t dims) {
   constexpr int64_t kLanes = 8;
   std::array<double, kLanes> sums{};
@@ -26,7 +27,7 @@ double dot(const double* a, const float* b, int64_t dims) {
   return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-// What rows [first, first + count) are multiplied by before their second moment is summed.
+// Returns the factors of rows [first, first + count) in the second moment.
 std::vector<double> row_factors(const WordWeights& weights, int64_t first, int64_t count) {
   std::vector<double> factors(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i)
@@ -34,8 +35,8 @@ std::vector<double> row_factors(const WordWeights& weights, int64_t first, int64
   return factors;
 }
 
-// The second moment of the first rows, with the bits of one pass over all of them: a pass adds the sums of
-// blocks in their order, too.
+// Returns the second moment of the first rows. It has the bits of one pass over all of them, because a pass
+// also adds the sums of the blocks in their order.
 Result<std::vector<double>> weighted_moment(Analysis& analysis, const WrittenRows& rows, int64_t used,
                                             const WordWeights& weights, const InterruptCheck& interrupted) {
   std::vector<double> total(static_cast<size_t>(rows.dims * rows.dims));

@@ -16,7 +16,7 @@
 
 namespace glove {
 
-// The most components that can be removed, and how many words they are derived from at most.
+// The maximum number of components that can be removed, and of words that they are derived from.
 constexpr int64_t kMostCommonComponents = 10;
 constexpr int64_t kCommonComponentWords = 50000;
 
@@ -27,13 +27,13 @@ struct CommonComponents {
   int64_t count = 0;           // min(kMostCommonComponents, dims - 1)
   std::vector<float> vectors;  // [count, dims]: row c is component c, of length 1 up to the rounding to float
 
-  // Removes the first `components` of them, one after the other, from a vector. REQUIRES: 0 <= components <=
-  // count; vector[dims]; the float environment.
+  // Removes the first `components` components, one after the other, from a vector. REQUIRES: 0 <= components
+  // <= count; vector[dims]; the float environment.
   void remove(int64_t components, std::span<double> vector) const;
 };
 
-// Derives them, with a pass over the words. Errors: an interrupt; more dimensions than principal components
-// are computed for. Opens its own float environment.
+// Derives the components in one pass over the words. Errors: an interrupt; more dimensions than principal
+// components are computed for. Sets its own float environment.
 Result<CommonComponents> derive_common_components(Analysis& analysis, const ModelPtr& model,
                                                   const WordWeights& weights,
                                                   const InterruptCheck& interrupted);
@@ -46,20 +46,21 @@ struct WrittenRows {
   std::function<Result<std::span<const float>>(int64_t first, int64_t count)> read;
 };
 
-// Of wider vectors a file keeps no components: deriving them would take longer than the rest of a conversion.
+// A file with wider vectors contains no components, because deriving them would take longer than the rest of
+// the conversion.
 constexpr int64_t kMostStoredDims = 1024;
 
-// What a model file keeps: all components, for weights by Zipf's law with kDefaultSifParameter, with the bits
-// that derive_common_components() returns of the model in the file. Reads few rows at a time. Returns nullptr
-// if the model has none, has more than kMostStoredDims dimensions, or the eigenvectors cannot be computed.
-// Errors: an interrupt; those of reading. Opens its own float environment.
+// Derives what a model file contains: all components, for weights by Zipf's law with kDefaultSifParameter,
+// with the bits that derive_common_components() returns for the model in the file. Reads a few rows at a
+// time. Returns nullptr if the model has one dimension or more than kMostStoredDims, or if the eigenvectors
+// cannot be computed. Errors: an interrupt, and those of reading. Sets its own float environment.
 Result<std::shared_ptr<const StoredComponents>> derive_stored_components(Analysis& analysis,
                                                                          const WrittenRows& rows,
                                                                          const InterruptCheck& interrupted);
 
-// The components that the model's file contains, if they are those of these weights and there are `needed` of
-// them; otherwise nullptr. They have the bits that derive_common_components() returns if this project has
-// written the file.
+// Returns the components that the model's file contains, or nullptr if they are for other weights or fewer
+// than `needed`. If this project has written the file, they have the bits that derive_common_components()
+// returns.
 std::shared_ptr<const CommonComponents> stored_common_components(const Model& model,
                                                                  const WordWeights& weights, int64_t needed);
 

@@ -17,7 +17,7 @@
 
 namespace glove {
 
-// Raise it when the vector of some text changes: an index of texts must then be made again.
+// Increase this when a change alters the vector of some text, because indexes of texts must then be rebuilt.
 constexpr int kTextVectorVersion = 1;
 
 // Immutable; any thread may use it, with a Scratch of its own. Does not keep the model alive: every call
@@ -38,16 +38,16 @@ class SentenceEncoder {
 
   const TokenizerOptions& tokenizer_options() const { return options_; }
 
-  // The row of a word of a text; nullopt if the model lacks it.
+  // Returns the row of a word of a text; nullopt if the model lacks it.
   std::optional<int32_t> find(const Model& model, std::string_view word) const;
-  // The weight of a row. REQUIRES: the float environment.
+  // Returns the weight of a row. REQUIRES: the float environment.
   double weight(int32_t id) const { return weights_.weight(id); }
 
-  // Leaves the vector of the text in scratch.vector. False: the text has no word of the model, or its vector
-  // is zero. It is an error if a component overflows float32. The result is specified to the last bit: over
-  // the words in the order of the text, s_j = the sum of weight * x_j in double; then s_j / the number of
-  // words; then the components are removed one after the other; then each s_j is rounded to float32.
-  // REQUIRES: the float environment.
+  // Leaves the vector of the text in scratch.vector. Returns false if the text has no word of the model, or
+  // its vector is zero. It is an error if a component overflows float32. The result is specified to the last
+  // bit: over the words in the order of the text, s_j = the sum of weight * x_j in double; then s_j / the
+  // number of words; then the components are removed one after the other; then each s_j is rounded to
+  // float32. REQUIRES: the float environment.
   Result<bool> encode(const Model& model, std::string_view text, Scratch& scratch) const;
 
  private:

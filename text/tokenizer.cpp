@@ -70,7 +70,7 @@ TextTokenizer::Character TextTokenizer::at(size_t position) const noexcept {
   return character;
 }
 
-// Appends a character to the word and moves behind it. False: it does not fit, and nothing happened.
+// Appends a character to the word and moves past it. Returns false, and does nothing, if it does not fit.
 bool TextTokenizer::append(const Character& character) noexcept {
   char32_t code = character.is_apostrophe() ? U'\'' : character.code;
   if (options_.lower_case) code = unicode::lower_case(code);
@@ -84,7 +84,7 @@ bool TextTokenizer::append(const Character& character) noexcept {
   return true;
 }
 
-// Whether one of the clitics that begin with an apostrophe stands here on its own, as in "it 's" or "1990's".
+// True if a clitic that begins with an apostrophe stands here on its own, as in "it 's" or "1990's".
 bool TextTokenizer::clitic_begins(size_t apostrophe) const noexcept {
   char text[3] = {'\''};
   size_t size = 1;
@@ -110,8 +110,8 @@ bool TextTokenizer::skip_to_word() noexcept {
   return false;
 }
 
-// Reads single letters with full stops between them, and the last one's if there is one. False: no such word
-// stands here.
+// Reads a word of single letters with full stops between them and perhaps after the last one. Returns false
+// if there is no such word here.
 bool TextTokenizer::read_initials() noexcept {
   size_t end = position_;
   int letters = 0;
@@ -132,7 +132,7 @@ bool TextTokenizer::read_initials() noexcept {
   return true;
 }
 
-// Whether the word continues after this character, which is no letter, digit or mark.
+// True if the word continues after this character, which is not a letter, digit or mark.
 bool TextTokenizer::joins(const Character& joint, bool after_letter, bool after_digit) const noexcept {
   if (joint.is_apostrophe()) return after_letter && at(joint.end()).kind == CharacterClass::kLetter;
   if (joint.code == '.' || joint.code == ',' || joint.code == ':')
@@ -141,7 +141,7 @@ bool TextTokenizer::joins(const Character& joint, bool after_letter, bool after_
   return next.is_word() && next.kind != CharacterClass::kIdeograph;
 }
 
-// Reads the word that begins here. The first character is part of it, whatever it is.
+// Reads the word that begins here. Its first character may be of any class.
 void TextTokenizer::read_word() noexcept {
   Character character = at(position_);
   const bool ideograph = character.kind == CharacterClass::kIdeograph;
@@ -164,7 +164,7 @@ void TextTokenizer::read_word() noexcept {
   }
 }
 
-// The bytes of the clitic that the word ends in; 0 if there is none, or if it is the whole word.
+// Returns the length of the clitic that the word ends with; 0 if there is none, or if it is the whole word.
 size_t TextTokenizer::clitic_length() const noexcept {
   const std::string_view word(word_.data(), size_);
   for (const std::string_view clitic : kClitics)

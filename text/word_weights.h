@@ -10,12 +10,12 @@ namespace glove {
 
 // Where the frequencies come from.
 enum class WeightSource {
-  kZipf,   // the rank: p = 1 / (rank * H_n), for models whose words stand in the order of falling frequency
+  kZipf,   // the rank: p = 1 / (rank * H_n), for models whose words are in descending order of frequency
   kNone,   // every word has the weight 1
   kModel,  // counts that were loaded with the model
 };
 
-// The parameter a of the weights where the caller chooses none, and for the components in model files.
+// The default of the weights' parameter a, which the components in model files also use.
 constexpr double kDefaultSifParameter = 1e-4;
 
 // The frequencies and weights of a model's words. Immutable; any thread may read it.
@@ -30,12 +30,13 @@ class WordWeights {
   WeightSource source() const { return source_; }
   double a() const { return a_; }
 
-  // The estimated probability of the word with this id. REQUIRES: 0 <= id < words; the float environment.
+  // Returns the estimated probability of the word with this id. REQUIRES: 0 <= id < words; the float
+  // environment.
   double frequency(int64_t id) const {
     if (counts_ != nullptr) return (*counts_)[static_cast<size_t>(id)] / total_;
     return source_ == WeightSource::kZipf ? 1 / (static_cast<double>(id + 1) * total_) : 1 / total_;
   }
-  // a / (a + frequency). The same requirements.
+  // Returns a / (a + frequency). The same requirements.
   double weight(int64_t id) const { return source_ == WeightSource::kNone ? 1 : a_ / (a_ + frequency(id)); }
 
  private:

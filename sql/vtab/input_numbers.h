@@ -30,12 +30,13 @@ class InputNumbers {
 
   explicit InputNumbers(size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
 
-  // A cursor of the table opens and closes. When the last one closes, everything is forgotten.
+  // To be called when a cursor of the table opens or closes. When the last one closes, everything is
+  // forgotten.
   void open() noexcept { ++cursors_; }
   void close() noexcept;
   size_t cursors() const noexcept { return cursors_; }
 
-  // The number of the inputs that `key` spells, from 0; -1 if they are new and there is no room for them.
+  // Returns the number of the inputs that `key` identifies, from 0; -1 if they are new and there is no room.
   int64_t number_of(std::string_view key);
 
   size_t size() const { return numbers_.size(); }
@@ -47,8 +48,8 @@ class InputNumbers {
   std::unordered_map<std::string, int64_t> numbers_;
 };
 
-// The rowids of one cursor: the number of its inputs, and the row. The table, whose numbers these are,
-// outlives it.
+// Makes the rowids of one cursor from the number of its inputs and the row. The table, to which `numbers`
+// belongs, must outlive it.
 class ScanRowids {
  public:
   // `table` begins the message of an error.
@@ -59,7 +60,7 @@ class ScanRowids {
   ScanRowids(const ScanRowids&) = delete;
   ScanRowids& operator=(const ScanRowids&) = delete;
 
-  // A scan begins. `key` spells everything that its rows depend on.
+  // Begins a scan. `key` identifies everything that its rows depend on.
   void start(std::string key) {
     key_ = std::move(key);
     number_ = -1;
@@ -72,7 +73,7 @@ class ScanRowids {
   InputNumbers& numbers_;
   const std::string_view table_;
   std::string key_;
-  int64_t number_ = -1;  // of the key; -1: not asked for yet
+  int64_t number_ = -1;  // of the key; -1: not requested yet
 };
 
 }  // namespace glove::sql::vtab

@@ -35,7 +35,9 @@ TEST_F(LoadTable, CopiesAModelBitForBit) {
 TEST_F(LoadTable, SeesTheCallersTransaction) {
   connection.rows("CREATE TABLE tag(name TEXT, embedding); BEGIN; INSERT INTO tag VALUES ('red', '[1]')");
   EXPECT_EQ(connection.value("SELECT glove_load_table('tags', 'SELECT * FROM tag')"), "tags");
-  EXPECT_NE(connection.error("SELECT glove_load_table('tags', 'SELECT name, 5 FROM tag')"), "");
+  EXPECT_NE(
+      connection.error("SELECT glove_load_table('tags', 'SELECT name, 5 FROM tag')").find("of type INTEGER"),
+      std::string::npos);
   EXPECT_EQ(connection.value("SELECT count(*) FROM tag"), "1") << "an error must not roll back";
   connection.rows("ROLLBACK");
   EXPECT_EQ(connection.value("SELECT count(*) FROM glove_words('tags')"), "1") << "the model is a copy";
