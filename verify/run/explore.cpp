@@ -13,19 +13,28 @@ constexpr size_t kMostUnrolled = 16;
 constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
 constexpr size_t kMostSnapshots = 64;
 
-// Where all lanes are.
-uint64_t place_of_state(const BlockState& state) {
+}  // namespace
+
+// Where all lanes are, and what orders them with other blocks: a state in which fewer counters have been seen
+// full, or which lacks a fence, is no instance of another one.
+uint64_t KernelRun::place_of_state(const BlockState& state) const {
   uint64_t hash = 1469598103934665603u;
   const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
   for (const Warp& warp : state.warps) {
     mix(warp.alive);
-    each_lane(warp.alive, [&](int lane) { mix(static_cast<uint64_t>(warp.pc[static_cast<size_t>(lane)])); });
+    each_lane(warp.alive, [&](int lane) {
+      mix(static_cast<uint64_t>(warp.pc[static_cast<size_t>(lane)]));
+      if (!acquires_) return;
+      const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+      mix(state.clocks.seen_counters(warp.thread(lane)));
+      mix(warp.observed[static_cast<size_t>(lane)]);
+      mix((mark.sequential ? 1u : 0u) + (mark.acquires ? 2u : 0u) +
+          (state.unfenced_phase < mark.phase ? 4u : 0u) + (warp.unfenced_loads >> lane & 1) * 8u);
+    });
   }
   mix(state.arrived);
   return hash;
 }
-
-}  // namespace
 
 void KernelRun::fork(BlockState& state, PredicateId condition, uint32_t site) {
   if (forks_.size() > 4096)
