@@ -102,6 +102,7 @@ constexpr OpcodeEntry kOpcodes[] = {
     {"cp", Op::kCopy, Family::kCopy},
     {"membar", Op::kFence, Family::kFence},
     {"fence", Op::kFence, Family::kFence},
+    {"griddepcontrol", Op::kNothing, Family::kPlain},
     {"nanosleep", Op::kNothing, Family::kPlain},
     {"prefetch", Op::kNothing, Family::kPlain},
     {"prefetchu", Op::kNothing, Family::kPlain},

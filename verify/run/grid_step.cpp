@@ -158,12 +158,16 @@ void KernelRun::compare_ends() {
   const auto& [few, less] = *ends_.begin();
   const auto& [many, more] = *ends_.rbegin();
   const bool definite = less.second && more.second && less.first != more.first;
-  const std::string often = "block " + std::to_string(more.first) + " comes to grid barriers " +
-                            std::to_string(many) + " times and block " + std::to_string(less.first) + " " +
-                            std::to_string(few) + " times";
+  const auto times = [](uint32_t block, uint32_t count) {
+    return "block " + std::to_string(block) + " arrives " + std::to_string(count) +
+           (count == 1 ? " time" : " times");
+  };
+  const std::string often = times(more.first, many) + ", and " + times(less.first, few);
   find(definite ? FindingKind::kDeadlock : FindingKind::kUnproved, definite, in, nullptr,
-       definite ? often + ", so that it waits there for ever"
-                : "that all blocks come to the grid barrier equally often: " + often + " on some way",
+       definite
+           ? often + " at the barrier of the grid, so that block " + std::to_string(more.first) +
+                 " waits there for ever"
+           : "all blocks must arrive equally often at the barrier of the grid, but on some path " + often,
        nullptr);
 }
 

@@ -329,6 +329,8 @@ class KernelRun {
   bool subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ);
   std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state);
   void forget_dead(Warp& warp);
+  std::optional<Value> general_ticket(const BlockSnapshot& start, const BlockState& state, Value before,
+                                      Value now, BlockSnapshot& result);
   void widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result);
   Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
                        BlockSnapshot& result);

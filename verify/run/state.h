@@ -138,10 +138,12 @@ struct BlockSnapshot {
   std::vector<Warp> warps;
   Contents shared;
   PathPointer path;
-  SymbolId iteration = 0;          // of a widened state
-  uint32_t generalisations = 0;    // of the block until then
-  std::vector<SymbolId> anything;  // symbols that stand for any value
-  std::vector<uint64_t> flights;   // tells apart what is in flight
+  SymbolId iteration = 0;             // of a widened state
+  uint32_t generalisations = 0;       // of the block until then
+  std::vector<SymbolId> anything;     // symbols that stand for any value
+  std::vector<uint64_t> flights;      // tells apart what is in flight
+  SymbolId end = 0;                   // the number of symbols at the time
+  std::map<SymbolId, Value> tickets;  // of the state before it became general, and what they became
 };
 
 }  // namespace glove::verify

@@ -1,4 +1,4 @@
-// Grids whose blocks meet more than once, and blocks that meet on several ways, in right forms and in broken ones.
+// Grids whose blocks meet more than once or share out tiles, in right forms and in broken ones.
 // The names are as in probes.cu; all run in two blocks. grids.txt lists the verdicts.
 #include <cooperative_groups.h>
 
@@ -179,4 +179,77 @@ BLOCK(64) race_way_without_fence(float* a, float* b, float* c, int* count, int w
   __syncthreads();
   __threadfence();
   b[i] = a[n - 1 - i];
+}
+// tiles by tickets, for a number of rounds that is not known
+BLOCK(64) ok_tickets_of_tiles(const int* in, int* out, unsigned* ticket, int tiles) {
+  __shared__ int tile;
+  int t = threadIdx.x;
+  for (;;) {
+    if (t == 0) tile = atomicAdd(ticket, 1);
+    __syncthreads();
+    int k = tile;
+    __syncthreads();
+    if (k >= tiles) return;
+    out[k * 64 + t] = in[k * 64 + t] + 1;
+  }
+}
+BLOCK(64) race_tickets_without_barrier(const int* in, int* out, unsigned* ticket, int tiles) {
+  __shared__ int tile;
+  int t = threadIdx.x;
+  for (;;) {
+    if (t == 0) tile = atomicAdd(ticket, 1);
+    __syncthreads();
+    int k = tile;
+    if (k >= tiles) return;
+    out[k * 64 + t] = in[k * 64 + t] + 1;
+  }
+}
+BLOCK(64) unproved_tickets_overlap(const int* in, int* out, unsigned* ticket, int tiles) {  // a tile and one element more
+  __shared__ int tile;
+  int t = threadIdx.x;
+  for (;;) {
+    if (t == 0) tile = atomicAdd(ticket, 1);
+    __syncthreads();
+    int k = tile;
+    __syncthreads();
+    if (k >= tiles) return;
+    out[k * 63 + t] = in[k * 64 + t] + 1;
+  }
+}
+BLOCK(64) unproved_tickets_set_back(const int* in, int* out, unsigned* ticket, int tiles) {
+  __shared__ int tile;
+  int t = threadIdx.x;
+  for (int r = 0; r < tiles; ++r) {
+    if (t == 0) { tile = atomicAdd(ticket, 1); if (r == 3) atomicExch(ticket, 0); }
+    __syncthreads();
+    int k = tile;
+    __syncthreads();
+    out[k * 64 + t] = in[k * 64 + t] + 1;
+  }
+}
+BLOCK(64) race_tickets_same_tile(const int* in, int* out, unsigned* ticket, int tiles) {
+  __shared__ int tile;
+  int t = threadIdx.x;
+  for (;;) {
+    if (t == 0) tile = atomicAdd(ticket, 1);
+    __syncthreads();
+    int k = tile;
+    __syncthreads();
+    if (k >= tiles) return;
+    out[k * 64 + t] = 1;
+    out[k * 64 + 63 - t] = 2;
+  }
+}
+BLOCK(64) race_tickets_copy(const int* in, int* out, unsigned* ticket, int tiles) {  // two names of one ticket
+  __shared__ int tile, copy;
+  int t = threadIdx.x;
+  for (;;) {
+    if (t == 0) { int x = atomicAdd(ticket, 1); tile = x; copy = x; }
+    __syncthreads();
+    int k = tile, c = copy;
+    __syncthreads();
+    if (k >= tiles) return;
+    out[k * 64 + t] = 1;
+    out[c * 64 + 63 - t] = 2;
+  }
 }
