@@ -21,7 +21,7 @@ FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possib
 
 
 def options_of(kernel, file):
-    typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks", "votes")
+    typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks", "votes", "grids")
     options = ["--grid", "2" if typical or re.search("blocks|grid|flag|scope", kernel) else "1"]
     if size := re.search(r"_(\d+)x(\d+)$", kernel):
         return options + ["--block", f"{size[1]},{size[2]}"]

@@ -102,6 +102,7 @@ constexpr OpcodeEntry kOpcodes[] = {
     {"cp", Op::kCopy, Family::kCopy},
     {"membar", Op::kFence, Family::kFence},
     {"fence", Op::kFence, Family::kFence},
+    {"griddepcontrol", Op::kNothing, Family::kPlain},
     {"nanosleep", Op::kNothing, Family::kPlain},
     {"prefetch", Op::kNothing, Family::kPlain},
     {"prefetchu", Op::kNothing, Family::kPlain},
@@ -144,7 +145,9 @@ Special find_special(std::string_view name) {
       {"%lanemask_le", Special::kLaneMaskLe},
       {"%lanemask_gt", Special::kLaneMaskGt},
       {"%lanemask_ge", Special::kLaneMaskGe},
-      {"%dynamic_smem_size", Special::kDynamicSharedSize}};
+      {"%dynamic_smem_size", Special::kDynamicSharedSize},
+      {"%envreg1", Special::kWorkspaceHigh},
+      {"%envreg2", Special::kWorkspaceLow}};
   const auto found = kSpecials.find(name);
   return found == kSpecials.end() ? Special::kUnknown : found->second;
 }

@@ -141,6 +141,8 @@ enum class Special : uint8_t {
   kLaneMaskGt,
   kLaneMaskGe,
   kDynamicSharedSize,
+  kWorkspaceHigh,  // of the address of the memory in which a cooperative grid meets
+  kWorkspaceLow,
   kUnknown,
 };
 

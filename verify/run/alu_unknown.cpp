@@ -300,6 +300,10 @@ Value evaluate_integer(const Instruction& in, const Value* x, size_t count, Symb
           x[2].constant < bits)
         return table.add(table.scale(x[0], sign_extend(uint64_t{1} << x[2].constant, 64), bits),
                          {mask_bits(x[1].constant, static_cast<unsigned>(x[2].constant)), 0}, bits);
+      // Zeros above a number that does not come so far.
+      if (x[0] == Value{0, 0} && x[2].known() && x[2].constant < 64 &&
+          reasoner.range(x[1], bits, false).hi < (Wide{1} << x[2].constant))
+        return x[1];
       break;
     case Op::kPopCount:
       if (const auto votes = table.popcount_of_votes(x[0]); votes && bits == 32) return *votes;

@@ -129,6 +129,11 @@ void KernelRun::release(BlockState& state, uint32_t barrier) {
   const bool locked = std::any_of(released.begin(), released.end(), [&](uint32_t thread) {
     return (state.warps[thread / 32].exchanged >> thread % 32 & 1) != 0;
   });
+  uint64_t seen = 0;  // before the barrier, by some thread
+  for (const uint32_t thread : released) {
+    const uint64_t observed = state.warps[thread / 32].observed[thread % 32];
+    seen |= (observed | observed / Observed::kElsewhere) & 0xff;
+  }
   const Value reduced = table_.fresh(32, Scope::kBlock);
   const Value agreed = table_.fresh_predicate(Scope::kBlock, false);
   for (const uint32_t thread : released) {
@@ -140,6 +145,7 @@ void KernelRun::release(BlockState& state, uint32_t barrier) {
       write_result(state, warp, in.results[0], lane,
                    kernel_.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
     warp.waiting &= ~(1u << lane);
+    warp.observed[static_cast<size_t>(lane)] |= seen * Observed::kElsewhere;
     warp.exchanged |= Lanes{locked} << lane;
     warp.last_barrier[static_cast<size_t>(lane)] = warp.pc[static_cast<size_t>(lane)] + 1;
     ++warp.pc[static_cast<size_t>(lane)];

@@ -13,19 +13,28 @@ constexpr size_t kMostUnrolled = 16;
 constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
 constexpr size_t kMostSnapshots = 64;
 
-// Where all lanes are.
-uint64_t place_of_state(const BlockState& state) {
+}  // namespace
+
+// Where all lanes are, and what orders them with other blocks: a state in which fewer counters have been seen
+// full, or which lacks a fence, is no instance of another one.
+uint64_t KernelRun::place_of_state(const BlockState& state) const {
   uint64_t hash = 1469598103934665603u;
   const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
   for (const Warp& warp : state.warps) {
     mix(warp.alive);
-    each_lane(warp.alive, [&](int lane) { mix(static_cast<uint64_t>(warp.pc[static_cast<size_t>(lane)])); });
+    each_lane(warp.alive, [&](int lane) {
+      mix(static_cast<uint64_t>(warp.pc[static_cast<size_t>(lane)]));
+      if (!acquires_) return;
+      const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+      mix(state.clocks.seen_counters(warp.thread(lane)));
+      mix(warp.observed[static_cast<size_t>(lane)]);
+      mix((mark.sequential ? 1u : 0u) + (mark.acquires ? 2u : 0u) +
+          (state.unfenced_phase < mark.phase ? 4u : 0u) + (warp.unfenced_loads >> lane & 1) * 8u);
+    });
   }
   mix(state.arrived);
   return hash;
 }
-
-}  // namespace
 
 void KernelRun::fork(BlockState& state, PredicateId condition, uint32_t site) {
   if (forks_.size() > 4096)
@@ -63,6 +72,7 @@ std::shared_ptr<BlockSnapshot> KernelRun::snapshot(const BlockState& state) {
   copy->shared = state.shared;
   copy->path = state.path;
   copy->flights = flights(state);
+  copy->end = static_cast<SymbolId>(table_.symbol_count());
   return copy;
 }
 
@@ -124,6 +134,7 @@ void KernelRun::at_full_barrier(BlockState& state) {
     state.warps = now->warps;
     state.shared = now->shared;
     state.path = now->path;
+    now->end = static_cast<SymbolId>(table_.symbol_count());
     now->generalisations = ++state.generalisations;
     assumptions_.insert("loop counters do not wrap");
   }
@@ -158,6 +169,32 @@ PathPointer KernelRun::common_facts(const BlockSnapshot& general, const BlockSta
     common = extend(common, (*path)->everyone, (*path)->site);
   if (common == nullptr && general.path != nullptr) common = extend(nullptr, 0, general.path->site);
   return common;
+}
+
+// The ticket that stands for those which the rounds of a loop draw, if both values are such tickets: nullopt
+// if they are not. It differs from all other tickets of the state, since all that hold the same one are
+// generalised alike: nobody held it in the state `start` yet.
+std::optional<Value> KernelRun::general_ticket(const BlockSnapshot& start, const BlockState& state,
+                                               Value before, Value now, BlockSnapshot& result) {
+  const SymbolId a = table_.single(before), b = table_.single(now);
+  if (a == 0 || b == 0 || a == b || b < start.end || !result.flights.empty()) return std::nullopt;
+  const Symbol drawn = table_.symbol(b);
+  const bool local = std::any_of(state.warps.begin(), state.warps.end(),
+                                 [](const Warp& warp) { return !warp.local.empty(); });
+  if (local || !table_.drawn_alike(a, b)) return std::nullopt;
+  const auto [found, added] = result.tickets.try_emplace(b);
+  if (!added) return found->second;
+  found->second = table_.fresh(drawn.bits, drawn.scope);
+  const SymbolId id = table_.single(found->second);
+  Symbol& general = table_.change(id);
+  general.kind = SymbolKind::kTicket;
+  general.detail = drawn.detail;
+  general.owner = drawn.owner;
+  general.arguments[0] = drawn.arguments[0];
+  general.range = drawn.range;
+  general.unsigned_range = drawn.unsigned_range;
+  result.anything.push_back(id);
+  return found->second;
 }
 
 // A new unknown, the same for all lanes whose values were the same before and are the same now.
@@ -206,7 +243,9 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
         if (before == now) return;
         if (type != Type::kPred && !is_float(type) && affine(before, now, bits, &out))
           return registers.change(r).set(lane, out);
-        registers.change(r).set(lane, common_unknown(common, before, now, type, result));
+        const auto ticket =
+            type == Type::kPred ? std::nullopt : general_ticket(start, state, before, now, result);
+        registers.change(r).set(lane, ticket ? *ticket : common_unknown(common, before, now, type, result));
       });
   }
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
@@ -219,6 +258,9 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
     if (before.known == Known::kValue && before.bytes == now.bytes &&
         affine(before.value, now.value, 8u * std::max<unsigned>(now.bytes, 2u), &out))
       now.value = out;
+    else if (const auto ticket = general_ticket(start, state, before.value, now.value, result);
+             ticket && before.known == Known::kValue && before.bytes == now.bytes)
+      now.value = *ticket;
     else
       now.known = Known::kUnknown;
     if (now.known == Known::kUnknown && now.bytes == 8) result.shared.at(i * 4 + 4).known = Known::kUnknown;
@@ -244,7 +286,9 @@ void KernelRun::weaken(const BlockSnapshot& general, BlockState& state, BlockSna
               table_.subtract(now, before, bits) ==
                   Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
             return registers.change(r).set(lane, before);
-        registers.change(r).set(lane, common_unknown(common, before, now, type, result));
+        const auto ticket =
+            type == Type::kPred ? std::nullopt : general_ticket(general, state, before, now, result);
+        registers.change(r).set(lane, ticket ? *ticket : common_unknown(common, before, now, type, result));
       });
   }
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {

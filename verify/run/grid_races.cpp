@@ -125,9 +125,10 @@ bool KernelRun::blocks_ordered(const AccessRecord& a, const AccessRecord& b) {
   const auto released_by = [&](uint32_t counter, uint32_t block) {
     if (((needs_sequential_ & seen_without_sequential_) >> counter & 1) != 0) return false;
     if (((light_releases_ & seen_elsewhere_) >> counter & 1) != 0) return false;
-    for (const auto* kind : {&counters_, &flags_})
-      for (const auto& [at, number] : *kind)
-        if (number == counter && spoiled_.count(at) > 0) return false;
+    for (const auto& [at, number] : counters_)
+      if (number == counter && spoiled_.count(at.first) > 0) return false;
+    for (const auto& [at, number] : flags_)
+      if (number == counter && spoiled_.count(at) > 0) return false;
     const auto place = counter_places_.find(counter);
     if (place == counter_places_.end() || plainly_written_.count(place->second) > 0) return false;
     if (somewhere_written_.count(object_of({0, place->second.form})) > 0) return false;

@@ -27,14 +27,20 @@ void KernelRun::increment(BlockState& state, Warp& warp, const Instruction& in, 
   const uint32_t at = location(place);
   incremented_.insert(at);
   counter_addition(state, warp, in, place, lane, {1, 0}, certain);
-  if (spoiled_.count(at) > 0 || counters_.count(at) == 0) spoil_tickets(place, 4);
+  if (spoiled_.count(at) > 0 || counters_.count({at, 1}) == 0) spoil_tickets(place, 4);
 }
 
-// The number of a counter or a flag among all of them; nullopt: there are too many.
-std::optional<uint32_t> KernelRun::counter_of(std::map<uint32_t, uint32_t>& kind, uint32_t at) const {
-  const size_t used = counters_.size() + flags_.size();
-  if (used >= Clocks::kCounters && kind.count(at) == 0) return std::nullopt;
-  return kind.try_emplace(at, static_cast<uint32_t>(used)).first->second;
+// A number for one more counter or flag; nullopt: there are too many.
+std::optional<uint32_t> KernelRun::free_number() const {
+  const auto used = static_cast<uint32_t>(counters_.size() + flags_.size());
+  return used < Clocks::kCounters ? std::optional(used) : std::nullopt;
+}
+
+std::optional<uint32_t> KernelRun::flag_number(uint32_t at) {
+  if (const auto known = flags_.find(at); known != flags_.end()) return known->second;
+  const auto number = free_number();
+  if (number) flags_[at] = *number;
+  return number;
 }
 
 // A strong store of a number other than 0 to a place that holds 0 before: who reads another number than 0
@@ -46,11 +52,11 @@ bool KernelRun::raise_flag(BlockState& state, Warp& warp, const Instruction& in,
     return false;
   if ((in.fence == FenceScope::kBlock && !in.is_volatile) || !released(state, warp, lane)) return false;
   const uint32_t at = location(place);
-  const auto number = counter_of(flags_, at);
+  const auto number = flag_number(at);
   if (!number) return false;
   const uint32_t bit = 1u << *number;
   const auto [raised, first] = raised_.try_emplace(*number, state.block);
-  if ((!first && raised->second != state.block) || (state.arrived & bit) != 0 || counters_.count(at) > 0)
+  if ((!first && raised->second != state.block) || (state.arrived & bit) != 0 || counters_.count({at, 1}) > 0)
     spoiled_.insert(at);
   const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
   if (mark.phase != state.shadow.phase) needs_sequential_ |= bit;
@@ -67,11 +73,12 @@ bool KernelRun::resets_counter(const BlockState& state, const Warp& warp, const 
   if (place.space != Space::kGlobal || place.kind != Place::kNumber) return false;
   const auto at = locations_.find(key_of(place));
   if (at == locations_.end()) return false;
-  const auto counter = counters_.find(at->second);
+  const auto counter = counters_.find({at->second, 1});
   if (counter == counters_.end() ||
       (state.clocks.seen_counters(warp.thread(lane)) >> counter->second & 1) == 0)
     return false;
   reset_.insert(at->second);
+  if (counters_.count({at->second, 2}) > 0) spoiled_.insert(at->second);
   if (spoiled_.count(at->second) > 0) spoil_tickets(place, 4);
   return true;
 }
@@ -82,27 +89,100 @@ void KernelRun::spoil_counter(const Place& place) {
   if (reset_.count(at) > 0 || incremented_.count(at) > 0) spoil_tickets(place, 4);
 }
 
-// A block adds one to a counter behind a fence: the arrival at a grid barrier.
+// How often the block has arrived at the location.
+uint32_t KernelRun::rounds(const BlockState& state, uint32_t at) const {
+  uint32_t count = 0;
+  for (auto counter = counters_.find({at, 1}); counter != counters_.end() && counter->first.first == at;
+       ++counter)
+    count += state.arrived >> counter->second & 1;
+  return count;
+}
+
+// Whether the addition makes the block arrive at the next round of a grid barrier. Nobody begins a round
+// before all have arrived at the one before, so that who sees blocks * k has seen all arrive k times. Each
+// block adds 1; where the first one adds 2^31 less the others' additions, the top bit changes with the last
+// arrival.
+bool KernelRun::begins_round(const BlockState& state, uint32_t thread, const Instruction& in, uint32_t at,
+                             uint64_t amount) {
+  const uint32_t turn = 0x80000001u - blocks_;
+  if (state.block == 0 && amount == turn && bits_of(in.type) == 32 && counters_.count({at, 1}) == 0)
+    reversing_.try_emplace(at, static_cast<uint32_t>(&in - kernel_.code.data()));
+  if (amount != (state.block == 0 && reversing_.count(at) > 0 ? turn : 1u)) return false;
+  const uint32_t before = rounds(state, at);
+  return before == 0 || (reset_.count(at) == 0 && incremented_.count(at) == 0 &&
+                         (state.clocks.seen_counters(thread) >> counters_.at({at, before}) & 1) != 0);
+}
+
+// A block adds to a counter behind a fence: the arrival at a grid barrier.
 void KernelRun::counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                                  int lane, Value amount, bool certain) {
   if (blocks_ < 2 || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
   if (amount.known() && amount.constant == 0) return;  // it only reads
   const uint32_t at = location(place);
   const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
-  if (!certain || in.fence == FenceScope::kBlock || !amount.known() || amount.constant != 1 ||
-      !released(state, warp, lane))
+  if (!certain || in.fence == FenceScope::kBlock || !amount.known() || !released(state, warp, lane) ||
+      !begins_round(state, warp.thread(lane), in, at, mask_bits(amount.constant, bits_of(in.type))))
     return spoil_counter(place);
-  const auto number = counter_of(counters_, at);
+  const uint32_t round = rounds(state, at) + 1;
+  const auto known = counters_.find({at, round});
+  const auto number = known != counters_.end() ? known->second : free_number();
+  if (!number && (round > 1 || reversing_.count(at) > 0))
+    unproved(in,
+             "the blocks meet more often than " + std::to_string(Clocks::kCounters) +
+                 " times, or how often is not known",
+             &state);
   const auto flag = flags_.find(at);
   if (!number || (flag != flags_.end() && raised_.count(flag->second) > 0)) return spoil_counter(place);
   const uint32_t counter = *number;
+  counters_[{at, round}] = counter;
   counter_places_[counter] = key_of(place);
   if (mark.phase != state.shadow.phase) needs_sequential_ |= 1u << counter;
   if (!mark.sequential) light_releases_ |= 1u << counter;
-  if ((state.arrived >> counter & 1) != 0) spoil_counter(place);  // twice
   state.arrived |= 1u << counter;
   state.releases[counter] = {warp.thread(lane), mark};
   arrivals_[counter][state.block] |= 1;
+}
+
+// A path of a block has come to its end: how often it has come to barriers at which all blocks wait.
+void KernelRun::note_end(const BlockState& state) {
+  uint32_t count = 0;
+  for (const auto& [at, instruction] : reversing_) count += rounds(state, at);
+  const bool certain = state.path == nullptr;
+  const auto [end, added] = ends_.try_emplace(count, state.block, certain);
+  if (!added && certain && !end->second.second) end->second = {state.block, certain};
+}
+
+void KernelRun::compare_ends() {
+  if (reversing_.empty() || ends_.size() < 2) return;
+  const Instruction& in = kernel_.code[reversing_.begin()->second];
+  const auto& [few, less] = *ends_.begin();
+  const auto& [many, more] = *ends_.rbegin();
+  const bool definite = less.second && more.second && less.first != more.first;
+  const auto times = [](uint32_t block, uint32_t count) {
+    return "block " + std::to_string(block) + " arrives " + std::to_string(count) +
+           (count == 1 ? " time" : " times");
+  };
+  const std::string often = times(more.first, many) + ", and " + times(less.first, few);
+  find(definite ? FindingKind::kDeadlock : FindingKind::kUnproved, definite, in, nullptr,
+       definite
+           ? often + " at the barrier of the grid, so that block " + std::to_string(more.first) +
+                 " waits there for ever"
+           : "all blocks must arrive equally often at the barrier of the grid, but on some path " + often,
+       nullptr);
+}
+
+// The value is what a strong load of the place, or an addition to it, returns.
+void KernelRun::observe(const BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                        int lane, Value value) {
+  const uint32_t at = place.space == Space::kGlobal && place.object == 0 ? 0 : location(place);
+  Symbol& symbol = table_.change(table_.single(value));
+  symbol.kind = SymbolKind::kObserved;
+  symbol.detail = at;
+  symbol.owner = owner_of(state, warp, lane);
+  symbol.epoch = state.clocks.epoch(warp.thread(lane));
+  warp.unfenced_loads |= 1u << lane;
+  if (!reversing_.empty()) symbol.arguments[0] = {rounds(state, at), 0};
+  if (in.acquire) symbol.arguments[1] = {1, 0};
 }
 
 // What a condition says about a number that a strong load or an atomic addition returned: that it is not 0,
@@ -157,6 +237,43 @@ uint64_t KernelRun::standing(const BlockState& state, const Warp& warp, int lane
   return bits;
 }
 
+// The counters that are full, or the flag that is raised, if the fact holds, and by which symbol that was
+// seen.
+uint32_t KernelRun::numbers_seen(const BlockState& state, PredicateId fact, SymbolId* by) {
+  const Predicate& predicate = table_.predicate(fact);
+  if (!reversing_.empty() && predicate.kind == PredicateKind::kCompare && (fact & 1) == 0 &&
+      predicate.compare == CompareKind::kLt && predicate.is_signed && predicate.b == Value{0, 0}) {
+    // The top bit of what a load saw is another than what the arrival saw before it.
+    const SymbolId both = table_.single(predicate.a);
+    if (both == 0 || table_.symbol(both).op != Op::kXor) return 0;
+    const SymbolId a = table_.single(table_.symbol(both).arguments[0]);
+    const SymbolId b = table_.single(table_.symbol(both).arguments[1]);
+    for (const auto& [key, counter] : counters_) {
+      const auto arrived = state.arrived_at.find(counter);
+      if (arrived == state.arrived_at.end() || (a != arrived->second && b != arrived->second)) continue;
+      *by = a == arrived->second ? b : a;
+      const Symbol &arrival = table_.symbol(arrived->second), &seen = table_.symbol(*by);
+      if (*by != arrived->second && seen.kind == SymbolKind::kObserved && seen.detail == key.first &&
+          seen.owner == arrival.owner && seen.arguments[0].constant == key.second)
+        return 1u << counter;
+    }
+    return 0;
+  }
+  const Seen seen = seen_in(fact);
+  *by = seen.symbol;
+  if (seen.symbol == 0) return 0;
+  const Symbol& symbol = table_.symbol(seen.symbol);
+  if (reversing_.count(symbol.detail) > 0) return 0;
+  const bool observed = symbol.kind == SymbolKind::kObserved;
+  uint32_t numbers = 0, round = 1;
+  for (; counters_.count({symbol.detail, round}) > 0; ++round)
+    if (seen.least + (observed ? 0 : 1) >= uint64_t{round} * blocks_)
+      numbers |= 1u << counters_.at({symbol.detail, round});
+  if (round > 1 || !observed || symbol.detail == 0) return numbers;
+  const auto flag = flag_number(symbol.detail);
+  return flag ? 1u << *flag : 0;
+}
+
 // Conditions on what a strong load or an atomic addition saw may say that a counter is full or a flag raised.
 void KernelRun::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
   if (!acquires_) return;
@@ -170,17 +287,10 @@ void KernelRun::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
       return;
     const Reasoner reasoner(table_, position(state, warp, lane));
     reasoner.any_fact([&](PredicateId fact) {
-      const Seen seen = seen_in(fact);
-      if (seen.symbol == 0) return false;
-      const Symbol& symbol = table_.symbol(seen.symbol);
-      const bool observed = symbol.kind == SymbolKind::kObserved;
-      std::optional<uint32_t> number;
-      const auto counter = counters_.find(symbol.detail);
-      if (counter == counters_.end())
-        number = observed && symbol.detail != 0 ? counter_of(flags_, symbol.detail) : std::nullopt;
-      else if (seen.least + (observed ? 0 : 1) >= blocks_)
-        number = counter->second;
-      if (number) warp.observed[static_cast<size_t>(lane)] |= standing(state, warp, lane, symbol) << *number;
+      SymbolId by = 0;
+      const uint32_t numbers = numbers_seen(state, fact, &by);
+      if (numbers != 0)
+        warp.observed[static_cast<size_t>(lane)] |= standing(state, warp, lane, table_.symbol(by)) * numbers;
       return false;
     });
   });
@@ -222,6 +332,7 @@ void KernelRun::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Ins
                                              state.shadow.phase, in.sequential, whole};
     state.clocks.advance({thread});  // what comes behind the fence is not covered by it
     if (!whole) return;
+    warp.unfenced_loads &= ~(1u << lane);
     const uint64_t observed = warp.observed[static_cast<size_t>(lane)];
     see_counters(state, warp, lane, observed / Observed::kOwn, in.sequential, false);
     if (in.sequential) see_counters(state, warp, lane, observed / Observed::kElsewhere, true, true);

@@ -69,6 +69,7 @@ Verdict KernelRun::run() {
       for (uint32_t block = 0; block < blocks_; ++block) run_block(block);
       if (check_global_ && blocks_ > 1) compare_blocks();
       validate_counters();
+      compare_ends();
     } catch (const Restart&) {
       again = true;
       records_.clear();
@@ -89,6 +90,8 @@ Verdict KernelRun::run() {
       arrivals_.clear();
       counters_.clear();
       flags_.clear();
+      reversing_.clear();
+      ends_.clear();
       raised_.clear();
       needs_sequential_ = seen_without_sequential_ = light_releases_ = seen_elsewhere_ = 0;
       counter_places_.clear();
@@ -148,6 +151,7 @@ void KernelRun::run_block(uint32_t block) {
     ++verdict_.paths;
     try {
       run_path(state);
+      note_end(state);
     } catch (const PathEnds&) {
       context_ = nullptr;
     } catch (const RunEnds&) {

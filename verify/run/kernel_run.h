@@ -114,6 +114,7 @@ class KernelRun {
   void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   Guarded evaluate_guard(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
+  Value workspace();
   Value operand(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane);
   uint64_t special(const BlockState& state, const Warp& warp, Special special, int lane) const;
   void write_result(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
@@ -161,23 +162,24 @@ class KernelRun {
                         const Value& amount, bool certain, const Guarded& guard);
   void counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         Value amount, bool certain);
-  // Whether the instruction may run more often than it is stepped.
-  bool in_loop() const {
-    for (const Context* at = context_; at != nullptr; at = at->outer) {
-      if (at->loops) return true;
-      for (const auto& [pc, loop] : at->loop_states)
-        if (loop.visits > 1) return true;
-    }
-    return false;
-  }
+  bool in_loop() const;
   void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
   bool released(const BlockState& state, const Warp& warp, int lane);
   bool counts_up(const Instruction& in, Value amount) const;
   void increment(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                  bool certain);
-  std::optional<uint32_t> counter_of(std::map<uint32_t, uint32_t>& kind, uint32_t at) const;
+  std::optional<uint32_t> free_number() const;
+  std::optional<uint32_t> flag_number(uint32_t at);
+  uint32_t rounds(const BlockState& state, uint32_t at) const;
+  bool begins_round(const BlockState& state, uint32_t thread, const Instruction& in, uint32_t at,
+                    uint64_t amount);
+  void note_end(const BlockState& state);
+  void compare_ends();
+  uint32_t numbers_seen(const BlockState& state, PredicateId fact, SymbolId* by);
   bool raise_flag(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                   Value value, bool certain);
+  void observe(const BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+               Value value);
   struct Seen;
   Seen seen_in(PredicateId fact) const;
   uint64_t standing(const BlockState& state, const Warp& warp, int lane, const Symbol& symbol) const;
@@ -320,12 +322,15 @@ class KernelRun {
                       const BlockState& state);
 
   // explore.cpp
+  uint64_t place_of_state(const BlockState& state) const;
   void fork(BlockState& state, PredicateId condition, uint32_t site);
   static void go_on_from(const BlockSnapshot& general, BlockState& state);
   void at_full_barrier(BlockState& state);
   bool subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ);
   std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state);
   void forget_dead(Warp& warp);
+  std::optional<Value> general_ticket(const BlockSnapshot& start, const BlockState& state, Value before,
+                                      Value now, BlockSnapshot& result);
   void widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result);
   Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
                        BlockSnapshot& result);
@@ -384,7 +389,10 @@ class KernelRun {
   std::unordered_set<GlobalPlace, GlobalPlaceHash> plainly_written_;
   std::unordered_set<SymbolId> somewhere_written_;  // objects, at places that are not known
   std::map<uint32_t, GlobalPlace> counter_places_;
-  std::map<uint32_t, uint32_t> counters_;                      // location -> counter of a grid barrier
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t>
+      counters_;                            // location and round -> counter of a grid barrier
+  std::map<uint32_t, uint32_t> reversing_;  // locations whose top bit ends a round, and the first addition
+  std::map<uint32_t, std::pair<uint32_t, bool>> ends_;  // rounds on a path -> a block, and if it is certain
   std::map<uint32_t, std::map<uint32_t, uint32_t>> arrivals_;  // counter -> block -> additions on a path
   std::set<uint32_t> spoiled_;                                 // locations that something else writes
   std::set<uint32_t> used_counters_;

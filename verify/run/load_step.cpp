@@ -140,12 +140,7 @@ Value KernelRun::load_value(BlockState& state, Warp& warp, const Instruction& in
   const bool strong = in.is_volatile || ((in.strong || in.acquire) && in.fence != FenceScope::kBlock);
   if (strong) {
     const Value value = table_.fresh(bits, Scope::kThread);
-    Symbol& symbol = table_.change(table_.single(value));
-    symbol.kind = SymbolKind::kObserved;
-    symbol.detail = place.object == 0 ? 0 : location(place);
-    symbol.owner = owner_of(state, warp, lane);
-    symbol.epoch = state.clocks.epoch(warp.thread(lane));
-    if (in.acquire) symbol.arguments[1] = {1, 0};
+    observe(state, warp, in, place, lane, value);
     return value;
   }
   if (place.object == 0) return table_.fresh(bits, Scope::kThread);

@@ -116,8 +116,21 @@ Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value ge
       if (term.symbol == iteration && table_.subtract(now, general, bits) ==
                                           Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
         return general;
-  const Value any = table_.fresh(bits, Scope::kThread);
   const SymbolId seen = table_.single(now), before = table_.single(start);
+  const auto differs = [&](SymbolId id) {
+    return id == 0 || table_.symbol(id).kind != SymbolKind::kOperation || table_.symbol(id).op != Op::kXor;
+  };
+  if (!differs(seen) && !differs(before) && !differs(symbol)) {  // of what two loads saw: of general ones
+    const Symbol n = table_.symbol(seen), s = table_.symbol(before), g = table_.symbol(symbol);
+    if (n.bits == s.bits && n.bits == g.bits && n.type == s.type && n.type == g.type) {
+      const Value arguments[3] = {
+          general_value(loop, n.arguments[0], s.arguments[0], g.arguments[0], first, lane, n.bits, true),
+          general_value(loop, n.arguments[1], s.arguments[1], g.arguments[1], first, lane, n.bits, true),
+          {}};
+      return table_.operation(Op::kXor, n.type, n.detail, n.bits, arguments);
+    }
+  }
+  const Value any = table_.fresh(bits, Scope::kThread);
   if (seen != 0 && before != 0 && table_.symbol(seen).kind == SymbolKind::kObserved &&
       table_.symbol(before).kind == SymbolKind::kObserved &&
       table_.symbol(seen).detail == table_.symbol(before).detail) {
@@ -125,10 +138,13 @@ Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value ge
     const Value acquires = table_.symbol(seen).arguments[1];
     const uint32_t owner = table_.symbol(seen).owner;
     const bool both = acquires == table_.symbol(before).arguments[1];
+    const Value round = table_.symbol(seen).arguments[0];
+    const bool in_round = round == table_.symbol(before).arguments[0];
     Symbol& same = table_.change(table_.single(any));
     same.kind = SymbolKind::kObserved;
     same.detail = detail;
     if (both) same.arguments[1] = acquires;
+    if (in_round) same.arguments[0] = round;
     if (owner == table_.symbol(before).owner) same.owner = owner;
   }
   loop.anything.insert(table_.single(any));
@@ -192,6 +208,16 @@ bool KernelRun::generalise(Warp& warp, Context& context, LoopState& loop, Lanes 
     });
   }
   return changed;
+}
+
+// Whether the instruction may run more often than it is stepped.
+bool KernelRun::in_loop() const {
+  for (const Context* at = context_; at != nullptr; at = at->outer) {
+    if (at->loops) return true;
+    for (const auto& [pc, loop] : at->loop_states)
+      if (loop.visits > 1) return true;
+  }
+  return false;
 }
 
 }  // namespace glove::verify

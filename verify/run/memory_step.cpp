@@ -295,14 +295,12 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
   const bool named = table_.scope_of(place.address) != Scope::kThread &&
                      (place.space == Space::kShared || place.object != 0);
+  const bool turns = adds && named && !reversing_.empty() && reversing_.count(location(place)) > 0;
   if (adds && named && in.fence != FenceScope::kBlock && amount.known() &&
-      amount.constant == 0) {  // a strong load
-    Symbol& seen = table_.change(table_.single(value));
-    seen.kind = SymbolKind::kObserved;
-    seen.detail = location(place);
-    seen.owner = owner_of(state, warp, lane);
-    seen.epoch = state.clocks.epoch(warp.thread(lane));
-    if (in.acquire) seen.arguments[1] = {1, 0};
+      (turns || amount.constant == 0)) {  // a strong load
+    if (const uint32_t round = turns ? rounds(state, location(place)) : 0; round > 0 && amount.constant != 0)
+      state.arrived_at[counters_.at({location(place), round})] = table_.single(value);
+    observe(state, warp, in, place, lane, value);
     return value;
   }
   const bool increments = place.space == Space::kGlobal && counts_up(in, amount);
@@ -318,6 +316,7 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
     }
   }
   if (!draws_tickets(place, bits / 8)) return value;
+  warp.unfenced_loads |= 1u << lane;
   symbol.kind = SymbolKind::kTicket;
   symbol.detail = location(place);
   symbol.owner = owner_of(state, warp, lane);

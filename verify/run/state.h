@@ -90,7 +90,8 @@ struct Warp {
   std::array<int, 32> pc{};
   std::array<uint64_t, 32> observed{};  // bits of Observed
   std::array<FenceMark, 32> fence;
-  Lanes exchanged = 0;  // have been in a loop around an atomic exchange, as in a lock's
+  Lanes unfenced_loads = 0;  // no fence of their own follows what they saw last by strong loads or atomics
+  Lanes exchanged = 0;       // have been in a loop around an atomic exchange, as in a lock's
   // Where the conditions that hold were last searched for counters and flags, lane by lane.
   PathPointer noted_path, noted_block_path;
   std::array<uint32_t, 32> noted_epoch{};
@@ -125,6 +126,7 @@ struct BlockState {
   uint32_t unfenced_phase =
       0;  // the last one with accesses to global memory that no fence of their thread follows
   std::map<uint32_t, std::pair<uint32_t, FenceMark>> releases;  // counter -> who added to it, and its fence
+  std::map<uint32_t, SymbolId> arrived_at;  // counter that changes its top bit -> what its addition returned
   uint32_t exited_threads = 0;
   bool at_full_barrier = false;
   std::map<uint64_t, std::vector<std::shared_ptr<const BlockSnapshot>>> lineage;  // by place
@@ -136,10 +138,12 @@ struct BlockSnapshot {
   std::vector<Warp> warps;
   Contents shared;
   PathPointer path;
-  SymbolId iteration = 0;          // of a widened state
-  uint32_t generalisations = 0;    // of the block until then
-  std::vector<SymbolId> anything;  // symbols that stand for any value
-  std::vector<uint64_t> flights;   // tells apart what is in flight
+  SymbolId iteration = 0;             // of a widened state
+  uint32_t generalisations = 0;       // of the block until then
+  std::vector<SymbolId> anything;     // symbols that stand for any value
+  std::vector<uint64_t> flights;      // tells apart what is in flight
+  SymbolId end = 0;                   // the number of symbols at the time
+  std::map<SymbolId, Value> tickets;  // of the state before it became general, and what they became
 };
 
 }  // namespace glove::verify

@@ -61,10 +61,23 @@ uint64_t KernelRun::special(const BlockState& state, const Warp& warp, Special n
       return mask_bits(~((uint64_t{1} << lane) - 1), 32);
     case Special::kDynamicSharedSize:
       return launch_.dynamic_shared.value_or(0);
+    case Special::kWorkspaceHigh:
+    case Special::kWorkspaceLow:
     case Special::kUnknown:
       break;
   }
   return 0;
+}
+
+// The memory in which the blocks of a cooperative launch meet: a buffer of its own. Its address is taken to
+// have no high half, which is not 0 in a cooperative launch.
+Value KernelRun::workspace() {
+  constexpr uint32_t kWorkspace = 0x7fffffffu;  // no parameter's offset
+  const Value address = table_.input(SymbolKind::kObject, kWorkspace, 64, Scope::kGrid);
+  Symbol& symbol = table_.change(table_.single(address));
+  symbol.range = symbol.unsigned_range = {1, (Wide{1} << 31) - 1};
+  assumptions_.insert("the launch is cooperative");
+  return address;
 }
 
 Value KernelRun::operand(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane) {
@@ -85,6 +98,7 @@ Value KernelRun::operand(const BlockState& state, const Warp& warp, const PtxOpe
       if (operand.special == Special::kUnknown ||
           (operand.special == Special::kDynamicSharedSize && !launch_.dynamic_shared))
         return table_.fresh(64, Scope::kThread);
+      if (operand.special == Special::kWorkspaceLow) return workspace();
       return {special(state, warp, operand.special, lane), 0};
     case OperandKind::kVariable: {
       const Variable& variable = kernel_.variables[operand.index];

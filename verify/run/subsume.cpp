@@ -52,6 +52,8 @@ class Instance {
     const auto found = meaning_.find(term.symbol);
     if (found != meaning_.end()) return table_.scale(found->second, term.factor, bits) == scaled;
     if (!iteration) {
+      if (table_.symbol(term.symbol).kind == SymbolKind::kTicket && !is_new_ticket(term.symbol, scaled))
+        return false;
       meaning_[term.symbol] = scaled;
       return true;
     }
@@ -68,6 +70,16 @@ class Instance {
     if (!scaled.known() || number % term.factor != 0 || number / term.factor < 0) return false;
     meaning_[term.symbol] = {static_cast<uint64_t>(number / term.factor), 0};
     return true;
+  }
+
+  // A general ticket stands for itself, or for one that was drawn since, which no other one stands for.
+  bool is_new_ticket(SymbolId general, Value value) const {
+    const SymbolId id = table_.single(value);
+    if (id == 0 || !table_.drawn_alike(general, id)) return false;
+    if (id != general && id < general_.end) return false;
+    return std::none_of(meaning_.begin(), meaning_.end(), [&](const auto& known) {
+      return known.second == value && table_.symbol(known.first).kind == SymbolKind::kTicket;
+    });
   }
 
   const BlockSnapshot& general_;

@@ -217,6 +217,14 @@ class SymbolTable {
     return ticket != other && (drawing == 0 || drawing != symbols_[other].drawing);
   }
 
+  // Whether one thread has drawn both tickets itself, by additions of the same number at one location.
+  bool drawn_alike(SymbolId ticket, SymbolId other) const {
+    const Symbol &a = symbols_[ticket], &b = symbols_[other];
+    return a.kind == SymbolKind::kTicket && b.kind == SymbolKind::kTicket && a.drawing == 0 &&
+           b.drawing == 0 && a.detail == b.detail && a.owner == b.owner && a.bits == b.bits &&
+           a.arguments[0] == b.arguments[0];
+  }
+
   Symbol& change(SymbolId id) { return symbols_[id]; }
   // The symbol if the value is one symbol and nothing else; else 0.
   SymbolId single(Value value) const {
