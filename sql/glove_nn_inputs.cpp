@@ -30,12 +30,12 @@ Result<ExprValue> read_expr(sqlite3_value* value) {
   return ExprValue{true, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
 }
 
-// True for text such as '3' and '3.0'.
+// True for text such as '3' and '3.0', but not for 'inf'.
 bool is_whole_number(std::string_view text) {
   const char* const end = text.data() + text.size();
   double number = 0;
   const auto [stop, error] = from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end && number == std::floor(number);
+  return error == std::errc() && stop == end && std::isfinite(number) && number == std::floor(number);
 }
 
 Result<int64_t> read_k(sqlite3_value* value) {

@@ -205,6 +205,9 @@ TEST_F(Relation, 15_Errors) {
        "component 1 of the vector is NaN; every component must be finite"},
       {"SELECT * FROM glove_nn(NULL, x'0000803f0000807f0000803f')",
        "component 2 of the vector is infinite; every component must be finite"},
+      {"SELECT * FROM glove_nn('king', 'inf')",
+       "glove_nn: word and expr are both given, but expr 'inf' does not start with an operator; write "
+       "glove_nn('king', '- man + woman')"},
       {"SELECT * FROM glove_nn('king', NULL, -1)", "glove_nn: k must be a non-negative integer, but is -1"},
       {"SELECT * FROM glove_nn('king', NULL, 2.5)", "glove_nn: k must be a non-negative integer, but is 2.5"},
       {"SELECT * FROM glove_nn('king', NULL, 'abc')",
