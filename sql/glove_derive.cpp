@@ -83,8 +83,9 @@ bool needs_components(const DeriveOptions& options) {
 
 Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const DeriveRequest& request,
                         const InterruptCheck& interrupted) {
-  auto components = std::make_shared<const PrincipalComponents>(
-      PrincipalComponents{.dims = subject.entry.model->dims(), .mean = {}});
+  PrincipalComponents none;
+  none.dims = subject.entry.model->dims();
+  auto components = std::make_shared<const PrincipalComponents>(std::move(none));
   ToolboxSubject fit = subject;
   GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit, interrupted));
   if (needs_components(request.map)) {
