@@ -22,7 +22,8 @@ def main_package(others):
                 "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"},
                 "optionalDependencies": {platform.npm: project.VERSION for platform in (platforms.NATIVE, *others)}}
     names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
-    return manifest, [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
+    files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
+    return manifest, [("LICENSE", project.read("LICENSE"), False), *files]
 
 
 README = """# {name}
@@ -36,15 +37,15 @@ def platform_package(build, platform):
     manifest = {"name": platform.npm, "description": f"The library of sqlite-glove for {platform.description}", **COMMON,
                 "os": [platform.os], "cpu": [platform.cpu], **({"libc": [platform.libc]} if platform.libc else {})}
     readme = README.format(name=platform.npm, description=platform.description)
-    return manifest, [("README.md", readme.encode(), False),
+    return manifest, [("LICENSE", project.notices(platform), False),
+                      ("README.md", readme.encode(), False),
                       (platform.library, project.built(build, platform.library, platform), True),
                       ("glove-convert", project.built(build, "glove-convert", platform), True)]
 
 
-def write_package(dist, manifest, files, platform=platforms.NATIVE):
+def write_package(dist, manifest, files):
     path = os.path.join(dist, f"{manifest['name']}-{manifest['version']}.tgz")
-    files = [("package.json", (json.dumps(manifest, indent=2) + "\n").encode(), False),
-             ("LICENSE", project.notices(platform), False)] + files
+    files = [("package.json", (json.dumps(manifest, indent=2) + "\n").encode(), False), *files]
     project.write_tar(path, [("package/" + name, data, executable) for name, data, executable in files])
     return path
 
@@ -56,7 +57,7 @@ def write_packages(build, dist, zig_root=None):
 
 
 def write_platform(build, dist, platform):
-    return write_package(dist, *platform_package(build, platform), platform)
+    return write_package(dist, *platform_package(build, platform))
 
 
 if __name__ == "__main__":

@@ -106,12 +106,14 @@ def write_sbom(build, dist, artifacts, zig_artifacts):
     native_parts = components(build)
     zig_parts = zig_components() if zig_artifacts else []
     contained = [spdx_package(*component) for component in dict.fromkeys([*native_parts, *zig_parts])]
-    names_of = {path: {part[0] for part in (zig_parts if path in zig_artifacts else native_parts)} for path in artifacts}
+    scripts = f"{npm.MAIN}-{project.VERSION}.tgz"  # the package without a library
+    names_of = {path: {part[0] for part in (zig_parts if path in zig_artifacts else native_parts)}
+                for path in artifacts if os.path.basename(path) != scripts}
     files = [spdx_package(os.path.basename(path), project.VERSION, project.LICENSE, sha256(path)) for path in artifacts]
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": file["SPDXID"]}
                  for file in files]
     relations += [{"spdxElementId": file["SPDXID"], "relationshipType": "CONTAINS", "relatedSpdxElement": part["SPDXID"]}
-                  for path, file in zip(artifacts, files) for part in contained if part["name"] in names_of[path]]
+                  for path, file in zip(artifacts, files) for part in contained if part["name"] in names_of.get(path, ())]
     digest = hashlib.sha256("".join(sha256(path) for path in artifacts).encode()).hexdigest()
     document = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",

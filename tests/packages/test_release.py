@@ -63,6 +63,9 @@ def main():
     assert len(set(identifiers)) == len(identifiers), identifiers
     related = {relation[end] for relation in sbom["relationships"] for end in ("spdxElementId", "relatedSpdxElement")}
     assert related == set(identifiers) | {"SPDXRef-DOCUMENT"}
+    containers = {relation["spdxElementId"] for relation in sbom["relationships"] if relation["relationshipType"] == "CONTAINS"}
+    binaries = names - {f"sqlite-glove-{version}.tgz", f"sqlite-glove-{version}.spdx.json"}  # the first has scripts alone
+    assert containers == {packages[name]["SPDXID"] for name in binaries}, containers
 
     with tarfile.open(os.path.join(options.dist, f"sqlite-glove-{version}-linux-x64.tar.gz")) as archive:
         files = {name.split("/", 1)[1]: archive.getmember(name) for name in archive.getnames()}
