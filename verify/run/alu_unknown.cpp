@@ -253,6 +253,18 @@ Value remainder_or_quotient(const Instruction& in, const Value* x, unsigned bits
   return as_operation(in, x, 2, bits, table);
 }
 
+std::optional<Value> insert_bits(const Value* x, unsigned bits, SymbolTable& table,
+                                 const Reasoner& reasoner) {
+  if (!x[2].known() || !x[3].known() || x[2].constant >= bits) return std::nullopt;
+  // Bits of b outside the field, and the low bits of a inside it.
+  if (x[2].constant + x[3].constant >= bits && x[1].known())
+    return table.add(table.scale(x[0], sign_extend(uint64_t{1} << x[2].constant, 64), bits),
+                     {mask_bits(x[1].constant, static_cast<unsigned>(x[2].constant)), 0}, bits);
+  // Zeros above a number that does not come so far.
+  if (x[0] == Value{0, 0} && reasoner.range(x[1], bits, false).hi < (Wide{1} << x[2].constant)) return x[1];
+  return std::nullopt;
+}
+
 // Sums, products and what else may stay a linear form.
 Value evaluate_integer(const Instruction& in, const Value* x, size_t count, SymbolTable& table,
                        const Reasoner& reasoner) {
@@ -295,15 +307,7 @@ Value evaluate_integer(const Instruction& in, const Value* x, size_t count, Symb
       break;
     }
     case Op::kBitInsert:
-      // Bits of b outside the field, and the low bits of a inside it.
-      if (x[2].known() && x[3].known() && x[2].constant + x[3].constant >= bits && x[1].known() &&
-          x[2].constant < bits)
-        return table.add(table.scale(x[0], sign_extend(uint64_t{1} << x[2].constant, 64), bits),
-                         {mask_bits(x[1].constant, static_cast<unsigned>(x[2].constant)), 0}, bits);
-      // Zeros above a number that does not come so far.
-      if (x[0] == Value{0, 0} && x[2].known() && x[2].constant < 64 &&
-          reasoner.range(x[1], bits, false).hi < (Wide{1} << x[2].constant))
-        return x[1];
+      if (const auto inserted = insert_bits(x, bits, table, reasoner)) return *inserted;
       break;
     case Op::kPopCount:
       if (const auto votes = table.popcount_of_votes(x[0]); votes && bits == 32) return *votes;
