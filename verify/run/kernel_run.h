@@ -57,6 +57,7 @@ class KernelRun {
     Lanes seen = 0;
     Lanes widened = 0;
     std::array<SymbolId, 32> iteration{};
+    std::unordered_set<SymbolId> goes_on;  // the iterations of which the present state is the next round
     std::unordered_set<SymbolId> anything;
     uint32_t blurred = 0;
     int last_rounds = 0;         // that are left once the general state covers the present one
@@ -289,6 +290,8 @@ class KernelRun {
              int target, int fall);
   bool visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc);
   void begin_iterations(const Context& context, LoopState& loop, Lanes lanes);
+  bool goes_on(Value now, Value general, SymbolId iteration, unsigned bits);
+  bool left_behind(const LoopState& loop, Value general, bool predicate, int lane) const;
   Value general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
                       unsigned bits, bool integer);
   Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
