@@ -26,6 +26,14 @@ uint64_t place_of_state(const BlockState& state) {
   return hash;
 }
 
+// Whether two values are loads from memory that nobody writes which differ in the address alone.
+bool alike_loads(const SymbolTable& table, Value before, Value now) {
+  const SymbolId first = table.load(before), second = table.load(now);
+  if (first == 0 || second == 0) return false;
+  const Symbol &a = table.symbol(first), &b = table.symbol(second);
+  return a.type == b.type && a.detail == b.detail && a.bits == b.bits;
+}
+
 }  // namespace
 
 void KernelRun::fork(BlockState& state, PredicateId condition, uint32_t site) {
@@ -196,13 +204,10 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
   };
   // What a round has loaded from memory that nobody writes, at an address that moves from round to round.
   const auto same_load = [&](Value before, Value now, Value* out) {
-    const SymbolId first = table_.load(before), second = table_.load(now);
-    if (first == 0 || second == 0) return false;
-    const Symbol &a = table_.symbol(first), &b = table_.symbol(second);
+    if (!alike_loads(table_, before, now)) return false;
+    const Symbol &a = table_.symbol(table_.load(before)), &b = table_.symbol(table_.load(now));
     Value address;
-    if (a.type != b.type || a.detail != b.detail || a.bits != b.bits ||
-        !affine(a.arguments[0], b.arguments[0], 64, &address))
-      return false;
+    if (!affine(a.arguments[0], b.arguments[0], 64, &address)) return false;
     *out = table_.loaded(a.type, a.detail, a.bits, address);
     return true;
   };
@@ -254,11 +259,9 @@ void KernelRun::weaken(const BlockSnapshot& general, BlockState& state, BlockSna
   };
   const auto next_round = [&](Value before, Value now, Type type) {
     if (type == Type::kPred) return false;
-    const SymbolId first = table_.load(before), second = table_.load(now);
-    if (first == 0 || second == 0) return goes_on(before, now, std::max(16u, bits_of(type)));
-    const Symbol &a = table_.symbol(first), &b = table_.symbol(second);
-    return a.type == b.type && a.detail == b.detail && a.bits == b.bits &&
-           goes_on(a.arguments[0], b.arguments[0], 64);
+    if (!alike_loads(table_, before, now)) return goes_on(before, now, std::max(16u, bits_of(type)));
+    return goes_on(table_.symbol(table_.load(before)).arguments[0],
+                   table_.symbol(table_.load(now)).arguments[0], 64);
   };
   const auto each_register = [&](auto visit) {
     for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {

@@ -263,6 +263,7 @@ class KernelRun {
 
   // vote_step.cpp
   void step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  bool may_be_ticket(Value value) const;
   bool is_voter(Value lane, SymbolId ballot) const;
   std::optional<Value> shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
                                      const Instruction& in, int lane, const std::array<Value, 32>& data);

@@ -36,6 +36,17 @@ FormId SymbolTable::form_of(std::vector<LinearTerm> terms) {
   return id;
 }
 
+void SymbolTable::forget_since(const Mark& mark) {
+  if (symbols_.size() != mark.symbols || predicates_.size() != mark.predicates) return;
+  for (; forms_.size() > mark.forms; forms_.pop_back()) {
+    const auto& sum = forms_.back();
+    if (sum.size() == 1 && sum[0].factor == 1)
+      symbols_[sum[0].symbol].form = 0;
+    else
+      form_ids_.erase(static_cast<FormId>(forms_.size() - 1));
+  }
+}
+
 Value SymbolTable::of(SymbolId id) {
   FormId& form = symbols_[id].form;
   if (form == 0) {

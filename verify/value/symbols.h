@@ -175,6 +175,14 @@ class SymbolTable {
   // The symbol of an input that is named by kind and detail, such as a parameter's offset.
   Value input(SymbolKind kind, uint32_t detail, unsigned bits, Scope scope);
 
+  // How much there is; forget_since() drops the forms that were made since, if nothing else was, since only
+  // symbols and predicates hold forms for longer.
+  struct Mark {
+    size_t symbols, predicates, forms;
+  };
+  Mark mark() const { return {symbols_.size(), predicates_.size(), forms_.size()}; }
+  void forget_since(const Mark& mark);
+
   Value add(Value a, Value b, unsigned bits) { return combine(a, b, 1, bits); }
   Value subtract(Value a, Value b, unsigned bits) { return combine(a, b, -1, bits); }
   Value scale(Value a, int64_t factor, unsigned bits);
