@@ -73,7 +73,8 @@ GLOVE_AT(3968, CoarseScanParams, code_sum);
 GLOVE_AT(3972, CoarseScanParams, seeds_per_warp);
 static_assert(sizeof(CoarseScanParams) == 3984);
 
-// kmeans_rows.launch.toml, kmeans_scan.launch.toml, kmeans_update.launch.toml and kmeans_wgmma.launch.toml
+// kmeans_resolve.launch.toml, kmeans_rows.launch.toml, kmeans_scan.launch.toml, kmeans_sums.launch.toml,
+// kmeans_update.launch.toml and kmeans_wgmma.launch.toml
 GLOVE_AT(0, KMeansParams, part);
 GLOVE_AT(112, KMeansParams, halves.row_words);
 GLOVE_AT(120, KMeansParams, halves.words);

@@ -309,7 +309,10 @@ DistinctPlaces distinct_places(const Value& address, SymbolTable& table) {
 }
 
 Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table) {
-  return Comparison(a, b, table).run();
+  const SymbolTable::Mark mark = table.mark();
+  const Overlap overlap = Comparison(a, b, table).run();
+  table.forget_since(mark);
+  return overlap;
 }
 
 bool exclude_each_other(Position a, Position b, SymbolTable& table) {

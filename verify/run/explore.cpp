@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "verify/run/kernel_run.h"
+#include "verify/value/inputs.h"
 
 namespace glove::verify {
 namespace {
@@ -12,6 +13,14 @@ constexpr uint32_t kUnrolled = 4;  // rounds with a fork before a state is gener
 constexpr size_t kMostUnrolled = 16;
 constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
 constexpr size_t kMostSnapshots = 64;
+
+// Whether two values are loads from memory that nobody writes which differ in the address alone.
+bool alike_loads(const SymbolTable& table, Value before, Value now) {
+  const SymbolId first = table.load(before), second = table.load(now);
+  if (first == 0 || second == 0) return false;
+  const Symbol &a = table.symbol(first), &b = table.symbol(second);
+  return a.type == b.type && a.detail == b.detail && a.bits == b.bits;
+}
 
 }  // namespace
 
@@ -230,6 +239,15 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
                             bits);
     return true;
   };
+  // What a round has loaded from memory that nobody writes, at an address that moves from round to round.
+  const auto same_load = [&](Value before, Value now, Value* out) {
+    if (!alike_loads(table_, before, now)) return false;
+    const Symbol &a = table_.symbol(table_.load(before)), &b = table_.symbol(table_.load(now));
+    Value address;
+    if (!affine(a.arguments[0], b.arguments[0], 64, &address)) return false;
+    *out = table_.loaded(a.type, a.detail, a.bits, address);
+    return true;
+  };
   for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {
     const Type type = kernel_.registers[r].type;
     const unsigned bits = std::max(16u, bits_of(type));
@@ -243,6 +261,7 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
         if (before == now) return;
         if (type != Type::kPred && !is_float(type) && affine(before, now, bits, &out))
           return registers.change(r).set(lane, out);
+        if (type != Type::kPred && same_load(before, now, &out)) return registers.change(r).set(lane, out);
         const auto ticket =
             type == Type::kPred ? std::nullopt : general_ticket(start, state, before, now, result);
         registers.change(r).set(lane, ticket ? *ticket : common_unknown(common, before, now, type, result));
@@ -267,35 +286,57 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
   }
 }
 
-// A general state did not cover this one: what differs from its next round may be anything.
+// A general state did not cover this one: what differs from its next round may be anything, and what has not
+// changed too, if other values have gone one round on.
 void KernelRun::weaken(const BlockSnapshot& general, BlockState& state, BlockSnapshot& result) {
   result.iteration = general.iteration;
   result.anything = general.anything;
   result.path = general.path;
-  for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {
+  const auto goes_on = [&](Value before, Value now, unsigned bits) {
+    for (const LinearTerm& term : table_.terms(before.form))
+      if (term.symbol == general.iteration)
+        return table_.subtract(now, before, bits) ==
+               Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0};
+    return false;
+  };
+  const auto next_round = [&](Value before, Value now, Type type) {
+    if (type == Type::kPred) return false;
+    if (!alike_loads(table_, before, now)) return goes_on(before, now, std::max(16u, bits_of(type)));
+    return goes_on(table_.symbol(table_.load(before)).arguments[0],
+                   table_.symbol(table_.load(now)).arguments[0], 64);
+  };
+  const auto each_register = [&](auto visit) {
+    for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {
+      std::map<std::array<uint64_t, 4>, Value> common;
+      for (size_t w = 0; w < state.warps.size(); ++w)
+        each_lane(state.warps[w].alive,
+                  [&](int lane) { visit(r, general.warps[w].registers[r].get(lane), w, lane, common); });
+    }
+  };
+  bool all_stay = true;
+  each_register([&](uint32_t r, Value before, size_t w, int lane, auto&) {
+    const Value now = result.warps[w].registers[r].get(lane);
+    all_stay &= before == now || !next_round(before, now, kernel_.registers[r].type);
+  });
+  const auto stays = [&](Value before, Value now, bool predicate) {
+    return before == now && (all_stay || !computed_from(table_, before, predicate, general.iteration));
+  };
+  each_register([&](uint32_t r, Value before, size_t w, int lane, auto& common) {
     const Type type = kernel_.registers[r].type;
-    const unsigned bits = std::max(16u, bits_of(type));
-    std::map<std::array<uint64_t, 4>, Value> common;
-    for (size_t w = 0; w < state.warps.size(); ++w)
-      each_lane(state.warps[w].alive, [&](int lane) {
-        RegisterFile& registers = result.warps[w].registers;
-        const Value before = general.warps[w].registers[r].get(lane), now = registers[r].get(lane);
-        if (before == now) return;
-        for (const LinearTerm& term : table_.terms(type == Type::kPred ? 0 : before.form))
-          if (term.symbol == general.iteration &&
-              table_.subtract(now, before, bits) ==
-                  Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
-            return registers.change(r).set(lane, before);
-        const auto ticket =
-            type == Type::kPred ? std::nullopt : general_ticket(general, state, before, now, result);
-        registers.change(r).set(lane, ticket ? *ticket : common_unknown(common, before, now, type, result));
-      });
-  }
+    const Value now = result.warps[w].registers[r].get(lane);
+    if (stays(before, now, type == Type::kPred)) return;
+    RegisterFile& registers = result.warps[w].registers;
+    if (next_round(before, now, type)) return registers.change(r).set(lane, before);
+    const auto ticket = type == Type::kPred || before == now
+                            ? std::nullopt
+                            : general_ticket(general, state, before, now, result);
+    registers.change(r).set(lane, ticket ? *ticket : common_unknown(common, before, now, type, result));
+  });
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
     Slot& now = result.shared.at(i * 4);
     const Slot before = i < general.shared.slots().size() ? general.shared.slots()[i] : Slot{};
-    if (now.known == Known::kValue && before.known == Known::kValue && before.value == now.value &&
-        before.bytes == now.bytes)
+    if (now.known == Known::kValue && before.known == Known::kValue && before.bytes == now.bytes &&
+        stays(before.value, now.value, false))
       continue;
     if (now.known == Known::kNothingWritten && before.known == Known::kNothingWritten) continue;
     now.known = Known::kUnknown;

@@ -57,6 +57,7 @@ class KernelRun {
     Lanes seen = 0;
     Lanes widened = 0;
     std::array<SymbolId, 32> iteration{};
+    std::unordered_set<SymbolId> goes_on;  // the iterations of which the present state is the next round
     std::unordered_set<SymbolId> anything;
     uint32_t blurred = 0;
     int last_rounds = 0;         // that are left once the general state covers the present one
@@ -264,6 +265,7 @@ class KernelRun {
 
   // vote_step.cpp
   void step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  bool may_be_ticket(Value value) const;
   bool is_voter(Value lane, SymbolId ballot) const;
   std::optional<Value> shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
                                      const Instruction& in, int lane, const std::array<Value, 32>& data);
@@ -291,6 +293,8 @@ class KernelRun {
              int target, int fall);
   bool visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc);
   void begin_iterations(const Context& context, LoopState& loop, Lanes lanes);
+  bool goes_on(Value now, Value general, SymbolId iteration, unsigned bits);
+  bool left_behind(const LoopState& loop, Value general, bool predicate, int lane) const;
   Value general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
                       unsigned bits, bool integer);
   Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "verify/run/kernel_run.h"
+#include "verify/value/inputs.h"
 
 namespace glove::verify {
 namespace {
@@ -97,25 +98,36 @@ void KernelRun::begin_iterations(const Context& context, LoopState& loop, Lanes 
   });
 }
 
+// Whether a value is that of the general one's next round.
+bool KernelRun::goes_on(Value now, Value general, SymbolId iteration, unsigned bits) {
+  for (const LinearTerm& term : table_.terms(general.form))
+    if (term.symbol == iteration)
+      return table_.subtract(now, general, bits) ==
+             Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0};
+  return false;
+}
+
+// Whether a value is that of the general one's own round, while others of the lane have gone one round on.
+bool KernelRun::left_behind(const LoopState& loop, Value general, bool predicate, int lane) const {
+  const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+  return loop.goes_on.count(iteration) > 0 && computed_from(table_, general, predicate, iteration);
+}
+
 // The general value that covers `now`: the general one if it does, the start plus a multiple of the rounds,
 // or anything.
 Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
                                unsigned bits, bool integer) {
-  if (now == general) return general;
+  const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+  if (now == general && !left_behind(loop, general, false, lane)) return general;
   const SymbolId symbol = table_.single(general);
   if (symbol != 0 && loop.anything.count(symbol) > 0) return general;
-  const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
   if (integer && first) {
     const Value step = table_.subtract(now, start, bits);
     if (step.known())
       return table_.add(start, table_.scale(table_.of(iteration), sign_extend(step.constant, bits), bits),
                         bits);
   }
-  if (integer)
-    for (const LinearTerm& term : table_.terms(general.form))
-      if (term.symbol == iteration && table_.subtract(now, general, bits) ==
-                                          Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0})
-        return general;
+  if (integer && goes_on(now, general, iteration, bits)) return general;
   const SymbolId seen = table_.single(now), before = table_.single(start);
   const auto differs = [&](SymbolId id) {
     return id == 0 || table_.symbol(id).kind != SymbolKind::kOperation || table_.symbol(id).op != Op::kXor;
@@ -154,7 +166,7 @@ Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value ge
 // The same for a predicate: comparisons of the same kind stay comparisons.
 Value KernelRun::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first,
                                    int lane) {
-  if (now == general) return general;
+  if (now == general && !left_behind(loop, general, true, lane)) return general;
   if (!general.known() && loop.anything.count((general.form & ~1u) | 0x80000000u) > 0) return general;
   const auto alike = [&](Value a, Value b) {
     if (a.known() || b.known() || ((a.form ^ b.form) & 1) != 0) return false;
@@ -170,7 +182,7 @@ Value KernelRun::general_predicate(LoopState& loop, Value now, Value start, Valu
       const Value flipped =
           table_.compare(CompareKind::kLt, false, p.is_signed, p.bits, p.b, table_.add(p.a, {1, 0}, p.bits));
       now = (now.form & 1) != 0 ? flipped : SymbolTable::logical_not(flipped);
-      if (now == general) return general;
+      if (now == general && !left_behind(loop, general, true, lane)) return general;
     }
   }
   if (alike(now, start) && alike(now, general)) {
@@ -190,6 +202,18 @@ Value KernelRun::general_predicate(LoopState& loop, Value now, Value start, Valu
 bool KernelRun::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
   bool changed = false;
   const auto& live = flow_.live_in(pc);
+  loop.goes_on.clear();
+  for (size_t i = 0; i < context.written->size(); ++i) {
+    const uint32_t r = (*context.written)[i];
+    const Type type = kernel_.registers[r].type;
+    if (type == Type::kPred || is_float(type) || !std::binary_search(live.begin(), live.end(), r)) continue;
+    each_lane(lanes & ~first, [&](int lane) {
+      const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+      if (goes_on(warp.registers[r].get(lane), loop.general.registers[i].get(lane), iteration,
+                  std::max(16u, bits_of(type))))
+        loop.goes_on.insert(iteration);
+    });
+  }
   for (size_t i = 0; i < context.written->size(); ++i) {
     const uint32_t r = (*context.written)[i];
     if (!std::binary_search(live.begin(), live.end(), r)) continue;

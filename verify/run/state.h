@@ -1,6 +1,7 @@
 // A block in the middle of its run: everything that a fork copies.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <map>
@@ -36,28 +37,51 @@ struct WarpRegister {
   }
 };
 
-// The registers of a warp, 0 until they are set. Copies share those that neither has written since.
+// The registers of a warp, 0 until they are set. Copies share those that neither has written since, page by
+// page: most registers of most copies are never looked at.
 class RegisterFile {
  public:
-  explicit RegisterFile(size_t count = 0) : registers_(count) {}
+  explicit RegisterFile(size_t count = 0) : size_(count), pages_((count + kPage - 1) / kPage) {}
 
   const WarpRegister& operator[](size_t index) const {
     static const WarpRegister kZero;
-    return registers_[index] == nullptr ? kZero : *registers_[index];
+    const auto& page = pages_[index / kPage];
+    if (page == nullptr) return kZero;
+    const auto& slot = (*page)[index % kPage];
+    return slot == nullptr ? kZero : *slot;
   }
   WarpRegister& change(size_t index) {
-    auto& slot = registers_[index];
+    auto& slot = own_page(index)[index % kPage];
     if (slot == nullptr)
       slot = std::make_shared<WarpRegister>();
     else if (slot.use_count() > 1)
       slot = std::make_shared<WarpRegister>(*slot);
     return *slot;
   }
-  void forget(size_t index) { registers_[index].reset(); }
-  size_t size() const { return registers_.size(); }
+  void forget(size_t index) {
+    auto& page = pages_[index / kPage];
+    if (page == nullptr || (*page)[index % kPage] == nullptr) return;
+    Page& own = own_page(index);
+    own[index % kPage].reset();
+    if (std::all_of(own.begin(), own.end(), [](const auto& slot) { return slot == nullptr; })) page.reset();
+  }
+  size_t size() const { return size_; }
 
  private:
-  std::vector<std::shared_ptr<WarpRegister>> registers_;
+  static constexpr size_t kPage = 32;
+  using Page = std::array<std::shared_ptr<WarpRegister>, kPage>;
+
+  Page& own_page(size_t index) {
+    auto& page = pages_[index / kPage];
+    if (page == nullptr)
+      page = std::make_shared<Page>();
+    else if (page.use_count() > 1)
+      page = std::make_shared<Page>(*page);
+    return *page;
+  }
+
+  size_t size_;
+  std::vector<std::shared_ptr<Page>> pages_;
 };
 
 // What a thread's last fence covers.

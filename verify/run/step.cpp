@@ -248,8 +248,8 @@ void KernelRun::write_predicates(const BlockState& state, Warp& warp, const Inst
 }
 
 // Whether nobody needs to tell what an instruction makes of its operands from anything else: they are
-// unnamed, or differ from lane to lane and are numbers of 64 bits with a fraction, which no address comes
-// from.
+// unnamed or were sliced away, or differ from lane to lane and are numbers of 64 bits with a fraction, which
+// no address comes from.
 bool KernelRun::leaves_unnamed(const Warp& warp, Lanes lanes, const Instruction& in) const {
   if (options_.name_all_data || in.results.empty()) return false;
   const bool sums = in.op == Op::kAdd || in.op == Op::kSub || in.op == Op::kMul || in.op == Op::kMad ||
@@ -260,6 +260,7 @@ bool KernelRun::leaves_unnamed(const Warp& warp, Lanes lanes, const Instruction&
   if (!computes && !compares && !converts && in.op != Op::kMove) return false;
   bool unnamed = false, differs = false;
   for (const PtxOperand& operand : in.operands) {
+    unnamed |= operand.kind == OperandKind::kNone && !operand.is_predicate;
     if (operand.kind != OperandKind::kRegister || kernel_.registers[operand.index].type == Type::kPred)
       continue;
     const WarpRegister& source = warp.registers[operand.index];

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "verify/run/kernel_run.h"
+#include "verify/value/inputs.h"
 
 namespace glove::verify {
 namespace {
@@ -9,24 +10,36 @@ namespace {
 // Finds for each symbol of the general state that is its own the value that it has in the present state.
 class Instance {
  public:
-  Instance(const BlockSnapshot& general, SymbolTable& table) : general_(general), table_(table) {}
+  Instance(const BlockSnapshot& general, SymbolTable& table)
+      : general_(general), table_(table), inputs_(table, first_own(general)) {}
 
   bool is_any(SymbolId symbol) const {
     return std::find(general_.anything.begin(), general_.anything.end(), symbol) != general_.anything.end();
   }
 
   bool matches(Value pattern, Value value, unsigned bits) {
-    if (pattern == value && pattern.known()) return true;
+    const LinearTerm* sought = nullptr;
+    Value rest = {pattern.constant, 0};
     for (const LinearTerm& term : table_.terms(pattern.form)) {
-      const bool iteration = term.symbol == general_.iteration && general_.iteration != 0;
-      if (!iteration && !is_any(term.symbol)) continue;
-      return matches_term(LinearTerm(term), iteration, pattern, value, bits);
+      const auto found = meaning_.find(term.symbol);
+      if (found != meaning_.end()) {
+        rest = table_.add(rest, table_.scale(found->second, term.factor, bits), bits);
+      } else if (sought == nullptr && is_own(term.symbol)) {
+        sought = &term;
+      } else {
+        const SymbolId load = sought == nullptr ? moving_load(pattern) : 0;
+        if (load != 0) return matches_load(load, value);
+        if (!stays(term.symbol)) return false;
+        rest = table_.add(rest, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+      }
     }
-    return pattern == value;
+    return sought == nullptr ? rest == value : matches_term(LinearTerm(*sought), rest, value, bits);
   }
 
-  bool matches_predicate(Value pattern, Value value) const {
-    return pattern == value || (!pattern.known() && is_any(pattern.form | 0x80000000u));
+  bool matches_predicate(Value pattern, Value value) {
+    if (pattern.known()) return pattern == value;
+    if (!is_any(pattern.form | kPredicateBit)) return pattern == value && stays(pattern);
+    return meaning_.try_emplace(pattern.form | kPredicateBit, value).first->second == value;
   }
 
   bool matches_contents(const Contents& general, const Contents& present) {
@@ -44,13 +57,23 @@ class Instance {
   }
 
  private:
-  bool matches_term(LinearTerm term, bool iteration, Value pattern, Value value, unsigned bits) {
+  bool is_own(SymbolId symbol) const {
+    return (symbol == general_.iteration && general_.iteration != 0) || is_any(symbol);
+  }
+
+  // The first of the state's own symbols; predicates may stand before it.
+  static SymbolId first_own(const BlockSnapshot& general) {
+    SymbolId first = general.iteration != 0 ? general.iteration : ~0u;
+    for (const SymbolId symbol : general.anything)
+      first = std::min(first, (symbol & kPredicateBit) != 0 ? 1 : symbol);
+    return first;
+  }
+
+  // value = rest + factor * symbol, which no other value has given a meaning so far.
+  bool matches_term(LinearTerm term, Value rest, Value value, unsigned bits) {
+    const bool iteration = term.symbol == general_.iteration;
     if (!iteration && term.factor != 1) return false;
-    const Value rest =
-        table_.subtract(pattern, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
     const Value scaled = table_.subtract(value, rest, bits);
-    const auto found = meaning_.find(term.symbol);
-    if (found != meaning_.end()) return table_.scale(found->second, term.factor, bits) == scaled;
     if (!iteration) {
       if (table_.symbol(term.symbol).kind == SymbolKind::kTicket && !is_new_ticket(term.symbol, scaled))
         return false;
@@ -58,7 +81,7 @@ class Instance {
       return true;
     }
     // value = rest + factor * (iteration + rounds)
-    const Value step = table_.subtract(value, pattern, bits);
+    const Value step = table_.subtract(scaled, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
     const int64_t by = sign_extend(step.constant, bits);
     if (step.known() && by % term.factor == 0) {
       const int64_t rounds = by / term.factor;
@@ -82,9 +105,44 @@ class Instance {
     });
   }
 
+  // A load from memory that nobody writes, at an address that is the state's own; 0: the value is none.
+  SymbolId moving_load(Value value) const {
+    const SymbolId load = table_.load(value);
+    if (load == 0) return 0;
+    for (const LinearTerm& term : table_.terms(table_.symbol(load).arguments[0].form))
+      if (is_own(term.symbol)) return load;
+    return 0;
+  }
+
+  bool matches_load(SymbolId pattern, Value value) {
+    const SymbolId load = table_.load(value);
+    if (load == 0) return false;
+    const Symbol &a = table_.symbol(pattern), &b = table_.symbol(load);
+    return a.type == b.type && a.detail == b.detail && a.bits == b.bits &&
+           matches(a.arguments[0], b.arguments[0], 64);
+  }
+
+  // Whether all symbols of the state's own from which a symbol or a predicate is computed can stand for
+  // themselves, which they do from now on.
+  bool stays(SymbolId symbol) { return inputs_stay(symbol, 0); }
+  bool stays(Value predicate) { return inputs_stay(0, predicate.form); }
+  bool inputs_stay(SymbolId symbol, PredicateId predicate) {
+    const auto means = [&](uint32_t own, Value itself) {
+      return meaning_.try_emplace(own, itself).first->second == itself;
+    };
+    return inputs_.all(
+        symbol, predicate, [&](SymbolId id) { return !is_own(id) || means(id, table_.of(id)); },
+        [&](PredicateId id) {
+          return (!is_any(id | kPredicateBit) || means(id | kPredicateBit, {0, id})) &&
+                 (!is_any(id | 1 | kPredicateBit) || means(id | 1 | kPredicateBit, {0, id | 1}));
+        });
+  }
+
+  static constexpr uint32_t kPredicateBit = 0x80000000u;
   const BlockSnapshot& general_;
   SymbolTable& table_;
-  std::map<SymbolId, Value> meaning_;
+  std::map<SymbolId, Value> meaning_;  // of the state's own symbols, and with kPredicateBit of its predicates
+  Inputs inputs_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Votes of a warp, and what its lanes do on behalf of each other: one adds for all to a counter and hands the
 // result round.
+#include <algorithm>
+
 #include "verify/run/kernel_run.h"
 
 namespace glove::verify {
@@ -49,10 +51,23 @@ bool KernelRun::is_voter(Value lane, SymbolId ballot) const {
          table_.single(reversed.arguments[0]) == ballot;
 }
 
+// Whether a value may turn out to be a ticket where more is known.
+bool KernelRun::may_be_ticket(Value value) const {
+  const auto& sum = table_.terms(value.form);
+  return std::any_of(sum.begin(), sum.end(), [&](const LinearTerm& term) {
+    const Symbol& symbol = table_.symbol(term.symbol);
+    return symbol.kind == SymbolKind::kTicket ||
+           (symbol.kind == SymbolKind::kOperation && (symbol.op == Op::kSelect || symbol.op == Op::kConvert));
+  });
+}
+
 // What a lane gets from another, whose number is not known; nullopt: nothing is known about it.
 std::optional<Value> KernelRun::shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
                                               const Instruction& in, int lane,
                                               const std::array<Value, 32>& data) {
+  bool tickets = false;  // all others are not told apart
+  each_lane(lanes, [&](int from) { tickets |= may_be_ticket(data[static_cast<size_t>(from)]); });
+  if (!tickets) return std::nullopt;
   const Value by = operand(state, warp, in.operands[1], lane);
   // A lane that does not take part gives nothing, and the lane's number counts modulo 32.
   const Value mask = in.operands.size() > 3 ? operand(state, warp, in.operands[3], lane) : Value{};

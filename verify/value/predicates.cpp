@@ -16,16 +16,21 @@ Interval found_bits(const Symbol& symbol) {
 
 }  // namespace
 
-PredicateId SymbolTable::intern(Predicate predicate) {
-  const InternKey key = {{static_cast<uint64_t>(predicate.kind) |
-                              static_cast<uint64_t>(predicate.compare) << 8 |
-                              uint64_t{predicate.is_float} << 16 | uint64_t{predicate.is_signed} << 17 |
-                              uint64_t{predicate.bits} << 24,
-                          predicate.a.form | uint64_t{predicate.b.form} << 32, predicate.a.constant,
-                          predicate.b.constant, predicate.p | uint64_t{predicate.q} << 32, 0, 2}};
-  const auto [found, added] = predicate_ids_.try_emplace(key, static_cast<uint32_t>(predicates_.size()));
-  if (added) predicates_.push_back(predicate);
-  return found->second << 1;
+InternKey SymbolTable::key_of(const Predicate& predicate) {
+  return {{static_cast<uint64_t>(predicate.kind) | static_cast<uint64_t>(predicate.compare) << 8 |
+               uint64_t{predicate.is_float} << 16 | uint64_t{predicate.is_signed} << 17 |
+               uint64_t{predicate.bits} << 24,
+           predicate.a.form | uint64_t{predicate.b.form} << 32, predicate.a.constant, predicate.b.constant,
+           predicate.p | uint64_t{predicate.q} << 32, 0, 2}};
+}
+
+PredicateId SymbolTable::intern(const Predicate& predicate) {
+  const auto found = predicate_ids_.find(key_of(predicate));
+  if (found != predicate_ids_.end()) return *found << 1;
+  const auto id = static_cast<uint32_t>(predicates_.size());
+  predicates_.push_back(predicate);
+  predicate_ids_.insert(id);
+  return id << 1;
 }
 
 Value SymbolTable::compare(CompareKind kind, bool is_float, bool is_signed, unsigned bits, Value a, Value b) {
@@ -50,7 +55,7 @@ void SymbolTable::imply_selection(Predicate& predicate) const {
   const Value side = left ? predicate.a : predicate.b, other = left ? predicate.b : predicate.a;
   const auto& sum = terms(side.form);
   if (sum.size() != 1) return;
-  Symbol symbol = symbols_[sum[0].symbol];
+  Symbol symbol = SymbolTable::symbol(sum[0].symbol);
   if (symbol.kind != SymbolKind::kOperation) return;
   if (counts_votes(sum[0].symbol) && std::has_single_bit(symbol.arguments[1].constant)) {
     const Votes& votes = *votes_of(single(symbol.arguments[0]));
@@ -173,6 +178,12 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
     set(symbol.range = found_bits(symbol));
   } else if (symbol.op == Op::kBitExtract && known(2) && symbol.arguments[2].constant < bits && !as_signed) {
     set({0, (Wide{1} << symbol.arguments[2].constant) - 1});
+  } else if (symbol.op == Op::kAdd && symbol.type == Type::kNone) {  // of combine()
+    const auto sign = Wide{static_cast<int32_t>(symbol.detail)};
+    const Interval sum = exact_base_range(symbol.arguments[0], bits)
+                             .plus(exact_base_range(symbol.arguments[1], bits).times(sign));
+    if (Interval::of_signed(bits).contains(sum)) symbol.range = sum;
+    set(symbol.range);
   } else if (symbol.op == Op::kLoad && symbol.type != Type::kNone && bits_of(symbol.type) < bits) {
     if (as_signed)
       symbol.range = Interval::of_signed(bits_of(symbol.type));

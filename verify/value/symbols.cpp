@@ -17,7 +17,10 @@ bool fits(const Interval& range, unsigned bits) {
 SymbolTable::SymbolTable() {
   forms_.emplace_back();  // 0: no symbol
   predicates_.emplace_back();
-  symbols_.emplace_back();
+  Symbol unused;
+  unused.bits = 0;
+  bodies_.resize(kSharedBodies, unused);
+  (void)add_symbol({});
   (void)fresh(64, Scope::kThread);  // kUnnamed
 }
 
@@ -33,34 +36,59 @@ FormId SymbolTable::form_of(std::vector<LinearTerm> terms) {
   return id;
 }
 
-Value SymbolTable::of(SymbolId id) {
-  Symbol& symbol = symbols_[id];
-  if (symbol.form == 0) {
-    symbol.form = static_cast<FormId>(forms_.size());
-    forms_.push_back({{id, 1}});
+void SymbolTable::forget_since(const Mark& mark) {
+  if (symbols_.size() != mark.symbols || predicates_.size() != mark.predicates) return;
+  for (; forms_.size() > mark.forms; forms_.pop_back()) {
+    const auto& sum = forms_.back();
+    if (sum.size() == 1 && sum[0].factor == 1)
+      symbols_[sum[0].symbol].form = 0;
+    else
+      form_ids_.erase(static_cast<FormId>(forms_.size() - 1));
   }
-  return {0, symbol.form};
 }
 
-SymbolId SymbolTable::add_symbol(Symbol symbol) {
-  symbol.form = 0;
-  symbols_.push_back(symbol);
+Value SymbolTable::of(SymbolId id) {
+  FormId& form = symbols_[id].form;
+  if (form == 0) {
+    form = static_cast<FormId>(forms_.size());
+    forms_.push_back({{id, 1}});
+  }
+  return {0, form};
+}
+
+SymbolId SymbolTable::add_symbol(const Symbol& symbol) {
+  symbols_.push_back({static_cast<uint32_t>(bodies_.size()), 0});
+  bodies_.push_back(symbol);
   return static_cast<SymbolId>(symbols_.size() - 1);
 }
 
+Symbol& SymbolTable::change(SymbolId id) {
+  Entry& entry = symbols_[id];
+  if (entry.body < kSharedBodies) {
+    const Symbol copy = bodies_[entry.body];
+    entry.body = static_cast<uint32_t>(bodies_.size());
+    bodies_.push_back(copy);
+  }
+  return bodies_[entry.body];
+}
+
 Value SymbolTable::fresh(unsigned bits, Scope scope, bool data) {
-  Symbol symbol;
-  symbol.scope = scope;
-  symbol.bits = static_cast<uint8_t>(bits);
-  symbol.range = Interval::of_signed(bits);
-  symbol.unsigned_range = Interval::of_unsigned(bits);
-  symbol.data = data;
-  return of(add_symbol(symbol));
+  const uint32_t shared = bits * 6 + static_cast<uint32_t>(scope) * 2 + (data ? 1 : 0);
+  if (bodies_[shared].bits == 0) {
+    Symbol& symbol = bodies_[shared];
+    symbol.scope = scope;
+    symbol.bits = static_cast<uint8_t>(bits);
+    symbol.range = Interval::of_signed(bits);
+    symbol.unsigned_range = Interval::of_unsigned(bits);
+    symbol.data = data;
+  }
+  symbols_.push_back({shared, 0});
+  return of(static_cast<SymbolId>(symbols_.size() - 1));
 }
 
 Value SymbolTable::fresh_in(unsigned bits, Scope scope, Interval range) {
   const Value value = fresh(bits, scope);
-  Symbol& symbol = symbols_.back();
+  Symbol& symbol = change(single(value));
   symbol.range = range.meet(Interval::of_signed(bits));
   if (symbol.range.lo >= 0) symbol.unsigned_range = symbol.range;
   return value;
@@ -101,7 +129,7 @@ Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, c
 
 Value SymbolTable::loaded(Type type, uint32_t space, unsigned bits, Value address) {
   const Value value = operation(Op::kLoad, type, space, bits, {address, {}, {}});
-  symbols_[terms(value.form)[0].symbol].data = true;
+  change(single(value)).data = true;
   return value;
 }
 
@@ -167,7 +195,7 @@ Value SymbolTable::sign_extended(Value a, unsigned from) {
   if (a.form == 0) return wide;
   Interval exact = Interval::exactly(static_cast<int64_t>(wide.constant));
   for (const LinearTerm& term : terms(a.form))
-    exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+    exact = exact.plus(symbol(term.symbol).range.times(term.factor));
   if (!fits(exact, from)) assume_no_wrap();
   return wide;
 }
@@ -176,7 +204,7 @@ Value SymbolTable::zero_extended(Value a, unsigned from) {
   if (a.form == 0) return {mask_bits(a.constant, from), 0};
   Interval exact = Interval::exactly(sign_extend(a.constant, from));
   for (const LinearTerm& term : terms(a.form))
-    exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+    exact = exact.plus(symbol(term.symbol).range.times(term.factor));
   if (Interval::of_unsigned(from).contains(exact)) {
     return {static_cast<uint64_t>(sign_extend(a.constant, from)), a.form};
   }
@@ -184,7 +212,7 @@ Value SymbolTable::zero_extended(Value a, unsigned from) {
   Value sum = {static_cast<uint64_t>(sign_extend(a.constant, from)), 0};
   for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
     const Value narrow = of(term.symbol);
-    const bool may_be_negative = symbols_[term.symbol].range.lo < 0;
+    const bool may_be_negative = symbol(term.symbol).range.lo < 0;
     const Value wide =
         may_be_negative ? operation(Op::kConvert, Type::kU64, from, 64, {narrow, {}, {}}) : narrow;
     sum = add(sum, scale(wide, term.factor, 64), 64);
@@ -196,13 +224,14 @@ Value SymbolTable::zero_extended(Value a, unsigned from) {
 Value SymbolTable::lower_half(SymbolId ticket) {
   const auto known = lower_halves_.find(ticket);
   if (known != lower_halves_.end()) return of(known->second);
-  const Value amount = truncated(symbols_[ticket].arguments[0], 64, 32);
-  const Value half = fresh(32, symbols_[ticket].scope);
-  lower_halves_[ticket] = static_cast<SymbolId>(symbols_.size() - 1);
-  Symbol& symbol = symbols_.back();
+  const Symbol& whole = symbol(ticket);
+  const Value amount = truncated(whole.arguments[0], 64, 32);
+  const Value half = fresh(32, whole.scope);
+  lower_halves_[ticket] = single(half);
+  Symbol& symbol = change(single(half));
   symbol.kind = SymbolKind::kTicket;
-  symbol.detail = symbols_[ticket].detail | kLowerHalf;
-  symbol.owner = symbols_[ticket].owner;
+  symbol.detail = whole.detail | kLowerHalf;
+  symbol.owner = whole.owner;
   symbol.arguments[0] = amount;
   symbol.range = symbol.unsigned_range = {0, (Wide{1} << 31) - 1};
   return half;
@@ -212,7 +241,7 @@ Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
   if (a.form == 0) return {mask_bits(a.constant, to), 0};
   Value sum = {mask_bits(a.constant, to), 0};
   for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
-    const Symbol symbol = symbols_[term.symbol];
+    const Symbol symbol = SymbolTable::symbol(term.symbol);
     Value narrow = of(term.symbol);
     if (symbol.kind == SymbolKind::kOperation && symbol.op == Op::kConvert && symbol.type == Type::kU64 &&
         symbol.detail == to) {
@@ -230,7 +259,7 @@ Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
 
 void SymbolTable::share(Value value, int depth) {
   for (const LinearTerm& term : terms(value.form)) {
-    Symbol& symbol = symbols_[term.symbol];
+    const Symbol& symbol = SymbolTable::symbol(term.symbol);
     const bool operation = symbol.kind == SymbolKind::kOperation;
     const bool alone = symbol.kind == SymbolKind::kFresh || symbol.kind == SymbolKind::kObserved ||
                        symbol.kind == SymbolKind::kTicket || symbol.kind == SymbolKind::kInput;
@@ -242,7 +271,7 @@ void SymbolTable::share(Value value, int depth) {
       share(argument, depth + 1);
       scope = std::max(scope, scope_of(argument));
     }
-    symbol.scope = scope;
+    change(term.symbol).scope = scope;
   }
 }
 
@@ -261,7 +290,7 @@ Scope SymbolTable::share_condition(PredicateId id, int depth) {
 }
 
 SymbolId SymbolTable::distinct_in(SymbolId id) const {
-  const Symbol& load = symbols_[id];
+  const Symbol& load = SymbolTable::symbol(id);
   if (load.kind != SymbolKind::kOperation || load.op != Op::kLoad || load.detail != 0 || load.bits != 32 ||
       bits_of(load.type) != 32)
     return 0;
@@ -273,7 +302,7 @@ SymbolId SymbolTable::distinct_in(SymbolId id) const {
   Wide residue = static_cast<int64_t>(load.arguments[0].constant);
   for (const LinearTerm& term : terms(load.arguments[0].form)) {
     if (term.symbol == object) continue;
-    const Symbol& symbol = symbols_[term.symbol];
+    const Symbol& symbol = SymbolTable::symbol(term.symbol);
     if (Wide{term.factor} * static_cast<Wide>(symbol.stride) % every != 0) return 0;
     residue += Wide{term.factor} * symbol.residue;
   }
@@ -282,19 +311,26 @@ SymbolId SymbolTable::distinct_in(SymbolId id) const {
 
 Scope SymbolTable::scope_of(Value value) const {
   Scope scope = Scope::kGrid;
-  for (const LinearTerm& term : terms(value.form)) scope = std::max(scope, symbols_[term.symbol].scope);
+  for (const LinearTerm& term : terms(value.form)) scope = std::max(scope, symbol(term.symbol).scope);
   return scope;
 }
 
 bool SymbolTable::is_data(Value value) const {
   bool any = false;
   for (const LinearTerm& term : terms(value.form)) {
-    const Symbol& symbol = symbols_[term.symbol];
+    const Symbol& symbol = SymbolTable::symbol(term.symbol);
     if (symbol.scope == Scope::kGrid && !symbol.data) continue;
     if (!symbol.data) return false;
     any = true;
   }
   return any;
+}
+
+Interval SymbolTable::exact_base_range(Value value, unsigned bits) const {
+  Interval exact = Interval::exactly(sign_extend(value.constant, bits));
+  for (const LinearTerm& term : terms(value.form))
+    exact = exact.plus(symbol(term.symbol).range.times(term.factor));
+  return exact;
 }
 
 Interval SymbolTable::base_range(Value value, unsigned bits, bool as_signed) const {
@@ -303,10 +339,9 @@ Interval SymbolTable::base_range(Value value, unsigned bits, bool as_signed) con
     return Interval::exactly(as_signed ? Wide{sign_extend(value.constant, bits)}
                                        : static_cast<Wide>(mask_bits(value.constant, bits)));
   const auto& sum = terms(value.form);
-  if (sum.size() == 1 && sum[0].factor == 1 && value.constant == 0 && symbols_[sum[0].symbol].bits == bits)
-    return as_signed ? symbols_[sum[0].symbol].range : symbols_[sum[0].symbol].unsigned_range;
-  Interval exact = Interval::exactly(sign_extend(value.constant, bits));
-  for (const LinearTerm& term : sum) exact = exact.plus(symbols_[term.symbol].range.times(term.factor));
+  if (sum.size() == 1 && sum[0].factor == 1 && value.constant == 0 && symbol(sum[0].symbol).bits == bits)
+    return as_signed ? symbol(sum[0].symbol).range : symbol(sum[0].symbol).unsigned_range;
+  const Interval exact = exact_base_range(value, bits);
   return whole.contains(exact) ? exact : whole;
 }
 

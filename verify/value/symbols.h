@@ -98,7 +98,6 @@ struct Symbol {
   Value arguments[3];         // a ticket's first: how much was added; of a count of votes: ballot, mask
   PredicateId condition = 0;  // of kSelect
   bool data = false;          // loaded from memory that may hold anything, so that any value may occur
-  FormId form = 0;            // this symbol alone, once it has been asked for
   uint32_t epoch = ~0u;       // the owner's when it came to know the number, if that is known
 };
 
@@ -155,7 +154,7 @@ class SymbolTable {
   SymbolTable(const SymbolTable&) = delete;
   SymbolTable& operator=(const SymbolTable&) = delete;
 
-  const Symbol& symbol(SymbolId id) const { return symbols_[id]; }
+  const Symbol& symbol(SymbolId id) const { return bodies_[symbols_[id].body]; }
   const std::vector<LinearTerm>& terms(FormId form) const { return forms_[form]; }
   const Predicate& predicate(PredicateId id) const { return predicates_[id >> 1]; }
   size_t symbol_count() const { return symbols_.size(); }
@@ -164,7 +163,7 @@ class SymbolTable {
   Value of(SymbolId id);
   FormId form_of(std::vector<LinearTerm> terms);
 
-  SymbolId add_symbol(Symbol symbol);
+  SymbolId add_symbol(const Symbol& symbol);
   // A new symbol about which nothing is known; `data`: which may have any value.
   Value fresh(unsigned bits, Scope scope, bool data = false);
   Value fresh_in(unsigned bits, Scope scope, Interval range);
@@ -175,6 +174,14 @@ class SymbolTable {
   Value loaded(Type type, uint32_t space, unsigned bits, Value address);
   // The symbol of an input that is named by kind and detail, such as a parameter's offset.
   Value input(SymbolKind kind, uint32_t detail, unsigned bits, Scope scope);
+
+  // How much there is; forget_since() drops the forms that were made since, if nothing else was, since only
+  // symbols and predicates hold forms for longer.
+  struct Mark {
+    size_t symbols, predicates, forms;
+  };
+  Mark mark() const { return {symbols_.size(), predicates_.size(), forms_.size()}; }
+  void forget_since(const Mark& mark);
 
   Value add(Value a, Value b, unsigned bits) { return combine(a, b, 1, bits); }
   Value subtract(Value a, Value b, unsigned bits) { return combine(a, b, -1, bits); }
@@ -213,19 +220,19 @@ class SymbolTable {
   SymbolId distinct_in(SymbolId id) const;
   // Whether the two are never the same number if both have added something: they are drawn apart.
   bool drawn_apart(SymbolId ticket, SymbolId other) const {
-    const SymbolId drawing = symbols_[ticket].drawing;
-    return ticket != other && (drawing == 0 || drawing != symbols_[other].drawing);
+    const SymbolId drawing = symbol(ticket).drawing;
+    return ticket != other && (drawing == 0 || drawing != symbol(other).drawing);
   }
 
   // Whether one thread has drawn both tickets itself, by additions of the same number at one location.
   bool drawn_alike(SymbolId ticket, SymbolId other) const {
-    const Symbol &a = symbols_[ticket], &b = symbols_[other];
+    const Symbol &a = symbol(ticket), &b = symbol(other);
     return a.kind == SymbolKind::kTicket && b.kind == SymbolKind::kTicket && a.drawing == 0 &&
            b.drawing == 0 && a.detail == b.detail && a.owner == b.owner && a.bits == b.bits &&
            a.arguments[0] == b.arguments[0];
   }
 
-  Symbol& change(SymbolId id) { return symbols_[id]; }
+  Symbol& change(SymbolId id);
   // The symbol if the value is one symbol and nothing else; else 0.
   SymbolId single(Value value) const {
     const auto& sum = forms_[value.form];
@@ -235,12 +242,19 @@ class SymbolTable {
   // All threads of a block may have read the value, which is one number: it is the same for them.
   void share(Value value, int depth);
 
+  // The symbol if the value is what memory that nobody writes holds, and nothing else; else 0.
+  SymbolId load(Value value) const {
+    const SymbolId id = single(value);
+    return id != 0 && symbol(id).kind == SymbolKind::kOperation && symbol(id).op == Op::kLoad ? id : 0;
+  }
+
   Scope scope_of(Value value) const;
   Scope scope_of_predicate(PredicateId id) const { return predicate(id).scope; }
   // Any value can occur, whatever other threads have: the data decide.
   bool is_data(Value value) const;
 
-  // Without knowledge of the path.
+  // Without knowledge of the path; exact: of the sum as a number that does not wrap.
+  Interval exact_base_range(Value value, unsigned bits) const;
   Interval base_range(Value value, unsigned bits, bool as_signed) const;
 
   // An extension was taken to keep the number, which holds if index arithmetic does not wrap.
@@ -253,7 +267,7 @@ class SymbolTable {
   Scope share_condition(PredicateId id, int depth);
   Value lower_half(SymbolId ticket);
   void set_operation_range(Symbol& symbol) const;
-  PredicateId intern(Predicate predicate);
+  PredicateId intern(const Predicate& predicate);
   void imply_selection(Predicate& predicate) const;
   unsigned parts_of(PredicateId id) const {
     const Predicate& of = predicate(id);
@@ -261,7 +275,14 @@ class SymbolTable {
   }
 
   // References to what they hold stay valid when they grow.
-  std::deque<Symbol> symbols_;
+  struct Entry {
+    uint32_t body;
+    FormId form;  // the symbol alone; 0: nobody has asked for it yet
+  };
+  // Bodies of fresh symbols that nobody has changed, by their bits, scope and whether they are data.
+  static constexpr uint32_t kSharedBodies = 256 * 6;
+  std::deque<Entry> symbols_;
+  std::deque<Symbol> bodies_;
   std::deque<std::vector<LinearTerm>> forms_;
   std::deque<Predicate> predicates_;
   // Finds the form of given terms without holding them a second time.
@@ -283,20 +304,34 @@ class SymbolTable {
   static InternKey key_of(const Symbol& symbol);
   struct SymbolHash {
     using is_transparent = void;
-    const std::deque<Symbol>* symbols;
-    size_t operator()(SymbolId id) const { return InternHash()(key_of((*symbols)[id])); }
+    const SymbolTable* table;
+    size_t operator()(SymbolId id) const { return InternHash()(key_of(table->symbol(id))); }
     size_t operator()(const InternKey& key) const { return InternHash()(key); }
   };
   struct SymbolEqual {
     using is_transparent = void;
-    const std::deque<Symbol>* symbols;
+    const SymbolTable* table;
     bool operator()(SymbolId a, SymbolId b) const { return a == b; }
-    bool operator()(const InternKey& key, SymbolId id) const { return key_of((*symbols)[id]) == key; }
-    bool operator()(SymbolId id, const InternKey& key) const { return key_of((*symbols)[id]) == key; }
+    bool operator()(const InternKey& key, SymbolId id) const { return key_of(table->symbol(id)) == key; }
+    bool operator()(SymbolId id, const InternKey& key) const { return key_of(table->symbol(id)) == key; }
   };
-  std::unordered_set<SymbolId, SymbolHash, SymbolEqual> symbol_ids_{16, SymbolHash{&symbols_},
-                                                                    SymbolEqual{&symbols_}};
-  std::unordered_map<InternKey, uint32_t, InternHash> predicate_ids_;
+  std::unordered_set<SymbolId, SymbolHash, SymbolEqual> symbol_ids_{16, SymbolHash{this}, SymbolEqual{this}};
+  static InternKey key_of(const Predicate& predicate);
+  struct PredicateHash {
+    using is_transparent = void;
+    const std::deque<Predicate>* predicates;
+    size_t operator()(uint32_t index) const { return InternHash()(key_of((*predicates)[index])); }
+    size_t operator()(const InternKey& key) const { return InternHash()(key); }
+  };
+  struct PredicateEqual {
+    using is_transparent = void;
+    const std::deque<Predicate>* predicates;
+    bool operator()(uint32_t a, uint32_t b) const { return a == b; }
+    bool operator()(const InternKey& key, uint32_t at) const { return key_of((*predicates)[at]) == key; }
+    bool operator()(uint32_t at, const InternKey& key) const { return key_of((*predicates)[at]) == key; }
+  };
+  std::unordered_set<uint32_t, PredicateHash, PredicateEqual> predicate_ids_{16, PredicateHash{&predicates_},
+                                                                             PredicateEqual{&predicates_}};
   // The lanes `mask` of a ballot, shifted down.
   struct VoteMask {
     SymbolId ballot = 0;  // 0: it is nothing of the kind

@@ -34,7 +34,7 @@ Value SymbolTable::count_votes(SymbolId ballot, uint32_t mask) {
 SymbolTable::VoteMask SymbolTable::voted(Value value) const {
   const SymbolId id = single(value);
   if (votes_of(id) != nullptr) return {id, ~0u, 0};
-  const Symbol& symbol = symbols_[id];
+  const Symbol& symbol = SymbolTable::symbol(id);
   if (id == 0 || symbol.kind != SymbolKind::kOperation || !symbol.arguments[1].known()) return {};
   const SymbolId ballot = single(symbol.arguments[0]);
   if (votes_of(ballot) == nullptr) return {};
@@ -64,13 +64,13 @@ std::optional<Value> SymbolTable::popcount_of_votes(Value value) {
   const auto& sum = terms(value.form);
   if (sum.size() != 1 || value.constant != 0 || !counts_votes(sum[0].symbol)) return std::nullopt;
   const auto factor = mask_bits(static_cast<uint64_t>(sum[0].factor), 32);
-  const auto mask = static_cast<uint32_t>(symbols_[sum[0].symbol].arguments[1].constant);
+  const auto mask = static_cast<uint32_t>(symbol(sum[0].symbol).arguments[1].constant);
   if (!std::has_single_bit(factor) || !std::has_single_bit(mask)) return std::nullopt;
   return of(sum[0].symbol);
 }
 
 bool SymbolTable::counts_votes(SymbolId id) const {
-  const Symbol& symbol = symbols_[id];
+  const Symbol& symbol = SymbolTable::symbol(id);
   return symbol.kind == SymbolKind::kOperation && symbol.op == Op::kPopCount &&
          symbol.arguments[1].constant != 0;
 }
