@@ -1,10 +1,10 @@
 #include "sql/live/content_rows.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/utf8.h"
+#include "model/exact_dot.h"
 #include "model/limits.h"
 #include "sql/live/model_fingerprint.h"
 #include "sql/row_vector.h"
@@ -13,14 +13,6 @@ namespace glove::sql {
 namespace {
 
 constexpr size_t kMostShown = 60;  // bytes of a text in a message
-
-// Looks at every number, which compilers make faster than to stop at the first that is not finite.
-bool all_finite(std::span<const float> vector) {
-  constexpr uint32_t kInfinity = 0x7F800000;
-  uint32_t all = 1;
-  for (const float x : vector) all &= (std::bit_cast<uint32_t>(x) & kInfinity) != kInfinity ? 1 : 0;
-  return all != 0;
-}
 
 }  // namespace
 
@@ -101,10 +93,12 @@ Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>
   return found;
 }
 
-// Sets fault_ if vector_ cannot be indexed.
+// Sets norm_squared_, or fault_ if vector_ cannot be indexed.
 void ContentRows::check_vector() {
   const auto length = static_cast<int64_t>(vector_.size());
-  if (length == dims_ && length > 0 && all_finite(vector_)) return;
+  norm_squared_ = exact_dot(vector_.data(), vector_.data(), length);
+  // The norm is finite if and only if the components are: no sum of squares of floats overflows double.
+  if (length == dims_ && length > 0 && std::isfinite(norm_squared_)) return;
   const auto bad = std::find_if(vector_.begin(), vector_.end(), [](float x) { return !std::isfinite(x); });
   const std::string has = "has a vector of " + component_count(vector_.size());
   if (length == 0) {
@@ -132,17 +126,19 @@ Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_colu
     fault_ = "has a text whose vector overflows float32";
     return RowVector::kInvalid;
   }
-  if (found.value()) vector_ = scratch_.vector;
-  return found.value() ? RowVector::kVector : RowVector::kNone;
+  if (!found.value()) return RowVector::kNone;
+  vector_ = scratch_.vector;
+  norm_squared_ = exact_dot(vector_.data(), vector_.data(), static_cast<int64_t>(vector_.size()));
+  return RowVector::kVector;
 }
 
 // Reads the vector of the current row into vector_, or what is wrong with it into fault_.
 Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_column) {
-  vector_.clear();
   fault_.clear();
   if (index_.is_text) return encode_row(run, first_column);
-  if (run.null(first_column)) return RowVector::kNone;
-  if (const Status read = read_row_vector(run.value(first_column), vector_); !read.ok())
+  sqlite3_value* const value = run.value(first_column);
+  if (is_null(value)) return RowVector::kNone;
+  if (const Status read = read_row_vector(value, vector_); !read.ok())
     fault_ = read.error().message;
   else
     check_vector();
@@ -194,13 +190,13 @@ Status ContentRows::pass_rows(OwnStatement& statement, const UseContent& use) {
     }
     const std::span<const float> vector =
         found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
-    GLOVE_RETURN_IF_ERROR(use(run.integer(0), found, vector, fault_));
+    GLOVE_RETURN_IF_ERROR(use({run.integer(0), found, vector, norm_squared_, fault_}));
   }
 }
 
 Status ContentRows::read_all(const live::UseRow& use) {
-  return pass_rows(all_, [&](int64_t id, RowVector found, std::span<const float> vector, const std::string&) {
-    return found == RowVector::kVector ? use(id, vector) : Status();
+  return pass_rows(all_, [&](const ContentRow& row) {
+    return row.found == RowVector::kVector ? use(row.id, row.vector) : Status();
   });
 }
 

@@ -26,6 +26,15 @@ enum class RowVector {
   kVector,
 };
 
+// A row of the content. What it refers to is valid until the next row is read.
+struct ContentRow {
+  int64_t id;
+  RowVector found;
+  std::span<const float> vector;  // empty unless found is kVector
+  double norm_squared;            // D(x, x) of the vector, finite
+  const std::string& fault;  // for kInvalid, the end of a message, as in "has a vector of 3 components ..."
+};
+
 // Reads the content as the running statement sees it. Belongs to the table object of one connection, which
 // outlives it, like `index`.
 class ContentRows final : public live::RowSource {
@@ -53,10 +62,7 @@ class ContentRows final : public live::RowSource {
   Result<bool> exists(int64_t id);
   Status read_all(const live::UseRow& use) override;
 
-  // Receives a row and what it has; the vector is empty unless it has one. For kInvalid, `fault` is the end
-  // of a message, as in "has a vector of 3 components ...".
-  using UseContent = std::function<Status(int64_t id, RowVector found, std::span<const float> vector,
-                                          const std::string& fault)>;
+  using UseContent = std::function<Status(const ContentRow& row)>;
   // Passes every logged row, by ascending id, also those that the content no longer has.
   Status read_logged(const UseContent& use);
   // Passes every row of the content, by ascending id.
@@ -86,7 +92,8 @@ class ContentRows final : public live::RowSource {
   OwnStatement all_;
   OwnStatement logged_;
   std::optional<VectorReader> vectors_read_;  // by read_indexed() since begin()
-  std::vector<float> vector_;                 // of the current row
+  std::vector<float> vector_;                 // of the current row; of an earlier one if it has none
+  double norm_squared_ = 0;                   // of vector_
   std::string fault_;                         // of the current row; empty: none
   KeptEncoder kept_encoder_;
   ModelPtr model_;

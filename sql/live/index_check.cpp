@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/exact_dot.h"
-
 namespace glove::sql {
 namespace {
 
@@ -35,20 +33,20 @@ class ContentCheck {
       : index_(index), vectors_(vectors), living_(std::move(living)), logged_(std::move(logged)) {}
 
   // Sets problem() if the row is wrong and nothing was wrong before.
-  Status check(int64_t id, std::span<const float> vector) {
-    if (!problem_.empty() || std::binary_search(logged_.begin(), logged_.end(), id)) return {};
-    const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
-    const auto place = std::lower_bound(living_.begin(), living_.end(), id,
-                                        [](const LivingRow& row, int64_t wanted) { return row.id < wanted; });
-    const bool indexed = place != living_.end() && place->id == id;
-    if (indexed != (norm_squared > 0))
+  Status check(const ContentRow& row) {
+    if (!problem_.empty() || std::binary_search(logged_.begin(), logged_.end(), row.id)) return {};
+    const auto place = std::lower_bound(living_.begin(), living_.end(), row.id,
+                                        [](const LivingRow& at, int64_t wanted) { return at.id < wanted; });
+    const bool indexed = place != living_.end() && place->id == row.id;
+    if (indexed != (row.found == RowVector::kVector && row.norm_squared > 0))
       problem_ = indexed ? "has no vector, but the index has one" : "has a vector, but the index has none";
-    else if (indexed && !place->stored->segment->has_codes_of(place->row, vector))
+    else if (indexed && !place->stored->segment->has_codes_of(place->row, row.vector))
       problem_ = "has another vector than the index";
-    if (problem_.empty() && indexed && index_.is_text) return check_stored(*place, vector);
+    if (problem_.empty() && indexed && index_.is_text) return check_stored(*place, row.vector);
     if (!problem_.empty())
-      problem_ = index_.name + " is out of step: the row " + std::to_string(id) + " of '" + index_.content +
-                 "' " + problem_ + ", and the change was not logged; run " + index_.command("rebuild");
+      problem_ = index_.name + " is out of step: the row " + std::to_string(row.id) + " of '" +
+                 index_.content + "' " + problem_ + ", and the change was not logged; run " +
+                 index_.command("rebuild");
     return {};
   }
 
@@ -99,9 +97,7 @@ Result<std::string> find_problem(const IndexDefinition& index, IndexStore& store
   GLOVE_ASSIGN_OR_RETURN(auto logged, store.logged());
   ContentCheck check(index, vectors, std::move(living), std::move(logged));
   GLOVE_RETURN_IF_ERROR(rows.begin(dims, config.fingerprint));
-  GLOVE_RETURN_IF_ERROR(
-      rows.read_content([&](int64_t id, RowVector, std::span<const float> vector,
-                            const std::string&) -> Status { return check.check(id, vector); }));
+  GLOVE_RETURN_IF_ERROR(rows.read_content([&](const ContentRow& row) -> Status { return check.check(row); }));
   return check.problem();
 }
 

@@ -67,9 +67,8 @@ Status IndexCommands::sync(bool join_all) {
   if (!join_all)
     for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined));
-  if (config.dims == 0 && !segments.empty())
-    GLOVE_RETURN_IF_ERROR(store_.set_config({dims, config.fingerprint}));
-  return store_.clear_log();
+  if (config.dims == 0 && !segments.empty()) return store_.set_config({dims, config.fingerprint});
+  return {};
 }
 
 // Makes a segment of the logged rows, and marks them dead in the other ones.
@@ -80,11 +79,10 @@ Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t log
     for (StoredSegment& stored : segments)
       GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
   NewSegment fresh(index_, vectors_, id, logged);
-  GLOVE_RETURN_IF_ERROR(rows_.read_logged(
-      [&](int64_t row, RowVector found, std::span<const float> vector, const std::string& fault) -> Status {
-        for (StoredSegment& stored : segments) stored.kill_id(row);
-        return fresh.add(rows_, row, found, vector, fault);
-      }));
+  GLOVE_RETURN_IF_ERROR(rows_.read_logged([&](const ContentRow& row) -> Status {
+    for (StoredSegment& stored : segments) stored.kill_id(row.id);
+    return fresh.add(rows_, row);
+  }));
   if (fresh.rows() == 0) return {};
   StoredSegment& stored = segments.emplace_back();
   stored.is_new = true;
@@ -144,7 +142,7 @@ Status IndexCommands::check_lengths(const std::vector<StoredSegment>& segments,
   return {};
 }
 
-// Writes what has changed: the segments at the positions `joined` become one.
+// Empties the log and writes what has changed: the segments at the positions `joined` become one.
 Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
                                      const std::vector<size_t>& joined) {
   int64_t joined_rows = 0;
@@ -157,6 +155,7 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
   }
   SegmentStore& store = store_.segments();
   GLOVE_RETURN_IF_ERROR(check_lengths(segments, made));
+  GLOVE_RETURN_IF_ERROR(store_.clear_log());  // first, so that the blocks are written into its pages
   for (size_t i = 0; i < segments.size(); ++i) {
     const StoredSegment& stored = segments[i];
     if (std::binary_search(joined.begin(), joined.end(), i)) {
@@ -183,10 +182,7 @@ Status IndexCommands::rebuild() {
   }
   new_ids_ = {id};
   NewSegment fresh(index_, vectors_, id, 0);
-  GLOVE_RETURN_IF_ERROR(rows_.read_content(
-      [&](int64_t row, RowVector found, std::span<const float> vector, const std::string& fault) {
-        return fresh.add(rows_, row, found, vector, fault);
-      }));
+  GLOVE_RETURN_IF_ERROR(rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); }));
   live::SegmentPtr made;
   if (fresh.rows() > 0) {
     GLOVE_ASSIGN_OR_RETURN(made, fresh.finish());

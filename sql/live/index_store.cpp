@@ -4,7 +4,6 @@
 #include <bit>
 #include <utility>
 
-#include "model/exact_dot.h"
 #include "model/limits.h"
 #include "sql/sqlite_features.h"
 
@@ -164,15 +163,12 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Conte
   }
   std::vector<int64_t> logged;
   const auto changed = std::make_shared<live::ChangedRows>();
-  GLOVE_RETURN_IF_ERROR(rows.read_logged([&](int64_t id, RowVector found, std::span<const float> vector,
-                                             const std::string&) -> Status {
-    logged.push_back(id);
-    if (found != RowVector::kVector) return {};
-    const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
-    if (!(norm_squared > 0)) return {};
-    changed->ids.push_back(id);
-    changed->vectors.insert(changed->vectors.end(), vector.begin(), vector.end());
-    changed->norms_squared.push_back(norm_squared);
+  GLOVE_RETURN_IF_ERROR(rows.read_logged([&](const ContentRow& row) -> Status {
+    logged.push_back(row.id);
+    if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
+    changed->ids.push_back(row.id);
+    changed->vectors.insert(changed->vectors.end(), row.vector.begin(), row.vector.end());
+    changed->norms_squared.push_back(row.norm_squared);
     return {};
   }));
   state.changed = changed;

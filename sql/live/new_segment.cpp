@@ -1,26 +1,22 @@
 #include "sql/live/new_segment.h"
 
-#include "model/exact_dot.h"
 #include "model/limits.h"
 
 namespace glove::sql {
 
-Status NewSegment::add(const ContentRows& rows, int64_t id, RowVector found, std::span<const float> vector,
-                       const std::string& fault) {
-  if (found == RowVector::kInvalid && !index_.skip_invalid) return rows.fault_of_row(id, fault);
-  if (found != RowVector::kVector) return {};
-  const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
-  if (!(norm_squared > 0)) return {};
+Status NewSegment::add(const ContentRows& rows, const ContentRow& row) {
+  if (row.found == RowVector::kInvalid && !index_.skip_invalid) return rows.fault_of_row(row.id, row.fault);
+  if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
   if (!builder_) {
-    builder_.emplace(static_cast<int64_t>(vector.size()), expected_rows_);
+    builder_.emplace(static_cast<int64_t>(row.vector.size()), expected_rows_);
     encoder_.emplace(*builder_);
   }
   if (rows_ >= kMaxRows)
     return rows.fault_of_row(
-        id, "has no place in the index, which can have at most " + std::to_string(kMaxRows) + " rows");
-  encoder_->add(id, vector, norm_squared);
+        row.id, "has no place in the index, which can have at most " + std::to_string(kMaxRows) + " rows");
+  encoder_->add(row.id, row.vector, row.norm_squared);
   ++rows_;
-  return index_.is_text ? writer_.add(vector) : Status();
+  return index_.is_text ? writer_.add(row.vector) : Status();
 }
 
 Status NewSegment::copy(const StoredSegment& from, int64_t row) {

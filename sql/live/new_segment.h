@@ -30,8 +30,7 @@ class NewSegment {
   // Adds a row of the content, as ContentRows passes it. Rows without a vector, and zero vectors, which are
   // in no relation, are left out. An invalid vector is an error, unless the index skips them. REQUIRES: the
   // float environment.
-  Status add(const ContentRows& rows, int64_t id, RowVector found, std::span<const float> vector,
-             const std::string& fault);
+  Status add(const ContentRows& rows, const ContentRow& row);
 
   // Adds a row of another segment, which is loaded.
   Status copy(const StoredSegment& from, int64_t row);
