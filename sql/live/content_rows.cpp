@@ -14,6 +14,14 @@ namespace {
 
 constexpr size_t kMostShown = 60;  // bytes of a text in a message
 
+// True if the text is that of a number, as SQLite writes it.
+bool is_number(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  return !text.empty() && text.front() != 'e' &&
+         text.find_first_not_of("0123456789+-.e") == std::string_view::npos &&
+         text.find_first_of(kDigits) != std::string_view::npos;
+}
+
 }  // namespace
 
 Status ContentRows::prepare() {
@@ -82,11 +90,13 @@ Status ContentRows::find_encoder() {
 }
 
 Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>& vector) {
-  if (index_.model.empty())
+  if (index_.model.empty()) {
+    const std::string shown = escaped(text, kMostShown);  // SQLite converts a number to a text
     return Error{ErrorCode::kInvalidArgument,
-                 index_.name + ": the query is the text '" + escaped(text, kMostShown) +
-                     "', but the index has no model to make a vector of it; pass a BLOB of float32 or a JSON "
+                 index_.name + ": the query is " + (is_number(text) ? shown : "the text '" + shown + "'") +
+                     ", but the index has no model to make a vector of it; pass a BLOB of float32 or a JSON "
                      "array, or create the index with model='...'"};
+  }
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());
   GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_));
   vector = scratch_.vector;

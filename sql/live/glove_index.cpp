@@ -61,14 +61,23 @@ int nn_column(int column) {
   }
 }
 
-// True if a running statement is an UPDATE or a DELETE of the rows of the index. SQLite does not tell a table
-// for which statement it looks for rows.
-bool changes_rows(sqlite3* db, const IndexDefinition& index) {
-  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at))
-    if (sqlite3_stmt_busy(at) != 0 && sqlite3_stmt_readonly(at) == 0 && sqlite3_sql(at) != nullptr &&
-        changes_rows_of(sqlite3_sql(at), index.schema, index.name))
-      return true;
-  return false;
+Error cannot_change(const IndexDefinition& index, const std::string& who) {
+  return {ErrorCode::kInvalidArgument, index.name + " cannot be changed" + who + "; change the rows of '" +
+                                           index.content + "', and the index follows"};
+}
+
+// Returns an error if a running statement is an UPDATE or a DELETE of the rows of the index, or if it writes
+// and there is a trigger that is. SQLite does not tell a table for which statement it looks for rows.
+Status check_that_none_changes_rows(sqlite3* db, const IndexDefinition& index) {
+  bool writes = false;
+  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at)) {
+    if (sqlite3_stmt_busy(at) == 0 || sqlite3_stmt_readonly(at) != 0 || sqlite3_sql(at) == nullptr) continue;
+    if (changes_rows_of(sqlite3_sql(at), index.schema, index.name)) return cannot_change(index, "");
+    writes = true;
+  }
+  if (!writes) return {};
+  GLOVE_ASSIGN_OR_RETURN(const std::string trigger, trigger_that_changes(db, index));
+  return trigger.empty() ? Status() : cannot_change(index, " by the trigger '" + trigger + "'");
 }
 
 class IndexCursor;
@@ -121,10 +130,7 @@ class LiveIndex {
     Result<std::string> found = commands_.problem();
     return found.ok() || found.error().code != ErrorCode::kNotFound ? found : std::string();
   }
-  Error cannot_change() const {
-    return {ErrorCode::kInvalidArgument, index_.name + " cannot be changed; change the rows of '" +
-                                             index_.content + "', and the index follows"};
-  }
+  Error cannot_change() const { return sql::cannot_change(index_, ""); }
   Status insert(Arguments columns) {
     for (int column = 0; column < kCommand; ++column)
       if (!is_null(columns[static_cast<size_t>(column)])) return not_a_command();
@@ -191,7 +197,7 @@ class IndexCursor {
     scan_.reset();
     Status status = search(plan_number, plan_text, values);
     const bool refused = !status.ok() && status.error().code == ErrorCode::kInvalidArgument;
-    if (refused && changes_rows(table_.connection_.db(), table_.index_)) return table_.cannot_change();
+    if (refused) GLOVE_RETURN_IF_ERROR(check_that_none_changes_rows(table_.connection_.db(), table_.index_));
     return status;
   }
 

@@ -21,6 +21,8 @@ constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;
 constexpr int64_t kMostHiddenInBlock = int64_t{1} << 24;  // each query of a block lists the hidden rows
 
 bool may_be_json_array(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());  // as read_json() does
   const size_t begin = text.find_first_not_of(" \t\r\n");
   return begin != std::string_view::npos && text[begin] == '[';
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sql/live/own_statement.h"
+#include "sql/live/sql_tokens.h"
 
 namespace glove::sql {
 namespace {
@@ -165,6 +166,18 @@ bool has_table(const IndexDefinition& index, const ShadowTable& table) {
   return index.is_text || table.suffix != kOfTexts;
 }
 
+// True of an index of texts, unless it is of format version 1, which had no table for them. REQUIRES: there
+// is a table NAME_config.
+Result<bool> stores_vectors(sqlite3* db, const IndexDefinition& index) {
+  if (!index.is_text) return false;
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(
+      db, "SELECT value FROM " + index.object("_config") + " WHERE key = 'version'", index.name));
+  OwnStatement::Run run(find);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  return !found || run.integer(0) != 1;
+}
+
 Status create_tables(sqlite3* db, const IndexDefinition& index, const std::string& create) {
   for (const ShadowTable& table : kTables)
     if (has_table(index, table))
@@ -213,9 +226,13 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
 Status check_index(sqlite3* db, const IndexDefinition& index) {
   const std::string rebuild = "run " + index.command("rebuild");
   const auto columns = checked_columns(db, index);
+  if (!columns.ok() && columns.error().code != ErrorCode::kInvalidArgument) return columns.error();
   if (!columns.ok()) return changed_content(db, index, columns.error(), rebuild);
   for (const ShadowTable& table : kTables) {
-    if (table.suffix == kOfTexts) continue;  // an index of texts of format version 1 has none
+    if (table.suffix == kOfTexts) {
+      GLOVE_ASSIGN_OR_RETURN(const bool stores, stores_vectors(db, index));
+      if (!stores) continue;
+    }
     const std::string name = index.name + table.suffix;
     GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "table", name));
     if (!exists)
@@ -238,6 +255,22 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
   return {};
 }
 
+Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index) {
+  const std::string triggers = " WHERE type = 'trigger'";
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT name, sql FROM " + quoted(index.schema) + ".sqlite_master" +
+                                         triggers + " UNION ALL SELECT name, sql FROM sqlite_temp_master" +
+                                         triggers,
+                                     index.name));
+  OwnStatement::Run run(find);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return std::string();
+    if (changes_rows_of(run.text(1), index.schema, index.name)) return std::string(run.text(0));
+  }
+}
+
 Status create_tables(sqlite3* db, const IndexDefinition& index) {
   return create_tables(db, index, "CREATE TABLE ");
 }
@@ -247,10 +280,13 @@ Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status lock_tables(sqlite3* db, const IndexDefinition& index) {
-  for (const ShadowTable& table : kTables)
+  for (const ShadowTable& table : kTables) {
+    const std::string name = index.object(table.suffix);
     if (has_table(index, table))
-      GLOVE_RETURN_IF_ERROR(
-          execute(db, "DELETE FROM " + index.object(table.suffix) + " WHERE 0", index.name));
+      GLOVE_RETURN_IF_ERROR(execute(
+          db, "DELETE FROM " + name + " WHERE 0; INSERT INTO " + name + " SELECT * FROM " + name + " WHERE 0",
+          index.name));
+  }
   return {};
 }
 

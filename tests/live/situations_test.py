@@ -327,6 +327,33 @@ class Changes(Situations):
                 self.expect_sound()
 
 
+    def test_an_authorizer_that_refuses(self):
+        """The error is that of SQLite: nothing says that the table was changed, and nothing is done by halves."""
+        self.create(rows=60)
+        self.change()
+        tables = ["doc", "sqlite_master"] + ["doc_vec_" + name for name in ("config", "segment", "block", "dead", "log")]
+        for refused in tables:
+            self.db.execute("CREATE TABLE other(x)")
+            self.db.execute("DROP TABLE other")  # the schema is to be checked again
+            self.db.set_authorizer(lambda action, name, *_, refused=refused: sqlite3.SQLITE_DENY if name == refused else sqlite3.SQLITE_OK)
+            with self.assertRaisesRegex(sqlite3.DatabaseError, "^doc_vec: (not authorized|access to %s[.].* is prohibited)$" % refused):
+                for command in ("sync", "merge", "rebuild"):
+                    self.command(command)
+            self.db.set_authorizer(None)
+            self.expect_sound()
+        for refused in tables[2:6]:
+            for command in ("sync", "merge", "rebuild"):
+                self.db.execute("BEGIN")
+                self.change()
+                self.db.set_authorizer(lambda action, name, *_, refused=refused: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_INSERT
+                                       and name == refused else sqlite3.SQLITE_OK)
+                with self.assertRaisesRegex(sqlite3.DatabaseError, "^doc_vec: not authorized$"):
+                    self.command(command)
+                self.db.set_authorizer(None)
+                self.db.execute("COMMIT")
+                self.expect_sound()
+
+
 class Texts(Situations):
     def expect_texts(self):
         for k in (1, 5, 1 << 40):

@@ -202,6 +202,10 @@ class Rows(LiveTest):
                                              "WHERE d.id IN (1, 3) ORDER BY v.rank").fetchall(), [(1,), (4,)])
             self.command("sync")
         self.assertEqual(self.db.execute("SELECT id FROM doc_vec(' \n[ 1.0e0 ,2] ', 5)").fetchall(), [(1,), (4,)])
+        marked = "\ufeff[2, 4]"  # with a byte order mark
+        self.db.execute("INSERT INTO doc(id, embedding) VALUES (5, ?)", (marked,))
+        self.command("sync")
+        self.assertEqual(self.db.execute("SELECT id FROM doc_vec(?, 5)", (marked,)).fetchall(), [(1,), (4,), (5,)])
         self.expect_error("the query has 3 components, but the index has 2 dimensions", "SELECT * FROM doc_vec('[1,2,3]')")
         self.expect_error("the query has 1 component, but the index has 2 dimensions", "SELECT * FROM doc_vec(' [1]')")
         self.expect_error("the query has a TEXT vector that is not a JSON array", "SELECT * FROM doc_vec('[1,')")
@@ -275,6 +279,19 @@ class Statements(LiveTest):
         self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
 
+    def test_triggers_that_change_the_index(self):
+        self.db.execute("CREATE TABLE other(id)")
+        self.db.execute("CREATE TRIGGER searches AFTER INSERT ON other BEGIN UPDATE other SET id = (SELECT id FROM doc_vec) WHERE id = new.id; END")
+        self.expect_error("^doc_vec: no query reached the index", "INSERT INTO other VALUES (1)")
+        for kind, body in (("", "DELETE FROM doc_vec WHERE id = new.id"), ("TEMP ", "DELETE FROM doc_vec"),
+                           ("", "UPDATE doc_vec SET id = 3"), ("TEMP ", "UPDATE doc_vec SET id = 3 WHERE query = x'00'")):
+            self.db.execute(f"CREATE {kind}TRIGGER \"it's\" AFTER INSERT ON other BEGIN {body}; END")
+            self.expect_error("^doc_vec cannot be changed by the trigger 'it's'; change the rows of 'doc', and the index follows$",
+                              "INSERT INTO other VALUES (1)")
+            self.expect_error("^doc_vec: no query reached the index", "SELECT * FROM doc_vec")  # changes no rows
+            self.db.execute("DROP TRIGGER \"it's\"")
+        self.assertEqual(self.db.execute("SELECT * FROM other").fetchall(), [])
+
     def test_commands_leave_the_last_rowid_and_count_as_one_change(self):
         for row in (7777, 8888):
             self.db.execute("INSERT INTO doc(id, embedding) VALUES (?, ?)", (row, self.query))
@@ -292,6 +309,10 @@ class Statements(LiveTest):
         for text, shown in (("a\nb\u202e", r"a\x0ab\xe2\x80\xae"), ("x" * 60, "x" * 60), ("x" * 61, "x" * 60 + "..."),
                             ("x" * 59 + "é", "x" * 59 + "..."), ("x" * 58 + "é", "x" * 58 + "é"), ("x" * 57 + "😀", "x" * 57 + "...")):
             self.expect_error(re.escape(f"the query is the text '{shown}', but"), "SELECT * FROM doc_vec(?)", text)
+        for number, shown in (("3", "3"), ("-3.50", "-3.5"), ("1e300", r"1.0e+300"), ("'3'", "3")):
+            for statement in ("SELECT * FROM doc_vec WHERE query = ", "SELECT * FROM doc_vec WHERE query IS "):
+                self.expect_error(re.escape(f"doc_vec: the query is {shown}, but the index has no model"), statement + number)
+        self.expect_error("the query is the text '-', but", "SELECT * FROM doc_vec('-')")
         self.expect_error("^doc_vec: no query reached the index, although the statement names one. .* In a RIGHT or FULL JOIN use a subquery",
                           "SELECT v.id FROM (SELECT 1 AS n) x LEFT JOIN doc_vec v ON v.id = x.n AND (v.query = ?1 OR v.query = ?1 OR x.n)",
                           self.query)
@@ -575,6 +596,18 @@ class Texts(LiveTest):
         self.run_command("rebuild")
         self.expect_current()
         self.run_command("integrity-check")
+
+    def test_an_index_of_texts_whose_vectors_were_dropped_needs_rebuild(self):
+        self.index_texts(20)
+        self.db.execute("DROP TABLE note_vec_vector")
+        pattern = "^note_vec: its table 'note_vec_vector' was dropped; run INSERT .*'rebuild'.*, which makes it again$"
+        for statement in ("SELECT * FROM note_vec('rain')", "INSERT INTO note_vec(note_vec) VALUES ('sync')"):
+            self.expect_error(pattern, statement)
+        self.assertRegex(self.db.execute("SELECT state FROM glove_indexes").fetchone()[0], pattern)
+        self.run_command("rebuild")
+        self.expect_current()
+        self.run_command("integrity-check")
+        self.assertEqual(self.db.execute("SELECT state FROM glove_indexes").fetchone(), ("current",))
 
     def test_the_size_of_stored_vectors(self):
         dims, rows = 100, 3000
