@@ -125,10 +125,15 @@ class LiveIndex {
     return drop_tables(connection_.db(), index_);
   }
   Status rename(const std::string& new_name) { return rename_index(connection_.db(), index_, new_name); }
-  // A model that is not loaded is no fault of the database.
+  // For PRAGMA integrity_check, which shows no message of an error and ends without checking the rest of the
+  // database. A model that is not loaded is no fault of the database.
   Result<std::string> problem() {
     Result<std::string> found = commands_.problem();
-    return found.ok() || found.error().code != ErrorCode::kNotFound ? found : std::string();
+    if (found.ok()) return found;
+    const Error& error = found.error();
+    if (error.code == ErrorCode::kNotFound) return std::string();
+    if (error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kInvalidArgument) return error.message;
+    return found;
   }
   Error cannot_change() const { return sql::cannot_change(index_, ""); }
   Status insert(Arguments columns) {

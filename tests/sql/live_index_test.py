@@ -597,6 +597,21 @@ class Texts(LiveTest):
         self.expect_current()
         self.run_command("integrity-check")
 
+    def test_the_check_of_the_database_says_why_it_cannot_check(self):
+        def check():
+            return "; ".join(row for row, in self.db.execute("PRAGMA integrity_check"))
+        checks_indexes = sqlite3.sqlite_version_info >= (3, 44)
+        self.index_texts(20)
+        self.assertEqual(check(), "ok")
+        self.db.execute("SELECT glove_unload('m')").fetchall()
+        self.assertEqual(check(), "ok")
+        self.load("m")
+        self.assertRegex(check(), "^note_vec: the model 'm' has the fingerprint .*'rebuild'" if checks_indexes else "^ok$")
+        self.db.execute("UPDATE note_vec_config SET value = 77 WHERE key = 'version'")
+        self.assertRegex(check(), "^note_vec has the format version 77, but" if checks_indexes else "^ok$")
+        self.run_command("rebuild")
+        self.assertEqual(check(), "ok")
+
     def test_an_index_of_texts_whose_vectors_were_dropped_needs_rebuild(self):
         self.index_texts(20)
         self.db.execute("DROP TABLE note_vec_vector")
