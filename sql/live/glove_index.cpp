@@ -66,16 +66,17 @@ Error cannot_change(const IndexDefinition& index, const std::string& who) {
                                            index.content + "', and the index follows"};
 }
 
-// Returns an error if a running statement is an UPDATE or a DELETE of the rows of the index, or if it writes
-// and there is a trigger that is. SQLite does not tell a table for which statement it looks for rows.
-Status check_that_none_changes_rows(sqlite3* db, const IndexDefinition& index) {
+// Returns an error if a running statement is an UPDATE or a DELETE of the rows of the index; with
+// `or_triggers`, also if it writes and there is a trigger that is one. SQLite does not tell a table for which
+// statement it looks for rows.
+Status check_that_none_changes_rows(sqlite3* db, const IndexDefinition& index, bool or_triggers) {
   bool writes = false;
   for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at)) {
     if (sqlite3_stmt_busy(at) == 0 || sqlite3_stmt_readonly(at) != 0 || sqlite3_sql(at) == nullptr) continue;
     if (changes_rows_of(sqlite3_sql(at), index.schema, index.name)) return cannot_change(index, "");
     writes = true;
   }
-  if (!writes) return {};
+  if (!writes || !or_triggers) return {};
   GLOVE_ASSIGN_OR_RETURN(const std::string trigger, trigger_that_changes(db, index));
   return trigger.empty() ? Status() : cannot_change(index, " by the trigger '" + trigger + "'");
 }
@@ -202,7 +203,9 @@ class IndexCursor {
     scan_.reset();
     Status status = search(plan_number, plan_text, values);
     const bool refused = !status.ok() && status.error().code == ErrorCode::kInvalidArgument;
-    if (refused) GLOVE_RETURN_IF_ERROR(check_that_none_changes_rows(table_.connection_.db(), table_.index_));
+    const bool no_query = plan_number == nn::Plan::kError;
+    if (refused)
+      GLOVE_RETURN_IF_ERROR(check_that_none_changes_rows(table_.connection_.db(), table_.index_, no_query));
     return status;
   }
 
