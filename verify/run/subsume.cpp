@@ -142,7 +142,7 @@ class Instance {
   const BlockSnapshot& general_;
   SymbolTable& table_;
   std::map<SymbolId, Value> meaning_;  // of the state's own symbols, and with kPredicateBit of its predicates
-  Inputs inputs_;
+  ValueInputs inputs_;
 };
 
 }  // namespace

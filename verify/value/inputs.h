@@ -10,10 +10,10 @@ namespace glove::verify {
 
 // Walks over the symbols and predicates from which values are computed, each once however many values share
 // it. REQUIRES: the table outlives it.
-class Inputs {
+class ValueInputs {
  public:
   // Symbols before `first` are passed over: they are computed from nothing behind it.
-  Inputs(const SymbolTable& table, SymbolId first) : table_(table), first_(first) {}
+  ValueInputs(const SymbolTable& table, SymbolId first) : table_(table), first_(first) {}
 
   // Calls visit(symbol) and visit_predicate(id) until one returns false, and returns whether none did. What
   // an earlier call has visited counts as visited.
@@ -67,7 +67,7 @@ class Inputs {
 // Whether a value, or a predicate, is computed from the symbol.
 inline bool computed_from(const SymbolTable& table, Value value, bool predicate, SymbolId symbol) {
   if (symbol == 0 || value.known()) return false;
-  Inputs inputs(table, symbol);
+  ValueInputs inputs(table, symbol);
   const auto other = [&](SymbolId id) { return id != symbol; };
   const auto any = [](PredicateId) { return true; };
   if (predicate) return !inputs.all(0, value.form, other, any);

@@ -178,12 +178,6 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
     set(symbol.range = found_bits(symbol));
   } else if (symbol.op == Op::kBitExtract && known(2) && symbol.arguments[2].constant < bits && !as_signed) {
     set({0, (Wide{1} << symbol.arguments[2].constant) - 1});
-  } else if (symbol.op == Op::kAdd && symbol.type == Type::kNone) {  // of combine()
-    const auto sign = Wide{static_cast<int32_t>(symbol.detail)};
-    const Interval sum = exact_base_range(symbol.arguments[0], bits)
-                             .plus(exact_base_range(symbol.arguments[1], bits).times(sign));
-    if (Interval::of_signed(bits).contains(sum)) symbol.range = sum;
-    set(symbol.range);
   } else if (symbol.op == Op::kLoad && symbol.type != Type::kNone && bits_of(symbol.type) < bits) {
     if (as_signed)
       symbol.range = Interval::of_signed(bits_of(symbol.type));

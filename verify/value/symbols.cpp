@@ -176,8 +176,19 @@ Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
     return std::count_if(sum.begin(), sum.end(), [&](auto term) { return !counts_votes(term.symbol); });
   };
   if (sum.size() > kMostTerms && (sum.size() > kMostCounts || unknown() > ptrdiff_t{kMostTerms}))
-    return operation(Op::kAdd, Type::kNone, static_cast<uint32_t>(sign), bits, {a, b, {}});
+    return long_sum(a, b, sign, bits);
   return {constant, form_of(std::move(sum))};
+}
+
+// A sum of more terms than a form has.
+Value SymbolTable::long_sum(Value a, Value b, int64_t sign, unsigned bits) {
+  const Interval range = exact_base_range(a, bits).plus(exact_base_range(b, bits).times(sign));
+  const Value sum = operation(Op::kAdd, Type::kNone, static_cast<uint32_t>(sign), bits, {a, b, {}});
+  if (!fits(range, bits)) return sum;
+  Symbol& symbol = change(single(sum));
+  symbol.range = range;
+  if (range.lo >= 0) symbol.unsigned_range = range;
+  return sum;
 }
 
 Value SymbolTable::scale(Value a, int64_t factor, unsigned bits) {

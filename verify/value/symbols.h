@@ -263,6 +263,7 @@ class SymbolTable {
 
  private:
   Value combine(Value a, Value b, int64_t sign, unsigned bits);
+  Value long_sum(Value a, Value b, int64_t sign, unsigned bits);
   // The same of a condition that decides such a value; returns for whom it is the same now.
   Scope share_condition(PredicateId id, int depth);
   Value lower_half(SymbolId ticket);
