@@ -5,8 +5,8 @@
 
 namespace glove::verify {
 
-KernelRun::Bundle KernelRun::capture(const BlockState& state, const Warp& warp, const Context& context,
-                                     Lanes lanes) const {
+Bundle KernelRun::capture(const BlockState& state, const Warp& warp, const Context& context,
+                          Lanes lanes) const {
   Bundle bundle;
   bundle.lanes = lanes;
   bundle.pc = warp.pc;

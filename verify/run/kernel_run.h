@@ -11,6 +11,7 @@
 #include "verify/flow/flow.h"
 #include "verify/launch/spec.h"
 #include "verify/report/finding.h"
+#include "verify/run/bundles.h"
 #include "verify/run/state.h"
 
 namespace glove::verify {
@@ -31,55 +32,6 @@ class KernelRun {
   struct RunEnds {};  // nothing more can be said about the kernel
   struct Restart {};  // an object that was taken for read-only is written
 
-  // What the lanes of a warp know of others, and their last fences.
-  struct Knowledge {
-    std::array<ClockPointer, 32> clocks;
-    std::array<FenceMark, 32> fence;
-  };
-  // A set of lanes that runs under a condition which is not known.
-  struct Bundle {
-    Lanes lanes = 0;
-    std::array<int, 32> pc{};
-    std::array<uint64_t, 32> observed{};
-    std::shared_ptr<const Knowledge> knows;  // null: as at the branch
-    std::vector<WarpRegister> registers;     // of Context::written
-    AsyncGroups copies;
-    PathPointer path;
-    uint32_t trips = 0;  // backward jumps so far
-    Lanes exited = 0;
-    bool uniform = true;  // its lanes have gone the same way so far
-    int side = 0;         // 1: only the first branch's taken side, 2: only the other one
-  };
-  struct LoopState {
-    uint32_t visits = 0;
-    Bundle start;    // the state from which the body was entered last
-    Bundle general;  // that all later iterations are instances of
-    Lanes seen = 0;
-    Lanes widened = 0;
-    std::array<SymbolId, 32> iteration{};
-    std::unordered_set<SymbolId> goes_on;  // the iterations of which the present state is the next round
-    std::unordered_set<SymbolId> anything;
-    uint32_t blurred = 0;
-    int last_rounds = 0;         // that are left once the general state covers the present one
-    std::vector<uint32_t> ages;  // of copies in flight at the last visit
-  };
-  struct Context {
-    Context* outer = nullptr;
-    int depth = 1;
-    Lanes scope = 0;
-    PathPointer before;  // what the lanes knew at the branch
-    int stop = 0;
-    bool loops = false;
-    bool learns = false;  // its lanes may come to know more
-    const std::vector<uint32_t>* written = nullptr;
-    PredicateId condition = 0;  // of all lanes, if it is the same
-    bool synchronises = false;
-    std::vector<Bundle> pending;
-    std::map<int, LoopState> loop_states;
-    std::optional<Bundle> split_off;
-    bool dropped = false;  // the running bundle is an instance of what was seen
-    Bundle* running = nullptr;
-  };
   struct Guarded {
     Lanes certain = 0;
     Lanes possible = 0;  // the guard is not known
@@ -299,7 +251,7 @@ class KernelRun {
                       unsigned bits, bool integer);
   Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
-  bool merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other, const BlockState& state);
+  bool merge_into(Context& context, Bundle& into, const Bundle& other, const BlockState& state);
   PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
                         bool negate, uint32_t site) const;
 

@@ -157,7 +157,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
     Bundle bundle = std::move(*next);
     context.pending.erase(next);
     for (size_t i = 0; i < context.pending.size();) {
-      if (merge_into(warp, context, bundle, context.pending[i], state))
+      if (merge_into(context, bundle, context.pending[i], state))
         context.pending.erase(context.pending.begin() + static_cast<long>(i));
       else
         ++i;
@@ -214,8 +214,7 @@ bool KernelRun::run_bundle(BlockState& state, Warp& warp, Context& context, Bund
   }
 }
 
-bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bundle& other,
-                           const BlockState& state) {
+bool KernelRun::merge_into(Context& context, Bundle& into, const Bundle& other, const BlockState& state) {
   if (into.lanes != other.lanes || into.exited != 0 || other.exited != 0 || into.trips != other.trips)
     return false;
   const int at = into.pc[static_cast<size_t>(std::countr_zero(into.lanes))];
@@ -263,7 +262,6 @@ bool KernelRun::merge_into(Warp& warp, Context& context, Bundle& into, const Bun
   into.path = a;
   into.uniform &= other.uniform;
   if (into.side != other.side) into.side = 0;
-  (void)warp;
   return true;
 }
 
