@@ -22,6 +22,25 @@ bool alike_loads(const SymbolTable& table, Value before, Value now) {
   return a.type == b.type && a.detail == b.detail && a.bits == b.bits;
 }
 
+// Returns `before` plus as many steps from `before` to `now` as a loop has run, or nullopt if the step is not
+// a constant.
+std::optional<Value> stepped(SymbolTable& table, SymbolId iteration, Value before, Value now, unsigned bits) {
+  const Value step = table.subtract(now, before, bits);
+  if (!step.known()) return std::nullopt;
+  if (step.constant == 0) return before;
+  return table.add(before, table.scale(table.of(iteration), sign_extend(step.constant, bits), bits), bits);
+}
+
+// Returns what a round loads from memory that nobody writes, at an address that moves from round to round.
+std::optional<Value> stepped_load(SymbolTable& table, SymbolId iteration, Value before, Value now) {
+  if (!alike_loads(table, before, now)) return std::nullopt;
+  const Symbol load = table.symbol(table.load(before));
+  const Value last = table.symbol(table.load(now)).arguments[0];
+  const auto address = stepped(table, iteration, load.arguments[0], last, 64);
+  if (!address) return std::nullopt;
+  return table.loaded(load.type, load.detail, load.bits, *address);
+}
+
 }  // namespace
 
 // Where all lanes are, and what orders them with other blocks: a state in which fewer counters have been seen
@@ -229,25 +248,6 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
   symbol.bits = 64;
   result.iteration = table_.add_symbol(symbol);
   result.path = start.path;
-  const auto affine = [&](Value before, Value now, unsigned bits, Value* out) {
-    const Value step = table_.subtract(now, before, bits);
-    if (!step.known()) return false;
-    *out = step.constant == 0
-               ? before
-               : table_.add(before,
-                            table_.scale(table_.of(result.iteration), sign_extend(step.constant, bits), bits),
-                            bits);
-    return true;
-  };
-  // What a round has loaded from memory that nobody writes, at an address that moves from round to round.
-  const auto same_load = [&](Value before, Value now, Value* out) {
-    if (!alike_loads(table_, before, now)) return false;
-    const Symbol &a = table_.symbol(table_.load(before)), &b = table_.symbol(table_.load(now));
-    Value address;
-    if (!affine(a.arguments[0], b.arguments[0], 64, &address)) return false;
-    *out = table_.loaded(a.type, a.detail, a.bits, address);
-    return true;
-  };
   for (uint32_t r = 0; r < kernel_.registers.size(); ++r) {
     const Type type = kernel_.registers[r].type;
     const unsigned bits = std::max(16u, bits_of(type));
@@ -257,14 +257,14 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
       each_lane(state.warps[w].alive, [&](int lane) {
         RegisterFile& registers = result.warps[w].registers;
         const Value before = start.warps[w].registers[r].get(lane), now = registers[r].get(lane);
-        Value out;
         if (before == now) return;
-        if (type != Type::kPred && !is_float(type) && affine(before, now, bits, &out))
-          return registers.change(r).set(lane, out);
-        if (type != Type::kPred && same_load(before, now, &out)) return registers.change(r).set(lane, out);
-        const auto ticket =
-            type == Type::kPred ? std::nullopt : general_ticket(start, state, before, now, result);
-        registers.change(r).set(lane, ticket ? *ticket : common_unknown(common, before, now, type, result));
+        std::optional<Value> general;
+        if (type != Type::kPred) {
+          if (!is_float(type)) general = stepped(table_, result.iteration, before, now, bits);
+          if (!general) general = stepped_load(table_, result.iteration, before, now);
+          if (!general) general = general_ticket(start, state, before, now, result);
+        }
+        registers.change(r).set(lane, general ? *general : common_unknown(common, before, now, type, result));
       });
   }
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
@@ -273,13 +273,14 @@ void KernelRun::widen(const BlockSnapshot& start, BlockState& state, BlockSnapsh
     if (now.known != Known::kValue ||
         (before.known == Known::kValue && before.bytes == now.bytes && before.value == now.value))
       continue;
-    Value out;
-    if (before.known == Known::kValue && before.bytes == now.bytes &&
-        affine(before.value, now.value, 8u * std::max<unsigned>(now.bytes, 2u), &out))
-      now.value = out;
-    else if (const auto ticket = general_ticket(start, state, before.value, now.value, result);
-             ticket && before.known == Known::kValue && before.bytes == now.bytes)
-      now.value = *ticket;
+    std::optional<Value> general;
+    if (before.known == Known::kValue && before.bytes == now.bytes) {
+      const unsigned bits = 8u * std::max<unsigned>(now.bytes, 2u);
+      general = stepped(table_, result.iteration, before.value, now.value, bits);
+      if (!general) general = general_ticket(start, state, before.value, now.value, result);
+    }
+    if (general)
+      now.value = *general;
     else
       now.known = Known::kUnknown;
     if (now.known == Known::kUnknown && now.bytes == 8) result.shared.at(i * 4 + 4).known = Known::kUnknown;
