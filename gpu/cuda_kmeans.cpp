@@ -155,7 +155,7 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
 Status CudaPass::reserve_for_warpgroups(int64_t count) {
   if (!kmeans_wgmma_fits(params_.part.dims, count, shape_)) return {};
   const int64_t chunks = centroid_chunks(count);
-  GLOVE_RETURN_IF_ERROR(columns_.reserve(chunks * kWgmmaCentroids * params_.halves.row_words * 16));
+  GLOVE_RETURN_IF_ERROR(columns_.reserve(column_words(params_.part.dims, count) * 16));
   GLOVE_RETURN_IF_ERROR(tops_.reserve(chunks * params_.part.rows * static_cast<int64_t>(sizeof(ChunkTop))));
   params_.wgmma = {columns_.as<uint4>(), tops_.as<ChunkTop>()};
   return {};

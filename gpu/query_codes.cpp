@@ -42,11 +42,15 @@ void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims,
 
 void pack_columns(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* columns) {
   constexpr int64_t kWord = 16;
-  int8_t* to = columns + query / kBlockQueries * kBlockQueries * column_depths(dims) * kStepComponents +
+  int8_t* to = columns + query / kBlockQueries * kBlockQueries * column_pairs(dims) * kPairBytes +
                query % kBlockQueries * kWord;
-  for (int64_t first = 0; first < dims; first += kWord, to += kWord * kBlockQueries)
-    for (int64_t j = first; j < std::min(dims, first + kWord); ++j)
-      to[j - first] = static_cast<int8_t>(codes[static_cast<size_t>(j)]);
+  for (int64_t pair = 0; pair < dims; pair += kPairBytes, to += kPairBytes * kBlockQueries)
+    for (int64_t j = pair; j < std::min<int64_t>(dims, pair + kPairBytes); ++j) {
+      const int64_t lane = (j - pair) / kWord;
+      const int64_t word = j % kWord / 4;
+      to[word * kBlockQueries * kWord + lane * 4 + j % 4] =
+          static_cast<int8_t>(codes[static_cast<size_t>(j)]);
+    }
 }
 
 }  // namespace glove::gpu

@@ -45,20 +45,29 @@ constexpr int64_t fragment_bytes(int64_t queries, int64_t dims) {
 // is zero where nothing has been written; |codes| <= 127.
 void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* fragments);
 
-// Returns the number of multiplications of kStepComponents that warpgroups take for a query. They multiply
-// whole packed rows, which end in other bytes than codes; the query is zero there.
-constexpr int64_t column_depths(int64_t dims) {
-  return (packed_row_bytes(dims) + kStepComponents - 1) / kStepComponents;
+// Warpgroups multiply pairs of steps: a lane has 16 consecutive bytes of a row for a pair.
+constexpr int kPairBytes = 2 * kStepComponents;
+// Pairs of steps of the largest kernel.
+constexpr int kMostPairs = 5;
+
+// Returns the number of pairs of steps that warpgroups take for a row of `dims` components: one of the
+// numbers for which there are kernels, or more than kMostPairs. They multiply whole packed rows, which end in
+// other bytes than codes; the query is zero there.
+constexpr int64_t column_pairs(int64_t dims) {
+  const int64_t needed = (packed_row_bytes(dims) + kPairBytes - 1) / kPairBytes;
+  return needed <= 2 ? 2 : needed <= kMostPairs ? kMostPairs : needed;
 }
 
 // Returns the size in bytes of the packed form of `queries` queries, a multiple of eight.
 constexpr int64_t column_bytes(int64_t queries, int64_t dims) {
-  return queries * column_depths(dims) * kStepComponents;
+  return queries * column_pairs(dims) * kPairBytes;
 }
 
 // Writes query number `query` of a batch in the order in which warpgroups read the second operand of
-// wgmma.m64n256k32: [queries/8][2 * depths][8 queries][16 codes]. REQUIRES: columns is zero where nothing has
-// been written; |codes| <= 127.
+// wgmma.m64n256k32: [queries/8][pairs][4 words][8 queries][16 codes]. Lane t of the four that share a row has
+// its bytes 16t to 16t + 15 of a pair, of which the first four are for the first word, the next four for the
+// second, and so on: code 16t + 4w + i of a pair is number 4t + i of word w. REQUIRES: columns is zero where
+// nothing has been written; |codes| <= 127.
 void pack_columns(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* columns);
 
 }  // namespace glove::gpu

@@ -1,7 +1,6 @@
 #include "gpu/kernels/batch_wgmma.h"
 
 #include <cuda_fp16.h>
-#include <cuda_pipeline_primitives.h>
 
 #include "gpu/kernels/batch_bounds.cuh"
 #include "gpu/packed_rows.h"
@@ -13,14 +12,11 @@
 namespace glove::gpu {
 namespace {
 
-// While one warpgroup looks at its sums, the others keep the tensor cores busy.
-constexpr int kWarpgroups = 3;
+constexpr int kWarpgroups = 2;  // one looks at its sums while the other one multiplies
 constexpr int kThreads = kWarpgroups * kWarpgroupThreads;
-constexpr int kStages = 2;  // pieces of kMatrixRows rows that a warpgroup has in shared memory
-constexpr int kKept = 8;    // rows that a thread keeps until its warp writes all of its rows to the lists
+constexpr int kKept = 8;  // rows that a thread keeps until its warp writes all of its rows to the lists
 constexpr int kTilesPerPiece = kMatrixRows / kRowsPerTile;
 constexpr int kWarpBlocks = 2;  // blocks of kCoreRows rows per warp
-constexpr int kLoadLanes = kWarpLanes / kCoreRows;
 static_assert(kMatrixRows == 4 * kWarpBlocks * kCoreRows && kRowsPerTile == 2 * kWarpBlocks * kCoreRows,
               "the first two warps of a warpgroup have one tile and the others the next");
 
@@ -32,31 +28,15 @@ struct KeptRow {
 };
 
 // The shared memory of a block.
+template <int kPairs>
 struct BlockMemory {
-  int stride;  // bytes of eight rows or queries
-  std::byte* queries;
-  __half2* bounds;    // [kMatrixColumns]: slope and floor of ChunkQuery, rounded up
-  KeptRow* kept;      // [kKept, kThreads]; for a sample, scratch of keep_best
-  std::byte* pieces;  // [kWarpgroups, kStages, kMatrixRows / kCoreRows * stride]
+  static constexpr int kStride = kPairs * kPairWords * kCoreBytes;  // bytes of eight queries
+  static constexpr int kQueryBytes = kMatrixColumns / kCoreRows * kStride;
 
-  __device__ BlockMemory(std::byte* shared, int depths)
-      : stride(depths * (kDepthBytes / kWordBytes) * kCoreBytes),
-        queries(shared),
-        bounds(reinterpret_cast<__half2*>(queries + kMatrixColumns / kCoreRows * stride)),
-        kept(reinterpret_cast<KeptRow*>(bounds + kMatrixColumns)),
-        pieces(reinterpret_cast<std::byte*>(kept + kKept * kThreads)) {}
-
-  __device__ std::byte* piece(int warpgroup, int stage) const {
-    return pieces + (warpgroup * kStages + stage) * (kMatrixRows / kCoreRows) * stride;
-  }
+  std::byte queries[kQueryBytes];
+  __half2 bounds[kMatrixColumns];  // slope and floor of ChunkQuery, rounded up
+  KeptRow kept[kKept * kThreads];  // [kKept, kThreads]; for a sample, scratch of keep_best
 };
-
-constexpr int shared_bytes(int64_t depths) {
-  const auto row_bytes = static_cast<int>(depths) * kDepthBytes;
-  return (kMatrixColumns + kWarpgroups * kStages * kMatrixRows) * row_bytes +
-         kMatrixColumns * static_cast<int>(sizeof(__half2)) +
-         kKept * kThreads * static_cast<int>(sizeof(KeptRow));
-}
 
 // The tiles that a warp multiplies, one per round: those of a sample, or [first, last).
 template <bool kSample>
@@ -85,18 +65,35 @@ struct PieceRows {
   int32_t first;  // the other one is kCoreRows further
   float scale[kWarpBlocks];
   float residual[kWarpBlocks];  // -infinity for inadmissible rows
+};
 
-  // codes: the warp's blocks in shared memory.
-  __device__ void load(const std::byte* codes, int stride, int row_words, int32_t warp_row, int lane) {
-    first = warp_row + lane / 4;
+// Rows on their way from memory to the tensor cores, with what else the scan needs of them.
+template <int kPairs>
+struct LoadedRows {
+  int32_t first = -1;  // -1: there are none; then the model's first rows stand for them
+  float2 ends[kWarpBlocks] = {};
+  WarpgroupRows<kPairs> words;
+
+  // Starts loading. warp_row: the first one of the warp.
+  __device__ __forceinline__ void load(const DevicePart& part, int row_words, int32_t warp_row, int lane) {
+    first = warp_row < 0 ? -1 : warp_row + lane / 4;
+    const auto* const from =
+        reinterpret_cast<const uint4*>(part.packed_rows) + static_cast<int64_t>(max(first, 0)) * row_words;
+    words.load(from + lane % 4, from + kCoreRows * row_words + lane % 4, row_words - lane % 4);
+#pragma unroll
+    for (int block = 0; block < kWarpBlocks; ++block)
+      ends[block] = __ldg(reinterpret_cast<const float2*>(from + (block * kCoreRows + 1) * row_words) - 1);
+  }
+  __device__ __forceinline__ PieceRows piece() const {
+    PieceRows rows;
+    rows.first = first;
 #pragma unroll
     for (int block = 0; block < kWarpBlocks; ++block) {
-      const auto end = *reinterpret_cast<const float2*>(
-          codes + block * stride + (row_words - 1) * kCoreBytes + lane / 4 * kWordBytes + 8);
-      const bool admissible = end.y < INFINITY && warp_row >= 0;
-      scale[block] = admissible ? end.x : 0.0f;
-      residual[block] = admissible ? end.y : -INFINITY;
+      const bool admissible = first >= 0 && ends[block].y < INFINITY;
+      rows.scale[block] = admissible ? ends[block].x : 0.0f;
+      rows.residual[block] = admissible ? ends[block].y : -INFINITY;
     }
+    return rows;
   }
 };
 
@@ -217,14 +214,14 @@ __device__ __forceinline__ void keep_best(const BatchScanParams& scan, const War
 }
 
 // Copies a chunk of queries to shared memory, with zeros after the last one. Called by the whole block.
-template <bool kSample>
-__device__ void load_chunk(const BatchScanParams& scan, const BlockMemory& memory, int first_query) {
-  const int block_words = memory.stride / 16;
+template <bool kSample, int kPairs>
+__device__ void load_chunk(const BatchScanParams& scan, BlockMemory<kPairs>& memory, int first_query) {
+  constexpr int kBlockWords = kPairs * kPairWords * kCoreRows;
   const auto* const from = reinterpret_cast<const uint4*>(scan.columns) +
-                           static_cast<int64_t>(first_query / kCoreRows) * block_words;
+                           static_cast<int64_t>(first_query / kCoreRows) * kBlockWords;
   auto* const to = reinterpret_cast<uint4*>(memory.queries);
-  const int words = min(kMatrixColumns, scan.padded_queries - first_query) / kCoreRows * block_words;
-  for (int i = static_cast<int>(threadIdx.x); i < kMatrixColumns / kCoreRows * block_words; i += kThreads)
+  const int words = min(kMatrixColumns, scan.padded_queries - first_query) / kCoreRows * kBlockWords;
+  for (int i = static_cast<int>(threadIdx.x); i < kMatrixColumns / kCoreRows * kBlockWords; i += kThreads)
     to[i] = i < words ? from[i] : make_uint4(0, 0, 0, 0);
   for (int i = static_cast<int>(threadIdx.x); i < kMatrixColumns; i += kThreads) {
     const float threshold =
@@ -236,38 +233,21 @@ __device__ void load_chunk(const BatchScanParams& scan, const BlockMemory& memor
   __syncthreads();
 }
 
-// Starts copying the warp's rows of a piece. Eight lanes copy 16 bytes of eight rows, which are a core
-// matrix.
-__device__ void fetch(const BatchScanParams& scan, int64_t warp_row, std::byte* piece, int stride,
-                      int row_words, int warp, int lane) {
-#pragma unroll
-  for (int block = 0; block < kWarpBlocks; ++block) {
-    const int64_t row = warp_row + block * kCoreRows + lane % kCoreRows;
-    const std::byte* from = scan.part.packed_rows + (row * row_words + lane / kCoreRows) * kWordBytes;
-    std::byte* to = piece + (warp * kWarpBlocks + block) * stride + lane * kWordBytes;
-    for (int word = lane / kCoreRows; word < row_words; word += kLoadLanes) {
-      __pipeline_memcpy_async(to, from, kWordBytes);
-      from += kLoadLanes * kWordBytes;
-      to += kLoadLanes * kCoreBytes;
-    }
-  }
-}
-
 // Chunks of kMatrixColumns queries are assigned to blocks in turn, so that blocks of different chunks read
 // the same rows at about the same time. Each warpgroup multiplies rows of its own with the chunk's queries,
-// which stay in shared memory. The warpgroups take turns, so that two look at their sums while one
-// multiplies.
-template <bool kSample>
+// which stay in shared memory. Rows go from memory to registers, and from there to the tensor cores: the next
+// ones are on their way while a warpgroup looks at its sums. The warpgroups take turns, so that one
+// multiplies while the other one looks.
+template <bool kSample, int kPairs>
 __global__ void __launch_bounds__(kThreads, 1)
-    batch_wgmma_kernel(const __grid_constant__ BatchScanParams scan, int first, int last, int query_chunks,
-                       int depths) {
+    batch_wgmma_kernel(const __grid_constant__ BatchScanParams scan, int first, int last, int query_chunks) {
   extern __shared__ __align__(128) std::byte shared[];
+  auto& memory = *reinterpret_cast<BlockMemory<kPairs>*>(shared);
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int warp = __shfl_sync(kFullWarp, static_cast<int>(threadIdx.x) / kWarpLanes % 4, 0);
   const int warpgroup = __shfl_sync(kFullWarp, static_cast<int>(threadIdx.x) / kWarpgroupThreads, 0);
   const int first_query = static_cast<int>(blockIdx.x) % query_chunks * kMatrixColumns;
   const int row_words = static_cast<int>(packed_row_bytes(scan.part.dims)) / kWordBytes;
-  const BlockMemory memory(shared, depths);
   load_chunk<kSample>(scan, memory, first_query);
 
   const TileRounds<kSample> tiles(first, last, query_chunks, warpgroup, warp);
@@ -275,34 +255,21 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int order = tiles.order(round);
     return order < last ? tiles.tile(scan, order) * kRowsPerTile + warp % 2 * kWarpBlocks * kCoreRows : -1;
   };
-  const auto fetch_round = [&](int round) {
-    if (const int row = warp_row(round); row >= 0)
-      fetch(scan, row, memory.piece(warpgroup, round % kStages), memory.stride, row_words, warp, lane);
-    __pipeline_commit();
-  };
-  for (int round = 0; round < kStages - 1; ++round) fetch_round(round);
+  LoadedRows<kPairs> rows;
+  rows.load(scan.part, row_words, warp_row(0), lane);
   KeptRows kept = {scan, memory.kept + threadIdx.x, first_query};
-  const uint64_t queries = matrix_operand(memory.queries, memory.stride);
+  const uint64_t queries = matrix_operand(memory.queries, BlockMemory<kPairs>::kStride);
   for (int round = 0; round < tiles.rounds; ++round) {
-    const std::byte* const piece = memory.piece(warpgroup, round % kStages);
-    __pipeline_wait_prior(kStages - 2);
-    publish_operands();
-    warpgroup_barrier(warpgroup);
-    if (round > 0 || warpgroup > 0) wait_for_turn(warpgroup);
+    rows.words.arrange();
     WarpgroupSums<int> sums;
+    if (round > 0 || warpgroup > 0) wait_for_turn(warpgroup);
     sums.begin();
-    const uint64_t rows = matrix_operand(piece, memory.stride);
-#pragma unroll 1
-    for (int depth = 0; depth < depths; ++depth)
-      sums.add(rows + static_cast<uint64_t>(depth) * kNextDepth,
-               queries + static_cast<uint64_t>(depth) * kNextDepth, depth == 0);
+    rows.words.multiply(sums, queries);
     sums.commit();
     if (round + 1 < tiles.rounds || warpgroup + 1 < kWarpgroups) give_turn((warpgroup + 1) % kWarpgroups);
-    fetch_round(round + kStages - 1);
     sums.wait();
-    PieceRows own;
-    const int row = warp_row(round);
-    own.load(piece + warp * kWarpBlocks * memory.stride, memory.stride, row_words, row, lane);
+    const PieceRows own = rows.piece();
+    rows.load(scan.part, row_words, warp_row(round + 1), lane);
     if constexpr (kSample)
       keep_best(scan, sums, own, memory.bounds,
                 reinterpret_cast<float*>(memory.kept) + warpgroup * 4 * kMatrixColumns, first_query,
@@ -313,34 +280,43 @@ __global__ void __launch_bounds__(kThreads, 1)
   if constexpr (!kSample) kept.flush();
 }
 
-template <bool kSample>
+template <bool kSample, int kPairs>
 cudaError_t launch(const BatchScanParams& scan, int first, int last, const BatchShape& shape,
                    cudaStream_t stream) {
-  const auto depths = static_cast<int>(column_depths(scan.part.dims));
-  const int bytes = shared_bytes(depths);
-  const auto kernel = &batch_wgmma_kernel<kSample>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  constexpr size_t kBytes = sizeof(BlockMemory<kPairs>);
+  const auto kernel = &batch_wgmma_kernel<kSample, kPairs>;
+  const cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kBytes));
   if (error != cudaSuccess) return error;
   const int query_chunks = (scan.queries + kMatrixColumns - 1) / kMatrixColumns;
   const int useful = (last - first + kWarpgroups * kTilesPerPiece - 1) / (kWarpgroups * kTilesPerPiece);
   const int fitting = shape.multiprocessors / query_chunks;
   const int teams = fitting < 1 ? 1 : fitting < useful ? fitting : useful;
-  kernel<<<static_cast<unsigned>(teams * query_chunks), kThreads, static_cast<size_t>(bytes), stream>>>(
-      scan, first, last, query_chunks, depths);
+  kernel<<<static_cast<unsigned>(teams * query_chunks), kThreads, kBytes, stream>>>(scan, first, last,
+                                                                                    query_chunks);
   return cudaGetLastError();
+}
+
+template <bool kSample>
+cudaError_t launch(const BatchScanParams& scan, int first, int last, const BatchShape& shape,
+                   cudaStream_t stream) {
+  return column_pairs(scan.part.dims) == 2 ? launch<kSample, 2>(scan, first, last, shape, stream)
+                                           : launch<kSample, kMostPairs>(scan, first, last, shape, stream);
 }
 
 }  // namespace
 
 bool wgmma_available() {
   cudaFuncAttributes attributes;
-  const bool available = cudaFuncGetAttributes(&attributes, &batch_wgmma_kernel<false>) == cudaSuccess;
+  const bool available =
+      cudaFuncGetAttributes(&attributes, &batch_wgmma_kernel<false, kMostPairs>) == cudaSuccess;
   if (!available) static_cast<void>(cudaGetLastError());
   return available;
 }
 
 bool wgmma_fits(int64_t dims, const BatchShape& shape) {
-  return shape.wgmma && shared_bytes(column_depths(dims)) <= shape.shared_limit;
+  return shape.wgmma && column_pairs(dims) <= kMostPairs &&
+         sizeof(BlockMemory<kMostPairs>) <= static_cast<size_t>(shape.shared_limit);
 }
 
 cudaError_t launch_wgmma_sample(const BatchScanParams& scan, const BatchShape& shape, cudaStream_t stream) {

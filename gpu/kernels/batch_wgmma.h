@@ -15,8 +15,7 @@ namespace glove::gpu {
 // it.
 bool wgmma_available();
 
-// Whether it can scan rows of `dims` components: whether a chunk of queries fits in shared memory beside
-// them.
+// Whether it can scan rows of `dims` components: whether two rows' bytes fit in a lane's registers.
 bool wgmma_fits(int64_t dims, const BatchShape& shape);
 
 // Writes sample_best: the largest lower bound of each pair of the sample's tiles.

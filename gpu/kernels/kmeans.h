@@ -114,7 +114,7 @@ struct ChunkTop {
 
 // What the scan by warpgroups needs besides; null if it is not used.
 struct WarpgroupScan {
-  uint4* columns;  // [centroid_chunks * 256, row_words]: the centroids in core matrices
+  uint4* columns;  // [column_words(dims, count)]: the centroids in core matrices
   ChunkTop* tops;  // [centroid_chunks, rows]
 };
 

@@ -1,7 +1,5 @@
 #include "gpu/kernels/kmeans_wgmma.h"
 
-#include <cuda_pipeline_primitives.h>
-
 #include "gpu/kernels/kmeans_halves.cuh"
 #include "gpu/kernels/kmeans_ranking.cuh"
 #include "gpu/tile.h"
@@ -12,22 +10,26 @@ namespace glove::gpu {
 namespace {
 
 static_assert(kWgmmaCentroids == kMatrixColumns);
-constexpr int kWarpgroups = 2;  // one looks at its scores while the other one multiplies
+constexpr int kWarpgroups = 2;  // one ranks its scores while the other one multiplies
 constexpr int kThreads = kWarpgroups * kWarpgroupThreads;
-constexpr int kSlabWords = 8;  // words of 16 bytes of each row that are copied to shared memory at a time
-constexpr int kSlabDepths = kSlabWords * kWordBytes / kDepthBytes;
-constexpr int kStages = 4;  // slabs of kMatrixRows rows that a warpgroup has in shared memory
-constexpr int kSlabStride = kSlabWords * kCoreBytes;
-constexpr int kSlabBytes = kMatrixRows / kCoreRows * kSlabStride;
-constexpr int kWarpBlocks = 2;  // blocks of kCoreRows rows per warp
-constexpr int kPlaceBits = 8;   // low bits of a score that hold the place of its centroid in the chunk
+constexpr int kWarpBlocks = 2;     // blocks of kCoreRows rows per warp
+constexpr int kMostPairs = 10;     // of multiplications: more rows do not fit in registers
+constexpr int kScoresAtATime = 8;  // of a row, of which a lane ranks only the best one
+constexpr int kPlaceBits = 8;      // low bits of a score that hold the place of its centroid in the chunk
 constexpr int kMergeThreads = 256;
 constexpr int kFewCentroids = 64;
 constexpr int kMostCentroids = 4096;
 
-constexpr int shared_bytes(int row_words) {
-  return kWgmmaCentroids * row_words * kWordBytes + kWgmmaCentroids * static_cast<int>(sizeof(float)) +
-         kWarpgroups * kStages * kSlabBytes;
+// Pairs of multiplications of the kernel for rows of `row_words` words: one of the numbers for which there
+// are kernels. The components past the row's are zero.
+constexpr int multiplied_pairs(int row_words) {
+  for (const int pairs : {2, 4, 7})
+    if (row_words <= pairs * kPairWords) return pairs;
+  return kMostPairs;
+}
+
+constexpr int shared_bytes(int pairs) {
+  return kWgmmaCentroids * (pairs * kPairWords * kWordBytes + static_cast<int>(sizeof(float)));
 }
 
 // Returns the number of rows that the launch scores.
@@ -36,74 +38,50 @@ __device__ int row_count(const KMeansParams& params, int last) {
                                       : static_cast<int>(params.part.rows));
 }
 
-// Brings the centroids into the order of core matrices: [padded / 8, row_words, 8] words. The components of a
-// word are in the order of the rows (row_place). A thread per word.
+// Brings the centroids into the order of core matrices: [padded / 8, words of a row, 8] words. A lane has
+// eight components of a row in a word, the first four for the first multiplication of a pair (row_place); of
+// each four, the two halves are four bytes apart in core matrices. A thread per word.
 __global__ void __launch_bounds__(kMergeThreads)
-    kmeans_columns_kernel(const __grid_constant__ KMeansParams params, int words) {
+    kmeans_columns_kernel(const __grid_constant__ KMeansParams params, int words, int row_words) {
   const int i = static_cast<int>(blockIdx.x * kMergeThreads + threadIdx.x);
   if (i >= words) return;
-  const int row_words = params.halves.row_words;
   const int cluster = i / kCoreRows / row_words * kCoreRows + i % kCoreRows;
   const int word = i / kCoreRows % row_words;
-  uint2 halves[2] = {};
-  if (cluster < params.centroids.padded) {
+  uint32_t components[4] = {};  // two in each
+  if (cluster < params.centroids.padded && word < params.halves.row_words) {
     const auto* const fragments = reinterpret_cast<const __half*>(params.centroids.fragments);
 #pragma unroll
-    for (int part = 0; part < 2; ++part) {
-      const int component = word / 4 * 32 + part * 16 + word % 4 * 4;
-      halves[part] =
-          *reinterpret_cast<const uint2*>(fragments + centroid_place(cluster, component, params.steps));
-    }
+    for (int lane = 0; lane < 4; ++lane)
+      components[lane] = *reinterpret_cast<const uint32_t*>(
+          fragments + centroid_place(cluster, word / 2 * kHalfStep + 4 * lane + word % 2 * 2, params.steps));
   }
-  params.wgmma.columns[i] = make_uint4(halves[0].x, halves[0].y, halves[1].x, halves[1].y);
+  params.wgmma.columns[i] = make_uint4(components[0], components[1], components[2], components[3]);
 }
 
-// Copies slabs of a warpgroup's rows to shared memory, one after another. Each warp copies its own rows.
-struct SlabLoader {
-  const KMeansParams& params;
-  int first, count;  // of the rows to score
-  int stride;        // rows from one round to the next
-  int rounds, slabs;
-  std::byte* stages;
-  int warp, lane;
-  int round = 0;
-  int slab = 0;
-  int stage = 0;
-  const uint4* from[kWarpBlocks] = {};
+// The best scores of a row among those that a lane has seen. Of kScoresAtATime scores only the best one is
+// ranked; the best of all others takes its place among the ranked ones at the end, and bounds the third.
+struct LaneTop {
+  TopScores ranked;
+  float other = -INFINITY;
 
-  // Starts copying the next slab, if there is one.
-  __device__ void fetch() {
-    if (round < rounds) {
-      if (slab == 0) find_rows();
-      const int left = params.halves.row_words - slab * kSlabWords;
+  __device__ __forceinline__ void insert(const float (&scores)[kScoresAtATime]) {
+    float high[kScoresAtATime / 2];
 #pragma unroll
-      for (int block = 0; block < kWarpBlocks; ++block) {
-        std::byte* const to = stages + stage * kSlabBytes + (warp * kWarpBlocks + block) * kSlabStride;
-#pragma unroll
-        for (int word = lane / kCoreRows; word < kSlabWords; word += kWarpLanes / kCoreRows)
-          if (word < left)
-            __pipeline_memcpy_async(to + (word * kCoreRows + lane % kCoreRows) * kWordBytes,
-                                    from[block] + slab * kSlabWords + word, kWordBytes);
-      }
-      if (++slab == slabs) {
-        slab = 0;
-        ++round;
-      }
-      stage = (stage + 1) % kStages;
+    for (int i = 0; i < kScoresAtATime / 2; ++i) {
+      high[i] = fmaxf(scores[2 * i], scores[2 * i + 1]);
+      other = fmaxf(other, fminf(scores[2 * i], scores[2 * i + 1]));
     }
-    __pipeline_commit();
+    const float left = fmaxf(high[0], high[1]);
+    const float right = fmaxf(high[2], high[3]);
+    other = fmaxf(other, fmaxf(fminf(high[0], high[1]), fminf(high[2], high[3])));
+    other = fmaxf(other, fminf(left, right));
+    ranked.insert(fmaxf(left, right));
   }
-
- private:
-  // The last row stands for those past the end.
-  __device__ void find_rows() {
-#pragma unroll
-    for (int block = 0; block < kWarpBlocks; ++block) {
-      const int place = min(
-          first + round * stride + (warp * kWarpBlocks + block) * kCoreRows + lane % kCoreRows, count - 1);
-      const int64_t row = params.wanted == 1 ? __ldg(params.visits + place) : place;
-      from[block] = params.halves.words + row * params.halves.row_words;
-    }
+  __device__ __forceinline__ TopScores finish() const {
+    TopScores top = ranked;
+    top.insert(other);
+    if (top.second == other) top.third = other;  // scores below it may be above the ranked ones
+    return top;
   }
 };
 
@@ -112,22 +90,29 @@ __device__ __forceinline__ void write_tops(const KMeansParams& params, const War
                                            const float* half_squares, int first_place, int count, int lane,
                                            ChunkTop* tops) {
   constexpr float kUnscale = 1 / (kHalfScale * kHalfScale);
-  const uint32_t mask = ~0u << kPlaceBits;
-  TopScores best[kWarpBlocks];
+  const uint32_t mask = ~0u << params.id_bits;  // kPlaceBits
+  LaneTop best[kWarpBlocks];
 #pragma unroll
-  for (int block = 0; block < kMatrixColumns / 8; ++block) {
-    const float2 squares = *reinterpret_cast<const float2*>(half_squares + 8 * block + lane % 4 * 2);
+  for (int group = 0; group < kMatrixColumns / 8 * 2 / kScoresAtATime; ++group) {
+    float scores[kWarpBlocks][kScoresAtATime];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float score = fmaf(sums.value[4 * block + i], kUnscale, i % 2 == 0 ? -squares.x : -squares.y);
-      best[i / 2].insert(
-          __uint_as_float((__float_as_uint(score) & mask) | static_cast<uint32_t>(8 * block + i % 2)));
+    for (int i = 0; i < kScoresAtATime / 2; ++i) {
+      const int block = group * (kScoresAtATime / 2) + i;
+      const float2 squares = *reinterpret_cast<const float2*>(half_squares + 8 * block + lane % 4 * 2);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float score = fmaf(sums.value[4 * block + j], kUnscale, j % 2 == 0 ? -squares.x : -squares.y);
+        scores[j / 2][2 * i + j % 2] =
+            __uint_as_float((__float_as_uint(score) & mask) | static_cast<uint32_t>(8 * block + j % 2));
+      }
     }
+#pragma unroll
+    for (int row = 0; row < kWarpBlocks; ++row) best[row].insert(scores[row]);
   }
 #pragma unroll
   for (int row = 0; row < kWarpBlocks; ++row) {
     const auto place = static_cast<uint32_t>(lane % 4 * 2);
-    TopScores& own = best[row];
+    TopScores own = best[row].finish();
     own.first = __uint_as_float(__float_as_uint(own.first) | place);
     own.second = __uint_as_float(__float_as_uint(own.second) | place);
 #pragma unroll
@@ -145,23 +130,22 @@ __device__ __forceinline__ void write_tops(const KMeansParams& params, const War
 }
 
 // A block scores rows with one chunk of centroids, which stay in shared memory; blocks of different chunks
-// read the same rows at about the same time. The warpgroups take turns, so that one multiplies while the
-// other one ranks.
+// read the same rows at about the same time. Rows go from memory to registers, and from there to the tensor
+// cores: the next ones are on their way while a warpgroup ranks. The warpgroups take turns, so that one
+// multiplies while the other one ranks.
+template <int kPairs>
 __global__ void __launch_bounds__(kThreads, 1)
     kmeans_wgmma_kernel(const __grid_constant__ KMeansParams params, int first, int last, int chunks) {
   extern __shared__ __align__(128) std::byte shared[];
+  constexpr int kChunkWords = kWgmmaCentroids * kPairs * kPairWords;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int warp = __shfl_sync(kFullWarp, static_cast<int>(threadIdx.x) / kWarpLanes % 4, 0);
   const int warpgroup = __shfl_sync(kFullWarp, static_cast<int>(threadIdx.x) / kWarpgroupThreads, 0);
-  const int row_words = params.halves.row_words;
   const int chunk = static_cast<int>(blockIdx.x) % chunks;
-  const int chunk_words = kWgmmaCentroids * row_words;
   auto* const columns = reinterpret_cast<uint4*>(shared);
-  auto* const half_squares = reinterpret_cast<float*>(columns + chunk_words);
-  std::byte* const stages =
-      reinterpret_cast<std::byte*>(half_squares + kWgmmaCentroids) + warpgroup * kStages * kSlabBytes;
-  for (int i = static_cast<int>(threadIdx.x); i < chunk_words; i += kThreads)
-    columns[i] = params.wgmma.columns[static_cast<int64_t>(chunk) * chunk_words + i];
+  auto* const half_squares = reinterpret_cast<float*>(columns + kChunkWords);
+  for (int i = static_cast<int>(threadIdx.x); i < kChunkWords; i += kThreads)
+    columns[i] = params.wgmma.columns[static_cast<int64_t>(chunk) * kChunkWords + i];
   for (int i = static_cast<int>(threadIdx.x); i < kWgmmaCentroids; i += kThreads) {
     const int cluster = chunk * kWgmmaCentroids + i;
     half_squares[i] =
@@ -171,39 +155,38 @@ __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   const int count = row_count(params, last);
+  if (count <= first) return;
   const int teams = static_cast<int>(gridDim.x) / chunks;
   const int stride = teams * kWarpgroups * kMatrixRows;
-  const int base = first + (static_cast<int>(blockIdx.x) / chunks * kWarpgroups + warpgroup) * kMatrixRows;
-  const int rounds = count > first ? (count - first + stride - 1) / stride : 0;
-  const int slabs = (row_words + kSlabWords - 1) / kSlabWords;
-  SlabLoader loader = {params, base, count, stride, rounds, slabs, stages, warp, lane};
-  for (int i = 0; i < kStages - 2; ++i) loader.fetch();
+  const int base = first + (static_cast<int>(blockIdx.x) / chunks * kWarpgroups + warpgroup) * kMatrixRows +
+                   warp * kWarpBlocks * kCoreRows;
+  const int rounds = (count - first + stride - 1) / stride;
+  // The last row stands for those past the end, and is loaded again after the last round.
+  const auto row_at = [&](int round, int block) -> int64_t {
+    const int place = min(base + round * stride + block * kCoreRows + lane / 4, count - 1);
+    return params.wanted == 1 ? __ldg(params.visits + place) : place;
+  };
+  const auto words_of = [&](int64_t row) {
+    return params.halves.words + row * params.halves.row_words + lane % 4;
+  };
+  WarpgroupRows<kPairs> rows;
+  const int words_left = params.halves.row_words - lane % 4;
+  rows.load(words_of(row_at(0, 0)), words_of(row_at(0, 1)), words_left);
+  int64_t next[kWarpBlocks] = {row_at(1, 0), row_at(1, 1)};
   ChunkTop* const tops = params.wgmma.tops + static_cast<int64_t>(chunk) * params.part.rows;
-  const uint64_t b = matrix_operand(columns, row_words * kCoreBytes);
-  int stage = 0;
+  const uint64_t b = matrix_operand(columns, kPairs * kPairWords * kCoreBytes);
   for (int round = 0; round < rounds; ++round) {
+    rows.arrange();
     WarpgroupSums<float> sums;
-    for (int slab = 0; slab < slabs; ++slab) {
-      __pipeline_wait_prior(kStages - 3);
-      publish_operands();
-      if (slab == 0 && (round > 0 || warpgroup > 0)) wait_for_turn(warpgroup);
-      if (slab == 0) sums.begin();
-      sums.template wait<1>();
-      warpgroup_barrier(warpgroup);
-      const uint64_t rows = matrix_operand(stages + stage * kSlabBytes, kSlabStride);
-      const int depths = min(kSlabDepths, row_words / 2 - slab * kSlabDepths);
-#pragma unroll 1
-      for (int depth = 0; depth < depths; ++depth)
-        sums.add(rows + static_cast<uint64_t>(depth) * kNextDepth,
-                 b + static_cast<uint64_t>(slab * kSlabDepths + depth) * kNextDepth, slab + depth == 0);
-      sums.commit();
-      loader.fetch();
-      stage = (stage + 1) % kStages;
-    }
+    if (round > 0 || warpgroup > 0) wait_for_turn(warpgroup);
+    sums.begin();
+    rows.multiply(sums, b);
+    sums.commit();
     if (round + 1 < rounds || warpgroup + 1 < kWarpgroups) give_turn((warpgroup + 1) % kWarpgroups);
     sums.wait();
-    write_tops(params, sums, half_squares, base + round * stride + warp * kWarpBlocks * kCoreRows, count,
-               lane, tops);
+    rows.load(words_of(next[0]), words_of(next[1]), words_left);
+    for (int block = 0; block < kWarpBlocks; ++block) next[block] = row_at(round + 2, block);
+    write_tops(params, sums, half_squares, base + round * stride, count, lane, tops);
   }
 }
 
@@ -237,29 +220,49 @@ __global__ void __launch_bounds__(kMergeThreads)
 }  // namespace
 
 bool kmeans_wgmma_fits(int64_t dims, int64_t count, const BatchShape& shape) {
+  const auto row_words = static_cast<int>(half_row_words(dims));
   return shape.wgmma && count > kFewCentroids && count <= kMostCentroids &&
-         shared_bytes(static_cast<int>(half_row_words(dims))) <= shape.shared_limit;
+         row_words <= kMostPairs * kPairWords &&
+         shared_bytes(multiplied_pairs(row_words)) <= shape.shared_limit;
 }
+
+int64_t column_words(int64_t dims, int64_t count) {
+  return centroid_chunks(count) * kWgmmaCentroids * kPairWords *
+         multiplied_pairs(static_cast<int>(half_row_words(dims)));
+}
+
+namespace {
+
+template <int kPairs>
+cudaError_t launch_scores(const KMeansParams& params, int32_t first, int32_t last, int chunks, int teams,
+                          cudaStream_t stream) {
+  constexpr int kBytes = shared_bytes(kPairs);
+  const auto kernel = &kmeans_wgmma_kernel<kPairs>;
+  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+  if (error != cudaSuccess) return error;
+  kernel<<<static_cast<unsigned>(teams * chunks), kThreads, static_cast<size_t>(kBytes), stream>>>(
+      params, first, last, chunks);
+  return cudaGetLastError();
+}
+
+}  // namespace
 
 cudaError_t launch_kmeans_wgmma(const KMeansParams& params, int32_t first, int32_t last,
                                 const BatchShape& shape, cudaStream_t stream) {
   KMeansParams own = params;
-  own.id_bits = max(own.id_bits, kPlaceBits);
+  own.id_bits = kPlaceBits;
   const auto chunks = static_cast<int>(centroid_chunks(params.centroids.count));
-  const int words = chunks * kWgmmaCentroids * params.halves.row_words;
+  const int pairs = multiplied_pairs(params.halves.row_words);
+  const auto words = static_cast<int>(column_words(params.part.dims, params.centroids.count));
   kmeans_columns_kernel<<<static_cast<unsigned>((words + kMergeThreads - 1) / kMergeThreads), kMergeThreads,
-                          0, stream>>>(own, words);
-  const int bytes = shared_bytes(params.halves.row_words);
-  cudaError_t error =
-      cudaFuncSetAttribute(kmeans_wgmma_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (error != cudaSuccess) return error;
+                          0, stream>>>(own, words, pairs * kPairWords);
   const int block_rows = kWarpgroups * kMatrixRows;
   const int useful = (last - first + block_rows - 1) / block_rows;
-  const int fitting = max(1, shape.multiprocessors / chunks);
-  const int teams = min(fitting, useful);
-  kmeans_wgmma_kernel<<<static_cast<unsigned>(teams * chunks), kThreads, static_cast<size_t>(bytes),
-                        stream>>>(own, first, last, chunks);
-  error = cudaGetLastError();
+  const int teams = min(max(1, shape.multiprocessors / chunks), useful);
+  const cudaError_t error = pairs == 2   ? launch_scores<2>(own, first, last, chunks, teams, stream)
+                            : pairs == 4 ? launch_scores<4>(own, first, last, chunks, teams, stream)
+                            : pairs == 7 ? launch_scores<7>(own, first, last, chunks, teams, stream)
+                                         : launch_scores<kMostPairs>(own, first, last, chunks, teams, stream);
   if (error != cudaSuccess) return error;
   const int merging = min((last - first + kMergeThreads - 1) / kMergeThreads, shape.multiprocessors * 8);
   kmeans_merge_kernel<<<static_cast<unsigned>(merging), kMergeThreads, 0, stream>>>(own, first, last, chunks);

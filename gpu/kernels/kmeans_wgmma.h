@@ -22,6 +22,9 @@ constexpr int64_t centroid_chunks(int64_t count) {
 // centroids on, at most 4,096 so that `tops` takes no more memory than the rows, and up to 320 components.
 bool kmeans_wgmma_fits(int64_t dims, int64_t count, const BatchShape& shape);
 
+// Returns the number of words of WarpgroupScan::columns.
+int64_t column_words(int64_t dims, int64_t count);
+
 // launch_kmeans_scan(). REQUIRES: params.wgmma.columns.
 cudaError_t launch_kmeans_wgmma(const KMeansParams& params, int32_t first, int32_t last,
                                 const BatchShape& shape, cudaStream_t stream);

@@ -12,6 +12,7 @@ constexpr int kWarpgroupThreads = 128;
 constexpr int kMatrixRows = 64;      // rows of A and of the sums
 constexpr int kMatrixColumns = 256;  // columns of B and of the sums
 constexpr int kDepthBytes = 32;      // of the components of one multiplication
+constexpr int kPairWords = 4;        // words of 16 bytes of a row per pair of multiplications
 
 // Operands are in shared memory, in core matrices of 8 rows (of A) or columns (of B) by 16 bytes, which are
 // 128 consecutive bytes. Core matrices of the next components follow at once, and those of the next 8 rows or
@@ -100,9 +101,12 @@ struct WarpgroupSums {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   }
 
-  // sums = A * B (if `first`) or sums += A * B, for kDepthBytes of components. Products are exact; additions
-  // of floats have at least the precision of a float that truncates.
-  __device__ void add(uint64_t a, uint64_t b, bool first);
+  // sums = A * B (if kFirst) or sums += A * B, for kDepthBytes of components. Products are exact; additions
+  // of floats have at least the precision of a float that truncates. A is in registers: a thread has
+  // components of the two rows of its sums, four bytes in a word. With a row's words numbered from 0 to 7,
+  // a.x and a.z are t and t + 4 of the first row, a.y and a.w those of the second one. b: matrix_operand().
+  template <bool kFirst>
+  __device__ void add(uint4 a, uint64_t b);
 
   // Ends a group of multiplications.
   __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -128,23 +132,67 @@ struct WarpgroupSums {
 };
 
 template <>
-__device__ inline void WarpgroupSums<int>::add(uint64_t a, uint64_t b, bool first) {
+template <bool kFirst>
+__device__ inline void WarpgroupSums<int>::add(uint4 a, uint64_t b) {
   asm volatile(
-      "{\n\t.reg .pred add;\n\tsetp.eq.u32 add, %130, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" GLOVE_SUM_NAMES "}, %128, %129, add;\n\t}"
+      "{\n\t.reg .pred add;\n\tsetp.eq.u32 add, %133, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" GLOVE_SUM_NAMES
+      "}, {%128, %129, %130, %131}, %132, add;\n\t}"
       : GLOVE_SUM_OPERANDS(GLOVE_INT_SUM)
-      : "l"(a), "l"(b), "r"(static_cast<uint32_t>(first)));
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "n"(static_cast<uint32_t>(kFirst)));
 }
 
 template <>
-__device__ inline void WarpgroupSums<float>::add(uint64_t a, uint64_t b, bool first) {
+template <bool kFirst>
+__device__ inline void WarpgroupSums<float>::add(uint4 a, uint64_t b) {
   asm volatile(
-      "{\n\t.reg .pred add;\n\tsetp.eq.u32 add, %130, 0;\n\t"
+      "{\n\t.reg .pred add;\n\tsetp.eq.u32 add, %133, 0;\n\t"
       "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {" GLOVE_SUM_NAMES
-      "}, %128, %129, add, 1, 1, 0, 0;\n\t}"
+      "}, {%128, %129, %130, %131}, %132, add, 1, 1, 0;\n\t}"
       : GLOVE_SUM_OPERANDS(GLOVE_FLOAT_SUM)
-      : "l"(a), "l"(b), "r"(static_cast<uint32_t>(first)));
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "n"(static_cast<uint32_t>(kFirst)));
 }
+
+// The rows that a thread multiplies: 16 bytes of each of the two rows of its sums for each pair of
+// multiplications.
+template <int kPairs>
+struct WarpgroupRows {
+  uint4 words[kPairs][2];
+
+  // Starts loading. first, second: the thread's 16 bytes of the first pair, and where the rows end. Past the
+  // end, the last 16 bytes stand for others, because B is zero there.
+  __device__ __forceinline__ void load(const uint4* first, const uint4* second, int words_left) {
+#pragma unroll
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const int at = min(pair * kPairWords, words_left - 1);
+      words[pair][0] = __ldg(first + at);
+      words[pair][1] = __ldg(second + at);
+    }
+  }
+
+  // Brings the words into the order of multiply(). It must not happen among the multiplications, which would
+  // then wait for each other.
+  __device__ __forceinline__ void arrange() {
+#pragma unroll
+    for (uint4(&pair)[2] : words) {
+      const uint4 a = pair[0];
+      const uint4 b = pair[1];
+      pair[0] = make_uint4(a.x, b.x, a.y, b.y);
+      pair[1] = make_uint4(a.z, b.z, a.w, b.w);
+#pragma unroll
+      for (uint4& word : pair) asm volatile("" : "+r"(word.x), "+r"(word.y), "+r"(word.z), "+r"(word.w));
+    }
+  }
+
+  // sums = rows * B. REQUIRES: arrange() after the last load(), and sums.begin().
+  template <class Value>
+  __device__ __forceinline__ void multiply(WarpgroupSums<Value>& sums, uint64_t b) const {
+    sums.template add<true>(words[0][0], b);
+#pragma unroll
+    for (int depth = 1; depth < 2 * kPairs; ++depth)
+      sums.template add<false>(words[depth / 2][depth % 2], b + static_cast<uint64_t>(depth) * kNextDepth);
+  }
+};
 
 #undef GLOVE_SUM_NAMES
 #undef GLOVE_SUM_OPERANDS

@@ -89,19 +89,20 @@ TEST_F(QueryCodesTest, FragmentsAreWhatTheLanesMultiply) {
   }
 }
 
-// Core matrices of eight queries and 16 components follow one another, and hold each query's codes once.
+// Core matrices of eight queries and 16 components follow one another, and hold each query's codes once: of
+// each pair of multiplications, lane t has components 16t to 16t + 15, four for each core matrix.
 TEST_F(QueryCodesTest, ColumnsAreCoreMatrices) {
   for (const int64_t dims : {1, 5, 24, 25, 100, 300}) {
     constexpr int64_t kQueries = 40;
-    ASSERT_GE(column_depths(dims) * 32, packed_row_bytes(dims));
+    ASSERT_GE(column_pairs(dims) * kPairBytes, packed_row_bytes(dims));
     std::vector<int8_t> columns(static_cast<size_t>(column_bytes(kQueries, dims)));
     std::vector<int8_t> wanted(columns.size());
     for (int64_t q = 0; q < kQueries; ++q) {
       std::vector<int16_t> codes(static_cast<size_t>(component_groups(dims) * 4));
       for (int64_t j = 0; j < dims; ++j) {
         codes[static_cast<size_t>(j)] = static_cast<int16_t>(random_() % 255) - 127;
-        const int64_t core = q / 8 * column_depths(dims) * 2 + j / 16;
-        wanted[static_cast<size_t>((core * 8 + q % 8) * 16 + j % 16)] =
+        const int64_t core = q / 8 * column_pairs(dims) * 4 + j / 64 * 4 + j % 16 / 4;
+        wanted[static_cast<size_t>((core * 8 + q % 8) * 16 + j % 64 / 16 * 4 + j % 4)] =
             static_cast<int8_t>(codes[static_cast<size_t>(j)]);
       }
       pack_columns(codes, q, dims, columns.data());
