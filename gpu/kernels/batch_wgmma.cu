@@ -1,7 +1,5 @@
 #include "gpu/kernels/batch_wgmma.h"
 
-#include <cuda_fp16.h>
-
 #include "gpu/kernels/batch_bounds.cuh"
 #include "gpu/packed_rows.h"
 #include "gpu/query_codes.h"
@@ -12,7 +10,10 @@
 namespace glove::gpu {
 namespace {
 
-constexpr int kWarpgroups = 2;  // one looks at its sums while the other one multiplies
+constexpr int kWarpgroups = 2;
+constexpr int kHalves =
+    2;  // of a chunk: a warpgroup looks at one while the tensor cores multiply with the other
+constexpr int kChunkQueries = kHalves * kMatrixColumns;
 constexpr int kThreads = kWarpgroups * kWarpgroupThreads;
 constexpr int kKept = 8;  // rows that a thread keeps until its warp writes all of its rows to the lists
 constexpr int kTilesPerPiece = kMatrixRows / kRowsPerTile;
@@ -31,10 +32,10 @@ struct KeptRow {
 template <int kPairs>
 struct BlockMemory {
   static constexpr int kStride = kPairs * kPairWords * kCoreBytes;  // bytes of eight queries
-  static constexpr int kQueryBytes = kMatrixColumns / kCoreRows * kStride;
+  static constexpr int kQueryBytes = kChunkQueries / kCoreRows * kStride;
 
   std::byte queries[kQueryBytes];
-  __half2 bounds[kMatrixColumns];  // slope and floor of ChunkQuery, rounded up
+  float2 bounds[kChunkQueries];    // slope and floor of ChunkQuery
   KeptRow kept[kKept * kThreads];  // [kKept, kThreads]; for a sample, scratch of keep_best
 };
 
@@ -139,48 +140,50 @@ __device__ inline int choose(const WarpgroupSums<int>& sums, int group, int inde
   return (index & 1) != 0 ? chosen[1] : chosen[0];
 }
 
-// Keeps the rows that the queries' thresholds do not rule out. The bounds have 16 bits because all lanes read
-// them, and multiplications need most of the bandwidth of shared memory. 32 scores at a time leave a bit
-// each: the sign of what is at least 0 if the row's upper bound reaches the threshold.
-__device__ __forceinline__ void keep_rows(const WarpgroupSums<int>& sums, const PieceRows& rows,
-                                          const __half2* bounds, int lane, KeptRows& kept) {
-  const auto* const pairs = reinterpret_cast<const uint2*>(bounds) + lane % 4;
+// Keeps the rows that the thresholds of half of the chunk's queries do not rule out. A sum is looked at
+// through what is at least 0 if the row's upper bound reaches the threshold.
+__device__ __forceinline__ void keep_rows(const WarpgroupSums<int>& sums, int half, const PieceRows& rows,
+                                          const float2* bounds, int lane, KeptRows& kept) {
+  const auto* const pairs = reinterpret_cast<const float4*>(bounds + half * kMatrixColumns) + lane % 4;
 #pragma unroll
   for (int group = 0; group < kMatrixColumns / 64; ++group) {
-    uint32_t below = 0;
+    // Calls use(excess) for 32 sums.
+    const auto each = [&](const auto& use) {
 #pragma unroll
-    for (int block = 8 * group; block < 8 * group + 8; ++block) {
-      const uint2 pair = pairs[4 * block];
-      const float2 even = __half22float2(reinterpret_cast<const __half2&>(pair.x));
-      const float2 odd = __half22float2(reinterpret_cast<const __half2&>(pair.y));
+      for (int block = 8 * group; block < 8 * group + 8; ++block) {
+        const float4 pair = pairs[4 * block];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float slope = i % 2 == 0 ? even.x : odd.x;
-        const float floor = i % 2 == 0 ? even.y : odd.y;
-        const float room = fmaf(rows.residual[i / 2], slope, floor);
-        const float excess = fmaf(static_cast<float>(sums.value[4 * block + i]), rows.scale[i / 2], room);
-        below = __funnelshift_l(__float_as_uint(excess), below, 1);
+        for (int i = 0; i < 4; ++i) {
+          const float slope = i % 2 == 0 ? pair.x : pair.z;
+          const float floor = i % 2 == 0 ? pair.y : pair.w;
+          const float room = fmaf(rows.residual[i / 2], slope, floor);
+          use(fmaf(static_cast<float>(sums.value[4 * block + i]), rows.scale[i / 2], room));
+        }
       }
-    }
+    };
+    // Mostly, all are negative: the sign of `signs` says so.
+    uint32_t signs = ~0u;
+    each([&](float excess) { signs &= __float_as_uint(excess); });
+    if (static_cast<int>(signs) < 0) continue;
+    uint32_t below = 0;
+    each([&](float excess) { below = __funnelshift_l(__float_as_uint(excess), below, 1); });
     for (uint32_t left = ~below; left != 0;) {
       const int index = __clz(static_cast<int>(left));
       left &= ~(0x80000000u >> index);
       const bool second = (index & 2) != 0;
       if (!((second ? rows.residual[1] : rows.residual[0]) >= 0.0f)) continue;
-      const int place = 64 * group + index / 4 * 8 + lane % 4 * 2 + index % 2;
+      const int place = half * kMatrixColumns + 64 * group + index / 4 * 8 + lane % 4 * 2 + index % 2;
       const auto sum = static_cast<uint32_t>(choose(sums, group, index));
       kept.keep({rows.first + (second ? kCoreRows : 0),
                  static_cast<int32_t>(sum << 8 | static_cast<uint32_t>(place))});
     }
   }
-  if (__any_sync(kFullWarp, kept.count > kKept / 2)) kept.flush();
 }
 
-// Stores the largest lower bound of the warpgroup's rows for each query. `piece`: their number in the sample;
-// `best`: [4, kMatrixColumns] in shared memory, which is not used before the next barrier of the warpgroup.
-__device__ __forceinline__ void keep_best(const BatchScanParams& scan, const WarpgroupSums<int>& sums,
-                                          const PieceRows& rows, const __half2* bounds, float* best,
-                                          int first_query, int piece, int warp, int warpgroup, int lane) {
+// Stores the largest lower bound of the warp's rows for half of the chunk's queries. best: [4, kChunkQueries]
+// in shared memory, a row for each warp.
+__device__ __forceinline__ void find_best(const WarpgroupSums<int>& sums, int half, const PieceRows& rows,
+                                          const float2* bounds, float* best, int warp, int lane) {
   float penalty[kWarpBlocks];
 #pragma unroll
   for (int i = 0; i < kWarpBlocks; ++i) penalty[i] = rows.residual[i] >= 0.0f ? -rows.residual[i] : -INFINITY;
@@ -188,8 +191,8 @@ __device__ __forceinline__ void keep_best(const BatchScanParams& scan, const War
   for (int block = 0; block < kMatrixColumns / 8; ++block) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int column = 8 * block + lane % 4 * 2 + i;
-      const float slope = __low2float(bounds[column]);
+      const int column = half * kMatrixColumns + 8 * block + lane % 4 * 2 + i;
+      const float slope = bounds[column].x;
       float most = -INFINITY;
 #pragma unroll
       for (int row = 0; row < kWarpBlocks; ++row)
@@ -198,19 +201,25 @@ __device__ __forceinline__ void keep_best(const BatchScanParams& scan, const War
       most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 4));
       most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 8));
       most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 16));
-      if (lane < 4) best[warp * kMatrixColumns + column] = most;
+      if (lane < 4) best[warp * kChunkQueries + column] = most;
     }
   }
+}
+
+// Stores what the warps of a warpgroup have found. piece: the number of its rows in the sample.
+__device__ __forceinline__ void write_best(const BatchScanParams& scan, const float* best, int first_query,
+                                           int piece, int warp, int warpgroup, int lane) {
   warpgroup_barrier(warpgroup);
-  for (int column = warp * kWarpLanes + lane; column < kMatrixColumns; column += kWarpgroupThreads) {
+  for (int column = warp * kWarpLanes + lane; column < kChunkQueries; column += kWarpgroupThreads) {
     const int query = first_query + column;
     if (query >= scan.queries || piece >= scan.sample_groups) continue;
-    const float most = fmaxf(fmaxf(best[column], best[kMatrixColumns + column]),
-                             fmaxf(best[2 * kMatrixColumns + column], best[3 * kMatrixColumns + column]));
+    const float most = fmaxf(fmaxf(best[column], best[kChunkQueries + column]),
+                             fmaxf(best[2 * kChunkQueries + column], best[3 * kChunkQueries + column]));
     const QueryBound bound = scan.parameters[query].bound;
     scan.sample_best[static_cast<int64_t>(query) * scan.sample_groups + piece] =
         most * bound.inverse_scale - bound.error_offset;
   }
+  warpgroup_barrier(warpgroup);
 }
 
 // Copies a chunk of queries to shared memory, with zeros after the last one. Called by the whole block.
@@ -220,24 +229,23 @@ __device__ void load_chunk(const BatchScanParams& scan, BlockMemory<kPairs>& mem
   const auto* const from = reinterpret_cast<const uint4*>(scan.columns) +
                            static_cast<int64_t>(first_query / kCoreRows) * kBlockWords;
   auto* const to = reinterpret_cast<uint4*>(memory.queries);
-  const int words = min(kMatrixColumns, scan.padded_queries - first_query) / kCoreRows * kBlockWords;
-  for (int i = static_cast<int>(threadIdx.x); i < kMatrixColumns / kCoreRows * kBlockWords; i += kThreads)
+  const int words = min(kChunkQueries, scan.padded_queries - first_query) / kCoreRows * kBlockWords;
+  for (int i = static_cast<int>(threadIdx.x); i < kChunkQueries / kCoreRows * kBlockWords; i += kThreads)
     to[i] = i < words ? from[i] : make_uint4(0, 0, 0, 0);
-  for (int i = static_cast<int>(threadIdx.x); i < kMatrixColumns; i += kThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < kChunkQueries; i += kThreads) {
     const float threshold =
         kSample || first_query + i >= scan.queries ? 0.0f : scan.thresholds[first_query + i];
     const ChunkQuery bound = chunk_query(scan, first_query + i, threshold);
-    memory.bounds[i] = __halves2half2(__float2half_ru(bound.slope), __float2half_ru(bound.floor));
+    memory.bounds[i] = {bound.slope, bound.floor};
   }
   publish_operands();
   __syncthreads();
 }
 
-// Chunks of kMatrixColumns queries are assigned to blocks in turn, so that blocks of different chunks read
+// Chunks of kChunkQueries queries are assigned to blocks in turn, so that blocks of different chunks read
 // the same rows at about the same time. Each warpgroup multiplies rows of its own with the chunk's queries,
 // which stay in shared memory. Rows go from memory to registers, and from there to the tensor cores: the next
-// ones are on their way while a warpgroup looks at its sums. The warpgroups take turns, so that one
-// multiplies while the other one looks.
+// ones are on their way while a warpgroup looks at its sums.
 template <bool kSample, int kPairs>
 __global__ void __launch_bounds__(kThreads, 1)
     batch_wgmma_kernel(const __grid_constant__ BatchScanParams scan, int first, int last, int query_chunks) {
@@ -246,7 +254,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int warp = __shfl_sync(kFullWarp, static_cast<int>(threadIdx.x) / kWarpLanes % 4, 0);
   const int warpgroup = __shfl_sync(kFullWarp, static_cast<int>(threadIdx.x) / kWarpgroupThreads, 0);
-  const int first_query = static_cast<int>(blockIdx.x) % query_chunks * kMatrixColumns;
+  const int first_query = static_cast<int>(blockIdx.x) % query_chunks * kChunkQueries;
   const int row_words = static_cast<int>(packed_row_bytes(scan.part.dims)) / kWordBytes;
   load_chunk<kSample>(scan, memory, first_query);
 
@@ -258,24 +266,33 @@ __global__ void __launch_bounds__(kThreads, 1)
   LoadedRows<kPairs> rows;
   rows.load(scan.part, row_words, warp_row(0), lane);
   KeptRows kept = {scan, memory.kept + threadIdx.x, first_query};
+  auto* const best = reinterpret_cast<float*>(memory.kept) + warpgroup * 4 * kChunkQueries;
+  constexpr uint64_t kNextHalf = kMatrixColumns / kCoreRows * BlockMemory<kPairs>::kStride >> 4;
   const uint64_t queries = matrix_operand(memory.queries, BlockMemory<kPairs>::kStride);
   for (int round = 0; round < tiles.rounds; ++round) {
     rows.words.arrange();
-    WarpgroupSums<int> sums;
-    if (round > 0 || warpgroup > 0) wait_for_turn(warpgroup);
-    sums.begin();
-    rows.words.multiply(sums, queries);
-    sums.commit();
-    if (round + 1 < tiles.rounds || warpgroup + 1 < kWarpgroups) give_turn((warpgroup + 1) % kWarpgroups);
-    sums.wait();
+    WarpgroupSums<int> sums[kHalves];
+    for (auto& half : sums) half.begin();
+    for (int half = 0; half < kHalves; ++half) {
+      rows.words.multiply(sums[half], queries + static_cast<uint64_t>(half) * kNextHalf);
+      sums[half].commit();
+    }
     const PieceRows own = rows.piece();
+    const auto look = [&](int half) {
+      if constexpr (kSample)
+        find_best(sums[half], half, own, memory.bounds, best, warp, lane);
+      else
+        keep_rows(sums[half], half, own, memory.bounds, lane, kept);
+    };
+    sums[0].wait<1>();
+    look(0);
+    sums[1].wait();
     rows.load(scan.part, row_words, warp_row(round + 1), lane);
+    look(1);
     if constexpr (kSample)
-      keep_best(scan, sums, own, memory.bounds,
-                reinterpret_cast<float*>(memory.kept) + warpgroup * 4 * kMatrixColumns, first_query,
-                tiles.order(round) / kTilesPerPiece, warp, warpgroup, lane);
-    else
-      keep_rows(sums, own, memory.bounds, lane, kept);
+      write_best(scan, best, first_query, tiles.order(round) / kTilesPerPiece, warp, warpgroup, lane);
+    else if (__any_sync(kFullWarp, kept.count > kKept / 2))
+      kept.flush();
   }
   if constexpr (!kSample) kept.flush();
 }
@@ -288,7 +305,7 @@ cudaError_t launch(const BatchScanParams& scan, int first, int last, const Batch
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kBytes));
   if (error != cudaSuccess) return error;
-  const int query_chunks = (scan.queries + kMatrixColumns - 1) / kMatrixColumns;
+  const int query_chunks = (scan.queries + kChunkQueries - 1) / kChunkQueries;
   const int useful = (last - first + kWarpgroups * kTilesPerPiece - 1) / (kWarpgroups * kTilesPerPiece);
   const int fitting = shape.multiprocessors / query_chunks;
   const int teams = fitting < 1 ? 1 : fitting < useful ? fitting : useful;

@@ -9,8 +9,10 @@
 namespace glove::gpu {
 namespace {
 
-static_assert(kWgmmaCentroids == kMatrixColumns);
-constexpr int kWarpgroups = 2;  // one ranks its scores while the other one multiplies
+constexpr int kHalves =
+    2;  // of a chunk: a warpgroup ranks one while the tensor cores multiply with the other
+static_assert(kWgmmaCentroids == kHalves * kMatrixColumns);
+constexpr int kWarpgroups = 2;
 constexpr int kThreads = kWarpgroups * kWarpgroupThreads;
 constexpr int kWarpBlocks = 2;     // blocks of kCoreRows rows per warp
 constexpr int kMostPairs = 10;     // of multiplications: more rows do not fit in registers
@@ -85,30 +87,34 @@ struct LaneTop {
   }
 };
 
-// Writes the best scores of the warp's rows in the chunk. first_place: of the warp's first row.
-__device__ __forceinline__ void write_tops(const KMeansParams& params, const WarpgroupSums<float>& sums,
-                                           const float* half_squares, int first_place, int count, int lane,
-                                           ChunkTop* tops) {
+// Ranks the scores of a half of the chunk.
+__device__ __forceinline__ void rank(const KMeansParams& params, const WarpgroupSums<float>& sums, int half,
+                                     const float* half_squares, int lane, LaneTop (&best)[kWarpBlocks]) {
   constexpr float kUnscale = 1 / (kHalfScale * kHalfScale);
   const uint32_t mask = ~0u << params.id_bits;  // kPlaceBits
-  LaneTop best[kWarpBlocks];
+  const float* const own = half_squares + half * kMatrixColumns + lane % 4 * 2;
 #pragma unroll
   for (int group = 0; group < kMatrixColumns / 8 * 2 / kScoresAtATime; ++group) {
     float scores[kWarpBlocks][kScoresAtATime];
 #pragma unroll
     for (int i = 0; i < kScoresAtATime / 2; ++i) {
       const int block = group * (kScoresAtATime / 2) + i;
-      const float2 squares = *reinterpret_cast<const float2*>(half_squares + 8 * block + lane % 4 * 2);
+      const float2 squares = *reinterpret_cast<const float2*>(own + 8 * block);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const float score = fmaf(sums.value[4 * block + j], kUnscale, j % 2 == 0 ? -squares.x : -squares.y);
-        scores[j / 2][2 * i + j % 2] =
-            __uint_as_float((__float_as_uint(score) & mask) | static_cast<uint32_t>(8 * block + j % 2));
+        const auto place = static_cast<uint32_t>(half * kMatrixColumns + 8 * block + j % 2);
+        scores[j / 2][2 * i + j % 2] = __uint_as_float((__float_as_uint(score) & mask) | place);
       }
     }
 #pragma unroll
     for (int row = 0; row < kWarpBlocks; ++row) best[row].insert(scores[row]);
   }
+}
+
+// Writes the best scores of the warp's rows in the chunk. first_place: of the warp's first row.
+__device__ __forceinline__ void write_tops(const LaneTop (&best)[kWarpBlocks], int first_place, int count,
+                                           int lane, ChunkTop* tops) {
 #pragma unroll
   for (int row = 0; row < kWarpBlocks; ++row) {
     const auto place = static_cast<uint32_t>(lane % 4 * 2);
@@ -131,8 +137,7 @@ __device__ __forceinline__ void write_tops(const KMeansParams& params, const War
 
 // A block scores rows with one chunk of centroids, which stay in shared memory; blocks of different chunks
 // read the same rows at about the same time. Rows go from memory to registers, and from there to the tensor
-// cores: the next ones are on their way while a warpgroup ranks. The warpgroups take turns, so that one
-// multiplies while the other one ranks.
+// cores: the next ones are on their way while a warpgroup ranks.
 template <int kPairs>
 __global__ void __launch_bounds__(kThreads, 1)
     kmeans_wgmma_kernel(const __grid_constant__ KMeansParams params, int first, int last, int chunks) {
@@ -174,19 +179,25 @@ __global__ void __launch_bounds__(kThreads, 1)
   rows.load(words_of(row_at(0, 0)), words_of(row_at(0, 1)), words_left);
   int64_t next[kWarpBlocks] = {row_at(1, 0), row_at(1, 1)};
   ChunkTop* const tops = params.wgmma.tops + static_cast<int64_t>(chunk) * params.part.rows;
-  const uint64_t b = matrix_operand(columns, kPairs * kPairWords * kCoreBytes);
+  constexpr int kColumnStride = kPairs * kPairWords * kCoreBytes;  // bytes of eight centroids
+  constexpr uint64_t kNextHalf = kMatrixColumns / kCoreRows * kColumnStride >> 4;
+  const uint64_t b = matrix_operand(columns, kColumnStride);
   for (int round = 0; round < rounds; ++round) {
     rows.arrange();
-    WarpgroupSums<float> sums;
-    if (round > 0 || warpgroup > 0) wait_for_turn(warpgroup);
-    sums.begin();
-    rows.multiply(sums, b);
-    sums.commit();
-    if (round + 1 < rounds || warpgroup + 1 < kWarpgroups) give_turn((warpgroup + 1) % kWarpgroups);
-    sums.wait();
+    WarpgroupSums<float> sums[kHalves];
+    for (auto& half : sums) half.begin();
+    for (int half = 0; half < kHalves; ++half) {
+      rows.multiply(sums[half], b + static_cast<uint64_t>(half) * kNextHalf);
+      sums[half].commit();
+    }
+    LaneTop best[kWarpBlocks];
+    sums[0].wait<1>();
+    rank(params, sums[0], 0, half_squares, lane, best);
+    sums[1].wait();
     rows.load(words_of(next[0]), words_of(next[1]), words_left);
     for (int block = 0; block < kWarpBlocks; ++block) next[block] = row_at(round + 2, block);
-    write_tops(params, sums, half_squares, base + round * stride, count, lane, tops);
+    rank(params, sums[1], 1, half_squares, lane, best);
+    write_tops(best, base + round * stride, count, lane, tops);
   }
 }
 

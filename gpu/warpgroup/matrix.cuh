@@ -10,7 +10,7 @@ namespace glove::gpu {
 
 constexpr int kWarpgroupThreads = 128;
 constexpr int kMatrixRows = 64;      // rows of A and of the sums
-constexpr int kMatrixColumns = 256;  // columns of B and of the sums
+constexpr int kMatrixColumns = 128;  // columns of B and of the sums
 constexpr int kDepthBytes = 32;      // of the components of one multiplication
 constexpr int kPairWords = 4;        // words of 16 bytes of a row per pair of multiplications
 
@@ -42,48 +42,24 @@ __device__ inline void warpgroup_barrier(int warpgroup) {
   asm volatile("bar.sync %0, %1;" ::"r"(1 + warpgroup), "n"(kWarpgroupThreads) : "memory");
 }
 
-// Lets the warpgroups of a block take turns: wait_for_turn() returns once another warpgroup has called
-// give_turn() for this one. Both are called by all threads of a warpgroup.
-__device__ inline void wait_for_turn(int warpgroup) {
-  asm volatile("bar.sync %0, %1;" ::"r"(8 + warpgroup), "n"(2 * kWarpgroupThreads) : "memory");
-}
-__device__ inline void give_turn(int warpgroup) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(8 + warpgroup), "n"(2 * kWarpgroupThreads) : "memory");
-}
-
 // The operands of inline assembly for all sums of a thread.
 // clang-format off
 #define GLOVE_SUM_NAMES \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
-  "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, " \
-  "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, " \
-  "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, " \
-  "%70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, " \
-  "%87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, " \
-  "%103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, " \
-  "%117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define GLOVE_SUM_OPERANDS(k) \
   k(value[0]), k(value[1]), k(value[2]), k(value[3]), k(value[4]), k(value[5]), k(value[6]), \
   k(value[7]), k(value[8]), k(value[9]), k(value[10]), k(value[11]), k(value[12]), k(value[13]), \
-  k(value[14]), k(value[15]), k(value[16]), k(value[17]), k(value[18]), k(value[19]), \
-  k(value[20]), k(value[21]), k(value[22]), k(value[23]), k(value[24]), k(value[25]), \
-  k(value[26]), k(value[27]), k(value[28]), k(value[29]), k(value[30]), k(value[31]), \
-  k(value[32]), k(value[33]), k(value[34]), k(value[35]), k(value[36]), k(value[37]), \
-  k(value[38]), k(value[39]), k(value[40]), k(value[41]), k(value[42]), k(value[43]), \
-  k(value[44]), k(value[45]), k(value[46]), k(value[47]), k(value[48]), k(value[49]), \
-  k(value[50]), k(value[51]), k(value[52]), k(value[53]), k(value[54]), k(value[55]), \
-  k(value[56]), k(value[57]), k(value[58]), k(value[59]), k(value[60]), k(value[61]), \
-  k(value[62]), k(value[63]), k(value[64]), k(value[65]), k(value[66]), k(value[67]), \
-  k(value[68]), k(value[69]), k(value[70]), k(value[71]), k(value[72]), k(value[73]), \
-  k(value[74]), k(value[75]), k(value[76]), k(value[77]), k(value[78]), k(value[79]), \
-  k(value[80]), k(value[81]), k(value[82]), k(value[83]), k(value[84]), k(value[85]), \
-  k(value[86]), k(value[87]), k(value[88]), k(value[89]), k(value[90]), k(value[91]), \
-  k(value[92]), k(value[93]), k(value[94]), k(value[95]), k(value[96]), k(value[97]), \
-  k(value[98]), k(value[99]), k(value[100]), k(value[101]), k(value[102]), k(value[103]), \
-  k(value[104]), k(value[105]), k(value[106]), k(value[107]), k(value[108]), k(value[109]), \
-  k(value[110]), k(value[111]), k(value[112]), k(value[113]), k(value[114]), k(value[115]), \
-  k(value[116]), k(value[117]), k(value[118]), k(value[119]), k(value[120]), k(value[121]), \
-  k(value[122]), k(value[123]), k(value[124]), k(value[125]), k(value[126]), k(value[127])
+  k(value[14]), k(value[15]), k(value[16]), k(value[17]), k(value[18]), k(value[19]), k(value[20]), \
+  k(value[21]), k(value[22]), k(value[23]), k(value[24]), k(value[25]), k(value[26]), k(value[27]), \
+  k(value[28]), k(value[29]), k(value[30]), k(value[31]), k(value[32]), k(value[33]), k(value[34]), \
+  k(value[35]), k(value[36]), k(value[37]), k(value[38]), k(value[39]), k(value[40]), k(value[41]), \
+  k(value[42]), k(value[43]), k(value[44]), k(value[45]), k(value[46]), k(value[47]), k(value[48]), \
+  k(value[49]), k(value[50]), k(value[51]), k(value[52]), k(value[53]), k(value[54]), k(value[55]), \
+  k(value[56]), k(value[57]), k(value[58]), k(value[59]), k(value[60]), k(value[61]), k(value[62]), \
+  k(value[63])
 #define GLOVE_INT_SUM(x) "+r"(x)
 #define GLOVE_FLOAT_SUM(x) "+f"(x)
 // clang-format on
@@ -91,7 +67,7 @@ __device__ inline void give_turn(int warpgroup) {
 // The sums of a thread: int for operands of int8, float for operands of half. With w = its warp in the
 // warpgroup, g = lane / 4 and t = lane mod 4, value[4j + 2h + c] is that of row 16w + 8h + g and column 8j +
 // 2t + c. All members are called by all threads of the warpgroup, in the order in which they stand here. The
-// values must not be touched between begin() and wait<0>().
+// values must not be touched between begin() and the wait() for their group.
 template <class Value>
 struct WarpgroupSums {
   Value value[kMatrixColumns / 2];
@@ -111,11 +87,11 @@ struct WarpgroupSums {
   // Ends a group of multiplications.
   __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-  // Waits for all groups but the last kPending of the calling warp.
+  // Waits for all groups but the last kPending of the calling warp. REQUIRES: these sums' is not among them.
   template <int kPending = 0>
   __device__ void wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
-    if constexpr (kPending == 0) pin();
+    pin();
   }
 
  private:
@@ -135,9 +111,9 @@ template <>
 template <bool kFirst>
 __device__ inline void WarpgroupSums<int>::add(uint4 a, uint64_t b) {
   asm volatile(
-      "{\n\t.reg .pred add;\n\tsetp.eq.u32 add, %133, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" GLOVE_SUM_NAMES
-      "}, {%128, %129, %130, %131}, %132, add;\n\t}"
+      "{\n\t.reg .pred add;\n\tsetp.eq.u32 add, %69, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" GLOVE_SUM_NAMES
+      "}, {%64, %65, %66, %67}, %68, add;\n\t}"
       : GLOVE_SUM_OPERANDS(GLOVE_INT_SUM)
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "n"(static_cast<uint32_t>(kFirst)));
 }
@@ -146,9 +122,9 @@ template <>
 template <bool kFirst>
 __device__ inline void WarpgroupSums<float>::add(uint4 a, uint64_t b) {
   asm volatile(
-      "{\n\t.reg .pred add;\n\tsetp.eq.u32 add, %133, 0;\n\t"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {" GLOVE_SUM_NAMES
-      "}, {%128, %129, %130, %131}, %132, add, 1, 1, 0;\n\t}"
+      "{\n\t.reg .pred add;\n\tsetp.eq.u32 add, %69, 0;\n\t"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" GLOVE_SUM_NAMES
+      "}, {%64, %65, %66, %67}, %68, add, 1, 1, 0;\n\t}"
       : GLOVE_SUM_OPERANDS(GLOVE_FLOAT_SUM)
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "n"(static_cast<uint32_t>(kFirst)));
 }
