@@ -284,7 +284,8 @@ class KernelRun::GridProgress {
       if (step(next).instruction != wait.instruction) other = &at(step(next).instruction);
     const std::string number = std::to_string(end.number);
     const std::string why =
-        never ? "it waits for " + number + ", and all that the launch brings there is " +
+        never ? "it waits for " + number + ", and all that " +
+                    (certain ? "the launch brings there is " : "is certain to come is ") +
                     std::to_string(progress.total(end.place))
               : "it waits for " + number + ", which comes only behind waits that do not end before";
     run_.find(certain ? FindingKind::kDeadlock : FindingKind::kUnproved, certain, at(wait.instruction),

@@ -90,6 +90,24 @@ BLOCK(64) ok_there_and_back(unsigned* f) {
     while (STRONG(f) == 0) {}
     STRONG(f + 1) = 1;
   } }
+BLOCK(64) ok_chain(unsigned* f) {
+  if (threadIdx.x > 0) return;
+  if (blockIdx.x > 0)
+    while (STRONG(f + blockIdx.x - 1) == 0) {}
+  STRONG(f + blockIdx.x) = 1; }
+BLOCK(64) deadlock_ring(unsigned* f) {
+  if (threadIdx.x > 0) return;
+  while (STRONG(f + (blockIdx.x + gridDim.x - 1) % gridDim.x) == 0) {}
+  STRONG(f + blockIdx.x) = 1; }
+BLOCK(64) ok_other_lane_raises(unsigned* f) {
+  if (threadIdx.x == 0)
+    while (STRONG(f) == 0) {}
+  if (threadIdx.x == 1 && blockIdx.x == 0) STRONG(f) = 1; }
+BLOCK(64) deadlock_other_lane_behind_syncwarp(unsigned* f) {
+  if (threadIdx.x == 0)
+    while (STRONG(f) == 0) {}
+  __syncwarp();
+  if (threadIdx.x == 1 && blockIdx.x == 0) STRONG(f) = 1; }
 BLOCK(64) deadlock_before_own_addition(unsigned* c) {
   if (threadIdx.x == 0) {
     if (blockIdx.x == 1)
@@ -214,7 +232,10 @@ BLOCK(64) ok_swap_until_it_fits(int* most, const int* in) {
     seen = old;
     old = atomicCAS(most, seen, max(seen, in[threadIdx.x]));
   } while (seen != old); }
+BLOCK(64) ok_draws_until_five(unsigned* c) { if (threadIdx.x == 0) while (atomicAdd(c, 1) < 5) {} }
 // not understood
+BLOCK(64) unproved_draws_exactly_five(unsigned* c) { if (threadIdx.x == 0) while (atomicAdd(c, 1) != 5) {} }
+BLOCK(64) unproved_adds_while_waiting(unsigned* c) { if (threadIdx.x == 0) while (STRONG(c) < 5) atomicAdd(c, 1); }
 BLOCK(64) unproved_lock_kept(int* lock) {
   if (threadIdx.x == 0) while (atomicCAS(lock, 0, 1) != 0) {} }
 BLOCK(64) unproved_set_back_too_early(unsigned* c) {
