@@ -247,7 +247,9 @@ class KernelRun::GridProgress {
     Progress progress(blocks, places_.size());
     progress.run({});
     const std::vector<StepPlace> stuck = progress.stuck();
-    for (const StepPlace& where : stuck) report_stuck(progress, stuck, where);
+    std::set<uint32_t> reported;
+    for (const StepPlace& where : stuck)
+      if (reported.insert(step(where).instruction).second) report_stuck(progress, stuck, where);
     if (!stuck.empty()) return;
     for (uint32_t b = 0; b < blocks.size(); ++b)
       for (uint32_t i = 0; i < blocks[b]->size(); ++i) check_wait(progress, {b, i});
@@ -309,6 +311,7 @@ class KernelRun::GridProgress {
     const bool exactly =
         std::all_of(wait.ends.begin(), wait.ends.end(), [](const WaitEnd& e) { return e.exactly; });
     if (!exactly) return;
+    run_.tick(1);
     progress.run(where);
     const WaitEnd& end = wait.ends.front();
     const uint64_t number = progress.number(end.place);

@@ -13,6 +13,13 @@ bool ProgressStep::operator==(const ProgressStep& other) const {
          std::equal(ends.begin(), ends.end(), other.ends.begin(), other.ends.end(), same);
 }
 
+Progress::Progress(const std::vector<const std::vector<ProgressStep>*>& blocks, std::size_t places)
+    : blocks_(blocks), numbers_(places, 0), totals_(places, 0) {
+  for (const auto* steps : blocks_)
+    for (const ProgressStep& step : *steps)
+      if (step.kind != ProgressStep::kWait) apply(step, totals_);
+}
+
 bool Progress::ready(const ProgressStep& step, uint32_t block) const {
   return std::all_of(step.after.begin(), step.after.end(),
                      [&](uint32_t wait) { return static_cast<bool>(done_[block][wait]); });
@@ -25,7 +32,7 @@ bool Progress::ends(const ProgressStep& wait) const {
          });
 }
 
-void Progress::apply(const ProgressStep& step, std::vector<uint64_t>& numbers) const {
+void Progress::apply(const ProgressStep& step, std::vector<uint64_t>& numbers) {
   uint64_t& number = numbers[step.place];
   number = step.kind == ProgressStep::kAdd ? number + step.number : std::max(number, step.number);
 }
@@ -56,14 +63,6 @@ std::vector<StepPlace> Progress::stuck() const {
           ready((*blocks_[block])[i], block))
         found.push_back({block, i});
   return found;
-}
-
-uint64_t Progress::total(uint32_t place) const {
-  std::vector<uint64_t> numbers(numbers_.size(), 0);
-  for (const auto* steps : blocks_)
-    for (const ProgressStep& step : *steps)
-      if (step.kind != ProgressStep::kWait && step.place == place) apply(step, numbers);
-  return numbers[place];
 }
 
 }  // namespace glove::verify

@@ -39,8 +39,7 @@ struct StepPlace {
 class Progress {
  public:
   // REQUIRES: `blocks` outlives it; their steps name places below `places`.
-  Progress(const std::vector<const std::vector<ProgressStep>*>& blocks, std::size_t places)
-      : blocks_(blocks), numbers_(places) {}
+  Progress(const std::vector<const std::vector<ProgressStep>*>& blocks, std::size_t places);
 
   // Runs all steps that can run while the wait `held` does not end.
   void run(StepPlace held);
@@ -49,16 +48,16 @@ class Progress {
   // Waits that do not end although those before them have.
   std::vector<StepPlace> stuck() const;
   // What all steps together leave at a place.
-  uint64_t total(uint32_t place) const;
+  uint64_t total(uint32_t place) const { return totals_[place]; }
 
  private:
   bool ready(const ProgressStep& step, uint32_t block) const;
   bool ends(const ProgressStep& wait) const;
-  void apply(const ProgressStep& step, std::vector<uint64_t>& numbers) const;
+  static void apply(const ProgressStep& step, std::vector<uint64_t>& numbers);
 
   const std::vector<const std::vector<ProgressStep>*>& blocks_;
   std::vector<std::vector<bool>> done_;
-  std::vector<uint64_t> numbers_;
+  std::vector<uint64_t> numbers_, totals_;  // by place
 };
 
 }  // namespace glove::verify
