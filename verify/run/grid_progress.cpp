@@ -138,7 +138,7 @@ class KernelRun::GridProgress {
       const WaitedPlace* place = place_of(cause.span);
       always |= cause.kind == WaitCause::kAlways || meets_alone(cause.span);
       data &= place != nullptr && !place->changed;
-      if (cause.kind == WaitCause::kNumber && place->changed && place->known)
+      if (cause.kind == WaitCause::kNumber && place != nullptr && place->changed && place->known)
         ends.push_back({static_cast<uint32_t>(place - places_.data()), cause.number, cause.exactly});
     }
     if (always) return {};
