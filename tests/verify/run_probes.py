@@ -1,9 +1,9 @@
 """Runs glove-verify on the probes of one PTX file: run_probes.py PROGRAM PTX EXPECTED
 
-Each line of EXPECTED holds a kernel, the exit status, and then every finding as KIND@LINE, where LINE is that of the
-source, probes.cu or weft.cu.
-A probe that EXPECTED does not list is an error, and so is a listed kernel
-that the file lacks. With --write, prints what EXPECTED would have to be.
+PTX is probes/NAME.sm_75.ptx or probes/NAME.sm_90.ptx and EXPECTED is probes/NAME.txt, for each NAME.cu in probes. Each line
+of EXPECTED holds a kernel, the exit status, and then every finding as KIND@LINE, where LINE is that of NAME.cu. A probe that
+EXPECTED does not list is an error, and so is a listed kernel that the file lacks. options_of() chooses the grid and the block.
+With --write, prints what EXPECTED would have to be.
 """
 
 import os
@@ -21,7 +21,7 @@ FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possib
 
 
 def options_of(kernel, file):
-    typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks", "votes", "grids")
+    typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks", "votes", "grids", "waits")
     options = ["--grid", "2" if typical or re.search("blocks|grid|flag|scope", kernel) else "1"]
     if size := re.search(r"_(\d+)x(\d+)$", kernel):
         return options + ["--block", f"{size[1]},{size[2]}"]

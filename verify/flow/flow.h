@@ -39,6 +39,8 @@ class Flow {
   int block_of(int instruction) const { return block_of_[static_cast<size_t>(instruction)]; }
   // Whether a way leads from each block to the kernel's end.
   bool every_block_ends() const { return every_block_ends_; }
+  // The blocks on the ways from a loop's head to one of its tails.
+  std::vector<bool> loop_members(int head, const std::vector<int>& tails) const;
   // Lanes at the instruction with the least order run first.
   int order(int instruction) const { return order_[static_cast<size_t>(instruction)]; }
   // REQUIRES: the instruction is a branch or a guarded return.
@@ -51,7 +53,6 @@ class Flow {
   void number_blocks();
   void find_post_dominators();
   void find_live();
-  std::vector<bool> loop_members(int head, const std::vector<int>& tails) const;
 
   const Kernel& kernel_;
   std::vector<BasicBlock> blocks_;

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "verify/run/event_log.h"
 #include "verify/run/state.h"
 
 namespace glove::verify {
@@ -49,12 +50,19 @@ struct LoopState {
   std::vector<uint32_t> ages;  // of copies in flight at the last visit
 };
 
+// A lane in a loop in which it waits for others.
+struct PendingWait {
+  uint32_t branch = 0;
+  std::vector<WaitCause> causes;
+};
+
 // A branch with such a condition, and what its sides have come to so far.
 struct Context {
   Context* outer = nullptr;
   int depth = 1;
   Lanes scope = 0;
   PathPointer before;  // what the lanes knew at the branch
+  int branch = 0;
   int stop = 0;
   bool loops = false;
   bool learns = false;  // its lanes may come to know more
@@ -66,6 +74,7 @@ struct Context {
   std::optional<Bundle> split_off;
   bool dropped = false;  // the running bundle is an instance of what was seen
   Bundle* running = nullptr;
+  std::map<std::pair<int, int>, PendingWait> waits;  // by loop and lane
 };
 
 }  // namespace glove::verify

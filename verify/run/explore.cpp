@@ -71,6 +71,8 @@ void KernelRun::fork(BlockState& state, PredicateId condition, uint32_t site) {
   BlockState other = state;
   other.path = extend(state.path, condition ^ 1, site);
   state.path = extend(state.path, condition, site);
+  for (const WaitBranch& wait : waits_.at(static_cast<int>(site)))
+    log_wait(wait.taken_stays ? other : state, site, condition ^ (wait.taken_stays ? 1u : 0u));
   forks_.push_back(std::move(other));
 }
 
@@ -99,6 +101,7 @@ std::shared_ptr<BlockSnapshot> KernelRun::snapshot(const BlockState& state) {
   for (Warp& warp : copy->warps) forget_dead(warp);
   copy->shared = state.shared;
   copy->path = state.path;
+  copy->progress = state.progress;
   copy->flights = flights(state);
   copy->end = static_cast<SymbolId>(table_.symbol_count());
   return copy;
@@ -129,7 +132,8 @@ void KernelRun::at_full_barrier(BlockState& state) {
   for (auto& general : known) {
     bool facts_differ = false;
     if (!subsumed(*general, state, &facts_differ)) continue;
-    if (!facts_differ) throw PathEnds{};
+    log_.instances.emplace_back(general->progress, state.progress);
+    if (!facts_differ) throw PathEnds{true};
     // The same state under other conditions: go on once more without them.
     state.path = common_facts(*general, state);
     general->path = state.path;

@@ -143,40 +143,13 @@ void KernelRun::counter_addition(BlockState& state, Warp& warp, const Instructio
   arrivals_[counter][state.block] |= 1;
 }
 
-// A path of a block has come to its end: how often it has come to barriers at which all blocks wait.
-void KernelRun::note_end(const BlockState& state) {
-  uint32_t count = 0;
-  for (const auto& [at, instruction] : reversing_) count += rounds(state, at);
-  const bool certain = state.path == nullptr;
-  const auto [end, added] = ends_.try_emplace(count, state.block, certain);
-  if (!added && certain && !end->second.second) end->second = {state.block, certain};
-}
-
-void KernelRun::compare_ends() {
-  if (reversing_.empty() || ends_.size() < 2) return;
-  const Instruction& in = kernel_.code[reversing_.begin()->second];
-  const auto& [few, less] = *ends_.begin();
-  const auto& [many, more] = *ends_.rbegin();
-  const bool definite = less.second && more.second && less.first != more.first;
-  const auto times = [](uint32_t block, uint32_t count) {
-    return "block " + std::to_string(block) + " arrives " + std::to_string(count) +
-           (count == 1 ? " time" : " times");
-  };
-  const std::string often = times(more.first, many) + ", and " + times(less.first, few);
-  find(definite ? FindingKind::kDeadlock : FindingKind::kUnproved, definite, in, nullptr,
-       definite
-           ? often + " at the barrier of the grid, so that block " + std::to_string(more.first) +
-                 " waits there for ever"
-           : "all blocks must arrive equally often at the barrier of the grid, but on some path " + often,
-       nullptr);
-}
-
 // The value is what a strong load of the place, or an addition to it, returns.
 void KernelRun::observe(const BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                         int lane, Value value) {
   const uint32_t at = place.space == Space::kGlobal && place.object == 0 ? 0 : location(place);
   Symbol& symbol = table_.change(table_.single(value));
   symbol.kind = SymbolKind::kObserved;
+  symbol.type = in.type;
   symbol.detail = at;
   symbol.owner = owner_of(state, warp, lane);
   symbol.epoch = state.clocks.epoch(warp.thread(lane));
@@ -184,13 +157,6 @@ void KernelRun::observe(const BlockState& state, Warp& warp, const Instruction& 
   if (!reversing_.empty()) symbol.arguments[0] = {rounds(state, at), 0};
   if (in.acquire) symbol.arguments[1] = {1, 0};
 }
-
-// What a condition says about a number that a strong load or an atomic addition returned: that it is not 0,
-// and that it is at least so much.
-struct KernelRun::Seen {
-  SymbolId symbol = 0;
-  uint64_t least = 0;
-};
 
 KernelRun::Seen KernelRun::seen_in(PredicateId fact) const {
   const Predicate& predicate = table_.predicate(fact);
@@ -204,12 +170,12 @@ KernelRun::Seen KernelRun::seen_in(PredicateId fact) const {
   if (kind != SymbolKind::kObserved && kind != SymbolKind::kTicket) return {};
   const int64_t at = sign_extend(number.constant, predicate.bits);
   if (predicate.compare == CompareKind::kEq) {  // seen == number, or seen != 0
-    if (holds) return at > 0 ? Seen{id, number.constant} : Seen{};
-    return at == 0 ? Seen{id, 1} : Seen{};
+    if (holds) return at > 0 ? Seen{id, number.constant, true} : Seen{};
+    return at == 0 ? Seen{id, 1, false} : Seen{};
   }
   if (predicate.compare != CompareKind::kLt || at < 0 || swapped != holds) return {};
   const uint64_t least = number.constant + (holds ? 1 : 0);  // number < seen, or not seen < number
-  return least > 0 ? Seen{id, least} : Seen{};
+  return least > 0 ? Seen{id, least, false} : Seen{};
 }
 
 // What the thread may do with a counter that is full, or a flag that is raised, as the symbol says, which
@@ -237,28 +203,33 @@ uint64_t KernelRun::standing(const BlockState& state, const Warp& warp, int lane
   return bits;
 }
 
+// The top bit of what a load saw is another than what the arrival saw before it.
+std::optional<KernelRun::Round> KernelRun::turn_seen(const BlockState& state, PredicateId fact,
+                                                     SymbolId* by) const {
+  const Predicate& predicate = table_.predicate(fact);
+  if (reversing_.empty() || predicate.kind != PredicateKind::kCompare || (fact & 1) != 0 ||
+      predicate.compare != CompareKind::kLt || !predicate.is_signed || !(predicate.b == Value{0, 0}))
+    return std::nullopt;
+  const SymbolId both = table_.single(predicate.a);
+  if (both == 0 || table_.symbol(both).op != Op::kXor) return std::nullopt;
+  const SymbolId a = table_.single(table_.symbol(both).arguments[0]);
+  const SymbolId b = table_.single(table_.symbol(both).arguments[1]);
+  for (const auto& [key, counter] : counters_) {
+    const auto arrived = state.arrived_at.find(counter);
+    if (arrived == state.arrived_at.end() || (a != arrived->second && b != arrived->second)) continue;
+    *by = a == arrived->second ? b : a;
+    const Symbol &arrival = table_.symbol(arrived->second), &seen = table_.symbol(*by);
+    if (*by != arrived->second && seen.kind == SymbolKind::kObserved && seen.detail == key.first &&
+        seen.owner == arrival.owner && seen.arguments[0].constant == key.second)
+      return key;
+  }
+  return std::nullopt;
+}
+
 // The counters that are full, or the flag that is raised, if the fact holds, and by which symbol that was
 // seen.
 uint32_t KernelRun::numbers_seen(const BlockState& state, PredicateId fact, SymbolId* by) {
-  const Predicate& predicate = table_.predicate(fact);
-  if (!reversing_.empty() && predicate.kind == PredicateKind::kCompare && (fact & 1) == 0 &&
-      predicate.compare == CompareKind::kLt && predicate.is_signed && predicate.b == Value{0, 0}) {
-    // The top bit of what a load saw is another than what the arrival saw before it.
-    const SymbolId both = table_.single(predicate.a);
-    if (both == 0 || table_.symbol(both).op != Op::kXor) return 0;
-    const SymbolId a = table_.single(table_.symbol(both).arguments[0]);
-    const SymbolId b = table_.single(table_.symbol(both).arguments[1]);
-    for (const auto& [key, counter] : counters_) {
-      const auto arrived = state.arrived_at.find(counter);
-      if (arrived == state.arrived_at.end() || (a != arrived->second && b != arrived->second)) continue;
-      *by = a == arrived->second ? b : a;
-      const Symbol &arrival = table_.symbol(arrived->second), &seen = table_.symbol(*by);
-      if (*by != arrived->second && seen.kind == SymbolKind::kObserved && seen.detail == key.first &&
-          seen.owner == arrival.owner && seen.arguments[0].constant == key.second)
-        return 1u << counter;
-    }
-    return 0;
-  }
+  if (const auto round = turn_seen(state, fact, by)) return 1u << counters_.at(*round);
   const Seen seen = seen_in(fact);
   *by = seen.symbol;
   if (seen.symbol == 0) return 0;

@@ -68,8 +68,8 @@ Verdict KernelRun::run() {
     try {
       for (uint32_t block = 0; block < blocks_; ++block) run_block(block);
       if (check_global_ && blocks_ > 1) compare_blocks();
+      check_progress();
       validate_counters();
-      compare_ends();
     } catch (const Restart&) {
       again = true;
       records_.clear();
@@ -91,13 +91,14 @@ Verdict KernelRun::run() {
       counters_.clear();
       flags_.clear();
       reversing_.clear();
-      ends_.clear();
       raised_.clear();
       needs_sequential_ = seen_without_sequential_ = light_releases_ = seen_elsewhere_ = 0;
       counter_places_.clear();
       spoiled_.clear();
       forks_.clear();
       snapshots_.clear();
+      log_ = {};
+      located_.clear();
       context_ = nullptr;
     } catch (const RunEnds&) {
     }
@@ -151,8 +152,9 @@ void KernelRun::run_block(uint32_t block) {
     ++verdict_.paths;
     try {
       run_path(state);
-      note_end(state);
-    } catch (const PathEnds&) {
+      log_end(state);
+    } catch (const PathEnds& end) {
+      log_.complete &= end.goes_on;
       context_ = nullptr;
     } catch (const RunEnds&) {
       forks_.push_back(std::move(state));  // ends with the engine, for which the caller may choose the time

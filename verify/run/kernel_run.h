@@ -1,6 +1,7 @@
 // Runs a kernel for one launch: all threads with concrete indices, all data unknown, and looks for defects of
 // synchronisation on the way. run/*.cpp hold its parts: kernel_run (blocks and scheduling), step
-// (instructions), memory_step, warp_step, barrier_step, regions (unknown branches), explore (forks), races.
+// (instructions), memory_step, warp_step, barrier_step, wait_step, regions (unknown branches), explore
+// (forks), races, grid_progress.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <unordered_set>
 
 #include "verify/flow/flow.h"
+#include "verify/flow/waits.h"
 #include "verify/launch/spec.h"
 #include "verify/report/finding.h"
 #include "verify/run/bundles.h"
@@ -27,8 +29,12 @@ class KernelRun {
  private:
   static constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not be told apart
 
+  static constexpr uint32_t kWorkspace = 0x7fffffffu;  // stands for the offset of a parameter
+
   // Thrown and caught inside: this path of the exploration needs or allows no more steps.
-  struct PathEnds {};
+  struct PathEnds {
+    bool goes_on = false;  // as another path did
+  };
   struct RunEnds {};  // nothing more can be said about the kernel
   struct Restart {};  // an object that was taken for read-only is written
 
@@ -126,14 +132,21 @@ class KernelRun {
   uint32_t rounds(const BlockState& state, uint32_t at) const;
   bool begins_round(const BlockState& state, uint32_t thread, const Instruction& in, uint32_t at,
                     uint64_t amount);
-  void note_end(const BlockState& state);
-  void compare_ends();
   uint32_t numbers_seen(const BlockState& state, PredicateId fact, SymbolId* by);
   bool raise_flag(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                   Value value, bool certain);
   void observe(const BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                Value value);
-  struct Seen;
+  // What a condition says about a number that a strong load or an atomic addition returned: that it is not 0,
+  // and that it is at least so much, or exactly.
+  struct Seen {
+    SymbolId symbol = 0;
+    uint64_t least = 0;
+    bool exactly = false;
+  };
+  // A round of a barrier that has ended, as a change of the top bit tells: location and round.
+  using Round = std::pair<uint32_t, uint32_t>;
+  std::optional<Round> turn_seen(const BlockState& state, PredicateId fact, SymbolId* by) const;
   Seen seen_in(PredicateId fact) const;
   uint64_t standing(const BlockState& state, const Warp& warp, int lane, const Symbol& symbol) const;
   void see_counters(BlockState& state, const Warp& warp, int lane, uint64_t seen, bool sequential,
@@ -193,6 +206,24 @@ class KernelRun {
   void compare_blocks_at(SymbolId object);
   bool blocks_ordered(const AccessRecord& a, const AccessRecord& b);
   void validate_counters();
+
+  // wait_step.cpp
+  bool logs() const { return !waits_.empty() && check_global_; }
+  void log_change(BlockState& state, const Warp& warp, const Instruction& in, const Place& place, int lane,
+                  Value amount, bool certain);
+  void log_event(BlockState& state, ProgressEvent event);
+  MemorySpan span_of(const Place& place, unsigned bytes) const;
+  void note_wait(const BlockState& state, int lane, int pc, const WaitBranch& wait, PredicateId taken);
+  void end_waits(BlockState& state, const Warp& warp, const Context& context);
+  void log_wait(BlockState& state, uint32_t site, PredicateId leaves);
+  std::vector<WaitCause> causes_of(const BlockState& state, PredicateId leaves);
+  bool draws_out(PredicateId leaves);
+  void log_end(const BlockState& state);
+  void undecided_loop(int pc);
+
+  // grid_progress.cpp
+  class GridProgress;
+  void check_progress();
 
   // warp_step.cpp
   bool warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members);
@@ -307,6 +338,9 @@ class KernelRun {
   Launch launch_;
   Options options_;
   Flow flow_;
+  Waits waits_{kernel_, flow_};
+  EventLog log_;
+  std::unordered_map<uint32_t, MemorySpan> located_;  // what locations_ has named
   SymbolTable table_;
   Verdict verdict_;
   std::chrono::steady_clock::time_point deadline_;
@@ -348,7 +382,6 @@ class KernelRun {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t>
       counters_;                            // location and round -> counter of a grid barrier
   std::map<uint32_t, uint32_t> reversing_;  // locations whose top bit ends a round, and the first addition
-  std::map<uint32_t, std::pair<uint32_t, bool>> ends_;  // rounds on a path -> a block, and if it is certain
   std::map<uint32_t, std::map<uint32_t, uint32_t>> arrivals_;  // counter -> block -> additions on a path
   std::set<uint32_t> spoiled_;                                 // locations that something else writes
   std::set<uint32_t> used_counters_;

@@ -206,6 +206,7 @@ void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instructi
       const Value value = known ? operand(state, warp, in.operands[i], lane) : Value{};
       store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
       const bool certain = context_ == nullptr && (guard.certain >> lane & 1) != 0 && in.vector == 1;
+      log_change(state, warp, in, place, lane, known ? value : Value{0, kUnnamed}, certain);
       const bool raises =
           (in.is_volatile || in.strong) && known && raise_flag(state, warp, in, place, lane, value, certain);
       if ((place.space == Space::kGlobal || place.space == Space::kShared) && !raises)
@@ -224,7 +225,7 @@ GlobalPlace KernelRun::key_of(const Place& place) {
 // Names a place in memory, between two stores to it.
 uint32_t KernelRun::location(const Place& place) {
   const auto [found, added] = locations_.try_emplace(key_of(place), next_location_);
-  next_location_ += added;
+  if (added) located_[next_location_++] = span_of(place, 0);
   located_objects_.insert(place.space == Space::kShared ? 0 : place.object);
   return found->second;
 }
@@ -377,6 +378,7 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : operand(state, warp, in.operands[0], lane);
     if (in.release && (guard.certain >> lane & 1) != 0) step_fence(state, warp, 1u << lane, in);
+    log_change(state, warp, in, place, lane, amount, certain);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       counter_addition(state, warp, in, place, lane, amount, certain);
       if (in.results.empty() || in.results[0].kind != OperandKind::kRegister)

@@ -54,6 +54,7 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
   if (context.depth > kMostNested)
     unproved(kernel_.code[static_cast<size_t>(pc)], "too many branches inside each other", &state);
   context.scope = lanes;
+  context.branch = pc;
   context.before = warp.path;
   context.stop = region.join;
   context.loops = region.loops;
@@ -92,6 +93,7 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
   context_ = outer;
 
   warp.path = before_path;
+  end_waits(state, warp, context);
   join_bundles(state, warp, context, finished, lanes);
   // What a side learned from others holds only if it was taken.
   size_t i = 0;
@@ -121,6 +123,9 @@ void KernelRun::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
     if (truth && *truth) fall_lanes &= ~(1u << lane);
     if (truth && !*truth) taken_lanes &= ~(1u << lane);
   });
+  for (const WaitBranch& wait : waits_.at(pc))
+    each_lane(taken_lanes & fall_lanes,
+              [&](int lane) { note_wait(state, lane, pc, wait, condition[static_cast<size_t>(lane)]); });
   const PredicateId first = condition[static_cast<size_t>(std::countr_zero(lanes))];
   each_lane(lanes,
             [&](int lane) { context.running->uniform &= condition[static_cast<size_t>(lane)] == first; });

@@ -152,6 +152,7 @@ struct BlockState {
   std::map<uint32_t, std::pair<uint32_t, FenceMark>> releases;  // counter -> who added to it, and its fence
   std::map<uint32_t, SymbolId> arrived_at;  // counter that changes its top bit -> what its addition returned
   uint32_t exited_threads = 0;
+  uint32_t progress = 0;  // its last event in the log of progress; 0: none
   bool at_full_barrier = false;
   std::map<uint64_t, std::vector<std::shared_ptr<const BlockSnapshot>>> lineage;  // by place
   std::map<uint64_t, uint32_t> lineage_forks;
@@ -166,6 +167,7 @@ struct BlockSnapshot {
   uint32_t generalisations = 0;       // of the block until then
   std::vector<SymbolId> anything;     // symbols that stand for any value
   std::vector<uint64_t> flights;      // tells apart what is in flight
+  uint32_t progress = 0;              // the block's last event
   SymbolId end = 0;                   // the number of symbols at the time
   std::map<SymbolId, Value> tickets;  // of the state before it became general, and what they became
 };

@@ -72,7 +72,6 @@ uint64_t KernelRun::special(const BlockState& state, const Warp& warp, Special n
 // The memory in which the blocks of a cooperative launch meet: a buffer of its own. Its address is taken to
 // have no high half, which is not 0 in a cooperative launch.
 Value KernelRun::workspace() {
-  constexpr uint32_t kWorkspace = 0x7fffffffu;  // no parameter's offset
   const Value address = table_.input(SymbolKind::kObject, kWorkspace, 64, Scope::kGrid);
   Symbol& symbol = table_.change(table_.single(address));
   symbol.range = symbol.unsigned_range = {1, (Wide{1} << 31) - 1};
@@ -355,6 +354,7 @@ void KernelRun::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, 
 
 void KernelRun::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
+  if (waits_.undecided(pc)) undecided_loop(pc);
   const auto next = [&] { each_lane(lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = pc + 1; }); };
   switch (in.op) {
     case Op::kBranch:
