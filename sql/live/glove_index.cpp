@@ -138,6 +138,7 @@ class LiveIndex {
   }
   Error cannot_change() const { return sql::cannot_change(index_, ""); }
   Status insert(Arguments columns) {
+    if (const std::optional<Status> status = commands_.run_if_passed(columns[kCommand])) return *status;
     for (int column = 0; column < kCommand; ++column)
       if (!is_null(columns[static_cast<size_t>(column)])) return not_a_command();
     if (is_null(columns[kCommand]) || is_blob(columns[kCommand])) return not_a_command();

@@ -43,11 +43,6 @@ Status create_tables(sqlite3* db, const IndexDefinition& index);
 Status create_missing_tables(sqlite3* db, const IndexDefinition& index);
 Status create_triggers(sqlite3* db, const IndexDefinition& index);
 
-// Locks the tables for writing until the transaction ends. A command calls it before its first write: with a
-// shared cache, a later write could find a table locked by a reader, or an authorizer could refuse it, and
-// SQLite would keep the earlier ones.
-Status lock_tables(sqlite3* db, const IndexDefinition& index);
-
 // Removes those that exist.
 Status drop_tables(sqlite3* db, const IndexDefinition& index);
 Status drop_triggers(sqlite3* db, const IndexDefinition& index);

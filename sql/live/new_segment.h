@@ -18,8 +18,7 @@
 namespace glove::sql {
 
 // Collects rows by ascending id, either by add() or by copy(). The vectors of an index of texts go to the
-// database at once, so that memory holds only the codes; whoever gives up must remove them
-// (VectorStore::remove_from).
+// database at once, so that memory holds only the codes.
 class NewSegment {
  public:
   // `id` is that of the segment. `expected_rows`: how many rows memory is reserved for. The references must
