@@ -34,8 +34,8 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index);
 // The error names 'rebuild'.
 Status check_index(sqlite3* db, const IndexDefinition& index);
 
-// Returns the name of a trigger whose text changes or deletes rows of the index, which always fails; empty if
-// there is none.
+// Returns the name of a trigger, on whatever table, whose text changes or deletes rows of the index, which
+// always fails; empty if there is none.
 Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index);
 
 // Makes the tables and the triggers.
