@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "live/merge_rule.h"
 #include "sql/live/index_check.h"

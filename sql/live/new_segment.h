@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
-#include <string>
 
 #include "base/status.h"
 #include "live/segment.h"

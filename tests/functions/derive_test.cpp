@@ -1,10 +1,6 @@
 // glove_derive, glove_project and glove_save as SQL sees them.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
-#include <thread>
-
 #include "tests/functions/models.h"
 
 namespace glove::testing {
