@@ -1,7 +1,6 @@
 // Lines of equal value on a grid.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "analysis/grid.h"

@@ -1,7 +1,6 @@
 #include "analysis/label_placement.h"
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 
 #include "base/utf8.h"

@@ -1,7 +1,6 @@
 // Labels beside points, none of which overlap.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>

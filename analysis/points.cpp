@@ -1,6 +1,5 @@
 #include "analysis/points.h"
 
-#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <utility>

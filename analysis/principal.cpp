@@ -12,8 +12,9 @@
 namespace glove {
 namespace {
 
-Status check_rows(int64_t rows) {
-  if (rows == 0) return {ErrorCode::kInvalidArgument, "there is no row to compute principal components of"};
+// `what` is computed of the rows.
+Status check_rows(int64_t rows, const std::string& what) {
+  if (rows == 0) return {ErrorCode::kInvalidArgument, "there is no row to compute " + what + " of"};
   return {};
 }
 
@@ -22,7 +23,7 @@ Status check_size(int64_t rows, int64_t dims) {
     return {ErrorCode::kInvalidArgument, "the model has " + std::to_string(dims) +
                                              " dimensions; principal components are computed for at most " +
                                              std::to_string(kMostPrincipalDims)};
-  return check_rows(rows);
+  return check_rows(rows, "principal components");
 }
 
 // Rounded to float, so that rows less the mean have exact products.
@@ -76,7 +77,7 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
 Result<std::vector<float>> mean_of_rows(Analysis& analysis, const Points& points,
                                         const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  GLOVE_RETURN_IF_ERROR(check_rows(points.rows));
+  GLOVE_RETURN_IF_ERROR(check_rows(points.rows, "a mean"));
   return rounded_mean(analysis, points, {}, interrupted);
 }
 

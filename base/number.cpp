@@ -1,7 +1,6 @@
 #include "base/number.h"
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <system_error>

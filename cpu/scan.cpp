@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <functional>
 
 #include "base/thread_pool.h"
 #include "base/timer.h"

@@ -1,9 +1,7 @@
 // A search on the CPU: scans the codes of all rows for a batch of queries, on several threads.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "cpu/kernels.h"
 #include "model/model.h"

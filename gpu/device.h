@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "analysis/clusters.h"
 #include "analysis/grid.h"

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "gpu/packed_rows.h"
 #include "gpu/tile.h"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
 
 #include "base/fork_safe_mutex.h"
 #include "base/status.h"

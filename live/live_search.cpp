@@ -1,7 +1,6 @@
 #include "live/live_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "live/part_set.h"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 

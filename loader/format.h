@@ -2,10 +2,8 @@
 // formats/.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "base/status.h"

@@ -2,9 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <utility>
-#include <vector>
 
 #include "base/crc32.h"
 #include "base/float_environment.h"

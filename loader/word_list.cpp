@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <string_view>
-#include <utility>
 
 #include "loader/byte_stream.h"
 #include "loader/formats/text.h"

@@ -1,7 +1,6 @@
 #include "loader/zip_archive.h"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "base/utf8.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "base/huge_pages.h"
 #include "base/status.h"

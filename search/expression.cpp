@@ -1,7 +1,6 @@
 #include "search/expression.h"
 
 #include <cstddef>
-#include <optional>
 #include <system_error>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #include "search/searcher_choice.h"
 
-#include <memory>
 #include <optional>
-#include <span>
 
 #include "search/engine.h"
 

@@ -4,7 +4,6 @@
 //
 // Values beyond the border are 0. Returns NULL if the grid or the kernel is NULL.
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "analysis/grid.h"

@@ -12,9 +12,7 @@
 // Rows with a NULL are skipped. Returns NULL if there is no point.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 

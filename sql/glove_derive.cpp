@@ -92,7 +92,7 @@ Result<std::vector<float>> find_mean(Engine& engine, const ToolboxSubject& subje
       engine, subject.backends, "compute the mean of the model " + subject.entry.model->path(), backend,
       [&](Analysis& analysis) { return mean_of_rows(analysis, set.points(), interrupted); });
   if (!mean.ok() && mean.error().code == ErrorCode::kInvalidArgument)
-    return Error{mean.error().code, std::string(kFunction) + ": " + mean.error().message};
+    return named_error(kFunction, mean.error());
   return mean;
 }
 

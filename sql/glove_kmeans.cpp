@@ -8,7 +8,6 @@
 // Clusters are numbered from 1 by descending size. Words without a direction are absent unless the metric is
 // Euclidean. The fit is computed when a statement first asks for it and kept for the process, so that joins
 // and glove_clusters of the same inputs do not compute it again.
-#include <cmath>
 
 #include "sql/kmeans_scan.h"
 #include "sql/register.h"

@@ -9,7 +9,6 @@
 // total weight is 0. Sums are exact (analysis/exact_sum.h), so the result does not depend on the order of the
 // rows, and a window frame has the bits of the aggregate over the same rows.
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

@@ -13,9 +13,7 @@
 // consists of the planner (glove_nn_planner.cpp), the arguments (glove_nn_inputs.h), the rows
 // (glove_nn_search.h), and, in this file, the table and its cursors (sql/vtab/table.h).
 #include <cstdlib>
-#include <memory>
 #include <optional>
-#include <string>
 
 #include "sql/arguments.h"
 #include "sql/glove_nn_plan.h"

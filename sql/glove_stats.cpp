@@ -6,7 +6,6 @@
 //
 // A batch is one row. Times are in microseconds; work outside the stages (sorting, choosing a backend) is
 // only part of total_us. words_per_ms counts the rows scanned for all queries together.
-#include <string>
 #include <vector>
 
 #include "search/engine.h"

@@ -15,7 +15,6 @@
 //
 // Rows whose x or y is NULL are skipped. Returns NULL if there is no point.
 #include <array>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <string>

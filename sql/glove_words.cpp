@@ -9,8 +9,6 @@
 // this is the default model. `vector` costs nothing unless it is read.
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,7 +1,5 @@
 #include "sql/glove_words_plan.h"
 
-#include <cstdint>
-
 #include "sql/sqlite_features.h"
 #include "sql/text_encoding.h"
 #include "sql/vtab/constraints.h"

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "sql/kmeans_fit.h"
 #include "sql/vtab/input_numbers.h"

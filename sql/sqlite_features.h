@@ -13,6 +13,8 @@
 // The static library calls SQLite directly. These weak symbols are null in a program that links an older
 // SQLite, for which sqlite_has() returns false.
 #pragma weak sqlite3_set_last_insert_rowid
+#pragma weak sqlite3_bind_pointer
+#pragma weak sqlite3_value_pointer
 #pragma weak sqlite3_vtab_collation
 #pragma weak sqlite3_create_window_function
 #pragma weak sqlite3_vtab_in
@@ -31,6 +33,7 @@ inline bool sqlite_has(int version) {
 }
 
 constexpr int kSqliteSetLastInsertRowid = 3018000;  // sqlite3_set_last_insert_rowid
+constexpr int kSqlitePointers = 3020000;            // sqlite3_bind_pointer, sqlite3_value_pointer
 constexpr int kSqliteVtabCollation = 3022000;       // sqlite3_vtab_collation
 constexpr int kSqliteWindowFunctions = 3025000;     // sqlite3_create_window_function
 constexpr int kSqliteTxnState = 3034000;            // sqlite3_txn_state

@@ -3,12 +3,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/analysis.h"
 #include "analysis/points.h"
 #include "analysis/takeover.h"
 #include "base/cancel.h"

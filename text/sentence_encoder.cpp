@@ -1,6 +1,5 @@
 #include "text/sentence_encoder.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>

@@ -1,7 +1,6 @@
 // Shared by the two formats with a norm before each vector.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <span>
 

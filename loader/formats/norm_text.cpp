@@ -1,6 +1,5 @@
 // Text with the vector's length before its components: `word norm v1 ... vd`. The norm is omitted, because
 // the model computes its own.
-#include <cmath>
 
 #include "loader/formats/formats.h"
 #include "loader/formats/norm.h"

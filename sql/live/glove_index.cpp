@@ -61,24 +61,27 @@ int nn_column(int column) {
   }
 }
 
-Error cannot_change(const IndexDefinition& index, const std::string& who) {
-  return {ErrorCode::kInvalidArgument, index.name + " cannot be changed" + who + "; change the rows of '" +
+Error cannot_change(const IndexDefinition& index) {
+  return {ErrorCode::kInvalidArgument, index.name + " cannot be changed; change the rows of '" +
                                            index.content + "', and the index follows"};
 }
 
-// Returns an error if a running statement is an UPDATE or a DELETE of the rows of the index; with
-// `or_triggers`, also if it writes and there is a trigger that is one. SQLite does not tell a table for which
-// statement it looks for rows.
-Status check_that_none_changes_rows(sqlite3* db, const IndexDefinition& index, bool or_triggers) {
+// Returns cannot_change() instead of `error` if a running statement is an UPDATE or a DELETE of the rows of
+// the index. If a statement writes and there is a trigger that is one, and if `no_query` reached the index,
+// adds to the error what is wrong if this trigger has fired: SQLite does not tell a table for which statement
+// or trigger it looks for rows.
+Error explained(sqlite3* db, const IndexDefinition& index, Error error, bool no_query) {
   bool writes = false;
   for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at)) {
     if (sqlite3_stmt_busy(at) == 0 || sqlite3_stmt_readonly(at) != 0 || sqlite3_sql(at) == nullptr) continue;
-    if (changes_rows_of(sqlite3_sql(at), index.schema, index.name)) return cannot_change(index, "");
+    if (changes_rows_of(sqlite3_sql(at), index.schema, index.name)) return cannot_change(index);
     writes = true;
   }
-  if (!writes || !or_triggers) return {};
-  GLOVE_ASSIGN_OR_RETURN(const std::string trigger, trigger_that_changes(db, index));
-  return trigger.empty() ? Status() : cannot_change(index, " by the trigger '" + trigger + "'");
+  if (!writes || !no_query) return error;
+  const Result<std::string> trigger = trigger_that_changes(db, index);
+  if (trigger.ok() && !trigger.value().empty())
+    error.message += "; or, if the trigger '" + trigger.value() + "' fired: " + cannot_change(index).message;
+  return error;
 }
 
 class IndexCursor;
@@ -136,8 +139,9 @@ class LiveIndex {
     if (error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kInvalidArgument) return error.message;
     return found;
   }
-  Error cannot_change() const { return sql::cannot_change(index_, ""); }
+  Error cannot_change() const { return sql::cannot_change(index_); }
   Status insert(Arguments columns) {
+    if (const std::optional<Status> status = commands_.run_if_passed(columns[kCommand])) return *status;
     for (int column = 0; column < kCommand; ++column)
       if (!is_null(columns[static_cast<size_t>(column)])) return not_a_command();
     if (is_null(columns[kCommand]) || is_blob(columns[kCommand])) return not_a_command();
@@ -202,11 +206,9 @@ class IndexCursor {
     at_end_ = true;
     scan_.reset();
     Status status = search(plan_number, plan_text, values);
-    const bool refused = !status.ok() && status.error().code == ErrorCode::kInvalidArgument;
+    if (status.ok() || status.error().code != ErrorCode::kInvalidArgument) return status;
     const bool no_query = plan_number == nn::Plan::kError;
-    if (refused)
-      GLOVE_RETURN_IF_ERROR(check_that_none_changes_rows(table_.connection_.db(), table_.index_, no_query));
-    return status;
+    return explained(table_.connection_.db(), table_.index_, status.error(), no_query);
   }
 
   Status next() {

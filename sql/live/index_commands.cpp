@@ -2,24 +2,58 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "live/merge_rule.h"
 #include "sql/live/index_check.h"
 #include "sql/live/index_schema.h"
+#include "sql/live/own_statement.h"
+#include "sql/sqlite_features.h"
 
 namespace glove::sql {
+namespace {
+
+int64_t next_id(const std::vector<StoredSegment>& segments) {
+  return segments.empty() ? 1 : segments.back().record.id + 1;
+}
+
+}  // namespace
 
 Status IndexCommands::create() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
   GLOVE_RETURN_IF_ERROR(check_trigger_names(db, index_));
   GLOVE_RETURN_IF_ERROR(create_tables(db, index_));
-  return undone_if_it_fails(rebuild());
+  return rebuild();
 }
 
+// In a transaction of the user's, SQLite keeps what a table has written for an INSERT of one row that then
+// fails, and it refuses a SAVEPOINT while a statement writes. But it undoes an INSERT ... SELECT as a whole.
 Status IndexCommands::run(std::string_view command) {
-  if (command == "rebuild") return undone_if_it_fails(rebuild());
+  if (!sqlite_has(kSqlitePointers)) return run_now(command);  // fails: it cannot have the triggers (3.24)
+  Passed passed{command, std::nullopt};
+  OwnStatement insert;
+  GLOVE_RETURN_IF_ERROR(insert.prepare(
+      connection_.db(), "INSERT INTO " + index_.object("") + "(" + quoted(index_.name) + ") SELECT ?",
+      index_.name));
+  OwnStatement::Run run(insert);
+  const Status ended = OwnStatement::finish(run.bind_pointer(&passed, kPassed));
+  if (passed.status.has_value() && !passed.status->ok()) return *passed.status;
+  if (!ended.ok() || passed.status.has_value()) return ended;
+  return {ErrorCode::kInvalidArgument, index_.name + ": the command '" + std::string(command) +
+                                           "' was not run, because the authorizer of this connection "
+                                           "ignores a part of it (SQLITE_IGNORE); let it allow the command"};
+}
+
+std::optional<Status> IndexCommands::run_if_passed(sqlite3_value* value) {
+  if (!sqlite_has(kSqlitePointers)) return std::nullopt;
+  auto* const passed = static_cast<Passed*>(sqlite3_value_pointer(value, kPassed));
+  if (passed == nullptr) return std::nullopt;
+  passed->status = run_now(passed->command);
+  return passed->status;
+}
+
+Status IndexCommands::run_now(std::string_view command) {
+  if (command == "rebuild") return rebuild();
   if (command == "integrity-check") {
     GLOVE_ASSIGN_OR_RETURN(const std::string found, problem());
     return found.empty() ? Status() : Status(ErrorCode::kCorrupt, found);
@@ -29,21 +63,7 @@ Status IndexCommands::run(std::string_view command) {
     return {ErrorCode::kInvalidArgument, index_.name + ": there is no command '" + std::string(command) +
                                              "'; the commands are: sync, merge, rebuild, integrity-check"};
   GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
-  return undone_if_it_fails(sync(merge));
-}
-
-// Removes what a command has written that found something wrong while it made segments. Outside of a
-// transaction of the user's SQLite does so itself; where it has already rolled back the transaction, others
-// may use the same ids by now.
-Status IndexCommands::undone_if_it_fails(Status status) {
-  if (!status.ok() && index_.is_text && sqlite3_get_autocommit(connection_.db()) == 0) {
-    for (const int64_t id : new_ids_) {
-      const Status removed = vectors_.remove(id);
-      static_cast<void>(removed);  // the first error is the reason
-    }
-  }
-  new_ids_.clear();
-  return status;
+  return sync(merge);
 }
 
 Status IndexCommands::sync(bool join_all) {
@@ -52,7 +72,6 @@ Status IndexCommands::sync(bool join_all) {
   GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config.fingerprint));
   GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
   if (logged == 0 && !join_all) return {};
-  GLOVE_RETURN_IF_ERROR(lock_tables(connection_.db(), index_));
   GLOVE_RETURN_IF_ERROR(move_log(segments, logged));
   const int64_t dims = rows_.dims();
   if (join_all)
@@ -73,12 +92,10 @@ Status IndexCommands::sync(bool join_all) {
 
 // Makes a segment of the logged rows, and marks them dead in the other ones.
 Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t logged) {
-  const int64_t id = segments.empty() ? 1 : segments.back().record.id + 1;
-  new_ids_ = {id, id + 1};
   if (logged > 0)
     for (StoredSegment& stored : segments)
       GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
-  NewSegment fresh(index_, vectors_, id, logged);
+  NewSegment fresh(index_, vectors_, next_id(segments), logged);
   GLOVE_RETURN_IF_ERROR(rows_.read_logged([&](const ContentRow& row) -> Status {
     for (StoredSegment& stored : segments) stored.kill_id(row.id);
     return fresh.add(rows_, row);
@@ -129,8 +146,7 @@ Status IndexCommands::join(std::vector<StoredSegment>& segments, const std::vect
   return {};
 }
 
-// An error if a new segment or a list of dead rows is longer than the connection allows, before anything is
-// written. `made` may be null.
+// An error if a new segment or a list of dead rows is longer than the connection allows. `made` may be null.
 Status IndexCommands::check_lengths(const std::vector<StoredSegment>& segments,
                                     const live::SegmentPtr& made) {
   const SegmentStore& store = store_.segments();
@@ -147,7 +163,7 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
                                      const std::vector<size_t>& joined) {
   int64_t joined_rows = 0;
   for (const size_t i : joined) joined_rows += segments[i].record.rows - segments[i].dead_rows();
-  NewSegment whole(index_, vectors_, new_ids_.back(), joined_rows);
+  NewSegment whole(index_, vectors_, next_id(segments), joined_rows);
   GLOVE_RETURN_IF_ERROR(join(segments, joined, whole));
   live::SegmentPtr made;
   if (whole.rows() > 0) {
@@ -176,11 +192,9 @@ Status IndexCommands::rebuild() {
   GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
   GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims));
   int64_t id = 1;
-  GLOVE_RETURN_IF_ERROR(lock_tables(db, index_));
   if (index_.is_text) {
     GLOVE_ASSIGN_OR_RETURN(id, vectors_.unused_segment());
   }
-  new_ids_ = {id};
   NewSegment fresh(index_, vectors_, id, 0);
   GLOVE_RETURN_IF_ERROR(rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); }));
   live::SegmentPtr made;

@@ -279,22 +279,18 @@ Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
   return create_tables(db, index, "CREATE TABLE IF NOT EXISTS ");
 }
 
-Status lock_tables(sqlite3* db, const IndexDefinition& index) {
-  for (const ShadowTable& table : kTables) {
-    const std::string name = index.object(table.suffix);
-    if (has_table(index, table))
-      GLOVE_RETURN_IF_ERROR(execute(
-          db, "DELETE FROM " + name + " WHERE 0; INSERT INTO " + name + " SELECT * FROM " + name + " WHERE 0",
-          index.name));
-  }
-  return {};
-}
-
 Status create_triggers(sqlite3* db, const IndexDefinition& index) {
   GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
-  for (size_t i = 0; i < kTriggers.size(); ++i)
+  for (size_t i = 0; i < kTriggers.size(); ++i) {
     GLOVE_RETURN_IF_ERROR(execute(
         db, "CREATE TRIGGER " + quoted(index.schema) + "." + trigger_text(index, i, columns), index.name));
+    const std::string name = index.name + kTriggers[i];
+    GLOVE_ASSIGN_OR_RETURN(const bool made, has_object(db, index, "trigger", name));
+    if (!made)
+      return wrong(index, "the trigger '" + name + "' on '" + index.content +
+                              "' was not made, because the authorizer of this connection ignores CREATE "
+                              "TRIGGER (SQLITE_IGNORE); let it allow the triggers of the index");
+  }
   return {};
 }
 

@@ -34,19 +34,14 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index);
 // The error names 'rebuild'.
 Status check_index(sqlite3* db, const IndexDefinition& index);
 
-// Returns the name of a trigger whose text changes or deletes rows of the index, which always fails; empty if
-// there is none.
+// Returns the name of a trigger, on whatever table, whose text changes or deletes rows of the index, which
+// always fails; empty if there is none.
 Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index);
 
 // Makes the tables and the triggers.
 Status create_tables(sqlite3* db, const IndexDefinition& index);
 Status create_missing_tables(sqlite3* db, const IndexDefinition& index);
 Status create_triggers(sqlite3* db, const IndexDefinition& index);
-
-// Locks the tables for writing until the transaction ends. A command calls it before its first write: with a
-// shared cache, a later write could find a table locked by a reader, or an authorizer could refuse it, and
-// SQLite would keep the earlier ones.
-Status lock_tables(sqlite3* db, const IndexDefinition& index);
 
 // Removes those that exist.
 Status drop_tables(sqlite3* db, const IndexDefinition& index);

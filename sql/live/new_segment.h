@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
-#include <string>
 
 #include "base/status.h"
 #include "live/segment.h"
@@ -18,8 +16,7 @@
 namespace glove::sql {
 
 // Collects rows by ascending id, either by add() or by copy(). The vectors of an index of texts go to the
-// database at once, so that memory holds only the codes; whoever gives up must remove them
-// (VectorStore::remove_from).
+// database at once, so that memory holds only the codes.
 class NewSegment {
  public:
   // `id` is that of the segment. `expected_rows`: how many rows memory is reserved for. The references must

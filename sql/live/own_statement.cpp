@@ -71,6 +71,10 @@ OwnStatement::Run& OwnStatement::Run::bind_blob(std::span<const char> bytes) {
       sqlite3_bind_blob64(statement_.statement_, ++parameter_, bytes.data(), bytes.size(), SQLITE_STATIC));
 }
 
+OwnStatement::Run& OwnStatement::Run::bind_pointer(void* object, const char* type) {
+  return bound(sqlite3_bind_pointer(statement_.statement_, ++parameter_, object, type, nullptr));
+}
+
 Result<bool> OwnStatement::Run::next() {
   const int code = bind_code_ != SQLITE_OK ? bind_code_ : sqlite3_step(statement_.statement_);
   if (code == SQLITE_ROW) return true;

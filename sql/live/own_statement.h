@@ -50,6 +50,9 @@ class OwnStatement {
     Run& bind(int64_t value);
     Run& bind(std::string_view text);
     Run& bind_blob(std::span<const char> bytes);
+    // Passes an object to an SQL object of the extension, which reads it by sqlite3_value_pointer() with this
+    // type, a literal. REQUIRES: sqlite_has(kSqlitePointers).
+    Run& bind_pointer(void* object, const char* type);
 
     // Moves to the next row. Returns false after the last one.
     Result<bool> next();

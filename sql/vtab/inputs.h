@@ -3,9 +3,7 @@
 // own rows, so a row cannot be compared with a value that the scan was not given.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

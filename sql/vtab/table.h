@@ -33,7 +33,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <memory>
 #include <utility>
 

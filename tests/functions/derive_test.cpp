@@ -1,10 +1,6 @@
 // glove_derive, glove_project and glove_save as SQL sees them.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
-#include <thread>
-
 #include "tests/functions/models.h"
 
 namespace glove::testing {
@@ -171,7 +167,8 @@ TEST_F(Derivation, ErrorsNameTheValue) {
   constexpr size_t kDepth = 100000;
   EXPECT_EQ(error("{\"center\":true,\"fit\":" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}"),
             "glove_derive: element 1 of fit must be a word or NULL, but has the JSON type array");
-  EXPECT_EQ(error(R"({"center":true,"fit":0})"),
+  EXPECT_EQ(error(R"({"center":true,"fit":0})"), "glove_derive: there is no row to compute a mean of");
+  EXPECT_EQ(error(R"({"remove":1,"fit":0})"),
             "glove_derive: there is no row to compute principal components of");
   EXPECT_EQ(error(R"({"words":["nosuchword"]})"), "glove_derive('new'): there is no row to make a model of");
   EXPECT_EQ(connection.error("SELECT glove_derive('', '{}')"), "glove_derive: the name must not be empty");

@@ -4,10 +4,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <span>
 #include <string>
 #include <string_view>
 

@@ -1,7 +1,6 @@
 // The batch kernels find the rows of the CPU backend, bit for bit, with and without packed rows.
 #include <algorithm>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "gpu/batch_search.h"

@@ -1,9 +1,6 @@
 // k-means on a real device: fits equal the CPU's to the last bit.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <numeric>
-
 #include "analysis/analysis.h"
 #include "analysis/kmeans.h"
 #include "base/float_environment.h"

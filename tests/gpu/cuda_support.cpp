@@ -1,6 +1,5 @@
 #include "tests/gpu/cuda_support.h"
 
-#include <cmath>
 #include <map>
 #include <mutex>
 #include <thread>

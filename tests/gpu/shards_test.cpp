@@ -1,8 +1,6 @@
 // Shards on files answer as the whole model does, bit for bit: on a device in host memory and on the CPU.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "cpu/cpu_backend.h"
 #include "loader/open.h"
 #include "loader/save_model.h"

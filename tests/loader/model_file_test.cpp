@@ -1,8 +1,6 @@
 // Text -> model file -> mapped model: the same rows as the text read directly.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "convert/convert.h"
 #include "loader/model_file.h"
 #include "loader/open.h"

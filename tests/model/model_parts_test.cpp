@@ -1,9 +1,6 @@
 // A model of several parts reads the same as one part with the same rows.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <numeric>
-
 #include "model/mapped_file.h"
 #include "tests/loader/random.h"
 #include "tests/loader/temporary_directory.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "model/exact_dot.h"

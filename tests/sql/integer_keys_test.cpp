@@ -1,5 +1,4 @@
 // Models whose keys are INTEGER: a table's primary key is the word.
-#include <random>
 
 #include "tests/loader/random.h"
 #include "tests/sql/nn_test.h"

@@ -1,7 +1,6 @@
 #include "verify/flow/flow.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace glove::verify {
 namespace {

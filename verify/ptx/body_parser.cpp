@@ -1,5 +1,6 @@
 // Registers, labels and instructions of a kernel.
 #include <algorithm>
+#include <unordered_map>
 
 #include "verify/ptx/opcode.h"
 #include "verify/ptx/opcode_table.h"

@@ -1,7 +1,6 @@
 // What the verifier has to say about a kernel.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

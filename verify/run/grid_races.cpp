@@ -1,6 +1,5 @@
 // Races between blocks. Blocks run one after another, so their accesses are kept and compared at the end; two
 // are ordered only through a grid barrier.
-#include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>

@@ -1,7 +1,6 @@
 // Branches whose condition is not known. Both sides run, as bundles of lanes that may be there, up to the
 // branch's post-dominator; bundles that meet are joined, and loops are run until nothing new comes.
 #include <algorithm>
-#include <numeric>
 
 #include "verify/run/kernel_run.h"
 
