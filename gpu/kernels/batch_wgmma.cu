@@ -180,29 +180,47 @@ __device__ __forceinline__ void keep_rows(const WarpgroupSums<int>& sums, int ha
   }
 }
 
+// Of 2 * kLeft values of two lanes that are kLeft apart, the lower lane keeps the first kLeft and the upper
+// one the others: the larger of both lanes' values.
+template <int kLeft>
+__device__ __forceinline__ void share_maxima(float* values, int lane) {
+  const bool upper = (lane & kLeft) != 0;
+#pragma unroll
+  for (int i = 0; i < kLeft; ++i) {
+    const float other = __shfl_xor_sync(kFullWarp, upper ? values[i] : values[i + kLeft], kLeft);
+    values[i] = fmaxf(upper ? values[i + kLeft] : values[i], other);
+  }
+}
+
 // Stores the largest lower bound of the warp's rows for half of the chunk's queries. best: [4, kChunkQueries]
 // in shared memory, a row for each warp.
 __device__ __forceinline__ void find_best(const WarpgroupSums<int>& sums, int half, const PieceRows& rows,
                                           const float2* bounds, float* best, int warp, int lane) {
+  constexpr int kLaneQueries = kMatrixColumns / 4;
+  static_assert(kLaneQueries == kWarpLanes, "half of the queries is the distance between two lanes");
+  const int first = half * kMatrixColumns + lane % 4 * 2;
+  const float2* const own = bounds + first;
   float penalty[kWarpBlocks];
 #pragma unroll
   for (int i = 0; i < kWarpBlocks; ++i) penalty[i] = rows.residual[i] >= 0.0f ? -rows.residual[i] : -INFINITY;
+  float most[kLaneQueries];
 #pragma unroll
-  for (int block = 0; block < kMatrixColumns / 8; ++block) {
+  for (int i = 0; i < kLaneQueries; ++i) {
+    const float slope = own[i / 2 * 8 + i % 2].x;
+    most[i] = -INFINITY;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int column = half * kMatrixColumns + 8 * block + lane % 4 * 2 + i;
-      const float slope = bounds[column].x;
-      float most = -INFINITY;
+    for (int row = 0; row < kWarpBlocks; ++row)
+      most[i] = fmaxf(most[i], fmaf(static_cast<float>(sums.value[i / 2 * 4 + 2 * row + i % 2]),
+                                    rows.scale[row], penalty[row] * slope));
+  }
+  // Eight lanes have the same queries.
+  share_maxima<kLaneQueries / 2>(most, lane);
+  share_maxima<kLaneQueries / 4>(most, lane);
+  share_maxima<kLaneQueries / 8>(most, lane);
 #pragma unroll
-      for (int row = 0; row < kWarpBlocks; ++row)
-        most = fmaxf(most, fmaf(static_cast<float>(sums.value[4 * block + 2 * row + i]), rows.scale[row],
-                                penalty[row] * slope));
-      most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 4));
-      most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 8));
-      most = fmaxf(most, __shfl_xor_sync(kFullWarp, most, 16));
-      if (lane < 4) best[warp * kChunkQueries + column] = most;
-    }
+  for (int i = 0; i < kLaneQueries / 8; ++i) {
+    const int query = lane / 4 * 4 + i;
+    best[warp * kChunkQueries + first + query / 2 * 8 + query % 2] = most[i];
   }
 }
 
