@@ -33,17 +33,34 @@ __device__ void offer(NearestTwo& nearest, int32_t cluster, double score) {
   }
 }
 
-// The exact score of a row for a cluster. Called by a whole warp; a team of eight lanes without a row passes
+// The dot product of a row and a centroid. Called by a whole warp; a team of eight lanes without a row passes
 // row = -1.
-__device__ double exact_score(const KMeansParams& params, int32_t row, int32_t cluster, int lane) {
+__device__ double dot_with(const KMeansParams& params, int32_t row, int32_t cluster, int lane) {
   const int dims = params.part.dims;
-  const int32_t existing = row < 0 ? 0 : row;
-  const double dot =
-      team_exact_dot(params.centroids.vectors + static_cast<int64_t>(cluster) * dims,
-                     row < 0 ? nullptr : params.part.vectors + static_cast<int64_t>(row) * dims, dims, lane);
-  return device_cluster_score(params.metric, dot, params.part.norms_squared[existing],
+  return team_exact_dot(params.centroids.vectors + static_cast<int64_t>(cluster) * dims,
+                        row < 0 ? nullptr : params.part.vectors + static_cast<int64_t>(row) * dims, dims,
+                        lane);
+}
+
+// The exact score of a row for a cluster; called like dot_with().
+__device__ double exact_score(const KMeansParams& params, int32_t row, int32_t cluster, int lane) {
+  const double dot = dot_with(params, row, cluster, lane);
+  return device_cluster_score(params.metric, dot, params.part.norms_squared[row < 0 ? 0 : row],
                               params.centroids.norms_squared[cluster]);
 }
+
+// The best cluster of a row so far, by cosine, and whether another one may be as near: most are not, which
+// their dot products say without a root and a division.
+struct BestCosine {
+  double dot = 0;
+  double norm_squared = 1;
+
+  __device__ bool may_reach(double other_dot, double other_norm_squared) const {
+    constexpr double kSlack = 1 - 0x1p-40;  // for the roundings here and of the cosines
+    if (!(dot > 0)) return true;
+    return other_dot > 0 && !(other_dot * other_dot * norm_squared < dot * dot * other_norm_squared * kSlack);
+  }
+};
 
 // Records what the lanes with `writes` have found for their rows. Called by a whole warp.
 __device__ void record(const KMeansParams& params, int32_t row, const NearestTwo& nearest, bool writes) {
@@ -78,14 +95,21 @@ __device__ void decide_open(const KMeansParams& params, NearestTwo* found) {
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int team = static_cast<int>(threadIdx.x) >> 3;
   const uint32_t count = params.counters->open;
+  const bool only_best = params.wanted == 1 && params.metric == Metric::kCosine;
   for (uint32_t place = blockIdx.x; place < count; place += gridDim.x) {
     const int32_t row = params.open[place];
+    const double row_norm = params.part.norms_squared[row];
     NearestTwo nearest = {-1, -1, -INFINITY, -INFINITY};
+    BestCosine best;
     for (int first = team / kTeams * kTeams; first < params.centroids.count; first += kBlockTeams) {
       const int cluster = first + team % kTeams;
       const bool exists = cluster < params.centroids.count;
-      const double score = exact_score(params, exists ? row : -1, exists ? cluster : 0, lane);
-      if (exists) offer(nearest, cluster, score);
+      const double dot = dot_with(params, exists ? row : -1, exists ? cluster : 0, lane);
+      if (!exists) continue;
+      const double norm = params.centroids.norms_squared[cluster];
+      if (only_best && !best.may_reach(dot, norm)) continue;
+      offer(nearest, cluster, device_cluster_score(params.metric, dot, row_norm, norm));
+      if (nearest.first == cluster) best = {dot, norm};
     }
     if ((lane & 7) == 0) found[team] = nearest;
     __syncthreads();

@@ -9,19 +9,17 @@ namespace {
 constexpr int kThreads = 256;
 constexpr double kSlack = 0x1p-20;  // for the roundings of lengths
 
-// Reductions over the block. Every thread gets the result; the order is fixed. scratch: [kThreads / 32].
+// Reductions over the block. Every thread gets the result; the order is fixed.
 template <class Combine>
 __device__ double block_reduce(double value, double* scratch, const Combine& combine) {
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2)
-    value = combine(value, __shfl_xor_sync(kFullWarp, value, distance));
   __syncthreads();
-  if (threadIdx.x % kWarpLanes == 0) scratch[threadIdx.x / kWarpLanes] = value;
+  scratch[threadIdx.x] = value;
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) scratch[threadIdx.x] = combine(scratch[threadIdx.x], scratch[threadIdx.x + half]);
+  }
   __syncthreads();
-  value = scratch[0];
-#pragma unroll
-  for (int warp = 1; warp < kThreads / kWarpLanes; ++warp) value = combine(value, scratch[warp]);
-  return value;
+  return scratch[0];
 }
 
 __device__ double block_sum(double value, double* scratch) {
