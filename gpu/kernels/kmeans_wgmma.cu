@@ -135,6 +135,20 @@ __device__ __forceinline__ void write_tops(const LaneTop (&best)[kWarpBlocks], i
   }
 }
 
+// Copies a chunk of centroids to shared memory. Called by the whole block.
+__device__ void load_chunk(const KMeansParams& params, int chunk, int chunk_words, uint4* columns,
+                           float* half_squares) {
+  for (int i = static_cast<int>(threadIdx.x); i < chunk_words; i += kThreads)
+    columns[i] = params.wgmma.columns[static_cast<int64_t>(chunk) * chunk_words + i];
+  for (int i = static_cast<int>(threadIdx.x); i < kWgmmaCentroids; i += kThreads) {
+    const int cluster = chunk * kWgmmaCentroids + i;
+    half_squares[i] =
+        cluster < params.centroids.padded ? params.centroids.half_squares[cluster] : kPaddingHalfSquare;
+  }
+  publish_operands();
+  __syncthreads();
+}
+
 // A block scores rows with one chunk of centroids, which stay in shared memory; blocks of different chunks
 // read the same rows at about the same time. Rows go from memory to registers, and from there to the tensor
 // cores: the next ones are on their way while a warpgroup ranks.
@@ -149,15 +163,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int chunk = static_cast<int>(blockIdx.x) % chunks;
   auto* const columns = reinterpret_cast<uint4*>(shared);
   auto* const half_squares = reinterpret_cast<float*>(columns + kChunkWords);
-  for (int i = static_cast<int>(threadIdx.x); i < kChunkWords; i += kThreads)
-    columns[i] = params.wgmma.columns[static_cast<int64_t>(chunk) * kChunkWords + i];
-  for (int i = static_cast<int>(threadIdx.x); i < kWgmmaCentroids; i += kThreads) {
-    const int cluster = chunk * kWgmmaCentroids + i;
-    half_squares[i] =
-        cluster < params.centroids.padded ? params.centroids.half_squares[cluster] : kPaddingHalfSquare;
-  }
-  publish_operands();
-  __syncthreads();
+  load_chunk(params, chunk, kChunkWords, columns, half_squares);
 
   const int count = row_count(params, last);
   if (count <= first) return;
