@@ -25,7 +25,8 @@ class StandIn(statements.Generator):
 
     def set_up(self, journal):
         content, key, vector = (statements.quoted(n) for n in (self.content, self.key, self.vector))
-        put = "INSERT OR REPLACE INTO copy VALUES (new.%s, new.%s);" % (key, vector)
+        # Not INSERT OR REPLACE: a statement's OR IGNORE would apply to it too, and keep a row whose original REPLACE deleted.
+        put = "DELETE FROM copy WHERE id = new.%s; INSERT INTO copy VALUES (new.%s, new.%s);" % (key, key, vector)
         gone = "DELETE FROM copy WHERE id = old.%s;" % key
         when = {"no-insert": "WHEN new.lang = 'a'"}.get(self.name, "")
         changed = {"no-update": "", "no-new-key": gone + "UPDATE copy SET v = new.%s WHERE id = new.%s;" % (vector, key)}.get(
