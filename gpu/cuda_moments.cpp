@@ -64,8 +64,27 @@ Status CudaMoments::gram_product(const DevicePart& part, std::span<const float> 
   });
 }
 
+Status CudaMoments::check_products() {
+  uint32_t differences = 0;
+  GLOVE_RETURN_IF_ERROR(upload(total_, &differences, sizeof(differences)));
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_check_products(total_.as<uint32_t>(), stream_.get()), "checking tensor cores"));
+  GLOVE_RETURN_IF_ERROR(cuda_status(cudaMemcpyAsync(&differences, total_.data(), sizeof(differences),
+                                                    cudaMemcpyDeviceToHost, stream_.get()),
+                                    "checking tensor cores"));
+  GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream_.get()), "checking tensor cores"));
+  if (differences > 0)
+    return Error{
+        ErrorCode::kUnavailable,
+        "CUDA: the tensor cores of this device add products of doubles in an order that is not known; "
+        "use backend 'cpu'"};
+  checked_ = true;
+  return {};
+}
+
 Status CudaMoments::second_moment(const DevicePart& part, const MomentRows& rows, std::span<double> moment,
                                   const InterruptCheck& interrupted) {
+  if (!checked_) GLOVE_RETURN_IF_ERROR(check_products());
   const GramPlan plan = plan_gram(part.dims);
   std::vector<float> center(static_cast<size_t>(part.dims));
   std::copy(rows.center.begin(), rows.center.end(), center.begin());
@@ -73,7 +92,7 @@ Status CudaMoments::second_moment(const DevicePart& part, const MomentRows& rows
   GLOVE_RETURN_IF_ERROR(upload(tiles_, plan.tiles.data(), plan.tiles.size() * sizeof(GramTile)));
   GLOVE_RETURN_IF_ERROR(upload(groups_, plan.groups.data(), plan.groups.size() * sizeof(GramGroup)));
   const GramShape shape = {static_cast<int32_t>(plan.groups.size()),
-                           plan.threads,
+                           plan.warps,
                            plan.panel,
                            plan.width,
                            tiles_.as<GramTile>(),

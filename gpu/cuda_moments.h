@@ -37,7 +37,10 @@ class CudaMoments {
   Status sum_blocks(const DevicePart& part, std::span<const double> weights, std::span<double> total,
                     const InterruptCheck& interrupted, const Launch& launch);
   Status upload(DeviceMemory& to, const void* from, size_t bytes);
+  // Fails if the device's tensor cores add products of doubles in another order than the definition.
+  Status check_products();
 
+  bool checked_ = false;
   Stream stream_;
   DeviceMemory weights_, vector_, tiles_, groups_, sums_, total_;
 };

@@ -5,24 +5,20 @@
 namespace glove::gpu {
 namespace {
 
-constexpr int32_t kPanel = 128;  // of several panels, so that two make a group of 16 by 16 tiles
-constexpr int32_t kWarp = 32;
-constexpr int32_t kBand = 4;
+constexpr int32_t kPanel = 128;  // of several panels, so that two make a group of 4 by 4 tiles
+constexpr int32_t kLanes = 32;
 
-int32_t round_up(int32_t value, int32_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
+constexpr int32_t divide_up(int32_t value, int32_t by) {
+  return (value + by - 1) / by;
 }
 
-// The tiles of a pair of panels, in bands of four rows of tiles: the 32 threads of a warp then read four
-// different values of the left panel and eight of the right one. `same`: the panels are the same, and half of
-// the tiles is enough.
-std::vector<GramTile> tiles_of(int32_t step, bool same, int32_t right_at) {
+// The tiles of a pair of panels of `panel` components. `same`: the panels are the same, and half of the tiles
+// is enough. right_at: where the right panel begins in a row of the buffer.
+std::vector<GramTile> tiles_of(int32_t panel, bool same, int32_t right_at) {
   std::vector<GramTile> tiles;
-  for (int32_t band = 0; band < step; band += kBand)
-    for (int32_t right = same ? band : 0; right < step; ++right)
-      for (int32_t left = band; left < std::min(band + kBand, step); ++left)
-        if (!same || left <= right)
-          tiles.push_back({static_cast<int16_t>(2 * left), static_cast<int16_t>(right_at + 2 * right)});
+  for (int32_t left = 0; left < panel; left += kGramTile)
+    for (int32_t right = same ? left : 0; right < panel; right += kGramTile)
+      tiles.push_back({static_cast<int16_t>(left), static_cast<int16_t>(right_at + right)});
   return tiles;
 }
 
@@ -30,27 +26,27 @@ std::vector<GramTile> tiles_of(int32_t step, bool same, int32_t right_at) {
 
 GramPlan plan_gram(int64_t dims) {
   GramPlan plan;
-  const bool one_panel = dims <= kMostGramWidth;
-  plan.panel = one_panel ? round_up(static_cast<int32_t>(dims), kGramTile) : kPanel;
-  plan.width = one_panel ? plan.panel : 2 * plan.panel;
-  plan.threads = kMostGramThreads;
   const auto components = static_cast<int32_t>(dims);
+  const bool one_panel = components <= kMostGramWidth;
+  plan.panel = one_panel ? divide_up(components, kGramTile) * kGramTile : kPanel;
+  plan.width = one_panel ? plan.panel : 2 * plan.panel;
   if (one_panel) {
-    plan.tiles = tiles_of(plan.step(), true, 0);
+    plan.tiles = tiles_of(plan.panel, true, 0);
     const auto count = static_cast<int32_t>(plan.tiles.size());
-    const int32_t groups = (count + kMostGramThreads - 1) / kMostGramThreads;
-    const int32_t loaders = (kGramRows * plan.width + kMostGramLoads - 1) / kMostGramLoads;
-    plan.threads = round_up(std::max((count + groups - 1) / groups, loaders), kWarp);
+    const int32_t groups = divide_up(count, kMostGramWarps);
+    const int32_t loading = divide_up(kGramRows * plan.width, kMostGramLoads * kLanes);
+    plan.warps = std::max(divide_up(count, groups), loading);
     plan.groups.assign(static_cast<size_t>(groups), {0, 0});
-    plan.tiles.resize(static_cast<size_t>(groups * plan.threads));
+    plan.tiles.resize(static_cast<size_t>(groups * plan.warps));
     return plan;
   }
+  plan.warps = kMostGramWarps;
   for (int32_t left = 0; left < components; left += kPanel)
     for (int32_t right = left; right < components; right += kPanel) {
-      const std::vector<GramTile> tiles = tiles_of(plan.step(), left == right, kPanel);
+      const std::vector<GramTile> tiles = tiles_of(plan.panel, left == right, kPanel);
       plan.groups.push_back({left, right});
       plan.tiles.insert(plan.tiles.end(), tiles.begin(), tiles.end());
-      plan.tiles.resize(plan.groups.size() * kMostGramThreads);
+      plan.tiles.resize(plan.groups.size() * kMostGramWarps);
     }
   return plan;
 }
@@ -59,19 +55,20 @@ void unfold_gram(const GramPlan& plan, std::span<const double> sums, int64_t dim
   const auto component = [&](const GramGroup& group, int64_t at) {
     return at < plan.panel ? group.left + at : group.right + at - plan.panel;
   };
-  for (size_t g = 0; g < plan.groups.size(); ++g)
-    for (int64_t t = 0; t < plan.threads; ++t) {
-      const GramTile tile = plan.tiles[g * static_cast<size_t>(plan.threads) + static_cast<size_t>(t)];
-      for (int32_t k = 0; tile.left >= 0 && k < kTileProducts; ++k) {
-        const int64_t i = component(plan.groups[g], tile.left + gram_offset(k / kGramTile, plan.step()));
-        const int64_t j = component(plan.groups[g], tile.right + gram_offset(k % kGramTile, plan.step()));
+  for (size_t t = 0; t < plan.tiles.size(); ++t) {
+    const GramTile tile = plan.tiles[t];
+    const GramGroup group = plan.groups[t / static_cast<size_t>(plan.warps)];
+    for (int32_t k = 0; tile.left >= 0 && k < kLaneProducts; ++k)
+      for (int32_t lane = 0; lane < kLanes; ++lane) {
+        const GramPair pair = gram_pair(k, lane);
+        const int64_t i = component(group, tile.left + pair.left);
+        const int64_t j = component(group, tile.right + pair.right);
         if (i >= dims || j >= dims) continue;
         const double sum =
-            sums[(g * kTileProducts + static_cast<size_t>(k)) * static_cast<size_t>(plan.threads) +
-                 static_cast<size_t>(t)];
+            sums[(t * kLaneProducts + static_cast<size_t>(k)) * kLanes + static_cast<size_t>(lane)];
         moment[static_cast<size_t>(i * dims + j)] = moment[static_cast<size_t>(j * dims + i)] = sum;
       }
-    }
+  }
 }
 
 }  // namespace glove::gpu

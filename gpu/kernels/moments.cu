@@ -1,6 +1,8 @@
 #include "gpu/kernels/moments.h"
 
 #include "analysis/moments.h"
+#include "gpu/tile.h"
+#include "gpu/warp/double_matrix.cuh"
 #include "gpu/warp/exact_dot.cuh"
 
 namespace glove::gpu {
@@ -12,6 +14,7 @@ constexpr int kRowsInFlight = 8;
 constexpr int kColumnThreads = 64;
 constexpr int kColumnRows = 32;  // in flight
 constexpr int kBlocksInFlight = 16;
+constexpr unsigned kCheckBlocks = 32;
 
 // sum + factor * x, or sum if the factor is 0. Without a branch, so that the products of other rows need not
 // wait.
@@ -101,21 +104,29 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- Second moments ---------------------------------------------------------------------------------------
 
-// Brings rows to the buffer: a thread's value number i goes to place threadIdx.x + i * blockDim.x. What comes
-// from components past the last, or goes to places past the rows, is in sums that nobody uses.
+// Doubles from row to row of the buffer. Those of four rows that a warp reads together fall into different
+// banks.
+__host__ __device__ constexpr int gram_stride(int width) {
+  return width + 4;
+}
+
+// Brings rows to the buffer, a value of a component at a time. What comes from components past the last is in
+// sums that nobody uses.
 template <bool kWeighted>
 class GramLoader {
  public:
   //   center  [dims]
   __device__ GramLoader(const MomentParams& params, const GramShape& shape, const float* center)
-      : params_(params), width_(shape.width) {
+      : params_(params) {
     const GramGroup group = shape.group_of[blockIdx.x];
 #pragma unroll
     for (int i = 0; i < kMostGramLoads; ++i) {
-      const int row = place(i) / width_;
-      const int column = place(i) - row * width_;
-      int component = column < shape.panel ? group.left + column : group.right + column - shape.panel;
-      component = min(component, params.dims - 1);
+      const auto place = static_cast<int>(threadIdx.x + i * blockDim.x);
+      const int row = place / shape.width;
+      const int column = place - row * shape.width;
+      const int component = min(
+          column < shape.panel ? group.left + column : group.right + column - shape.panel, params.dims - 1);
+      places_[i] = row < kGramRows ? row * gram_stride(shape.width) + column : -1;
       offsets_[i] = min(row, kGramRows - 1) * params.dims + component;
       centers_[i] = __ldg(center + component);
     }
@@ -138,10 +149,11 @@ class GramLoader {
     }
   }
 
-  // Writes what was read as y to the buffer: [kGramRows, width].
+  // Writes what was read as y to the buffer: [kGramRows, gram_stride(width)].
   __device__ void write(double* buffer) const {
 #pragma unroll
     for (int i = 0; i < kMostGramLoads; ++i) {
+      if (places_[i] < 0) continue;
       float y = 0.0f;
       if (!kWeighted) {
         y = __fsub_rn(values_[i], centers_[i]);  // rounds as the same in double and then to float does
@@ -149,94 +161,120 @@ class GramLoader {
         const double product = __dmul_rn(weights_[i], static_cast<double>(values_[i]));
         y = __double2float_rn(__dsub_rn(product, static_cast<double>(centers_[i])));
       }
-      buffer[place(i)] = static_cast<double>(y);
+      buffer[places_[i]] = static_cast<double>(y);
     }
   }
 
  private:
-  __device__ int place(int i) const {
-    return static_cast<int>(threadIdx.x + i * blockDim.x);
-  }
-
   const MomentParams& params_;
-  const int width_;
+  int places_[kMostGramLoads];  // -1: past the rows
   int offsets_[kMostGramLoads];
   float centers_[kMostGramLoads];
   float values_[kMostGramLoads];
   double weights_[kWeighted ? kMostGramLoads : 1];
 };
 
-// The components of a tile in one row: gram_offset() of an even k is k * step.
-struct GramOperands {
-  double left[kGramTile], right[kGramTile];
+// A lane's part of the sums of a tile: of blocks of 16 by 8 components (gram_pair).
+constexpr int kLeftBlocks = kGramTile / 16;
+constexpr int kRightBlocks = kGramTile / 8;
+struct GramSums {
+  double value[kLeftBlocks][kRightBlocks][4] = {};
 
-  __device__ void read(const double* from_left, const double* from_right, int step) {
+  // Adds the rows of a buffer. left, right: as in GramTile.
+  __device__ void add(const double* buffer, int left, int right, int stride, int lane) {
 #pragma unroll
-    for (int k = 0; k < kGramTile; k += 2) {
-      const double2 pair = *reinterpret_cast<const double2*>(from_left + k * step);
-      left[k] = pair.x;
-      left[k + 1] = pair.y;
-    }
+    for (int row = 0; row < kGramRows; row += 8) {
+      const double* const upper = buffer + (row + lane % 4) * stride + lane / 4;
+      const double* const lower = upper + 4 * stride;
+      double a[kLeftBlocks][4], b[kRightBlocks][2];
 #pragma unroll
-    for (int k = 0; k < kGramTile; k += 2) {
-      const double2 pair = *reinterpret_cast<const double2*>(from_right + k * step);
-      right[k] = pair.x;
-      right[k + 1] = pair.y;
+      for (int i = 0; i < kLeftBlocks; ++i) {
+        a[i][0] = upper[left + 16 * i];
+        a[i][1] = upper[left + 16 * i + 8];
+        a[i][2] = lower[left + 16 * i];
+        a[i][3] = lower[left + 16 * i + 8];
+      }
+#pragma unroll
+      for (int j = 0; j < kRightBlocks; ++j) {
+        b[j][0] = upper[right + 8 * j];
+        b[j][1] = lower[right + 8 * j];
+      }
+#pragma unroll
+      for (int i = 0; i < kLeftBlocks; ++i)
+#pragma unroll
+        for (int j = 0; j < kRightBlocks; ++j) double_multiply_add(value[i][j], a[i], b[j]);
     }
   }
 };
 
-__device__ void add_products(const GramOperands& y, double (&sums)[kGramTile][kGramTile]) {
-#pragma unroll
-  for (int i = 0; i < kGramTile; ++i)
-#pragma unroll
-    for (int j = 0; j < kGramTile; ++j) sums[i][j] = __fma_rn(y.left[i], y.right[j], sums[i][j]);
-}
-
-// Adds the rows of a buffer. left, right: as in GramTile.
-__device__ void add_rows_of(const double* buffer, int left, int right, int step, int width,
-                            double (&sums)[kGramTile][kGramTile]) {
-#pragma unroll 8
-  for (int row = 0; row < kGramRows; ++row) {
-    GramOperands y;
-    y.read(buffer + row * width + left, buffer + row * width + right, step);
-    add_products(y, sums);
-  }
-}
-
-// blockIdx.x: the group of tiles; blockIdx.y: the block of rows. The next rows are read while the sums of the
-// last ones are computed.
+// blockIdx.x: the group of tiles, one per warp; blockIdx.y: the block of rows. The next rows are read while
+// the sums of the last ones are computed.
 template <bool kWeighted>
-__global__ void __launch_bounds__(kMostGramThreads)
+__global__ void __launch_bounds__(kMostGramWarps* kWarpLanes)
     second_moment_kernel(const __grid_constant__ MomentParams params, const __grid_constant__ GramShape shape,
                          const float* center) {
-  __shared__ __align__(16) double buffers[2][kGramRows * kMostGramWidth];
-  const GramTile tile = shape.tiles[blockIdx.x * shape.threads + threadIdx.x];
-  const int left = max(int{tile.left}, 0);  // the sums of a thread without a tile are not used
+  extern __shared__ double buffers[];  // [2][kGramRows, gram_stride(width)]
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const auto own_tile = static_cast<int>(blockIdx.x * shape.warps + threadIdx.x / kWarpLanes);
+  const GramTile tile = shape.tiles[own_tile];
+  const int left = max(int{tile.left}, 0);  // the sums of a warp without a tile are not used
   const int right = max(int{tile.right}, 0);
-  const int step = shape.panel / kGramTile;
+  const int stride = gram_stride(shape.width);
   const int64_t begin = (int64_t{params.first_block} + blockIdx.y) * kMomentBlock;
   const int64_t end = min(params.rows, begin + kMomentBlock);
   GramLoader<kWeighted> loader(params, shape, center);
-  double sums[kGramTile][kGramTile] = {};
-  int current = 0;
+  GramSums sums;
+  double* current = buffers;
+  double* next = buffers + kGramRows * stride;
   loader.read(begin, end);
-  loader.write(buffers[current]);
+  loader.write(current);
   __syncthreads();
   for (int64_t first = begin; first < end; first += kGramRows) {
     const bool more = first + kGramRows < end;
     if (more) loader.read(first + kGramRows, end);
-    add_rows_of(buffers[current], left, right, step, shape.width, sums);
-    current ^= 1;
-    if (more) loader.write(buffers[current]);
+    sums.add(current, left, right, stride, lane);
+    if (more) loader.write(next);
     __syncthreads();
+    double* const done = current;
+    current = next;
+    next = done;
   }
   double* const out =
-      params.sums + (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kTileProducts * shape.threads;
+      params.sums + (int64_t{blockIdx.y} * gridDim.x * shape.warps + own_tile) * kLaneProducts * kWarpLanes;
 #pragma unroll
-  for (int i = 0; i < kGramTile; ++i)
-#pragma unroll
-    for (int j = 0; j < kGramTile; ++j) out[(i * kGramTile + j) * shape.threads + threadIdx.x] = sums[i][j];
+  for (int k = 0; k < kLaneProducts; ++k) out[k * kWarpLanes + lane] = sums.value[k / 16][k % 16 / 4][k % 4];
+}
+
+// Values of 24 bits, whose products are exact, of very different sizes, so that the order of their sum shows.
+__device__ double check_value(uint32_t number) {
+  uint64_t z = (number + uint64_t{1}) * 0x9E3779B97F4A7C15u;  // SplitMix64 (Steele et al., OOPSLA 2014)
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  z ^= z >> 31;
+  const auto exponent = static_cast<uint32_t>(z >> 40) % 40 + 107;
+  return static_cast<double>(__uint_as_float((static_cast<uint32_t>(z) & 0x807fffffu) | exponent << 23));
+}
+
+// Each warp multiplies random matrices.
+__global__ void __launch_bounds__(kThreads) check_products_kernel(uint32_t* differences) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const uint32_t base = (blockIdx.x * kThreads + threadIdx.x) / kWarpLanes * 256;
+  const auto left = [&](int row, int k) { return check_value(base + static_cast<uint32_t>(row * 8 + k)); };
+  const auto right = [&](int k, int column) {
+    return check_value(base + 128 + static_cast<uint32_t>(column * 8 + k));
+  };
+  const int g = lane / 4;
+  const int t = lane % 4;
+  double sums[4] = {};
+  double_multiply_add(sums, {left(g, t), left(g + 8, t), left(g, t + 4), left(g + 8, t + 4)},
+                      {right(t, g), right(t + 4, g)});
+  uint32_t different = 0;
+  for (int i = 0; i < 4; ++i) {
+    double sum = 0.0;
+    for (int k = 0; k < 8; ++k) sum = __fma_rn(left(g + i / 2 * 8, k), right(k, 2 * t + i % 2), sum);
+    if (__double_as_longlong(sum) != __double_as_longlong(sums[i])) ++different;
+  }
+  if (different > 0) atomicAdd(differences, different);
 }
 
 __device__ void read_blocks(const double* sums, int32_t blocks, int64_t size,
@@ -287,11 +325,17 @@ cudaError_t launch_gram_product(const MomentParams& params, const float* vector,
 cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,
                                  int32_t blocks, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(shape.groups), static_cast<unsigned>(blocks));
-  const auto threads = static_cast<unsigned>(shape.threads);
+  const auto threads = static_cast<unsigned>(shape.warps * kWarpLanes);
+  const size_t bytes = size_t{2} * kGramRows * static_cast<size_t>(gram_stride(shape.width)) * sizeof(double);
   if (params.weights != nullptr)
-    second_moment_kernel<true><<<grid, threads, 0, stream>>>(params, shape, center);
+    second_moment_kernel<true><<<grid, threads, bytes, stream>>>(params, shape, center);
   else
-    second_moment_kernel<false><<<grid, threads, 0, stream>>>(params, shape, center);
+    second_moment_kernel<false><<<grid, threads, bytes, stream>>>(params, shape, center);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_check_products(uint32_t* differences, cudaStream_t stream) {
+  check_products_kernel<<<kCheckBlocks, kThreads, 0, stream>>>(differences);
   return cudaGetLastError();
 }
 

@@ -33,7 +33,7 @@ cudaError_t launch_gram_product(const MomentParams& params, const float* vector,
 // A GramPlan in device memory.
 struct GramShape {
   int32_t groups;
-  int32_t threads;
+  int32_t warps;
   int32_t panel;
   int32_t width;
   const GramTile* tiles;
@@ -45,6 +45,10 @@ struct GramShape {
 //   center  [dims]
 cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,
                                  int32_t blocks, cudaStream_t stream);
+
+// Adds to *differences how many of some random sums double_multiply_add() (gpu/warp/double_matrix.cuh)
+// computes otherwise than fma() would. launch_second_moment() needs a device where there are none.
+cudaError_t launch_check_products(uint32_t* differences, cudaStream_t stream);
 
 // total[i] += sums[0][i], then sums[1][i], and so on.
 //   sums  [blocks, size];  total  [size]

@@ -148,39 +148,37 @@ TEST_F(DeviceMomentsTest, AnInterruptStopsThem) {
   EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
 }
 
-// Does what the kernel does, in plain loops: each thread its tile of products of one row.
+// Does what the kernel does, in plain loops: each warp its tile of products of one row.
 TEST(GramPlan, CoversEveryPairOfComponents) {
   for (const int64_t dims :
-       {1, 2, 7, 8, 9, 15, 16, 17, 50, 56, 57, 100, 128, 255, 300, 319, 320, 321, 384, 500}) {
+       {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50, 96, 97, 100, 128, 255, 300, 319, 320, 321, 384, 500}) {
     const gpu::GramPlan plan = gpu::plan_gram(dims);
-    ASSERT_LE(plan.threads, gpu::kMostGramThreads);
-    ASSERT_EQ(plan.threads % 32, 0);
+    ASSERT_LE(plan.warps, gpu::kMostGramWarps);
     ASSERT_LE(plan.width, gpu::kMostGramWidth);
-    ASSERT_GE(plan.threads * gpu::kMostGramLoads, gpu::kGramRows * plan.width);
-    ASSERT_EQ(plan.tiles.size(), plan.groups.size() * static_cast<size_t>(plan.threads));
+    ASSERT_GE(plan.warps * 32 * gpu::kMostGramLoads, gpu::kGramRows * plan.width);
+    ASSERT_EQ(plan.tiles.size(), plan.groups.size() * static_cast<size_t>(plan.warps));
     const auto value = [&](int64_t component) {
       return component < dims ? static_cast<double>(component + 1) : 0.0;
     };
-    const auto threads = static_cast<size_t>(plan.threads);
     std::vector<double> sums(static_cast<size_t>(plan.size()), -1.0);
     for (size_t at = 0; at < plan.tiles.size(); ++at) {
-      const gpu::GramGroup group = plan.groups[at / threads];
+      const gpu::GramGroup group = plan.groups[at / static_cast<size_t>(plan.warps)];
       const gpu::GramTile tile = plan.tiles[at];
       if (tile.left < 0) {
         ASSERT_EQ(std::max(tile.left, tile.right), -1);
         continue;
       }
       ASSERT_GE(tile.right, 0);
+      ASSERT_LE(std::max(tile.left, tile.right), plan.width - gpu::kGramTile);
       const auto buffer = [&](int64_t place) {
         return value(place < plan.panel ? group.left + place : group.right + place - plan.panel);
       };
-      for (int32_t k = 0; k < gpu::kTileProducts; ++k) {
-        const int64_t left = tile.left + gpu::gram_offset(k / gpu::kGramTile, plan.step());
-        const int64_t right = tile.right + gpu::gram_offset(k % gpu::kGramTile, plan.step());
-        ASSERT_LT(std::max(left, right), plan.width);
-        sums[(at / threads * gpu::kTileProducts + static_cast<size_t>(k)) * threads + at % threads] =
-            buffer(left) * buffer(right);
-      }
+      for (int32_t k = 0; k < gpu::kLaneProducts; ++k)
+        for (int32_t lane = 0; lane < 32; ++lane) {
+          const gpu::GramPair pair = gpu::gram_pair(k, lane);
+          sums[(at * gpu::kLaneProducts + static_cast<size_t>(k)) * 32 + static_cast<size_t>(lane)] =
+              buffer(tile.left + pair.left) * buffer(tile.right + pair.right);
+        }
     }
     std::vector<double> moment(static_cast<size_t>(dims * dims), -2.0);
     gpu::unfold_gram(plan, sums, dims, moment);

@@ -39,7 +39,7 @@ void time_covariance(int64_t rows, int dims) {
   cudaMemcpy(groups.data(), plan.groups.data(), plan.groups.size() * sizeof(GramGroup),
              cudaMemcpyHostToDevice);
   const GramShape shape = {static_cast<int32_t>(plan.groups.size()),
-                           plan.threads,
+                           plan.warps,
                            plan.panel,
                            plan.width,
                            tiles.data(),
@@ -97,7 +97,7 @@ void time_covariance(int64_t rows, int dims) {
       if (const auto at = static_cast<size_t>(i) * static_cast<size_t>(dims) + static_cast<size_t>(j);
           !(got[at] == wanted[at]))
         error = INFINITY;
-  report("covariance", size, "tiles of 8 x 8 in registers, centred", median_us(moment, 10), bytes, error);
+  report("covariance", size, "tensor cores, 32 x 32 sums per warp, centred", median_us(moment, 10), bytes, error);
   report("covariance", size, "column sums", median_us(mean, 10), bytes, 0);
   report("covariance", size, "column sums, then the tiles",
          median_us(
