@@ -103,7 +103,7 @@ class CudaPass final : public KMeansPass {
   Stream stream_;
   CentroidMemory centroids_, other_centroids_;
   DeviceMemory words_, lengths_, residuals_;  // HalfRows
-  DeviceMemory columns_, tops_;               // WarpgroupScan
+  DeviceMemory columns_, tops_, grouped_;     // WarpgroupScan
   DeviceMemory counters_, undecided_, open_, visits_, limits_, travelled_, sums_, sizes_, labels_, changes_,
       nearest_;
   DeviceMemory query_, dots_;
@@ -157,7 +157,8 @@ Status CudaPass::reserve_for_warpgroups(int64_t count) {
   const int64_t chunks = centroid_chunks(count);
   GLOVE_RETURN_IF_ERROR(columns_.reserve(column_words(params_.part.dims, count) * 16));
   GLOVE_RETURN_IF_ERROR(tops_.reserve(chunks * params_.part.rows * static_cast<int64_t>(sizeof(ChunkTop))));
-  params_.wgmma = {columns_.as<uint4>(), tops_.as<ChunkTop>()};
+  GLOVE_RETURN_IF_ERROR(grouped_.reserve(params_.part.rows * static_cast<int64_t>(sizeof(UndecidedRow))));
+  params_.wgmma = {columns_.as<uint4>(), tops_.as<ChunkTop>(), grouped_.as<UndecidedRow>()};
   return {};
 }
 
@@ -259,12 +260,12 @@ Status CudaPass::move_rows(bool always) {
   return wait();
 }
 
-// Empties the lists of undecided and open rows, which have been decided.
+// Empties the lists of rows that the scan could not decide, which have been decided.
 Status CudaPass::clear_undecided() {
-  static_assert(offsetof(KMeansCounters, open) == offsetof(KMeansCounters, undecided) + sizeof(uint32_t));
-  return cuda_status(cudaMemsetAsync(counters_.data() + offsetof(KMeansCounters, undecided), 0,
-                                     2 * sizeof(uint32_t), stream_.get()),
-                     "clearing counters");
+  constexpr size_t kFirst = offsetof(KMeansCounters, undecided);
+  return cuda_status(
+      cudaMemsetAsync(counters_.data() + kFirst, 0, sizeof(KMeansCounters) - kFirst, stream_.get()),
+      "clearing counters");
 }
 
 Status CudaPass::clear_counters() {

@@ -83,11 +83,11 @@ struct ClusterChange {
   int32_t to;
 };
 
-// A row that belongs to one of two clusters. The second one may be padding.
+constexpr int kMostCandidates = 4;
+// A row that belongs to one of a few clusters, or to one of their groups (kmeans_ranking.cuh); -1 for none.
 struct UndecidedRow {
   int32_t row;
-  int32_t first;
-  int32_t second;
+  int32_t clusters[kMostCandidates];
 };
 
 // Lengths of the lists.
@@ -95,6 +95,7 @@ struct KMeansCounters {
   uint32_t visits;
   uint32_t changes;
   uint32_t undecided;
+  uint32_t grouped;
   uint32_t open;
 };
 
@@ -104,18 +105,19 @@ struct KMeansReport {
   uint32_t empty_clusters;
 };
 
-// The best scores of a row among the centroids of a chunk (kmeans_wgmma.h). The low bits of the first two are
-// the places of their centroids.
-struct ChunkTop {
-  float first;
-  float second;
-  float third;
+// The best scores of a row among the centroids of a chunk (kmeans_wgmma.h), each the best of its group. Their
+// low bits are the places of their centroids.
+struct alignas(16) ChunkTop {
+  float named[3];
+  uint32_t bounds;  // two halves: of the best scores of the other groups, and of all scores that are not the
+                    // best of their groups
 };
 
 // What the scan by warpgroups needs besides; null if it is not used.
 struct WarpgroupScan {
-  uint4* columns;  // [column_words(dims, count)]: the centroids in core matrices
-  ChunkTop* tops;  // [centroid_chunks, rows]
+  uint4* columns;         // [column_words(dims, count)]: the centroids in core matrices
+  ChunkTop* tops;         // [centroid_chunks, rows]
+  UndecidedRow* grouped;  // [rows]: rows that belong to one of a few groups of clusters
 };
 
 // The arguments of all launches. Pointers are not owned and, unless noted, point to device memory.
@@ -130,7 +132,7 @@ struct KMeansParams {
   double fixed_one;  // 1.0 in fixed point, of a component times `scale` for kEuclidean
   DeviceCentroids centroids;
   KMeansCounters* counters;  // zero before an iteration
-  UndecidedRow* undecided;   // [rows]
+  UndecidedRow* undecided;   // [rows]: rows that belong to one of a few clusters
   int32_t* open;             // [rows]: rows that may belong to any cluster
   // The fit's state; none of it is used if `wanted` is 2.
   int32_t* visits;         // [rows]: the rows whose clusters may have changed

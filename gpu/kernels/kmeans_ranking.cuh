@@ -28,56 +28,82 @@ struct TopScores {
   }
 };
 
-// The same with the centroids' numbers.
-struct TopClusters {
-  float first, second, third;
-  int32_t first_cluster, second_cluster;
+// The scan by warpgroups compares the scores of this many clusters at once: a group.
+constexpr int kGroupClusters = 8;
+// Returns number `member` of the group that a cluster is in.
+__device__ inline int32_t group_member(int32_t cluster, int32_t member) {
+  return (cluster & ~0x19) + member / 2 * 8 + member % 2;
+}
 
-  __device__ void insert(float score, int32_t cluster) {
-    if (score > first) {
-      third = second;
-      second = first;
-      second_cluster = first_cluster;
-      first = score;
-      first_cluster = cluster;
-    } else if (score > second) {
-      third = second;
-      second = score;
-      second_cluster = cluster;
-    } else {
-      third = fmaxf(third, score);
-    }
-  }
+// What the clusters' scores are at most that nobody has named.
+struct ScoreBounds {
+  float rest = -INFINITY;    // of clusters that are not in the group of a named one
+  float hidden = -INFINITY;  // of clusters that are
 };
 
-// Combines what the four lanes that share rows have seen. Lane l gets row l/4 + 8 * (l mod 4) of its warp's.
-__device__ inline TopClusters combine(const KMeansParams& params, const TopScores (&tops)[kLaneRows],
-                                      int lane) {
-  TopClusters own = {};
+// What the four lanes that share a row have found for it. Whoever has ranked a row names the clusters of its
+// best scores by each(), and bounds the scores of all others by bounds().
+class LaneTops {
+ public:
+  static constexpr bool kGroups = false;  // nothing is hidden
+
+  // Brings together the rows that a lane sees with those of the three others that see them. Lane l gets row
+  // l/4 + 8 * (l mod 4) of its warp's. Called by a whole warp.
+  __device__ LaneTops(const TopScores (&seen)[kLaneRows], int id_bits, int lane)
+      : mask_(~(~0u << id_bits)), lane_(lane) {
+    const bool odd = (lane & 1) != 0;
+    const bool upper = (lane & 2) != 0;
+    TopScores kept[2][2];
 #pragma unroll
-  for (int row = 0; row < kLaneRows; ++row) {
-    const auto cluster_of = [&](float score) {
-      const int place = static_cast<int>(__float_as_uint(score) & ~(~0u << params.id_bits));
-      return place / 8 * kChunkCentroids + place / 2 % 4 * 8 + (lane & 3) * 2 + place % 2;
-    };
-    TopClusters top = {tops[row].first, tops[row].second, tops[row].third, cluster_of(tops[row].first),
-                       cluster_of(tops[row].second)};
-#pragma unroll
-    for (int distance = 1; distance <= 2; distance *= 2) {
-      const float first = __shfl_xor_sync(kFullWarp, top.first, distance);
-      const float second = __shfl_xor_sync(kFullWarp, top.second, distance);
-      const float third = __shfl_xor_sync(kFullWarp, top.third, distance);
-      const int32_t first_cluster = __shfl_xor_sync(kFullWarp, top.first_cluster, distance);
-      const int32_t second_cluster = __shfl_xor_sync(kFullWarp, top.second_cluster, distance);
-      top.insert(first, first_cluster);
-      top.insert(second, second_cluster);
-      top.third = fmaxf(top.third, third);
+    for (int i = 0; i < 2; ++i) {
+      kept[i][0] = choose(odd, seen[2 * i + 1], seen[2 * i]);
+      kept[i][1] = exchange(choose(odd, seen[2 * i], seen[2 * i + 1]), 1);
     }
-    if ((lane & 3) == row) own = top;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      found_[i] = choose(upper, kept[1][i], kept[0][i]);
+      found_[2 + i] = exchange(choose(upper, kept[0][i], kept[1][i]), 2);
+    }
   }
-  own.first_cluster = min(own.first_cluster, params.centroids.count - 1);  // only if the model is damaged
-  return own;
-}
+
+  template <class Visit>
+  __device__ __forceinline__ void each(const Visit& visit) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      visit(found_[i].first, cluster_of(found_[i].first, lane_ ^ i));
+      visit(found_[i].second, cluster_of(found_[i].second, lane_ ^ i));
+    }
+  }
+  __device__ ScoreBounds bounds() const {
+    return {fmaxf(fmaxf(found_[0].third, found_[1].third), fmaxf(found_[2].third, found_[3].third)),
+            -INFINITY};
+  }
+
+ private:
+  // By component, so that nothing moves to memory.
+  __device__ static TopScores choose(bool first, const TopScores& a, const TopScores& b) {
+    TopScores chosen;
+    chosen.first = first ? a.first : b.first;
+    chosen.second = first ? a.second : b.second;
+    chosen.third = first ? a.third : b.third;
+    return chosen;
+  }
+  __device__ static TopScores exchange(const TopScores& sent, int distance) {
+    TopScores got;
+    got.first = __shfl_xor_sync(kFullWarp, sent.first, distance);
+    got.second = __shfl_xor_sync(kFullWarp, sent.second, distance);
+    got.third = __shfl_xor_sync(kFullWarp, sent.third, distance);
+    return got;
+  }
+  __device__ int32_t cluster_of(float score, int lane) const {
+    const auto place = static_cast<int>(__float_as_uint(score) & mask_);
+    return place / 8 * kChunkCentroids + place / 2 % 4 * 8 + (lane & 3) * 2 + place % 2;
+  }
+
+  const uint32_t mask_;
+  const int lane_;
+  TopScores found_[4];  // by lane, lane ^ 1, lane ^ 2 and lane ^ 3
+};
 
 // At least how far a score of the row, as it was compared, is from the true one.
 __device__ inline float score_error(const KMeansParams& params, float length, float residual) {
@@ -108,9 +134,48 @@ struct OwnRow {
   }
 };
 
-// Writes what the scores say of the lane's row, or lists it as undecided. Called by a whole warp.
-__device__ inline void finish(const KMeansParams& params, const TopClusters& top, const OwnRow& own) {
+// The best clusters of a row.
+struct BestClusters {
+  float first = -INFINITY;
+  float second = -INFINITY;
+  int32_t cluster = 0;  // of the first
+
+  template <class Tops>
+  __device__ BestClusters(const KMeansParams& params, const Tops& tops, const ScoreBounds& bounds) {
+    tops.each([&](float score, int32_t named) {
+      const bool better = score > first;
+      second = fmaxf(second, better ? first : score);
+      first = better ? score : first;
+      cluster = better ? named : cluster;
+    });
+    second = fmaxf(second, fmaxf(bounds.rest, bounds.hidden));
+    cluster = min(cluster, params.centroids.count - 1);  // only if the model is damaged
+  }
+};
+
+// Lists the clusters whose scores are not below `beaten`. Returns false if they cannot all be named.
+template <class Tops>
+__device__ __forceinline__ bool list_candidates(const KMeansParams& params, const Tops& tops,
+                                                const ScoreBounds& bounds, float beaten,
+                                                UndecidedRow& undecided) {
+  int count = 0;
+  tops.each([&](float score, int32_t cluster) {
+    if (!(score >= beaten) || cluster >= params.centroids.count) return;
+#pragma unroll
+    for (int i = 0; i < kMostCandidates; ++i)
+      if (i == count) undecided.clusters[i] = cluster;
+    ++count;
+  });
+  return count <= kMostCandidates && bounds.rest < beaten;
+}
+
+// Writes what the scores say of the lane's row, or lists it as undecided. Called by a whole warp. tops: like
+// LaneTops.
+template <class Tops>
+__device__ __forceinline__ void finish(const KMeansParams& params, const Tops& tops, const OwnRow& own) {
   const int32_t row = own.row;
+  const ScoreBounds bounds = tops.bounds();
+  const BestClusters best(params, tops, bounds);
   const float error = score_error(params, own.length, own.residual);
   const bool exists = row >= 0;
   bool decided = false;
@@ -119,31 +184,37 @@ __device__ inline void finish(const KMeansParams& params, const TopClusters& top
     // With the squared distances |x|^2 - 2 * score, the difference of the distances is the difference of the
     // squares divided by their sum.
     const float square = fmaf(own.length, own.length, 2 * error);
-    const float numerator = (top.first - top.second) * (1 - kGapSlack) - 2 * error;
-    const float nearest = fmaxf(0.0f, fmaf(-2.0f, top.first, square));
-    const float next = fmaxf(0.0f, fmaf(-2.0f, top.second, square));
+    const float numerator = (best.first - best.second) * (1 - kGapSlack) - 2 * error;
+    const float nearest = fmaxf(0.0f, fmaf(-2.0f, best.first, square));
+    const float next = fmaxf(0.0f, fmaf(-2.0f, best.second, square));
     const float gap = 2 * numerator / ((sqrtf(nearest) + sqrtf(next)) * (1 + kGapSlack));
     decided = exists && gap > 0;
     if (exists) {
       float limit = -INFINITY;
       if (decided) {
-        const double reach = static_cast<double>(gap) - kLeastGap + params.travelled[top.first_cluster + 1];
+        const double reach = static_cast<double>(gap) - kLeastGap + params.travelled[best.cluster + 1];
         limit = __double2float_rn(reach * (1 - static_cast<double>(kLimitSlack)));
       }
       params.limits[row] = limit;
     }
-    list_change(params, row, own.label, top.first_cluster, decided && own.label != top.first_cluster);
+    list_change(params, row, own.label, best.cluster, decided && own.label != best.cluster);
   } else if (exists && params.metric == Metric::kCosine && !(params.part.norms_squared[row] > 0)) {
     params.nearest[row] = {-1, -1, -INFINITY, -INFINITY};
     takes_part = false;
   }
-  const float beaten = (params.wanted == 1 ? top.first : top.second) - 2 * error;
-  const bool one_of_two = top.third < beaten;
   const bool undecided = takes_part && !decided;
-  const uint32_t place = append(&params.counters->undecided, undecided && one_of_two);
-  if (undecided && one_of_two) params.undecided[place] = {row, top.first_cluster, top.second_cluster};
-  const uint32_t open_place = append(&params.counters->open, undecided && !one_of_two);
-  if (undecided && !one_of_two) params.open[open_place] = row;
+  UndecidedRow listed = {row, {-1, -1, -1, -1}};
+  const float beaten = (params.wanted == 1 ? best.first : best.second) - 2 * error;
+  const bool few = undecided && list_candidates(params, tops, bounds, beaten, listed);
+  const bool grouped = Tops::kGroups && few && !(bounds.hidden < beaten);
+  const uint32_t place = append(&params.counters->undecided, few && !grouped);
+  if (few && !grouped) params.undecided[place] = listed;
+  if constexpr (Tops::kGroups) {
+    const uint32_t group_place = append(&params.counters->grouped, grouped);
+    if (grouped) params.wgmma.grouped[group_place] = listed;
+  }
+  const uint32_t open_place = append(&params.counters->open, undecided && !few);
+  if (undecided && !few) params.open[open_place] = row;
 }
 
 }  // namespace glove::gpu

@@ -1,5 +1,6 @@
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_changes.cuh"
+#include "gpu/kernels/kmeans_ranking.cuh"
 
 #include "gpu/tile.h"
 #include "gpu/warp/exact_dot.cuh"
@@ -12,6 +13,9 @@ constexpr int kWarps = kThreads / kWarpLanes;
 constexpr int kTeams = kWarpLanes / 8;  // per warp
 constexpr int kBlockTeams = kThreads / 8;
 constexpr int kBlocksPerMultiprocessor = 4;
+constexpr int kBlocksPerOpenBlock = 16;
+
+constexpr NearestTwo kNone = {-1, -1, -INFINITY, -INFINITY};
 
 // cluster_score() of analysis/clusters.h, with the same IEEE operations.
 __device__ double device_cluster_score(Metric metric, double dot, double row_norm, double centroid_norm) {
@@ -72,21 +76,56 @@ __device__ void record(const KMeansParams& params, int32_t row, const NearestTwo
   }
 }
 
-// Decides the rows that belong to one of two clusters, one per team of eight lanes at a time.
+// Decides the rows that belong to one of a few clusters, one per team of eight lanes at a time.
 __device__ void decide_undecided(const KMeansParams& params, int warp, int warps, int lane) {
   const auto count = static_cast<int64_t>(params.counters->undecided);
   for (int64_t base = int64_t{warp} * kTeams; base < count; base += int64_t{warps} * kTeams) {
     const int64_t place = base + (lane >> 3);
-    UndecidedRow undecided = {-1, 0, 0};
+    UndecidedRow undecided = {-1, {-1, -1, -1, -1}};
     if (place < count) undecided = params.undecided[place];
-    NearestTwo nearest = {-1, -1, -INFINITY, -INFINITY};
-    const bool has_second = undecided.second < params.centroids.count;
-    const double first = exact_score(params, undecided.row, undecided.first, lane);
-    const double second =
-        exact_score(params, has_second ? undecided.row : -1, has_second ? undecided.second : 0, lane);
-    offer(nearest, undecided.first, first);
-    if (has_second) offer(nearest, undecided.second, second);
+    NearestTwo nearest = kNone;
+#pragma unroll
+    for (const int32_t cluster : undecided.clusters) {
+      const bool exists = cluster >= 0;
+      if (!__any_sync(kFullWarp, exists)) break;
+      const double score = exact_score(params, exists ? undecided.row : -1, exists ? cluster : 0, lane);
+      if (exists) offer(nearest, cluster, score);
+    }
     record(params, undecided.row, nearest, place < count && (lane & 7) == 0);
+  }
+}
+
+// Adds what another lane has found.
+__device__ void combine(NearestTwo& nearest, int distance) {
+  NearestTwo other;
+  other.first = __shfl_xor_sync(kFullWarp, nearest.first, distance);
+  other.second = __shfl_xor_sync(kFullWarp, nearest.second, distance);
+  other.first_score = __shfl_xor_sync(kFullWarp, nearest.first_score, distance);
+  other.second_score = __shfl_xor_sync(kFullWarp, nearest.second_score, distance);
+  if (other.first >= 0) offer(nearest, other.first, other.first_score);
+  if (other.second >= 0) offer(nearest, other.second, other.second_score);
+}
+
+// Decides the rows that belong to one of a few groups of clusters, one per warp at a time.
+__device__ void decide_grouped(const KMeansParams& params, int warp, int warps, int lane) {
+  constexpr int kRounds = kGroupClusters / kTeams;  // per group
+  const auto count = static_cast<int>(params.counters->grouped);
+  for (int place = warp; place < count; place += warps) {
+    const UndecidedRow* const undecided = params.wgmma.grouped + place;
+    const int32_t row = undecided->row;
+    NearestTwo nearest = kNone;
+#pragma unroll 1
+    for (int i = 0; i < kMostCandidates * kRounds; ++i) {
+      const int32_t named = undecided->clusters[i / kRounds];
+      if (named < 0) break;
+      const int32_t cluster = group_member(named, i % kRounds * kTeams + (lane >> 3));
+      const bool exists = cluster < params.centroids.count;
+      const double score = exact_score(params, exists ? row : -1, exists ? cluster : 0, lane);
+      if (exists) offer(nearest, cluster, score);
+    }
+    combine(nearest, 8);
+    combine(nearest, 16);
+    record(params, row, nearest, lane == 0);
   }
 }
 
@@ -99,7 +138,7 @@ __device__ void decide_open(const KMeansParams& params, NearestTwo* found) {
   for (uint32_t place = blockIdx.x; place < count; place += gridDim.x) {
     const int32_t row = params.open[place];
     const double row_norm = params.part.norms_squared[row];
-    NearestTwo nearest = {-1, -1, -INFINITY, -INFINITY};
+    NearestTwo nearest = kNone;
     BestCosine best;
     for (int first = team / kTeams * kTeams; first < params.centroids.count; first += kBlockTeams) {
       const int cluster = first + team % kTeams;
@@ -115,7 +154,7 @@ __device__ void decide_open(const KMeansParams& params, NearestTwo* found) {
     __syncthreads();
     if (threadIdx.x < kWarpLanes) {
       for (int i = 0; i < kBlockTeams; ++i) {
-        if (i == 0) nearest = {-1, -1, -INFINITY, -INFINITY};
+        if (i == 0) nearest = kNone;
         if (found[i].first >= 0) offer(nearest, found[i].first, found[i].first_score);
         if (found[i].second >= 0) offer(nearest, found[i].second, found[i].second_score);
       }
@@ -125,12 +164,19 @@ __device__ void decide_open(const KMeansParams& params, NearestTwo* found) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
+// A row that may belong to any cluster takes long, so a few blocks do nothing else.
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
     kmeans_resolve_kernel(const __grid_constant__ KMeansParams params) {
   __shared__ NearestTwo found[kBlockTeams];
-  const int warp = static_cast<int>(threadIdx.x) >> 5;
-  decide_undecided(params, static_cast<int>(blockIdx.x) * kWarps + warp, static_cast<int>(gridDim.x) * kWarps,
-                   static_cast<int>(threadIdx.x) & 31);
+  const auto few = static_cast<int>(gridDim.x / kBlocksPerOpenBlock);
+  const int block = static_cast<int>(blockIdx.x) - few;
+  if (block >= 0) {
+    const int warp = block * kWarps + static_cast<int>(threadIdx.x >> 5);
+    const int warps = (static_cast<int>(gridDim.x) - few) * kWarps;
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    decide_grouped(params, warps - 1 - warp, warps, lane);
+    decide_undecided(params, warp, warps, lane);
+  }
   decide_open(params, found);
 }
 

@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(Shape<kSteps>::kThreads, Shape<kSteps>::kBlock
       scores.clear();
     }
     __syncthreads();
-    finish(params, combine(params, tops, lane), own);
+    finish(params, LaneTops(tops, params.id_bits, lane), own);
   }
 }
 
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(Shape<kSteps>::kThreads, Shape<kSteps>::kBlock
       scores.add(words, pieces.words_of(chunk), lane);
       scores.offer(params, chunk, lane, tops);
     }
-    finish(params, combine(params, tops, lane), own);
+    finish(params, LaneTops(tops, params.id_bits, lane), own);
   }
 }
 

@@ -14,10 +14,9 @@ constexpr int kHalves =
 static_assert(kWgmmaCentroids == kHalves * kMatrixColumns);
 constexpr int kWarpgroups = 2;
 constexpr int kThreads = kWarpgroups * kWarpgroupThreads;
-constexpr int kWarpBlocks = 2;     // blocks of kCoreRows rows per warp
-constexpr int kMostPairs = 10;     // of multiplications: more rows do not fit in registers
-constexpr int kScoresAtATime = 8;  // of a row, of which a lane ranks only the best one
-constexpr int kPlaceBits = 8;      // low bits of a score that hold the place of its centroid in the chunk
+constexpr int kWarpBlocks = 2;  // blocks of kCoreRows rows per warp
+constexpr int kMostPairs = 10;  // of multiplications: more rows do not fit in registers
+constexpr int kPlaceBits = 8;   // low bits of a score that hold the place of its centroid in the chunk
 constexpr int kMergeThreads = 256;
 constexpr int kFewCentroids = 64;
 constexpr int kMostCentroids = 4096;
@@ -60,45 +59,63 @@ __global__ void __launch_bounds__(kMergeThreads)
   params.wgmma.columns[i] = make_uint4(components[0], components[1], components[2], components[3]);
 }
 
-// The best scores of a row among those that a lane has seen. Of kScoresAtATime scores only the best one is
-// ranked; the best of all others takes its place among the ranked ones at the end, and bounds the third.
-struct LaneTop {
-  TopScores ranked;
-  float other = -INFINITY;
+// The best scores of a row among those that a lane or, together, four lanes have seen. Scores are compared in
+// groups, of which only the best one is ranked.
+struct GroupTops {
+  float named[3] = {-INFINITY, -INFINITY, -INFINITY};  // the highest of their groups
+  float rest = -INFINITY;                              // bounds those of the other groups
+  float hidden = -INFINITY;  // bounds scores that are not the highest of their groups
 
-  __device__ __forceinline__ void insert(const float (&scores)[kScoresAtATime]) {
-    float high[kScoresAtATime / 2];
+  __device__ __forceinline__ void insert(float score) {
 #pragma unroll
-    for (int i = 0; i < kScoresAtATime / 2; ++i) {
+    for (float& better : named) {
+      const float below = fminf(better, score);
+      better = fmaxf(better, score);
+      score = below;
+    }
+    rest = fmaxf(rest, score);
+  }
+  __device__ __forceinline__ void insert(const float (&scores)[kGroupClusters]) {
+    float high[kGroupClusters / 2];
+#pragma unroll
+    for (int i = 0; i < kGroupClusters / 2; ++i) {
       high[i] = fmaxf(scores[2 * i], scores[2 * i + 1]);
-      other = fmaxf(other, fminf(scores[2 * i], scores[2 * i + 1]));
+      hidden = fmaxf(hidden, fminf(scores[2 * i], scores[2 * i + 1]));
     }
     const float left = fmaxf(high[0], high[1]);
     const float right = fmaxf(high[2], high[3]);
-    other = fmaxf(other, fmaxf(fminf(high[0], high[1]), fminf(high[2], high[3])));
-    other = fmaxf(other, fminf(left, right));
-    ranked.insert(fmaxf(left, right));
+    hidden = fmaxf(hidden, fmaxf(fminf(high[0], high[1]), fminf(high[2], high[3])));
+    hidden = fmaxf(hidden, fminf(left, right));
+    insert(fmaxf(left, right));
   }
-  __device__ __forceinline__ TopScores finish() const {
-    TopScores top = ranked;
-    top.insert(other);
-    if (top.second == other) top.third = other;  // scores below it may be above the ranked ones
-    return top;
+  // Adds what the lane at this distance has seen.
+  __device__ __forceinline__ void combine(int distance) {
+    float other[3];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) other[i] = __shfl_xor_sync(kFullWarp, named[i], distance);
+    rest = fmaxf(rest, __shfl_xor_sync(kFullWarp, rest, distance));
+    hidden = fmaxf(hidden, __shfl_xor_sync(kFullWarp, hidden, distance));
+#pragma unroll
+    for (const float score : other) insert(score);
+  }
+  __device__ __forceinline__ ChunkTop top() const {
+    const __half2 bounds = __halves2half2(__float2half_ru(rest), __float2half_ru(hidden));
+    return {{named[0], named[1], named[2]}, *reinterpret_cast<const uint32_t*>(&bounds)};
   }
 };
 
 // Ranks the scores of a half of the chunk.
 __device__ __forceinline__ void rank(const KMeansParams& params, const WarpgroupSums<float>& sums, int half,
-                                     const float* half_squares, int lane, LaneTop (&best)[kWarpBlocks]) {
+                                     const float* half_squares, int lane, GroupTops (&best)[kWarpBlocks]) {
   constexpr float kUnscale = 1 / (kHalfScale * kHalfScale);
   const uint32_t mask = ~0u << params.id_bits;  // kPlaceBits
   const float* const own = half_squares + half * kMatrixColumns + lane % 4 * 2;
 #pragma unroll
-  for (int group = 0; group < kMatrixColumns / 8 * 2 / kScoresAtATime; ++group) {
-    float scores[kWarpBlocks][kScoresAtATime];
+  for (int group = 0; group < kMatrixColumns / 8 * 2 / kGroupClusters; ++group) {
+    float scores[kWarpBlocks][kGroupClusters];
 #pragma unroll
-    for (int i = 0; i < kScoresAtATime / 2; ++i) {
-      const int block = group * (kScoresAtATime / 2) + i;
+    for (int i = 0; i < kGroupClusters / 2; ++i) {
+      const int block = group * (kGroupClusters / 2) + i;
       const float2 squares = *reinterpret_cast<const float2*>(own + 8 * block);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
@@ -113,25 +130,17 @@ __device__ __forceinline__ void rank(const KMeansParams& params, const Warpgroup
 }
 
 // Writes the best scores of the warp's rows in the chunk. first_place: of the warp's first row.
-__device__ __forceinline__ void write_tops(const LaneTop (&best)[kWarpBlocks], int first_place, int count,
+__device__ __forceinline__ void write_tops(GroupTops (&best)[kWarpBlocks], int first_place, int count,
                                            int lane, ChunkTop* tops) {
 #pragma unroll
   for (int row = 0; row < kWarpBlocks; ++row) {
-    const auto place = static_cast<uint32_t>(lane % 4 * 2);
-    TopScores own = best[row].finish();
-    own.first = __uint_as_float(__float_as_uint(own.first) | place);
-    own.second = __uint_as_float(__float_as_uint(own.second) | place);
 #pragma unroll
-    for (int distance = 1; distance <= 2; distance *= 2) {
-      const float first = __shfl_xor_sync(kFullWarp, own.first, distance);
-      const float second = __shfl_xor_sync(kFullWarp, own.second, distance);
-      const float third = __shfl_xor_sync(kFullWarp, own.third, distance);
-      own.insert(first);
-      own.insert(second);
-      own.third = fmaxf(own.third, third);
-    }
+    for (float& score : best[row].named)
+      score = __uint_as_float(__float_as_uint(score) | static_cast<uint32_t>(lane % 4 * 2));
+    best[row].combine(1);
+    best[row].combine(2);
     const int at = first_place + row * kCoreRows + lane / 4;
-    if (lane % 4 == row && at < count) tops[at] = {own.first, own.second, own.third};
+    if (lane % 4 == row && at < count) tops[at] = best[row].top();
   }
 }
 
@@ -196,7 +205,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       rows.multiply(sums[half], b + static_cast<uint64_t>(half) * kNextHalf);
       sums[half].commit();
     }
-    LaneTop best[kWarpBlocks];
+    GroupTops best[kWarpBlocks];
     sums[0].wait<1>();
     rank(params, sums[0], 0, half_squares, lane, best);
     sums[1].wait();
@@ -206,6 +215,38 @@ __global__ void __launch_bounds__(kThreads, 1)
     write_tops(best, base + round * stride, count, lane, tops);
   }
 }
+
+// What the chunks have found for a row, as LaneTops says what lanes have.
+struct ChunkTops {
+  static constexpr bool kGroups = true;
+
+  const ChunkTop* tops;  // of the row in the first chunk
+  int64_t rows;          // from chunk to chunk
+  int chunks;            // 0: there is no row
+
+  template <class Visit>
+  __device__ __forceinline__ void each(const Visit& visit) const {
+#pragma unroll 4
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const ChunkTop found = tops[chunk * rows];
+#pragma unroll
+      for (const float score : found.named) visit(score, cluster_of(chunk, score));
+    }
+  }
+  __device__ __forceinline__ ScoreBounds bounds() const {
+    ScoreBounds all;
+#pragma unroll 4
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const float2 own = __half22float2(*reinterpret_cast<const __half2*>(&tops[chunk * rows].bounds));
+      all.rest = fmaxf(all.rest, own.x);
+      all.hidden = fmaxf(all.hidden, own.y);
+    }
+    return all;
+  }
+  __device__ static int32_t cluster_of(int chunk, float score) {
+    return chunk * kWgmmaCentroids + static_cast<int>(__float_as_uint(score) & ((1u << kPlaceBits) - 1));
+  }
+};
 
 // Combines what the chunks have found and finishes the rows, one per thread.
 __global__ void __launch_bounds__(kMergeThreads)
@@ -217,20 +258,9 @@ __global__ void __launch_bounds__(kMergeThreads)
        base += stride) {
     const int place = base + lane;
     const bool exists = place < count;
-    TopClusters top = {-INFINITY, -INFINITY, -INFINITY, 0, 0};
     OwnRow own;
     if (exists) own.load(params, params.wanted == 1 ? params.visits[place] : place);
-    for (int chunk = 0; exists && chunk < chunks; ++chunk) {
-      const ChunkTop found = params.wgmma.tops[static_cast<int64_t>(chunk) * params.part.rows + place];
-      const auto cluster_of = [&](float score) {
-        return chunk * kWgmmaCentroids + static_cast<int>(__float_as_uint(score) & ((1u << kPlaceBits) - 1));
-      };
-      top.insert(found.first, cluster_of(found.first));
-      top.insert(found.second, cluster_of(found.second));
-      top.third = fmaxf(top.third, found.third);
-    }
-    top.first_cluster = min(top.first_cluster, params.centroids.count - 1);  // only if the model is damaged
-    finish(params, top, own);
+    finish(params, ChunkTops{params.wgmma.tops + place, params.part.rows, exists ? chunks : 0}, own);
   }
 }
 

@@ -1,9 +1,12 @@
 // k-means on a real device: fits equal the CPU's to the last bit.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "analysis/analysis.h"
 #include "analysis/kmeans.h"
 #include "base/float_environment.h"
+#include "model/model_builder.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/gpu/same_fit.h"
 
@@ -98,6 +101,31 @@ TEST_F(CudaKMeans, ManyLongCentroids) {
   expect_equal_fits(PointSet::first_rows(model, model->words()), 1500, iterations(4));
   const ModelPtr longer = large_model(random_(), 3000, 900);
   expect_equal_fits(PointSet::first_rows(longer, longer->words()), 400, iterations(4));
+}
+
+// Rows around a few directions, so near to each other that only exact scores tell the clusters of a direction
+// apart: about `k / directions` of them.
+TEST_F(CudaKMeans, ClustersThatAreNearlyEqual) {
+  struct Shape {
+    int64_t k;
+    int directions;
+  };
+  for (const int64_t dims : {30, 300}) {
+    for (const Shape& shape : {Shape{12, 5}, {50, 12}, {300, 250}, {300, 150}, {300, 80}, {300, 20}}) {
+      std::vector<std::vector<float>> centers;
+      for (int i = 0; i < shape.directions; ++i)
+        centers.push_back(random_vector(random_, dims, Rows::kGaussian));
+      std::normal_distribution<float> noise(0.0f, 2e-4f);
+      ModelBuilder builder("near");
+      for (uint64_t i = 0; i < 3000; ++i) {
+        std::vector<float> row = centers[random_() % centers.size()];
+        for (float& x : row) x += noise(random_);
+        ASSERT_TRUE(builder.add(word_name(i), row).value());
+      }
+      expect_equal_fits(PointSet::first_rows(builder.finish(1).value(), 3000), shape.k, iterations(6));
+      if (HasFatalFailure()) return;
+    }
+  }
 }
 
 TEST_F(CudaKMeans, EqualRowsAndZeroRows) {

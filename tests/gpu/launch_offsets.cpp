@@ -106,7 +106,8 @@ GLOVE_AT(320, KMeansParams, report);
 GLOVE_AT(328, KMeansParams, nearest);
 GLOVE_AT(336, KMeansParams, wgmma.columns);
 GLOVE_AT(344, KMeansParams, wgmma.tops);
-static_assert(sizeof(KMeansParams) == 352);
+GLOVE_AT(352, KMeansParams, wgmma.grouped);
+static_assert(sizeof(KMeansParams) == 360);
 
 // moments.launch.toml
 GLOVE_AT(0, MomentParams, vectors);
