@@ -58,36 +58,33 @@ struct LaneWords {
   }
 
   // Reads rows that fetch_rows() has copied.
-  __device__ void load_copies(const uint4* copies, int row_words, int lane) {
+  __device__ void load_copies(const uint4* copies, int lane) {
 #pragma unroll
     for (int i = 0; i < kSteps / 2; ++i) {
 #pragma unroll
       for (int r = 0; r < kLaneRows; ++r) {
         const uint4* const from = copies + (r * 8 + (lane >> 2)) * kCopyStride<kSteps> + (lane & 3);
-        words[i][r] = i * 4 < row_words ? from[i * 4] : make_uint4(0, 0, 0, 0);
+        words[i][r] = from[i * 4];
       }
     }
   }
 };
 
-// Starts copying the warp's rows to shared memory, where a row has kCopyStride words. Called by a whole warp.
+// Starts copying the warp's rows to shared memory, where a row has kCopyStride words; those past its end stay
+// what they are. Eight lanes copy a row. Called by a whole warp.
 template <int kSteps>
 __device__ void fetch_rows(const KMeansParams& params, const WarpRows& rows, uint4* copies, int lane) {
+  constexpr int kRowLanes = 8;
   const int row_words = params.halves.row_words;
-  const int row_step = kWarpLanes / row_words;
-  const int word_step = kWarpLanes % row_words;
-  int row = lane / row_words;
-  int word = lane % row_words;
-  for (int i = 0; i < row_words; ++i) {
-    const int64_t id = __shfl_sync(kFullWarp, rows.id, row);
-    __pipeline_memcpy_async(copies + row * kCopyStride<kSteps> + word,
-                            params.halves.words + id * row_words + word, sizeof(uint4));
-    row += row_step;
-    word += word_step;
-    if (word >= row_words) {
-      word -= row_words;
-      ++row;
-    }
+#pragma unroll
+  for (int first = 0; first < kWarpRows; first += kWarpLanes / kRowLanes) {
+    const int row = first + lane / kRowLanes;
+    const auto id = static_cast<int64_t>(__shfl_sync(kFullWarp, rows.id, row));
+    const uint4* const from = params.halves.words + id * row_words + lane % kRowLanes;
+    uint4* const to = copies + row * kCopyStride<kSteps> + lane % kRowLanes;
+#pragma unroll
+    for (int word = 0; word < 2 * kSteps; word += kRowLanes)
+      if (word + lane % kRowLanes < row_words) __pipeline_memcpy_async(to + word, from + word, sizeof(uint4));
   }
 }
 
@@ -256,6 +253,8 @@ __global__ void __launch_bounds__(Shape<kSteps>::kThreads, Shape<kSteps>::kBlock
   const ScanRange range(params, first, last, Shape<kSteps>::kBlockRows);
   if (range.start >= range.count) return;
   for (int piece = 0; piece < chunks; ++piece) pieces.fetch(piece);
+  for (int i = lane; i < kWarpRows * kCopyStride<kSteps>; i += kWarpLanes) copies[i] = make_uint4(0, 0, 0, 0);
+  __syncwarp();
   WarpRows rows;
   rows.load(params, range.start + warp_first, range.count, lane);
   fetch_rows<kSteps>(params, rows, copies, lane);
@@ -270,7 +269,7 @@ __global__ void __launch_bounds__(Shape<kSteps>::kThreads, Shape<kSteps>::kBlock
     LaneWords<kSteps> words;
     __pipeline_wait_prior(0);
     __syncwarp();
-    words.load_copies(copies, params.halves.row_words, lane);
+    words.load_copies(copies, lane);
     __syncwarp();
     if (base + range.stride < range.count) fetch_rows<kSteps>(params, next, copies, lane);
     __pipeline_commit();
