@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kUsBeforeInterrupts = 5000;  // most rounds have finished by then
 constexpr double kUsOfSpinning = 20000;
-constexpr int64_t kPackedAtOnce = 32;  // queries; packing them takes much longer than scheduling a chunk
+constexpr int64_t kPackedAtOnce = 32;      // queries; packing them takes much longer than scheduling a chunk
+constexpr int64_t kPackedPerThread = 128;  // about as long as it takes to wake a thread
 // Warpgroups take as long for one query as for 256: at 2,196,016 x 300, twice as long as warps for 32
 // queries, and as long for about 100.
 constexpr int64_t kLeastColumnQueries = 97;
@@ -58,7 +59,7 @@ struct BatchSearch::Layout {
       : columns(part.packed_rows != nullptr && query_count >= kLeastColumnQueries &&
                 wgmma_fits(part.dims, shape)),
         queries(query_count),
-        padded((query_count + 31) / 32 * 32) {
+        padded((query_count + kPackedAtOnce - 1) / kPackedAtOnce * kPackedAtOnce) {
     Cutter device;
     codes = device.take(columns ? column_bytes(padded, part.dims) : fragment_bytes(padded, part.dims));
     vectors = device.take(padded * part.dims * 4);
@@ -97,15 +98,16 @@ Status BatchSearch::reserve(const Layout& layout) {
 
 Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
                          std::span<const SearchRequest> requests) {
-  // Everything but the vectors, parameters and codes that are written below.
   const auto zero = [&](int64_t begin, int64_t end) {
     std::memset(staging_.as<int8_t>(begin), 0, static_cast<size_t>(end - begin));
   };
-  zero(0, layout.vectors);
   zero(layout.vectors + layout.queries * part.dims * 4, layout.parameters);
   zero(layout.sizes, layout.copied);
   auto* parameters = staging_.as<BatchQuery>(layout.parameters);
+  const int64_t chunk_bytes =
+      layout.columns ? column_bytes(kPackedAtOnce, part.dims) : fragment_bytes(kPackedAtOnce, part.dims);
   const auto pack_some = [&](int, int64_t chunk) {
+    zero(layout.codes + chunk * chunk_bytes, layout.codes + (chunk + 1) * chunk_bytes);
     const int64_t last = std::min(layout.queries, (chunk + 1) * kPackedAtOnce);
     for (int64_t i = chunk * kPackedAtOnce; i < last; ++i) {
       const Query& query = *requests[static_cast<size_t>(i)].query;
@@ -117,9 +119,8 @@ Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
       parameters[i] = {quantized.bound, query.norm_squared};
     }
   };
-  const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / 64, 1, 16));
-  ThreadPool::instance().run(std::min(threads, usable_cores()),
-                             (layout.queries + kPackedAtOnce - 1) / kPackedAtOnce, pack_some);
+  const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / kPackedPerThread, 1, 16));
+  ThreadPool::instance().run(std::min(threads, usable_cores()), layout.padded / kPackedAtOnce, pack_some);
   for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "model/quantize.h"
 
@@ -11,9 +12,9 @@ QuantizedQuery quantize_for_batch(const Query& query) {
   int32_t max_code = kOnePlaneCode;
   while (true) {
     QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, max_code);
-    int64_t magnitude = 0;
+    int32_t magnitude = 0;  // of codes of at most 127: enough for 2^24 dimensions
     for (const int16_t code : quantized.codes) magnitude += std::abs(static_cast<int32_t>(code));
-    if (128 * magnitude < kBatchSumLimit || max_code == 1) return quantized;
+    if (int64_t{128} * magnitude < kBatchSumLimit || max_code == 1) return quantized;
     max_code = std::max(1, max_code * 3 / 4);
   }
 }
@@ -41,16 +42,20 @@ void pack_fragments(std::span<const int16_t> codes, int64_t query, int64_t dims,
 }
 
 void pack_columns(std::span<const int16_t> codes, int64_t query, int64_t dims, int8_t* columns) {
-  constexpr int64_t kWord = 16;
+  constexpr size_t kWord = 16;  // bytes
+  constexpr size_t kNextWord = kBlockQueries * kWord;
+  constexpr size_t kLaneBytes = 4;  // of a word
   int8_t* to = columns + query / kBlockQueries * kBlockQueries * column_pairs(dims) * kPairBytes +
-               query % kBlockQueries * kWord;
-  for (int64_t pair = 0; pair < dims; pair += kPairBytes, to += kPairBytes * kBlockQueries)
-    for (int64_t j = pair; j < std::min<int64_t>(dims, pair + kPairBytes); ++j) {
-      const int64_t lane = (j - pair) / kWord;
-      const int64_t word = j % kWord / 4;
-      to[word * kBlockQueries * kWord + lane * 4 + j % 4] =
-          static_cast<int8_t>(codes[static_cast<size_t>(j)]);
-    }
+               query % kBlockQueries * static_cast<int64_t>(kWord);
+  for (size_t first = 0; first < codes.size(); first += kWord) {  // the 16 bytes of one lane
+    int8_t bytes[kWord] = {};
+    const size_t count = std::min(kWord, codes.size() - first);
+    for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<int8_t>(codes[first + i]);
+    const size_t lane = first / kWord % 4;
+    for (size_t word = 0; word < 4; ++word)
+      std::memcpy(to + word * kNextWord + lane * kLaneBytes, bytes + word * kLaneBytes, kLaneBytes);
+    if (lane == 3) to += 4 * kNextWord;
+  }
 }
 
 }  // namespace glove::gpu

@@ -1,8 +1,14 @@
 #include "model/quantized_query.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "base/x86_features.h"
 #include "model/round_up.h"
 
 namespace glove {
@@ -16,49 +22,102 @@ double choose_scale(double largest, int64_t dims, int32_t max_code) {
   return std::max(1.0, std::min(max_code / largest, no_overflow));
 }
 
-}  // namespace
+// Adding and subtracting this number rounds a double below 2^51 to an integer, ties to even, with any
+// instruction set.
+constexpr double kRoundingMagic = 0x1.8p52;
 
-QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared, int32_t max_code) {
-  // Uses reciprocals and rounding by a constant, because a batch quantises a thousand queries on one thread.
-  // The error of both is far below the margin in the residual.
-  constexpr double kRoundingMagic = 0x1.8p52;
+// A vector and what its codes are computed with: reciprocals, because a batch quantises a thousand queries.
+// Their error is far below the margin in the residual.
+struct Quantizer {
+  const float* x;
+  int64_t dims;
+  double inverse_norm;
+  double scale;
+  double inverse_scale;
+  double limit;
+
+  // Returns the code of component j, and adds the square of what it leaves of the component.
+  int16_t code(int64_t j, double& squares) const {
+    const double unit = x[j] * inverse_norm;
+    const double rounded = (scale * unit + kRoundingMagic) - kRoundingMagic;
+    const double code = std::max(-limit, std::min(limit, rounded));
+    const double rest = unit - code * inverse_scale;
+    squares += rest * rest;
+    return static_cast<int16_t>(static_cast<int32_t>(code));
+  }
+};
+
+constexpr int kLanes = 4;
+
+// Writes the codes, and returns the square of the distance between the unit vector and what they stand for.
+// The operations and their order are fixed, so all instruction sets return the same bits.
+using Encode = double(const Quantizer& quantizer, int16_t* codes);
+
+// Encodes the components from j on.
+double encode_rest(const Quantizer& quantizer, int64_t j, double (&squares)[kLanes], int16_t* codes) {
+  for (; j < quantizer.dims; ++j) codes[j] = quantizer.code(j, squares[0]);
+  return (squares[0] + squares[1]) + (squares[2] + squares[3]);
+}
+
+double encode_plain(const Quantizer& quantizer, int16_t* codes) {
+  double squares[kLanes] = {};
+  int64_t j = 0;
+  for (; j + kLanes <= quantizer.dims; j += kLanes)
+    for (int lane = 0; lane < kLanes; ++lane) codes[j + lane] = quantizer.code(j + lane, squares[lane]);
+  return encode_rest(quantizer, j, squares, codes);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) double encode_avx2(const Quantizer& quantizer, int16_t* codes) {
+  const __m256d inverse_norm = _mm256_set1_pd(quantizer.inverse_norm);
+  const __m256d scale = _mm256_set1_pd(quantizer.scale);
+  const __m256d inverse_scale = _mm256_set1_pd(quantizer.inverse_scale);
+  const __m256d limit = _mm256_set1_pd(quantizer.limit);
+  const __m256d least = _mm256_set1_pd(-quantizer.limit);
+  const __m256d magic = _mm256_set1_pd(kRoundingMagic);
+  __m256d sums = _mm256_setzero_pd();
+  int64_t j = 0;
+  for (; j + kLanes <= quantizer.dims; j += kLanes) {
+    const __m256d unit = _mm256_mul_pd(_mm256_cvtps_pd(_mm_loadu_ps(quantizer.x + j)), inverse_norm);
+    const __m256d rounded = _mm256_sub_pd(_mm256_add_pd(_mm256_mul_pd(scale, unit), magic), magic);
+    const __m256d code = _mm256_max_pd(least, _mm256_min_pd(limit, rounded));
+    const __m256d rest = _mm256_sub_pd(unit, _mm256_mul_pd(code, inverse_scale));
+    sums = _mm256_add_pd(sums, _mm256_mul_pd(rest, rest));
+    const __m128i whole = _mm256_cvttpd_epi32(code);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(codes + j), _mm_packs_epi32(whole, whole));
+  }
+  double squares[kLanes];
+  _mm256_storeu_pd(squares, sums);
+  return encode_rest(quantizer, j, squares, codes);
+}
+#endif
+
+Encode* fastest_encode() {
+#if defined(__x86_64__)
+  if (x86_features().avx2) return encode_avx2;
+#endif
+  return encode_plain;
+}
+
+// The magnitudes of finite numbers have the same order as their bits.
+float largest_magnitude(std::span<const float> vector) {
+  int32_t largest = 0;
+  for (const float x : vector) largest = std::max(largest, std::bit_cast<int32_t>(x) & 0x7FFFFFFF);
+  return std::bit_cast<float>(largest);
+}
+
+QuantizedQuery quantize_by(Encode* encode, std::span<const float> vector, double norm_squared,
+                           int32_t max_code) {
   const auto dims = static_cast<int64_t>(vector.size());
   const double inverse_norm = 1 / std::sqrt(norm_squared);
-  float largest = 0;
-  for (const float x : vector) largest = std::max(largest, std::fabs(x));
-
   QuantizedQuery result;
-  result.scale = choose_scale(largest * inverse_norm, dims, max_code);
+  result.scale = choose_scale(largest_magnitude(vector) * inverse_norm, dims, max_code);
   result.codes.resize(static_cast<size_t>(component_groups(dims) * kTileComponents));
   const double inverse_scale = 1 / result.scale;
-  const double limit = max_code;
-  const double scale = result.scale;
-  const float* x = vector.data();
-  int16_t* codes = result.codes.data();
-  double squares[4] = {};
-  const auto quantize = [=](int64_t j) {
-    const double rounded = (scale * (x[j] * inverse_norm) + kRoundingMagic) - kRoundingMagic;
-    return std::max(-limit, std::min(limit, rounded));
-  };
-  const auto square = [=](int64_t j, double code) {
-    const double rest = x[j] * inverse_norm - code * inverse_scale;
-    return rest * rest;
-  };
-  int64_t j = 0;
-  for (; j + 4 <= dims; j += 4) {
-    double code[4];
-    for (int lane = 0; lane < 4; ++lane) code[lane] = quantize(j + lane);
-    for (int lane = 0; lane < 4; ++lane) squares[lane] += square(j + lane, code[lane]);
-    for (int lane = 0; lane < 4; ++lane)
-      codes[j + lane] = static_cast<int16_t>(static_cast<int32_t>(code[lane]));
-  }
-  for (; j < dims; ++j) {
-    const double code = quantize(j);
-    squares[0] += square(j, code);
-    codes[j] = static_cast<int16_t>(static_cast<int32_t>(code));
-  }
-  for (const int16_t code : result.codes) result.code_sum += code;
-  const double residual_squared = (squares[0] + squares[1]) + (squares[2] + squares[3]);
+  const double residual_squared =
+      encode({vector.data(), dims, inverse_norm, result.scale, inverse_scale, static_cast<double>(max_code)},
+             result.codes.data());
+  for (const int16_t one : result.codes) result.code_sum += one;
   const double tiny = std::ldexp(1.0, -40);
   const double slack = std::ldexp(1.0, -20);
   const double residual = std::sqrt(residual_squared) * (1 + tiny) + tiny;
@@ -66,6 +125,17 @@ QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared
   result.bound.error_slope = round_up_to_float((1 + residual) * (1 + slack));
   result.bound.error_offset = round_up_to_float(residual + slack);
   return result;
+}
+
+}  // namespace
+
+QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared, int32_t max_code) {
+  static Encode* const encode = fastest_encode();
+  return quantize_by(encode, vector, norm_squared, max_code);
+}
+
+QuantizedQuery quantize_query_plain(std::span<const float> vector, double norm_squared, int32_t max_code) {
+  return quantize_by(encode_plain, vector, norm_squared, max_code);
 }
 
 }  // namespace glove

@@ -24,4 +24,7 @@ struct QuantizedQuery {
 // `vector` is finite, norm_squared = D(vector, vector) > 0, and the float environment.
 QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared, int32_t max_code);
 
+// Returns the same bits without SIMD, for comparison.
+QuantizedQuery quantize_query_plain(std::span<const float> vector, double norm_squared, int32_t max_code);
+
 }  // namespace glove

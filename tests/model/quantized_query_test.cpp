@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
+#include "model/exact_dot.h"
 #include "search/nearest.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
@@ -43,6 +45,24 @@ void check_bounds(const Model& model, const Query& query, int32_t max_code) {
     ASSERT_LE(estimate - error, similarity) << "row " << i << ", dims " << model.dims();
     ASSERT_GE(estimate + error, similarity) << "row " << i << ", dims " << model.dims();
   }
+}
+
+TEST(QuantizedQuery, EveryInstructionSetReturnsTheSameBits) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  for (const int64_t dims : {1, 2, 3, 4, 5, 7, 8, 31, 100, 301, 4096})
+    for (const Rows kind : kAllRows)
+      for (const int32_t max_code : {1, 7, 127, 2047, 32767}) {
+        const std::vector<float> vector = random_vector(random, dims, kind);
+        const double norm_squared = exact_dot(vector.data(), vector.data(), dims);
+        if (!(norm_squared > 0)) continue;
+        const QuantizedQuery plain = quantize_query_plain(vector, norm_squared, max_code);
+        const QuantizedQuery fast = quantize_query(vector, norm_squared, max_code);
+        ASSERT_EQ(fast.codes, plain.codes) << "dims " << dims << ", max_code " << max_code;
+        ASSERT_EQ(fast.code_sum, plain.code_sum);
+        ASSERT_EQ(fast.scale, plain.scale);
+        ASSERT_EQ(std::memcmp(&fast.bound, &plain.bound, sizeof(fast.bound)), 0);
+      }
 }
 
 TEST(QuantizedQuery, BoundsHoldForRandomAndAdversarialRows) {
