@@ -31,7 +31,7 @@ GPU_REASONS = {
     "a thread per value, 16 x 16 (lab)": "nine loads per value",
     "tiles in shared memory": "the tile's border and the barrier cost more than the cache",
     "a thread per entry and block of rows (lab, with blocks)": "two loads and conversions per product",
-    "tiles of 8 x 8 in registers, centred": "16 values read serve 64 products; conversion once per value",
+    "tensor cores, 32 x 32 sums per warp, centred": "64 values read serve 1024 products; conversion once per value",
     "teams of 8 lanes, rows again from the cache": "one read of memory",
 }
 

@@ -99,7 +99,7 @@ void time_covariance(int64_t rows, int dims) {
         error = INFINITY;
   report("covariance", size, "tensor cores, 32 x 32 sums per warp, centred", median_us(moment, 10), bytes, error);
   report("covariance", size, "column sums", median_us(mean, 10), bytes, 0);
-  report("covariance", size, "column sums, then the tiles",
+  report("covariance", size, "column sums, then the second moment",
          median_us(
              [&] {
                mean();
