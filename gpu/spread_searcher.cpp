@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/cores.h"
+#include "base/thread_pool.h"
 #include "gpu/shared_device.h"
 #include "search/device_failure.h"
 #include "search/merge.h"
@@ -14,7 +16,8 @@
 namespace glove::gpu {
 namespace {
 
-constexpr size_t kMergedAtOnce = 64;  // requests that a thread merges: about 10 us
+constexpr size_t kMergedAtOnce = 32;  // requests: about 10 us
+constexpr int kMergedPerThread = 4;   // chunks: about as long as it takes to wake a thread
 
 // Returns the first error that is not an interrupt, or else an interrupt, if there is one.
 Status first_error(std::span<const Status> statuses) {
@@ -132,10 +135,11 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
 
 void SpreadSearcher::merge(std::span<SearchRequest> requests,
                            std::span<const std::vector<SearchRequest>> asked) {
-  const auto merge_some = [&](size_t first, size_t last) {
+  const auto merge_some = [&](int, int64_t chunk) {
     std::vector<std::span<const Neighbor>> answers(asked.size());
     std::vector<ScanCost> costs(asked.size());
-    for (size_t i = first; i < last; ++i) {
+    const size_t first = static_cast<size_t>(chunk) * kMergedAtOnce;
+    for (size_t i = first; i < std::min(requests.size(), first + kMergedAtOnce); ++i) {
       SearchRequest& request = requests[i];
       for (size_t slice = 0; slice < asked.size(); ++slice) {
         const SearchRequest& part = asked[slice][i];
@@ -148,14 +152,8 @@ void SpreadSearcher::merge(std::span<SearchRequest> requests,
     }
   };
   const size_t chunks = (requests.size() + kMergedAtOnce - 1) / kMergedAtOnce;
-  const size_t threads = std::min(chunks, asked.size());
-  const size_t share = threads == 0 ? 0 : (requests.size() + threads - 1) / threads;
-  threads_->run(threads,
-                [&](size_t i, const InterruptCheck&) {
-                  merge_some(std::min(requests.size(), i * share),
-                             std::min(requests.size(), (i + 1) * share));
-                },
-                {});
+  ThreadPool::instance().run(std::min(usable_cores(), static_cast<int>(chunks) / kMergedPerThread),
+                             static_cast<int64_t>(chunks), merge_some);
 }
 
 Status SpreadSearcher::score_all(const Query& query, std::span<double> dots,
