@@ -10,7 +10,15 @@
 namespace glove::testing {
 namespace {
 
-using CudaFaults = CudaTest;
+// One device, because a model that does not fit there may fit on two.
+class CudaFaults : public CudaTest {
+ protected:
+  void SetUp() override {
+    CudaTest::SetUp();
+    ASSERT_TRUE(IsSkipped() || engine().settings().set("devices", "0").ok());
+  }
+  void TearDown() override { static_cast<void>(engine().settings().set("devices", "all")); }
+};
 
 // 'cuda' fails with kOutOfMemory and a message with `words`; 'auto' returns the CPU's rows.
 void expect_refused(const ModelPtr& model, const Query& query, const std::string& words) {
