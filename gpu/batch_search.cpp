@@ -18,7 +18,9 @@ namespace {
 constexpr double kUsBeforeInterrupts = 5000;  // most rounds have finished by then
 constexpr double kUsOfSpinning = 20000;
 constexpr int64_t kPackedAtOnce = 32;      // queries; packing them takes much longer than scheduling a chunk
-constexpr int64_t kPackedPerThread = 128;  // about as long as it takes to wake a thread
+constexpr int64_t kPackedPerThread = 128;  // queries; packing them takes about as long as waking a thread
+constexpr int64_t kPaddedTo = 32;          // queries, for the kernels
+static_assert(kPackedAtOnce == kPaddedTo, "a thread clears whole chunks of the padded queries");
 // Warpgroups take as long for one query as for 256: at 2,196,016 x 300, twice as long as warps for 32
 // queries, and as long for about 100.
 constexpr int64_t kLeastColumnQueries = 97;
@@ -59,7 +61,7 @@ struct BatchSearch::Layout {
       : columns(part.packed_rows != nullptr && query_count >= kLeastColumnQueries &&
                 wgmma_fits(part.dims, shape)),
         queries(query_count),
-        padded((query_count + kPackedAtOnce - 1) / kPackedAtOnce * kPackedAtOnce) {
+        padded((query_count + kPaddedTo - 1) / kPaddedTo * kPaddedTo) {
     Cutter device;
     codes = device.take(columns ? column_bytes(padded, part.dims) : fragment_bytes(padded, part.dims));
     vectors = device.take(padded * part.dims * 4);

@@ -122,7 +122,7 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   GLOVE_RETURN_IF_ERROR(lengths_.reserve(rows * 4));
   GLOVE_RETURN_IF_ERROR(residuals_.reserve(rows * 4));
   GLOVE_RETURN_IF_ERROR(counters_.reserve(sizeof(KMeansCounters)));
-  GLOVE_RETURN_IF_ERROR(undecided_.reserve(rows * static_cast<int64_t>(sizeof(UndecidedRow))));
+  GLOVE_RETURN_IF_ERROR(undecided_.reserve(rows * static_cast<int64_t>(sizeof(RowCandidates))));
   GLOVE_RETURN_IF_ERROR(open_.reserve(rows * 4));
   GLOVE_RETURN_IF_ERROR(visits_.reserve(rows * 4));
   GLOVE_RETURN_IF_ERROR(limits_.reserve(rows * 4));
@@ -137,7 +137,7 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   params_.halves = {static_cast<int32_t>(half_row_words(format.dims)), words_.as<uint4>(),
                     lengths_.as<float>(), residuals_.as<float>()};
   params_.counters = counters_.as<KMeansCounters>();
-  params_.undecided = undecided_.as<UndecidedRow>();
+  params_.undecided = undecided_.as<RowCandidates>();
   params_.open = open_.as<int32_t>();
   params_.visits = visits_.as<int32_t>();
   params_.limits = limits_.as<float>();
@@ -157,8 +157,8 @@ Status CudaPass::reserve_for_warpgroups(int64_t count) {
   const int64_t chunks = centroid_chunks(count);
   GLOVE_RETURN_IF_ERROR(columns_.reserve(column_words(params_.part.dims, count) * 16));
   GLOVE_RETURN_IF_ERROR(tops_.reserve(chunks * params_.part.rows * static_cast<int64_t>(sizeof(ChunkTop))));
-  GLOVE_RETURN_IF_ERROR(grouped_.reserve(params_.part.rows * static_cast<int64_t>(sizeof(UndecidedRow))));
-  params_.wgmma = {columns_.as<uint4>(), tops_.as<ChunkTop>(), grouped_.as<UndecidedRow>()};
+  GLOVE_RETURN_IF_ERROR(grouped_.reserve(params_.part.rows * static_cast<int64_t>(sizeof(RowCandidates))));
+  params_.wgmma = {columns_.as<uint4>(), tops_.as<ChunkTop>(), grouped_.as<RowCandidates>()};
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "analysis/moments.h"
@@ -19,6 +20,10 @@ namespace glove::gpu {
 // its memory for the next call.
 class CudaMoments {
  public:
+  CudaMoments() = default;
+  // For tests: decides whether tensor cores are used.
+  explicit CudaMoments(bool tensor_cores) : tensor_cores_(tensor_cores) {}
+
   Status create() { return stream_.create(); }
 
   Status column_sums(const DevicePart& part, std::span<const double> weights, std::span<double> sums,
@@ -37,10 +42,10 @@ class CudaMoments {
   Status sum_blocks(const DevicePart& part, std::span<const double> weights, std::span<double> total,
                     const InterruptCheck& interrupted, const Launch& launch);
   Status upload(DeviceMemory& to, const void* from, size_t bytes);
-  // Fails if the device's tensor cores add products of doubles in another order than the definition.
+  // Finds out whether the device's tensor cores add products of doubles in the order of the definition.
   Status check_products();
 
-  bool checked_ = false;
+  std::optional<bool> tensor_cores_;  // whether they may be used, once that is known
   Stream stream_;
   DeviceMemory weights_, vector_, tiles_, groups_, sums_, total_;
 };

@@ -5,7 +5,7 @@
 namespace glove::gpu {
 namespace {
 
-constexpr int32_t kPanel = 128;  // of several panels, so that two make a group of 4 by 4 tiles
+constexpr int32_t kPanel = 128;  // components, if there are several: a pair has 4 by 4 tiles, one per warp
 constexpr int32_t kLanes = 32;
 
 constexpr int32_t divide_up(int32_t value, int32_t by) {

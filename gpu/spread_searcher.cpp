@@ -17,7 +17,7 @@ namespace glove::gpu {
 namespace {
 
 constexpr size_t kMergedAtOnce = 32;  // requests: about 10 us
-constexpr int kMergedPerThread = 4;   // chunks: about as long as it takes to wake a thread
+constexpr int kMergedPerThread = 4;   // chunks; merging them takes about as long as waking a thread
 
 // Returns the first error that is not an interrupt, or else an interrupt, if there is one.
 Status first_error(std::span<const Status> statuses) {

@@ -26,8 +26,8 @@ double choose_scale(double largest, int64_t dims, int32_t max_code) {
 // instruction set.
 constexpr double kRoundingMagic = 0x1.8p52;
 
-// A vector and what its codes are computed with: reciprocals, because a batch quantises a thousand queries.
-// Their error is far below the margin in the residual.
+// A vector and the factors for its codes. They are reciprocals, because a batch quantises a thousand queries,
+// and a division per component would be slow. Their error is far below the margin in the residual.
 struct Quantizer {
   const float* x;
   int64_t dims;

@@ -31,6 +31,7 @@ GPU_REASONS = {
     "a thread per value, 16 x 16 (lab)": "nine loads per value",
     "tiles in shared memory": "the tile's border and the barrier cost more than the cache",
     "a thread per entry and block of rows (lab, with blocks)": "two loads and conversions per product",
+    "the same plan with fma, centred": "what devices use whose tensor cores add in another order",
     "tensor cores, 32 x 32 sums per warp, centred": "64 values read serve 1024 products; conversion once per value",
     "teams of 8 lanes, rows again from the cache": "one read of memory",
 }

@@ -84,8 +84,9 @@ struct ClusterChange {
 };
 
 constexpr int kMostCandidates = 4;
-// A row that belongs to one of a few clusters, or to one of their groups (kmeans_ranking.cuh); -1 for none.
-struct UndecidedRow {
+// A row and a few clusters, -1 for none: it belongs to one of them or, in the list `grouped`, to one of their
+// groups (kmeans_ranking.cuh).
+struct RowCandidates {
   int32_t row;
   int32_t clusters[kMostCandidates];
 };
@@ -115,9 +116,9 @@ struct alignas(16) ChunkTop {
 
 // What the scan by warpgroups needs besides; null if it is not used.
 struct WarpgroupScan {
-  uint4* columns;         // [column_words(dims, count)]: the centroids in core matrices
-  ChunkTop* tops;         // [centroid_chunks, rows]
-  UndecidedRow* grouped;  // [rows]: rows that belong to one of a few groups of clusters
+  uint4* columns;          // [column_words(dims, count)]: the centroids in core matrices
+  ChunkTop* tops;          // [centroid_chunks, rows]
+  RowCandidates* grouped;  // [rows]: rows that belong to one of a few groups of clusters
 };
 
 // The arguments of all launches. Pointers are not owned and, unless noted, point to device memory.
@@ -132,7 +133,7 @@ struct KMeansParams {
   double fixed_one;  // 1.0 in fixed point, of a component times `scale` for kEuclidean
   DeviceCentroids centroids;
   KMeansCounters* counters;  // zero before an iteration
-  UndecidedRow* undecided;   // [rows]: rows that belong to one of a few clusters
+  RowCandidates* undecided;  // [rows]: rows that belong to one of a few clusters
   int32_t* open;             // [rows]: rows that may belong to any cluster
   // The fit's state; none of it is used if `wanted` is 2.
   int32_t* visits;         // [rows]: the rows whose clusters may have changed

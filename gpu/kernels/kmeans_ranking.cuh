@@ -28,24 +28,28 @@ struct TopScores {
   }
 };
 
-// The scan by warpgroups compares the scores of this many clusters at once: a group.
+// The scan by warpgroups compares the scores of this many clusters at once, a group, and ranks only the best
+// one. Of every eight clusters, lane t of the four that share a row has the scores of 2t and 2t + 1, and a
+// group is what it has of four times eight. So bits 0, 3 and 4 of a cluster tell the members of its group
+// apart.
 constexpr int kGroupClusters = 8;
+constexpr int32_t kGroupBits = 1 | 3 << 3;
 // Returns number `member` of the group that a cluster is in.
 __device__ inline int32_t group_member(int32_t cluster, int32_t member) {
-  return (cluster & ~0x19) + member / 2 * 8 + member % 2;
+  return (cluster & ~kGroupBits) | member / 2 << 3 | member % 2;
 }
 
-// What the clusters' scores are at most that nobody has named.
+// Upper bounds of the scores of clusters that have no name in each() of a ranking.
 struct ScoreBounds {
   float rest = -INFINITY;    // of clusters that are not in the group of a named one
   float hidden = -INFINITY;  // of clusters that are
 };
 
-// What the four lanes that share a row have found for it. Whoever has ranked a row names the clusters of its
-// best scores by each(), and bounds the scores of all others by bounds().
+// What the four lanes that share a row have found for it. Like every ranking that finish() takes, it has
+// each(), which visits a row's best scores with their clusters, and bounds() of all other scores.
 class LaneTops {
  public:
-  static constexpr bool kGroups = false;  // nothing is hidden
+  static constexpr bool kGroups = false;  // bounds().hidden is not used
 
   // Brings together the rows that a lane sees with those of the three others that see them. Lane l gets row
   // l/4 + 8 * (l mod 4) of its warp's. Called by a whole warp.
@@ -137,8 +141,9 @@ struct OwnRow {
 // The best clusters of a row.
 struct BestClusters {
   float first = -INFINITY;
-  float second = -INFINITY;
-  int32_t cluster = 0;  // of the first
+  float second = -INFINITY;   // at least the second best score
+  float certain = -INFINITY;  // at most the second best score
+  int32_t cluster = 0;        // of the first
 
   template <class Tops>
   __device__ BestClusters(const KMeansParams& params, const Tops& tops, const ScoreBounds& bounds) {
@@ -148,6 +153,7 @@ struct BestClusters {
       first = better ? score : first;
       cluster = better ? named : cluster;
     });
+    certain = second;
     second = fmaxf(second, fmaxf(bounds.rest, bounds.hidden));
     cluster = min(cluster, params.centroids.count - 1);  // only if the model is damaged
   }
@@ -157,7 +163,7 @@ struct BestClusters {
 template <class Tops>
 __device__ __forceinline__ bool list_candidates(const KMeansParams& params, const Tops& tops,
                                                 const ScoreBounds& bounds, float beaten,
-                                                UndecidedRow& undecided) {
+                                                RowCandidates& undecided) {
   int count = 0;
   tops.each([&](float score, int32_t cluster) {
     if (!(score >= beaten) || cluster >= params.centroids.count) return;
@@ -203,8 +209,8 @@ __device__ __forceinline__ void finish(const KMeansParams& params, const Tops& t
     takes_part = false;
   }
   const bool undecided = takes_part && !decided;
-  UndecidedRow listed = {row, {-1, -1, -1, -1}};
-  const float beaten = (params.wanted == 1 ? best.first : best.second) - 2 * error;
+  RowCandidates listed = {row, {-1, -1, -1, -1}};
+  const float beaten = (params.wanted == 1 ? best.first : best.certain) - 2 * error;
   const bool few = undecided && list_candidates(params, tops, bounds, beaten, listed);
   const bool grouped = Tops::kGroups && few && !(bounds.hidden < beaten);
   const uint32_t place = append(&params.counters->undecided, few && !grouped);

@@ -81,7 +81,7 @@ __device__ void decide_undecided(const KMeansParams& params, int warp, int warps
   const auto count = static_cast<int64_t>(params.counters->undecided);
   for (int64_t base = int64_t{warp} * kTeams; base < count; base += int64_t{warps} * kTeams) {
     const int64_t place = base + (lane >> 3);
-    UndecidedRow undecided = {-1, {-1, -1, -1, -1}};
+    RowCandidates undecided = {-1, {-1, -1, -1, -1}};
     if (place < count) undecided = params.undecided[place];
     NearestTwo nearest = kNone;
 #pragma unroll
@@ -111,7 +111,7 @@ __device__ void decide_grouped(const KMeansParams& params, int warp, int warps, 
   constexpr int kRounds = kGroupClusters / kTeams;  // per group
   const auto count = static_cast<int>(params.counters->grouped);
   for (int place = warp; place < count; place += warps) {
-    const UndecidedRow* const undecided = params.wgmma.grouped + place;
+    const RowCandidates* const undecided = params.wgmma.grouped + place;
     const int32_t row = undecided->row;
     NearestTwo nearest = kNone;
 #pragma unroll 1

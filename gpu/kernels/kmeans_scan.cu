@@ -11,7 +11,7 @@ namespace {
 constexpr int kWarpRows = 32;
 // Words of 16 bytes from row to row in shared memory; two rows fall into different banks.
 template <int kSteps>
-constexpr int kCopyStride = 2 * kSteps + 4;
+constexpr int kCopyStride = 2 * kSteps + (kSteps % 4 == 0 ? 4 : 8);
 constexpr int kFewCentroids = 64;  // fit in shared memory beside rows of up to 320 components
 constexpr int kMostStages = 6;     // pieces of centroids in shared memory
 

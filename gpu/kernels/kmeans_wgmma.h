@@ -19,7 +19,8 @@ constexpr int64_t centroid_chunks(int64_t count) {
 }
 
 // Whether the kernels are faster than those of launch_kmeans_scan(), and have room for the centroids: from 65
-// centroids on, at most 4,096 so that `tops` takes no more memory than the rows, and up to 320 components.
+// centroids on, at most 4,096 so that `tops` takes no more memory than float rows of 64 components, and up to
+// 320 components.
 bool kmeans_wgmma_fits(int64_t dims, int64_t count, const BatchShape& shape);
 
 // Returns the number of words of WarpgroupScan::columns.

@@ -110,8 +110,8 @@ __host__ __device__ constexpr int gram_stride(int width) {
   return width + 4;
 }
 
-// Brings rows to the buffer, a value of a component at a time. What comes from components past the last is in
-// sums that nobody uses.
+// Brings rows to the buffer, a value of a component at a time. Components past the last repeat the last
+// one; their sums are not used.
 template <bool kWeighted>
 class GramLoader {
  public:
@@ -181,6 +181,7 @@ struct GramSums {
   double value[kLeftBlocks][kRightBlocks][4] = {};
 
   // Adds the rows of a buffer. left, right: as in GramTile.
+  template <bool kTensorCores>
   __device__ void add(const double* buffer, int left, int right, int stride, int lane) {
 #pragma unroll
     for (int row = 0; row < kGramRows; row += 8) {
@@ -202,14 +203,19 @@ struct GramSums {
 #pragma unroll
       for (int i = 0; i < kLeftBlocks; ++i)
 #pragma unroll
-        for (int j = 0; j < kRightBlocks; ++j) double_multiply_add(value[i][j], a[i], b[j]);
+        for (int j = 0; j < kRightBlocks; ++j) {
+          if constexpr (kTensorCores)
+            multiply_with_tensor_cores(value[i][j], a[i], b[j]);
+          else
+            multiply_with_fma(value[i][j], a[i], b[j]);
+        }
     }
   }
 };
 
 // blockIdx.x: the group of tiles, one per warp; blockIdx.y: the block of rows. The next rows are read while
 // the sums of the last ones are computed.
-template <bool kWeighted>
+template <bool kWeighted, bool kTensorCores>
 __global__ void __launch_bounds__(kMostGramWarps* kWarpLanes)
     second_moment_kernel(const __grid_constant__ MomentParams params, const __grid_constant__ GramShape shape,
                          const float* center) {
@@ -232,7 +238,7 @@ __global__ void __launch_bounds__(kMostGramWarps* kWarpLanes)
   for (int64_t first = begin; first < end; first += kGramRows) {
     const bool more = first + kGramRows < end;
     if (more) loader.read(first + kGramRows, end);
-    sums.add(current, left, right, stride, lane);
+    sums.template add<kTensorCores>(current, left, right, stride, lane);
     if (more) loader.write(next);
     __syncthreads();
     double* const done = current;
@@ -255,23 +261,27 @@ __device__ double check_value(uint32_t number) {
   return static_cast<double>(__uint_as_float((static_cast<uint32_t>(z) & 0x807fffffu) | exponent << 23));
 }
 
-// Each warp multiplies random matrices.
+// Each warp adds the products of two pairs of random matrices to random sums.
 __global__ void __launch_bounds__(kThreads) check_products_kernel(uint32_t* differences) {
+  constexpr int kPairs = 2;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const uint32_t base = (blockIdx.x * kThreads + threadIdx.x) / kWarpLanes * 256;
-  const auto left = [&](int row, int k) { return check_value(base + static_cast<uint32_t>(row * 8 + k)); };
+  const uint32_t base = (blockIdx.x * kThreads + threadIdx.x) / kWarpLanes * 1024;
+  const auto left = [&](int row, int k) { return check_value(base + static_cast<uint32_t>(row * 16 + k)); };
   const auto right = [&](int k, int column) {
-    return check_value(base + 128 + static_cast<uint32_t>(column * 8 + k));
+    return check_value(base + 256 + static_cast<uint32_t>(column * 16 + k));
   };
+  const auto start = [&](int i) { return check_value(base + 512 + static_cast<uint32_t>(lane * 4 + i)); };
   const int g = lane / 4;
   const int t = lane % 4;
-  double sums[4] = {};
-  double_multiply_add(sums, {left(g, t), left(g + 8, t), left(g, t + 4), left(g + 8, t + 4)},
-                      {right(t, g), right(t + 4, g)});
+  double sums[4] = {start(0), start(1), start(2), start(3)};
+  for (int k = 0; k < 8 * kPairs; k += 8)
+    multiply_with_tensor_cores(
+        sums, {left(g, k + t), left(g + 8, k + t), left(g, k + t + 4), left(g + 8, k + t + 4)},
+        {right(k + t, g), right(k + t + 4, g)});
   uint32_t different = 0;
   for (int i = 0; i < 4; ++i) {
-    double sum = 0.0;
-    for (int k = 0; k < 8; ++k) sum = __fma_rn(left(g + i / 2 * 8, k), right(k, 2 * t + i % 2), sum);
+    double sum = start(i);
+    for (int k = 0; k < 8 * kPairs; ++k) sum = __fma_rn(left(g + i / 2 * 8, k), right(k, 2 * t + i % 2), sum);
     if (__double_as_longlong(sum) != __double_as_longlong(sums[i])) ++different;
   }
   if (different > 0) atomicAdd(differences, different);
@@ -323,14 +333,15 @@ cudaError_t launch_gram_product(const MomentParams& params, const float* vector,
 }
 
 cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,
-                                 int32_t blocks, cudaStream_t stream) {
+                                 int32_t blocks, bool tensor_cores, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(shape.groups), static_cast<unsigned>(blocks));
   const auto threads = static_cast<unsigned>(shape.warps * kWarpLanes);
   const size_t bytes = size_t{2} * kGramRows * static_cast<size_t>(gram_stride(shape.width)) * sizeof(double);
-  if (params.weights != nullptr)
-    second_moment_kernel<true><<<grid, threads, bytes, stream>>>(params, shape, center);
-  else
-    second_moment_kernel<false><<<grid, threads, bytes, stream>>>(params, shape, center);
+  const bool weighted = params.weights != nullptr;
+  const auto kernel =
+      weighted ? (tensor_cores ? second_moment_kernel<true, true> : second_moment_kernel<true, false>)
+               : (tensor_cores ? second_moment_kernel<false, true> : second_moment_kernel<false, false>);
+  kernel<<<grid, threads, bytes, stream>>>(params, shape, center);
   return cudaGetLastError();
 }
 

@@ -42,12 +42,13 @@ struct GramShape {
 
 // sums[b] = the sums of y_i * y_j over the rows of block first_block + b, laid out as unfold_gram() takes
 // them. A sum's size is GramPlan::size().
-//   center  [dims]
+//   center        [dims]
+//   tensor_cores  whether the tensor cores may multiply, which launch_check_products() must have allowed
 cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,
-                                 int32_t blocks, cudaStream_t stream);
+                                 int32_t blocks, bool tensor_cores, cudaStream_t stream);
 
-// Adds to *differences how many of some random sums double_multiply_add() (gpu/warp/double_matrix.cuh)
-// computes otherwise than fma() would. launch_second_moment() needs a device where there are none.
+// Adds to *differences how many of some random sums of products (gpu/warp/double_matrix.cuh) the tensor cores
+// compute otherwise than fma() would.
 cudaError_t launch_check_products(uint32_t* differences, cudaStream_t stream);
 
 // total[i] += sums[0][i], then sums[1][i], and so on.

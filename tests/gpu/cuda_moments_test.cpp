@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "analysis/analysis.h"
 #include "analysis/principal.h"
 #include "base/float_environment.h"
+#include "gpu/cuda_moments.h"
 #include "tests/gpu/cuda_support.h"
 
 namespace glove::testing {
@@ -16,7 +19,7 @@ class CudaMoments : public CudaTest {
  protected:
   void SetUp() override {
     CudaTest::SetUp();
-    if (!IsSkipped()) ASSERT_NE(backend_named("cuda").analysis(), nullptr);
+    ASSERT_TRUE(IsSkipped() || backend_named("cuda").analysis() != nullptr);
   }
 
   // Both backends' sums, written over NaNs.
@@ -66,6 +69,40 @@ class CudaMoments : public CudaTest {
     forget(model);
   }
 };
+
+// Devices whose tensor cores add in another order do without them.
+TEST_F(CudaMoments, SecondMomentsWithAndWithoutTensorCores) {
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 31, 100, 300, 340}) {
+    const auto rows = static_cast<int64_t>(1 + random_() % 3000);
+    const PointSet set = PointSet::first_rows(random_model(random_, rows, dims, Rows::kGaussian), rows);
+    gpu::DeviceMemory vectors;
+    ASSERT_TRUE(vectors.reserve(rows * dims * 4).ok());
+    for (int64_t row = 0; row < rows; ++row)
+      ASSERT_EQ(cudaMemcpy(vectors.data() + row * dims * 4, set.points().vector(static_cast<int32_t>(row)),
+                           static_cast<size_t>(dims) * 4, cudaMemcpyHostToDevice),
+                cudaSuccess);
+    gpu::DevicePart part;
+    part.rows = rows;
+    part.dims = static_cast<int32_t>(dims);
+    part.vectors = vectors.as<float>();
+    const std::vector<double> weights = unit_weights(set.points());
+    for (const std::span<const double> given : {std::span<const double>(), std::span(weights)}) {
+      const MomentRows what = {given, {}};
+      std::vector<double> wanted(static_cast<size_t>(dims * dims), NAN);
+      ASSERT_TRUE(backend_named("cpu").analysis()->second_moment(set.points(), what, wanted, {}).ok());
+      for (const bool tensor_cores : {false, true}) {
+        gpu::CudaMoments moments(tensor_cores);
+        ASSERT_TRUE(moments.create().ok());
+        std::vector<double> got(wanted.size(), NAN);
+        ASSERT_TRUE(moments.second_moment(part, what, got, {}).ok());
+        ASSERT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(double)), 0)
+            << rows << " x " << dims << (tensor_cores ? ", tensor cores" : ", fma")
+            << ", GLOVE_TEST_SEED=" << test_seed();
+      }
+    }
+  }
+}
 
 TEST_F(CudaMoments, RandomShapesOfEveryKind) {
   for (int round = 0; round < 12; ++round)

@@ -148,7 +148,7 @@ TEST_F(DeviceMomentsTest, AnInterruptStopsThem) {
   EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
 }
 
-// Does what the kernel does, in plain loops: each warp its tile of products of one row.
+// Does what the kernel does, in plain loops: each warp computes its tile of the products of one row.
 TEST(GramPlan, CoversEveryPairOfComponents) {
   for (const int64_t dims :
        {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50, 96, 97, 100, 128, 255, 300, 319, 320, 321, 384, 500}) {

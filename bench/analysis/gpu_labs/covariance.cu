@@ -67,11 +67,13 @@ void time_covariance(int64_t rows, int dims) {
           sums.data());
     });
   };
-  const auto moment = [&] {
+  const auto moment_by = [&](bool tensor_cores) {
     in_groups(total, [&](int64_t first, int32_t count) {
-      require(launch_second_moment(params(first), shape, center.data(), count, nullptr), "moment");
+      require(launch_second_moment(params(first), shape, center.data(), count, tensor_cores, nullptr),
+              "moment");
     });
   };
+  const auto moment = [&] { moment_by(true); };
   const auto mean = [&] {
     in_groups(column_total, [&](int64_t first, int32_t count) {
       require(launch_column_sums(params(first), count, nullptr), "columns");
@@ -87,17 +89,23 @@ void time_covariance(int64_t rows, int dims) {
   const double plain_us = median_us(plain, 1);
   const std::vector<double> wanted = square.host();
   report("covariance", size, "a thread per entry and block of rows (lab, with blocks)", plain_us, bytes, 0);
-  sums.poison();
-  moment();
-  std::vector<double> got(wanted.size(), NAN);
-  unfold_gram(plan, total.host(), dims, got);
-  double error = 0;
-  for (int i = 0; i < dims; ++i)
-    for (int j = i; j < dims; ++j)
-      if (const auto at = static_cast<size_t>(i) * static_cast<size_t>(dims) + static_cast<size_t>(j);
-          !(got[at] == wanted[at]))
-        error = INFINITY;
-  report("covariance", size, "tensor cores, 32 x 32 sums per warp, centred", median_us(moment, 10), bytes, error);
+  const auto error_of = [&](bool tensor_cores) {
+    sums.poison();
+    moment_by(tensor_cores);
+    std::vector<double> got(wanted.size(), NAN);
+    unfold_gram(plan, total.host(), dims, got);
+    for (int i = 0; i < dims; ++i)
+      for (int j = i; j < dims; ++j)
+        if (const auto at = static_cast<size_t>(i) * static_cast<size_t>(dims) + static_cast<size_t>(j);
+            !(got[at] == wanted[at]))
+          return static_cast<double>(INFINITY);
+    return 0.0;
+  };
+  report("covariance", size, "the same plan with fma, centred", median_us([&] { moment_by(false); }, 10),
+         bytes, error_of(false));
+  const double error = error_of(true);
+  report("covariance", size, "tensor cores, 32 x 32 sums per warp, centred", median_us(moment, 10), bytes,
+         error);
   report("covariance", size, "column sums", median_us(mean, 10), bytes, 0);
   report("covariance", size, "column sums, then the second moment",
          median_us(
