@@ -5,7 +5,7 @@
 #   ./tests/run-sanitizer.sh PROGRAM DIR        takes PTX and launch files from DIR, made elsewhere: DIR/NAME.sm_90.ptx and
 #                                               DIR/NAME.launch.toml
 #
-# racecheck and synccheck run on each launch that CI proves, as it is and with barriers broken (tests/verify/sanitize.py). The
+# racecheck and synccheck run on each launch that CI proves, as it is and with barriers broken (tools/verify/tests/sanitize.py). The
 # exit code is 1 if the sanitizer finds a hazard in code that glove-verify has proved, and 77 where it cannot run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,4 +24,4 @@ if [[ $# -lt 2 ]]; then
   done
 fi
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
-exec python3 tests/verify/sanitize.py "$program" "$ptx" "$specs"
+exec python3 tools/verify/tests/sanitize.py "$program" "$ptx" "$specs"

@@ -5,7 +5,6 @@ make_corpus.py GLOVE_CONVERT
 import gzip
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -19,8 +18,6 @@ import embedding_writers  # noqa: E402
 import model_file_reader  # noqa: E402
 
 WORDS = [b"the", b"of", b"new york"]
-PTX_SEEDS = ["ok_producer_consumer", "race_grid_barrier_after", "ok_compaction", "ok_half_syncwarp", "divergence_predicated",
-             "race_bytes", "ok_count_or", "unsupported_mbarrier", "ok_warp_reduce", "race_in_loop_of_unknown_length"]
 ROWS = numpy.array([[1, -2.5, 0.125], [0, 0, 0], [3e-5, 65504, -1 / 3]], numpy.float32)
 
 
@@ -60,14 +57,6 @@ def main():
     for i, text in enumerate(["The U.S. doesn't say it's 1,000.50 at 12:30 p.m.", "don\u2019t \u4e2d\u6587 e\u0301 co\u00adop",
                               "O'Brien's 1990's \U0001f468\u200d\U0001f469 \u05e9\u05dc\u05d5\u05dd", "\u0130\u212a\u023a n't 's"]):
         seed("tokenizer", str(i), text.encode())
-    ptx = (HERE.parent / "verify" / "probes" / "probes.sm_90.ptx").read_text()
-    head, kernels = ptx[:ptx.index(".visible .entry")], re.findall(r"^\.visible \.entry (\w+)(.*?^}\n)", ptx, re.M | re.S)
-    for name, body in kernels:
-        if name in PTX_SEEDS:
-            lines = [line for line in f".visible .entry {name}{body}".split("\n") if line.strip() and ".loc" not in line]
-            seed("ptx", name, (head + "\n".join(lines) + "\n").encode())
-    for spec in sorted((HERE.parent.parent / "gpu" / "kernels").glob("*.launch.toml")):
-        seed("launch", spec.name.removesuffix(".launch.toml"), spec.read_bytes())
 
 
 main()

@@ -25,9 +25,11 @@ cmake --build "$build" --target fuzzers > "$build.log" 2>&1 || { cat "$build.log
 mkdir -p "$build/findings"
 
 fuzzers=("$@")
-[[ ${#fuzzers[@]} -gt 0 ]] || fuzzers=($(cd "$build/tests/fuzz" && ls ./*_fuzzer | sed 's|^./||; s|_fuzzer$||'))
+[[ ${#fuzzers[@]} -gt 0 ]] || fuzzers=($(ls "$build"/{tests,tools/verify}/fuzz/*_fuzzer | sed 's|.*/||; s|_fuzzer$||'))
 for name in "${fuzzers[@]}"; do
-  corpus="tests/fuzz/corpus/$name"
+  folder=tests/fuzz
+  [[ -d "$folder/corpus/$name" ]] || folder=tools/verify/fuzz
+  corpus="$folder/corpus/$name"
   learned="$build/corpus/$name"
   if [[ "$seconds" == --fixed ]]; then
     # One seed, and one order of the inputs in the tree. The limit of time is no error.
@@ -40,7 +42,7 @@ for name in "${fuzzers[@]}"; do
   log="$build/$name.log"
   # Limits what a hostile file may cost: one allocation of 64 MiB is far above 16 times any input here.
   started=$SECONDS
-  if ! "$build/tests/fuzz/${name}_fuzzer" "${how[@]}" -max_len=16384 -rss_limit_mb=1024 -malloc_limit_mb=64 \
+  if ! "$build/$folder/${name}_fuzzer" "${how[@]}" -max_len=16384 -rss_limit_mb=1024 -malloc_limit_mb=64 \
       -artifact_prefix="$build/findings/$name-" -print_final_stats=1 > "$log" 2>&1; then
     tail -n 60 "$log"
     echo "tests/fuzz/run.sh: $name failed; the input is in $build/findings"
@@ -49,6 +51,6 @@ for name in "${fuzzers[@]}"; do
   executions=$(awk '/stat::number_of_executed_units/ { print $2 }' "$log")
   printf '%-16s %12s executions, %s s\n' "$name" "$executions" $((SECONDS - started))
   if [[ "${KEEP:-no}" == yes && "$seconds" != --fixed ]]; then
-    "$build/tests/fuzz/${name}_fuzzer" -merge=1 "$corpus" "$learned" > /dev/null 2>&1
+    "$build/$folder/${name}_fuzzer" -merge=1 "$corpus" "$learned" > /dev/null 2>&1
   fi
 done

@@ -1,0 +1,83 @@
+// Control flow of a kernel: basic blocks, an order in which lanes reconverge, post-dominators and regions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "ptx/program.h"
+
+namespace glove::verify {
+
+struct BasicBlock {
+  int first = 0;
+  int last = 0;                 // behind the last instruction
+  std::vector<int> successors;  // blocks; Flow::exit_block() for a return
+  std::vector<int> predecessors;
+  int order = 0;           // reverse post-order, loops before what follows them
+  int post_dominator = 0;  // the nearest
+};
+
+// What lies between a branch and its nearest post-dominator.
+struct Region {
+  int join = 0;  // the post-dominator's first instruction; Flow::end() for the kernel's end
+  bool block_barrier = false;
+  bool warp_synchronisation = false;
+  bool loops = false;             // a way leads back to the branch
+  bool orders = false;            // fences, and what else lets threads know of others
+  std::vector<uint32_t> written;  // registers
+};
+
+// The control flow of one kernel, which must outlive it.
+class Flow {
+ public:
+  explicit Flow(const Kernel& kernel);
+
+  const std::vector<BasicBlock>& blocks() const { return blocks_; }
+  int exit_block() const { return static_cast<int>(blocks_.size()); }
+  int end() const { return static_cast<int>(block_of_.size()); }
+  int block_of(int instruction) const { return block_of_[static_cast<size_t>(instruction)]; }
+  // Whether a way leads from each block to the kernel's end.
+  bool every_block_ends() const { return every_block_ends_; }
+  // The blocks on the ways from a loop's head to one of its tails.
+  std::vector<bool> loop_members(int head, const std::vector<int>& tails) const;
+  // Lanes at the instruction with the least order run first.
+  int order(int instruction) const { return order_[static_cast<size_t>(instruction)]; }
+  // REQUIRES: the instruction is a branch or a guarded return.
+  const Region& region(int branch);
+  // Registers that are read at or behind an instruction that begins a block, before they are written.
+  const std::vector<uint32_t>& live_in(int instruction);
+
+ private:
+  void find_blocks();
+  void number_blocks();
+  void find_post_dominators();
+  void find_live();
+
+  const Kernel& kernel_;
+  std::vector<BasicBlock> blocks_;
+  std::vector<int> block_of_;
+  std::vector<int> order_;
+  bool every_block_ends_ = true;
+  std::map<int, Region> regions_;
+  std::vector<std::vector<uint64_t>> live_;  // by block, a bit per register
+  std::map<int, std::vector<uint32_t>> live_lists_;
+};
+
+// bar and barrier in all forms; shfl, vote, mma and what else the lanes of a warp execute together.
+bool is_block_barrier(const Instruction& in);
+bool is_warp_synchronisation(const Instruction& in);
+
+// Calls visit(register) for each register that an instruction reads.
+template <class Visit>
+void each_read(const Instruction& in, Visit visit) {
+  const auto one = [&](const PtxOperand& operand) {
+    if (operand.kind == OperandKind::kRegister) visit(operand.index);
+  };
+  if (in.has_guard) one(in.guard);
+  one(in.address);
+  one(in.source);
+  for (const PtxOperand& operand : in.operands) one(operand);
+}
+
+}  // namespace glove::verify

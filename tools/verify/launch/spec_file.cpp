@@ -1,0 +1,323 @@
+#include "launch/spec_file.h"
+
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace glove::verify {
+namespace {
+
+using Keys = std::span<const std::string_view>;
+
+// The keys that each kind of table may have.
+constexpr std::string_view kSetKeys[] = {"name",           "kernel",     "block",  "grid",
+                                         "dynamic_shared", "parameters", "lemmas", "ranges"};
+constexpr std::string_view kLaunchKeys[] = {"with",           "name",       "kernel", "block", "grid",
+                                            "dynamic_shared", "parameters", "lemmas", "ranges"};
+constexpr std::string_view kFileKeys[] = {"launch",     "choices", "never", "name",
+                                          "kernel",     "block",   "grid",  "dynamic_shared",
+                                          "parameters", "lemmas",  "ranges"};
+constexpr std::string_view kParameterKeys[] = {"at",       "buffer", "bytes", "zeroed",
+                                               "distinct", "every",  "u32",   "u64"};
+constexpr std::string_view kRangeKeys[] = {"file", "line", "least", "most", "reason"};
+constexpr std::string_view kLemmaKeys[] = {"file", "line", "reason"};
+
+// Reads the tables of a file. Keeps the first thing that is wrong in them.
+class Reader {
+ public:
+  explicit Reader(std::string path) : path_(std::move(path)) {}
+
+  const std::string& error() const { return error_; }
+
+  void fail(const toml::source_region& source, const std::string& what) {
+    if (!error_.empty()) return;
+    error_ = path_ + ":" + std::to_string(source.begin.line) + ": " + what;
+  }
+  void fail(const toml::node& node, const std::string& what) { fail(node.source(), what); }
+
+  // Whether the table has none but these keys. `what`: what the table is, with its article.
+  bool check_keys(const toml::table& table, const std::string& what, Keys known) {
+    for (const auto& [key, node] : table) {
+      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+      std::string keys;
+      for (const std::string_view name : known) keys += (keys.empty() ? "" : ", ") + std::string(name);
+      fail(key.source(), what + " has no key '" + std::string(key.str()) + "'; its keys are " + keys);
+      return false;
+    }
+    return true;
+  }
+
+  // What a launch, a set of [choices] or the file itself says of a launch. own: see ParameterValue.
+  void shape(const toml::table& table, bool own, Launch* out) {
+    text(table, "name", &out->name);
+    if (text(table, "kernel", &out->kernel)) pattern(table);
+    size(table, "block", 1024, "a block has at most 1024 threads", &out->block);
+    size(table, "grid", 65536, "a grid has at most 65536 blocks here", &out->grid);
+    if (uint64_t bytes = 0; number(table, "dynamic_shared", 0, kMostBlockShared, &bytes))
+      out->dynamic_shared = bytes;
+    each(table, "parameters", [&](const toml::table& entry) { parameter(entry, own, out); });
+    each(table, "ranges", [&](const toml::table& entry) { range(entry, out); });
+    each(table, "lemmas", [&](const toml::table& entry) { lemma(entry, out); });
+  }
+
+  // The tables of an array, if there is one with this key.
+  template <typename Use>
+  void each(const toml::table& table, const char* key, const Use& use) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return;
+    const toml::array* array = node->as_array();
+    if (array == nullptr) return fail(*node, std::string(key) + " must be an array of tables");
+    for (const toml::node& item : *array) {
+      if (const toml::table* entry = item.as_table())
+        use(*entry);
+      else
+        fail(item, std::string(key) + " must be an array of tables");
+    }
+  }
+
+ private:
+  // Each returns whether the table has the key, with a value that can be used.
+  bool text(const toml::table& table, const char* key, std::string* out) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return false;
+    const toml::value<std::string>* value = node->as_string();
+    if (value == nullptr) return fail(*node, std::string(key) + " must be a string"), false;
+    *out = value->get();
+    return true;
+  }
+
+  template <typename Number>
+  bool number(const toml::table& table, const char* key, int64_t least, int64_t most, Number* out) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return false;
+    const toml::value<int64_t>* value = node->as_integer();
+    if (value == nullptr || value->get() < least || value->get() > most) {
+      fail(*node, std::string(key) + " must be an integer from " + std::to_string(least) + " to " +
+                      std::to_string(most));
+      return false;
+    }
+    *out = static_cast<Number>(value->get());
+    return true;
+  }
+
+  void pattern(const toml::table& table) {
+    const std::string text = table["kernel"].value_or<std::string>("");
+    try {
+      static_cast<void>(std::regex(text));
+    } catch (const std::regex_error&) {
+      fail(*table.get("kernel"), "kernel = '" + text + "' is not a regular expression");
+    }
+  }
+
+  void size(const toml::table& table, const char* key, uint64_t most, const char* limit,
+            std::array<uint32_t, 3>* out) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return;
+    const std::string wanted =
+        std::string(key) + " must be an integer from 1 to 65535, or an array of at most three";
+    const auto part = [&](const toml::node& item) -> uint32_t {
+      const toml::value<int64_t>* value = item.as_integer();
+      if (value != nullptr && value->get() >= 1 && value->get() <= 65535)
+        return static_cast<uint32_t>(value->get());
+      fail(item, wanted);
+      return 1;
+    };
+    *out = {1, 1, 1};
+    if (const toml::array* array = node->as_array()) {
+      if (array->empty() || array->size() > 3) return fail(*node, wanted);
+      for (size_t i = 0; i < array->size(); ++i) (*out)[i] = part((*array)[i]);
+    } else {
+      (*out)[0] = part(*node);
+    }
+    const uint64_t product = uint64_t{(*out)[0]} * (*out)[1] * (*out)[2];
+    if (product > most)
+      fail(*node, std::string(limit) + ", and this " + key + " has " + std::to_string(product));
+  }
+
+  void parameter(const toml::table& table, bool own, Launch* launch) {
+    if (!check_keys(table, "a parameter", kParameterKeys)) return;
+    ParameterValue value;
+    value.line = static_cast<int>(table.source().begin.line);
+    value.own = own;
+    if (!number(table, "at", 0, 65535, &value.offset))
+      return fail(table, "a parameter needs its offset; add at = ...");
+    value.is_buffer = text(table, "buffer", &value.buffer);
+    const bool small = number(table, "u32", 0, UINT32_MAX, &value.value);
+    const bool large = number(table, "u64", 0, INT64_MAX, &value.value);
+    if (int{value.is_buffer} + int{small} + int{large} != 1)
+      return fail(table, "a parameter must have one of the keys buffer, u32 and u64");
+    value.bytes = small ? 4 : 8;
+    if (value.offset % value.bytes != 0)
+      return fail(table, "at = " + std::to_string(value.offset) + " must be a multiple of " +
+                             std::to_string(value.bytes) + ", which are the bytes of this parameter");
+    number(table, "bytes", 1, INT64_MAX, &value.buffer_bytes);
+    if (const toml::node* node = table.get("zeroed")) {
+      if (!node->is_boolean()) return fail(*node, "zeroed must be true or false");
+      value.zeroed = table["zeroed"].value_or(false);
+    }
+    text(table, "distinct", &value.distinct);
+    if (number(table, "every", 4, 65536, &value.every) && (value.every % 4 != 0 || value.distinct.empty()))
+      return fail(table, "every must be a multiple of 4, beside distinct, which names the numbers");
+    if (!value.is_buffer && (table.contains("bytes") || table.contains("zeroed")))
+      return fail(table, "bytes and zeroed belong to a buffer; add buffer = \"NAME\" or remove them");
+    if (!value.is_buffer && table.contains("distinct"))
+      return fail(table, "distinct belongs to a buffer; add buffer = \"NAME\" or remove it");
+    for (const ParameterValue& other : launch->parameters)
+      if (value.offset < other.offset + other.bytes && other.offset < value.offset + value.bytes)
+        return fail(table, "at = " + std::to_string(value.offset) + " lies in the parameter of line " +
+                               std::to_string(other.line) + "; remove one of them");
+    launch->parameters.push_back(value);
+  }
+
+  void range(const toml::table& table, Launch* launch) {
+    if (!check_keys(table, "a range", kRangeKeys)) return;
+    DataRange range;
+    const bool whole = text(table, "file", &range.file) && number(table, "line", 1, INT_MAX, &range.line) &&
+                       number(table, "least", INT64_MIN, INT64_MAX, &range.least) &&
+                       number(table, "most", INT64_MIN, INT64_MAX, &range.most) &&
+                       text(table, "reason", &range.reason);
+    if (!whole) return fail(table, "a range has a file, a line, the least and the most number, and a reason");
+    if (range.least > range.most)
+      return fail(table, "least = " + std::to_string(range.least) +
+                             " must not be above most = " + std::to_string(range.most));
+    launch->ranges.push_back(range);
+  }
+
+  void lemma(const toml::table& table, Launch* launch) {
+    if (!check_keys(table, "a lemma", kLemmaKeys)) return;
+    Lemma lemma;
+    if (!text(table, "file", &lemma.file) || !number(table, "line", 1, INT_MAX, &lemma.line) ||
+        !text(table, "reason", &lemma.reason))
+      return fail(table, "a lemma has a file, a line and a reason");
+    launch->lemmas.push_back(lemma);
+  }
+
+  std::string path_;
+  std::string error_;
+};
+
+// A launch from what several tables say of it; later ones replace what earlier ones say, and add lemmas and
+// ranges.
+class Layers {
+ public:
+  explicit Layers(Reader* reader) : reader_(reader) {}
+
+  // own: see ParameterValue.
+  void add(const toml::table& table, bool own) {
+    std::vector<ParameterValue> before;
+    std::swap(before, launch_.parameters);
+    reader_->shape(table, own, &launch_);
+    for (const ParameterValue& value : before) {
+      const auto replaces = [&](const ParameterValue& other) { return other.offset == value.offset; };
+      if (std::none_of(launch_.parameters.begin(), launch_.parameters.end(), replaces))
+        launch_.parameters.push_back(value);
+    }
+  }
+
+  // Adds the choices that `with` names. A launch without a name is called after them.
+  void choose(const toml::table& choices, const toml::table& with) {
+    for (const auto& [factor, wanted] : with) {
+      const std::string value = wanted.is_integer() ? std::to_string(wanted.value_or<int64_t>(0))
+                                                    : wanted.value_or<std::string>("");
+      const toml::table* choice = choices[factor.str()][value].as_table();
+      if (choice == nullptr)
+        return reader_->fail(wanted, "there is no [choices." + std::string(factor.str()) + "." + value + "]");
+      add(*choice, false);
+      names_ += (names_.empty() ? "" : ", ") + std::string(factor.str()) + " " + value;
+    }
+  }
+
+  Launch take() {
+    if (launch_.name.empty()) launch_.name = names_;
+    return std::move(launch_);
+  }
+
+ private:
+  Reader* reader_;
+  Launch launch_;
+  std::string names_;
+};
+
+// Checks the choices, those too that no launch takes.
+void check_choices(const toml::table& root, Reader* reader) {
+  const toml::node* node = root.get("choices");
+  if (node == nullptr) return;
+  if (!node->is_table()) return reader->fail(*node, "choices must be a table of tables");
+  for (const auto& [factor, sets] : *node->as_table()) {
+    if (!sets.is_table()) return reader->fail(sets, "a choice must be a table of named sets");
+    for (const auto& [value, set] : *sets.as_table()) {
+      if (!set.is_table()) return reader->fail(set, "a set of a choice must be a table");
+      Launch unused;
+      if (reader->check_keys(*set.as_table(), "a set of a choice", kSetKeys))
+        reader->shape(*set.as_table(), false, &unused);
+    }
+  }
+}
+
+void read_launch(const toml::table& root, const toml::table& own, Reader* reader, SpecFile* spec) {
+  reader->check_keys(own, "a launch", kLaunchKeys);
+  Layers layers(reader);
+  layers.add(root, false);
+  if (const toml::node* with = own.get("with")) {
+    const toml::table* choices = root["choices"].as_table();
+    if (choices != nullptr && with->is_table())
+      layers.choose(*choices, *with->as_table());
+    else
+      reader->fail(own, "`with` is a table of names from [choices]");
+  }
+  layers.add(own, true);
+  spec->launches.push_back(layers.take());
+}
+
+}  // namespace
+
+bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    *error = path + " is a directory; give --launch a file";
+    return false;
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) {
+    *error = path + ": cannot be read";
+    return false;
+  }
+  // The TOML library's tables of letters have gaps that it takes for impossible.
+  const auto foreign = std::find_if(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; });
+  if (foreign != text.end()) {
+    *error = path + ":" + std::to_string(1 + std::count(text.begin(), foreign, '\n')) +
+             ": a launch file has ASCII characters only";
+    return false;
+  }
+  const toml::parse_result parsed = toml::parse(text, path);
+  if (!parsed) {
+    const auto line = parsed.error().source().begin.line;
+    *error = path + (line == 0 ? "" : ":" + std::to_string(line)) + ": " +
+             std::string(parsed.error().description());
+    return false;
+  }
+  const toml::table& root = parsed.table();
+  Reader reader(path);
+  reader.check_keys(root, "a launch file", kFileKeys);
+  check_choices(root, &reader);
+  // tests/pairs.py is what `never` is for.
+  reader.each(root, "never", [](const toml::table&) {});
+  reader.each(root, "launch", [&](const toml::table& own) { read_launch(root, own, &reader, spec); });
+  *error = reader.error();
+  if (error->empty() && spec->launches.empty())
+    *error = path + ": there is no launch in this file; add one, which begins with [[launch]]";
+  return error->empty();
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,297 @@
+// glove-verify: proves that kernels in PTX have no deadlock, no misuse of barriers and no race.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <regex>
+#include <sstream>
+
+#include "launch/parameters.h"
+#include "launch/spec_file.h"
+#include "ptx/parser.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "run/verify.h"
+
+namespace {
+
+using glove::verify::Launch;
+using glove::verify::Verdict;
+
+constexpr int kUsage = 4;
+
+struct CommandLine {
+  std::vector<std::string> files;
+  std::string kernel, block, grid, launch, name, time_limit, data;
+  glove::verify::Options options;
+  std::string format = "text";
+  bool explain = false;
+  bool list = false;
+};
+
+bool is_pattern(const std::string& text) {
+  try {
+    static_cast<void>(std::regex(text));
+    return true;
+  } catch (const std::regex_error&) {
+    return false;
+  }
+}
+
+// Reads an integer without sign that is all of the text.
+bool parse_integer(std::string_view text, uint64_t* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool parse_size(const std::string& text, std::array<uint32_t, 3>* size) {
+  *size = {1, 1, 1};
+  size_t start = 0;
+  for (uint32_t& part : *size) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    uint64_t value = 0;
+    if (!parse_integer(std::string_view(text).substr(start, end - start), &value)) return false;
+    if (value == 0 || value > 65535) return false;
+    part = static_cast<uint32_t>(value);
+    if (end == text.size()) return true;
+    start = end + 1;
+  }
+  return false;
+}
+
+uint64_t product(const std::array<uint32_t, 3>& size) {
+  return uint64_t{size[0]} * size[1] * size[2];
+}
+
+// What is wrong with --block or --grid, or nothing. limit: what `most` is.
+std::string size_error(const std::string& option, const std::string& text, uint64_t most,
+                       const std::string& limit) {
+  std::array<uint32_t, 3> size;
+  if (text.empty()) return "";
+  if (!parse_size(text, &size))
+    return option + " '" + text + "' is not a size; write X, X,Y or X,Y,Z, each an integer from 1 to 65535";
+  if (product(size) > most)
+    return option + " '" + text + "' is too large: " + limit + ", and not " + std::to_string(product(size));
+  return "";
+}
+
+// What is wrong with the options, or nothing. Sets the numbers among them.
+std::string check_options(CommandLine* arguments) {
+  std::string error = size_error("--block", arguments->block, 1024, "a block has at most 1024 threads");
+  if (error.empty())
+    error = size_error("--grid", arguments->grid, 65536, "a grid has at most 65536 blocks here");
+  if (!error.empty()) return error;
+  if (const std::string& text = arguments->time_limit; !text.empty()) {
+    char* end = nullptr;
+    arguments->options.time_limit = std::strtod(text.c_str(), &end);
+    const bool in_range = arguments->options.time_limit >= 0.001 && arguments->options.time_limit <= 1e6;
+    if (*end != '\0' || !in_range)
+      return "--time-limit '" + text + "' is not a number of seconds from 0.001 to 1000000";
+  }
+  if (const std::string& text = arguments->data; !text.empty()) {
+    uint64_t seed = 0;
+    if (!parse_integer(text, &seed))
+      return "--data '" + text + "' is not an integer from 0 to 2^64-1; write a seed such as 1";
+    arguments->options.data_seed = seed;
+  }
+  if (!is_pattern(arguments->kernel))
+    return "--kernel '" + arguments->kernel + "' is not a regular expression";
+  if (!is_pattern(arguments->name)) return "--name '" + arguments->name + "' is not a regular expression";
+  if (!arguments->name.empty() && arguments->launch.empty())
+    return "--name chooses launches of a --launch file; give one";
+  return "";
+}
+
+// What forbids this launch of the kernel, or nothing.
+std::string launch_error(const glove::verify::Kernel& kernel, const Launch& launch) {
+  if (launch.block[0] == 0) return kernel.name + " has no .maxntid; please give its size with --block";
+  const uint64_t threads = product(launch.block), most = product(kernel.max_threads);
+  if (threads > 1024)
+    return kernel.name + ": a block has at most 1024 threads, and not " + std::to_string(threads);
+  if (kernel.max_threads[0] != 0 && threads > most)
+    return kernel.name + " is compiled for at most " + std::to_string(most) +
+           " threads per block (.maxntid), and --block or the launch file asks for " +
+           std::to_string(threads);
+  if (kernel.exact_threads && threads != most)
+    return kernel.name + " is compiled for exactly " + std::to_string(most) +
+           " threads per block (.reqntid), and --block or the launch file asks for " +
+           std::to_string(threads);
+  if (const uint64_t bytes = kernel.shared_bytes + launch.dynamic_shared.value_or(0);
+      launch.dynamic_shared && bytes > glove::verify::kMostBlockShared)
+    return kernel.name + " would have " + std::to_string(bytes) +
+           " bytes of shared memory with the dynamic_shared of the launch file, and a block has at most " +
+           std::to_string(glove::verify::kMostBlockShared);
+  return "";
+}
+
+// The worse of two exit codes: a defect, a usage error, something unsupported, something unproved.
+int worse(int a, int b) {
+  const auto rank = [](int code) {
+    return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0;
+  };
+  return rank(a) > rank(b) ? a : b;
+}
+
+int complain(const std::string& message) {
+  std::cerr << message << "\n";
+  return kUsage;
+}
+
+std::optional<glove::verify::Module> read_module(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    complain("glove-verify: '" + file + "' is a directory; name a PTX file");
+    return std::nullopt;
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  if (!in) {
+    complain("glove-verify: cannot read '" + file + "'");
+    return std::nullopt;
+  }
+  const std::string source = text.str();
+  glove::verify::ParseError error;
+  auto module = glove::verify::parse(source, &error);
+  if (!module) complain(file + ":" + std::to_string(error.line) + ": " + error.message);
+  return module;
+}
+
+// One line per kernel: its name, the size of its blocks, its static shared memory.
+void list_kernel(const glove::verify::Kernel& kernel) {
+  std::cout << kernel.name << ": ";
+  if (kernel.max_threads[0] == 0)
+    std::cout << "any block";
+  else
+    std::cout << "block " << kernel.max_threads[0] << "," << kernel.max_threads[1] << ","
+              << kernel.max_threads[2];
+  std::cout << ", " << kernel.shared_bytes << " bytes of shared memory, " << kernel.code.size()
+            << " instructions\n";
+}
+
+int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const CommandLine& arguments,
+               const std::string& file, std::vector<Verdict>* verdicts) {
+  if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
+  if (launch.block[0] == 0) launch.block = kernel.max_threads;
+  if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
+  if (const std::string error = glove::verify::own_parameter_error(launch, kernel, arguments.launch);
+      !error.empty())
+    return complain(error);
+  if (const std::string error = launch_error(kernel, launch); !error.empty())
+    return complain("glove-verify: " + error);
+  Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
+  verdict.file = file;
+  if (arguments.format == "text") std::cout << glove::verify::text_of(verdict, arguments.explain);
+  const int code = verdict.exit_code();
+  verdicts->push_back(std::move(verdict));
+  return code;
+}
+
+// The launches that the command line asks for. Returns what is wrong with the launch file, or nothing.
+std::string read_launches(const CommandLine& arguments, const glove::verify::Module& module,
+                          glove::verify::SpecFile* spec) {
+  if (arguments.launch.empty()) {
+    spec->launches.emplace_back();
+    return "";
+  }
+  std::string error;
+  if (!glove::verify::read_spec(arguments.launch, spec, &error)) return error;
+  return glove::verify::shared_parameter_error(*spec, module, arguments.launch);
+}
+
+// Why nothing of a file was verified.
+std::string nothing_matched(const std::string& file, const glove::verify::Module& module,
+                            const CommandLine& arguments) {
+  if (module.kernels.empty()) return file + ": there is no kernel in this file";
+  std::string text = file + ": no kernel";
+  if (!arguments.kernel.empty()) text += " matches --kernel '" + arguments.kernel + "'";
+  if (arguments.launch.empty() || arguments.list) return text;
+  text += arguments.kernel.empty() ? " matches" : " and";
+  text += " a launch of " + arguments.launch;
+  return text + (arguments.name.empty() ? "" : " whose name matches --name '" + arguments.name + "'");
+}
+
+int run_file(const std::string& file, const CommandLine& arguments, std::vector<Verdict>* verdicts) {
+  const auto module = read_module(file);
+  if (!module) return kUsage;
+  glove::verify::SpecFile spec;
+  if (const std::string error = read_launches(arguments, *module, &spec); !error.empty())
+    return complain(error);
+  int worst = 0;
+  size_t matched = 0;
+  const auto matches = [](const std::string& text, const std::string& pattern) {
+    return pattern.empty() || std::regex_search(text, std::regex(pattern));
+  };
+  for (const auto& kernel : module->kernels) {
+    if (!matches(kernel.name, arguments.kernel)) continue;
+    if (arguments.list) {
+      ++matched;
+      list_kernel(kernel);
+      continue;
+    }
+    for (const Launch& launch : spec.launches) {
+      if (!glove::verify::is_launch_of(launch, kernel) || !matches(launch.name, arguments.name)) continue;
+      ++matched;
+      worst = worse(worst, run_kernel(kernel, launch, arguments, file, verdicts));
+    }
+  }
+  return matched == 0 ? complain(nothing_matched(file, *module, arguments)) : worst;
+}
+
+// The exit status of the program. What runs that were out of time have left may still be freed by their
+// threads; the end does not wait for that.
+int leave(int status, const std::vector<Verdict>& verdicts) {
+  std::cout.flush();
+  for (const Verdict& verdict : verdicts)
+    if (verdict.out_of_time) std::_Exit(status);
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine arguments;
+  CLI::App app("Proves that CUDA kernels in PTX have no deadlock, no misuse of barriers and no race.");
+  app.add_option("files", arguments.files, "PTX files")->required();
+  app.add_option("--kernel", arguments.kernel, "only kernels whose name matches this regular expression");
+  app.add_option("--launch", arguments.launch, "a launch spec (TOML)");
+  app.add_option("--name", arguments.name,
+                 "only launches of the spec whose name matches this regular expression");
+  app.add_option("--block", arguments.block, "threads of a block: X[,Y[,Z]]");
+  app.add_option("--grid", arguments.grid, "blocks: X[,Y[,Z]]");
+  app.add_flag("--shared-only", arguments.options.shared_only, "leave global memory out");
+  app.add_flag("--lockstep", arguments.options.lockstep,
+               "the lanes of a warp run in step, as before compute capability 7.0");
+  app.add_flag("--strict-barriers", arguments.options.strict_barriers,
+               "all threads come to the same barrier of the program");
+  app.add_flag("--allow-undefined", arguments.options.allow_undefined,
+               "do not report reads of shared memory that nobody wrote");
+  app.add_option("--time-limit", arguments.time_limit, "seconds for a kernel (60)");
+  app.add_option("--data", arguments.data, "test with random data of this seed, and prove nothing");
+  app.add_option("--format", arguments.format, "text, json or sarif")
+      ->check(CLI::IsMember({"text", "json", "sarif"}));
+  app.add_flag("--list", arguments.list, "list the kernels and verify nothing");
+  app.add_flag("--explain", arguments.explain, "how each defect comes about");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  if (const std::string error = check_options(&arguments); !error.empty())
+    return complain("glove-verify: " + error);
+  int worst = 0;
+  std::vector<Verdict> verdicts;
+  bool all_read = true;
+  for (const std::string& file : arguments.files) {
+    const int code = run_file(file, arguments, &verdicts);
+    all_read = all_read && code != kUsage;
+    worst = worse(worst, code);
+  }
+  if (arguments.list) return worst;
+  if (arguments.format == "json") std::cout << glove::verify::json_of(verdicts);
+  if (arguments.format == "sarif") std::cout << glove::verify::sarif_of(verdicts, all_read);
+  return leave(worst, verdicts);
+}

@@ -1,0 +1,136 @@
+// Accesses to shared and global memory, as the search for races keeps them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "value/reason.h"
+
+namespace glove::verify {
+
+using Lanes = uint32_t;
+
+// What an access does to memory.
+enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
+
+// Asynchronous accesses last until their thread has waited for them.
+enum class Flight : uint8_t { kNone, kCopy, kProduct };
+
+// What all accesses of a warp by one instruction have in common.
+struct AccessRecord {
+  AccessKind kind = AccessKind::kRead;
+  bool strong = false;  // strong accesses of one location do not race with each other
+  bool certain = true;  // happens in every run
+  Flight flight = Flight::kNone;
+  bool block_scope = false;    // strong for its own block only
+  bool may_hold_lock = false;  // comes after a loop around an atomic exchange
+  uint32_t instruction = 0;
+  uint32_t warp = 0;
+  uint32_t block = 0;
+  uint32_t bytes = 4;
+  uint32_t acquired = 0;   // grid barriers that all its lanes have seen full
+  uint32_t uncovered = 0;  // grid barriers at which the block had arrived before
+  int last_barrier = 0;    // that the warp's first lane has come through: 1 plus the instruction; 0: none
+  PathPointer warp_path;
+  PathPointer block_path;
+};
+
+// A record's lanes at one place.
+struct AccessEntry {
+  uint32_t record;
+  Lanes lanes;
+  uint32_t epoch;  // of an asynchronous access, the batch
+};
+
+// Addresses that are the same but for a ticket which each lane has drawn for itself: factor * ticket + rest.
+struct TicketShape {
+  uint32_t location = 0;  // 0: the addresses are not so
+  int64_t factor = 0;
+  Wide least = 0;  // what every ticket has added at least
+  Value rest;
+  bool operator==(const TicketShape&) const = default;
+};
+
+// Whether the lanes of two such accesses, or two lanes of one, are certain never to meet.
+bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigned bytes_b,
+           SymbolTable& table);
+
+// The part of a buffer that one ticket owns: `factor` bytes for each unit that its addition has added.
+struct OwnedRange {
+  uint32_t location = 0;  // of the counter; 0: the access is not certain to stay inside such a part
+  int64_t factor = 0;
+  SymbolId ticket = 0;
+  bool operator==(const OwnedRange&) const = default;
+};
+
+// The part that an access of so many bytes stays inside, if it does. `object`: what the address is counted
+// from.
+OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Position position,
+                       SymbolTable& table);
+
+// Addresses that are factor * number + rest with declared distinct numbers, and where these were loaded from.
+struct DistinctPlaces {
+  SymbolId object = 0;  // that holds the numbers; 0: the addresses are not so
+  int64_t factor = 0;
+  Value rest;
+  Value source;  // the first number's address; all are in so many bytes from there
+  uint32_t source_bytes = 0;
+  bool operator==(const DistinctPlaces&) const = default;
+};
+
+// Of one address.
+DistinctPlaces distinct_places(const Value& address, SymbolTable& table);
+
+// Where the lanes of an access with unknown addresses may be.
+struct Extent {
+  SymbolId object = 0;  // 0: shared memory
+  TicketShape shape;
+  Interval bytes;      // that the lanes may touch, from the beginning of the object
+  FormId form = 0;     // of all addresses; 0: they differ in more than a constant
+  Interval constants;  // of those addresses, up to the last byte
+  OwnedRange owned;
+  DistinctPlaces places;
+  Value begin, end;  // all are in between, whatever holds; the end's form is 0: not known
+  bool operator==(const Extent&) const = default;
+};
+
+// Whether two extents are certain never to meet, as far as this can be said without comparing lanes.
+bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table);
+
+// Lanes whose addresses hold unknowns.
+struct RangeAccess : Extent {
+  uint32_t record;
+  Lanes lanes;
+  std::array<uint32_t, 32> epoch;
+  std::array<Value, 32> address;
+};
+
+// Whether two accesses to the same bytes race if nothing orders them.
+inline bool conflict(const AccessRecord& a, const AccessRecord& b) {
+  if (a.kind == AccessKind::kRead && b.kind == AccessKind::kRead) return false;
+  const bool strong_a = a.strong || a.kind == AccessKind::kAtomic;
+  const bool strong_b = b.strong || b.kind == AccessKind::kAtomic;
+  const bool in_scope = a.block == b.block || (!a.block_scope && !b.block_scope);
+  return !(strong_a && strong_b && in_scope && a.bytes == b.bytes);
+}
+
+// One thread's side of a comparison.
+struct Side {
+  Value address;  // 64 bits; constant + form
+  unsigned bytes;
+  Position position;
+};
+
+// The answer of compare_addresses.
+enum class Overlap {
+  kNever,
+  kPossible,  // the data decide: some contents of memory make the two meet
+  kUnproved,
+};
+
+// Whether two accesses to one object can touch a common byte.
+Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table);
+// Whether what the two threads know rules out that both accesses happen.
+bool exclude_each_other(Position a, Position b, SymbolTable& table);
+
+}  // namespace glove::verify

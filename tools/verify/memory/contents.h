@@ -1,0 +1,56 @@
+// What is stored in shared or local memory, as far as it is known.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "value/symbols.h"
+
+namespace glove::verify {
+
+constexpr uint64_t kMostShared = 228 * 1024;  // bytes that a block can have
+
+enum class Known : uint8_t {
+  kNothingWritten,
+  kValue,    // the slot holds `value`
+  kUnknown,  // something: the first who reads names it
+  kVaries,   // written under a condition or in a loop: each read may find something else
+  kTail,     // the second half of the value before
+  kCounted,  // a number that only atomic additions have changed since it was known; `value` holds its bounds
+};
+
+// Four bytes of memory.
+struct Slot {
+  Value value;  // of kCounted: the least number, and 2^32 times the greatest
+  uint8_t bytes = 0;
+  Known known = Known::kNothingWritten;
+};
+
+// The contents of one window of memory, which grows as it is used.
+class Contents {
+ public:
+  // Slots of four bytes. A write marks bytes as defined; reads tell whether anything has been written.
+  Slot& at(uint64_t address) {
+    const size_t index = static_cast<size_t>(address / 4);
+    if (index >= slots_.size()) slots_.resize(index + 64);
+    return slots_[index];
+  }
+  const std::vector<Slot>& slots() const { return slots_; }
+
+  void write(uint64_t address, unsigned bytes, Value value, bool known);
+  // After a write at an address that is not known. Returns false if nothing changed by it.
+  bool blur(uint64_t from, uint64_t to);
+  // After a write that may not have happened. Returns false if nothing changed by it.
+  bool write_maybe(uint64_t address, unsigned bytes);
+  // After an atomic addition to a number of four bytes, which may not have happened. Returns false, and
+  // changes nothing, if the slot's number is not bounded.
+  bool count(uint64_t address, uint64_t amount, const SymbolTable& table);
+  // What varied stays as it is until it is written again, and what was counted has a value. Called when no
+  // thread can still change what it has changed so far.
+  void settle(SymbolTable& table);
+
+ private:
+  std::vector<Slot> slots_;
+};
+
+}  // namespace glove::verify

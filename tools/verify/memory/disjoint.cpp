@@ -1,0 +1,328 @@
+// The rules by which two accesses with unknown addresses are told apart.
+#include <cstdlib>
+#include <numeric>
+
+#include "memory/access.h"
+#include "value/votes.h"
+
+namespace glove::verify {
+namespace {
+
+bool contains(const std::vector<LinearTerm>& terms, SymbolId symbol) {
+  for (const LinearTerm& term : terms)
+    if (term.symbol == symbol) return true;
+  return false;
+}
+
+// Whether `place` .. `place` + bytes - 1 is inside the factor * n bytes that an addition of n owns.
+bool inside(const Reasoner& reasoner, Value place, unsigned bytes, int64_t factor, const Symbol& ticket,
+            SymbolTable& table) {
+  if (reasoner.exact_range(place).lo < 0) return false;
+  const Value amount =
+      ticket.bits == 64 ? ticket.arguments[0] : table.zero_extended(ticket.arguments[0], ticket.bits);
+  const Value room = table.subtract(table.scale(amount, factor, 64), place, 64);
+  if (reasoner.exact_range(room).lo >= Wide{bytes}) return true;
+  // place = factor * i: i < n leaves room for one element.
+  if (place.form != 0 || bytes > static_cast<uint64_t>(factor)) return false;
+  const Value index = {place.constant / static_cast<uint64_t>(factor), 0};
+  return place.constant % static_cast<uint64_t>(factor) + bytes <= static_cast<uint64_t>(factor) &&
+         reasoner.range(ticket.arguments[0], ticket.bits, false).lo > static_cast<Wide>(index.constant);
+}
+
+class Comparison {
+ public:
+  Comparison(const Side& a, const Side& b, SymbolTable& table)
+      : table_(table), know_a_(table, a.position), know_b_(table, b.position), a_(a), b_(b) {
+    a_.address = know_a_.simplify(a_.address, 64);
+    b_.address = know_b_.simplify(b_.address, 64);
+    difference_ = table.subtract(a_.address, b_.address, 64);
+  }
+
+  Overlap run() {
+    if (apart(range(difference_))) return Overlap::kNever;
+    if (difference_.form == 0) return Overlap::kPossible;
+    if (congruence() || tickets() || separate_ranges() || separate_rows() || distinct_data())
+      return Overlap::kNever;
+    return table_.is_data(difference_) ? Overlap::kPossible : Overlap::kUnproved;
+  }
+
+ private:
+  // Bytes in common need -a.bytes < difference < b.bytes.
+  bool apart(const Interval& difference) const {
+    return difference.empty() || difference.hi <= -Wide{a_.bytes} || difference.lo >= Wide{b_.bytes};
+  }
+
+  Interval symbol_range(SymbolId symbol) const {
+    const bool shared = table_.symbol(symbol).scope != Scope::kThread;
+    const bool in_a = contains(table_.terms(a_.address.form), symbol);
+    const bool in_b = contains(table_.terms(b_.address.form), symbol);
+    Interval known = table_.symbol(symbol).range;
+    if (shared || in_a) known = known.meet(know_a_.symbol_range(symbol));
+    if (shared || in_b) known = known.meet(know_b_.symbol_range(symbol));
+    return known;
+  }
+
+  Interval range(Value value) const {
+    Interval sum = Interval::exactly(static_cast<int64_t>(value.constant));
+    VoteSum votes;
+    for (const LinearTerm& term : table_.terms(value.form))
+      if (!votes.add(term, table_)) sum = sum.plus(symbol_range(term.symbol).times(term.factor));
+    if (votes.empty()) return sum;
+    std::vector<PredicateId> facts = know_a_.facts();
+    for (const PredicateId fact : know_b_.facts()) facts.push_back(fact);
+    return sum.plus(votes.range(std::move(facts), table_));
+  }
+
+  // All possible differences are equal modulo a number.
+  bool congruence() const {
+    uint64_t step = 0;
+    Wide residue = static_cast<int64_t>(difference_.constant);
+    for (const LinearTerm& term : table_.terms(difference_.form)) {
+      const Symbol& symbol = table_.symbol(term.symbol);
+      step = std::gcd(step, static_cast<uint64_t>(std::llabs(term.factor)) * symbol.stride);
+      residue += Wide{term.factor} * symbol.residue;
+    }
+    if (step == 0) return false;
+    // The least difference that is congruent and greater than -a.bytes.
+    const Wide low = -Wide{a_.bytes} + 1;
+    const Wide least =
+        residue + ceil_divide(low - residue, static_cast<Wide>(step)) * static_cast<Wide>(step);
+    return least >= Wide{b_.bytes};
+  }
+
+  // Two results of positive additions to one location differ; [T, T + n) belongs to who has added n.
+  bool tickets() {
+    for (const LinearTerm& left : table_.terms(a_.address.form)) {
+      const Symbol first = table_.symbol(left.symbol);
+      if (first.kind != SymbolKind::kTicket) continue;
+      for (const LinearTerm& right : table_.terms(b_.address.form)) {
+        const Symbol second = table_.symbol(right.symbol);
+        if (second.kind != SymbolKind::kTicket || second.detail != first.detail ||
+            right.factor != left.factor || !table_.drawn_apart(left.symbol, right.symbol) || left.factor <= 0)
+          continue;
+        if (distinct(left, right, first, second) || ranges_owned(left, right, first, second)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool distinct(const LinearTerm& left, const LinearTerm& right, const Symbol& first, const Symbol& second) {
+    const Value tickets = table_.subtract(table_.scale(table_.of(left.symbol), left.factor, 64),
+                                          table_.scale(table_.of(right.symbol), right.factor, 64), 64);
+    const Interval rest = range(table_.subtract(difference_, tickets, 64));
+    const Wide least = std::min(least_amount(know_a_, first), least_amount(know_b_, second));
+    const Wide gap = least * left.factor;
+    return least > 0 && rest.lo + gap >= Wide{b_.bytes} && rest.hi - gap <= -Wide{a_.bytes};
+  }
+
+  static Wide least_amount(const Reasoner& reasoner, const Symbol& ticket) {
+    return reasoner.range(ticket.arguments[0], ticket.bits, false).lo;
+  }
+
+  bool ranges_owned(const LinearTerm& left, const LinearTerm& right, const Symbol& first,
+                    const Symbol& second) {
+    // What the addresses have in common cancels; the rest is the place in the range.
+    Value common = {0, 0};
+    for (const LinearTerm& term : table_.terms(a_.address.form))
+      for (const LinearTerm& other : table_.terms(b_.address.form))
+        if (term == other)
+          common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const auto place = [&](const Side& side, const LinearTerm& ticket) {
+      const Value own = table_.subtract(side.address, common, 64);
+      return table_.subtract(own, table_.scale(table_.of(ticket.symbol), ticket.factor, 64), 64);
+    };
+    return inside(know_a_, place(a_, left), a_.bytes, left.factor, first, table_) &&
+           inside(know_b_, place(b_, right), b_.bytes, right.factor, second, table_);
+  }
+
+  // What is known about the whole of either address.
+  bool separate_ranges() {
+    Value common = {0, 0};
+    for (const LinearTerm& term : table_.terms(a_.address.form))
+      for (const LinearTerm& other : table_.terms(b_.address.form))
+        if (term == other)
+          common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const Interval a = know_a_.exact_range(table_.subtract(a_.address, common, 64));
+    const Interval b = know_b_.exact_range(table_.subtract(b_.address, common, 64));
+    if (a.hi + a_.bytes <= b.lo || b.hi + b_.bytes <= a.lo) return true;
+    return apart(know_a_.exact_range(difference_).meet(Interval{})) ||
+           apart(know_b_.exact_range(difference_));
+  }
+
+  // Numbers that are declared to be distinct, from different places.
+  bool distinct_data() {
+    for (const LinearTerm& left : table_.terms(a_.address.form))
+      for (const LinearTerm& right : table_.terms(b_.address.form)) {
+        if (left.symbol == right.symbol || left.factor != right.factor || left.factor <= 0) continue;
+        const SymbolId first = table_.distinct_in(left.symbol), second = table_.distinct_in(right.symbol);
+        if (first == 0 || second == 0 ||
+            table_.distinct_numbers(first)->name != table_.distinct_numbers(second)->name)
+          continue;
+        const Side a = {table_.symbol(left.symbol).arguments[0], 4, a_.position};
+        const Side b = {table_.symbol(right.symbol).arguments[0], 4, b_.position};
+        if (first == second && compare_addresses(a, b, table_) != Overlap::kNever) continue;
+        const Value numbers = table_.subtract(table_.scale(table_.of(left.symbol), left.factor, 64),
+                                              table_.scale(table_.of(right.symbol), right.factor, 64), 64);
+        const Interval rest = range(table_.subtract(difference_, numbers, 64));
+        if (rest.lo + left.factor >= Wide{b_.bytes} && rest.hi - left.factor <= -Wide{a_.bytes}) return true;
+      }
+    return false;
+  }
+
+  // Rows of an array whose length is not known: pitch * row + place, where each side knows that its place is
+  // less than the pitch.
+  bool separate_rows() {
+    for (const Side* side : {&a_, &b_})
+      for (const LinearTerm& term : table_.terms(side->address.form)) {
+        if (table_.symbol(term.symbol).scope != Scope::kGrid) continue;
+        const int64_t difference = factor_of(a_, term.symbol) - factor_of(b_, term.symbol);
+        if (difference > 0 && row_above(term.symbol, difference, a_, know_a_, b_, know_b_)) return true;
+        if (difference < 0 && row_above(term.symbol, -difference, b_, know_b_, a_, know_a_)) return true;
+      }
+    return false;
+  }
+
+  int64_t factor_of(const Side& side, SymbolId symbol) const {
+    for (const LinearTerm& term : table_.terms(side.address.form))
+      if (term.symbol == symbol) return term.factor;
+    return 0;
+  }
+
+  // Whether `upper` lies behind `lower`, whose factor of the pitch is less by `rows`: its place is not
+  // negative, and that of the lower side leaves room before the end of its own row.
+  bool row_above(SymbolId pitch, int64_t rows, const Side& upper, const Reasoner& know_upper,
+                 const Side& lower, const Reasoner& know_lower) {
+    Value common = table_.scale(table_.of(pitch), factor_of(lower, pitch), 64);
+    for (const LinearTerm& term : table_.terms(lower.address.form))
+      if (term.symbol != pitch && factor_of(upper, term.symbol) == term.factor)
+        common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const Value start = table_.add(common, table_.scale(table_.of(pitch), rows, 64), 64);
+    if (know_upper.exact_range(table_.subtract(upper.address, start, 64)).lo < 0) return false;
+    const Value place = table_.subtract(lower.address, common, 64);
+    // A row has at least so many bytes as one of the factors times the pitch, if the pitch is not negative.
+    std::vector<int64_t> factors = {rows};
+    if (know_lower.symbol_range(pitch).lo >= 0 || know_upper.symbol_range(pitch).lo >= 0)
+      for (const LinearTerm& term : table_.terms(place.form))
+        if (term.factor > 0 && term.factor < rows) factors.push_back(term.factor);
+    for (const int64_t factor : factors) {
+      const Value room = table_.subtract(table_.scale(table_.of(pitch), factor, 64), place, 64);
+      if (know_lower.exact_range(room).lo >= Wide{lower.bytes}) return true;
+    }
+    return false;
+  }
+
+  SymbolTable& table_;
+  Reasoner know_a_, know_b_;
+  Side a_, b_;
+  Value difference_;
+};
+
+// The number that a ticket is known to be.
+bool same_ticket_value(const Reasoner& a, const Reasoner& b, SymbolTable& table) {
+  bool found = false;
+  const auto each_ticket = [&](const Reasoner& reasoner, auto visit) {
+    reasoner.any_fact([&](PredicateId fact) {
+      const Predicate predicate = table.predicate(fact);
+      if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
+      for (const Value& side : {predicate.a, predicate.b})
+        for (const LinearTerm& term : table.terms(side.form))
+          if (table.symbol(term.symbol).kind == SymbolKind::kTicket &&
+              reasoner.symbol_range(term.symbol).single())
+            visit(term.symbol, reasoner.symbol_range(term.symbol).lo);
+      return false;
+    });
+  };
+  each_ticket(a, [&](SymbolId left, Wide value) {
+    each_ticket(b, [&](SymbolId right, Wide other) {
+      const Symbol& first = table.symbol(left);
+      const Symbol& second = table.symbol(right);
+      found |= table.drawn_apart(left, right) && value == other && first.detail == second.detail &&
+               a.range(first.arguments[0], first.bits, false).lo > 0 &&
+               b.range(second.arguments[0], second.bits, false).lo > 0;
+    });
+  });
+  return found;
+}
+
+}  // namespace
+
+bool apart(const TicketShape& a, unsigned bytes_a, const TicketShape& b, unsigned bytes_b,
+           SymbolTable& table) {
+  if (a.location == 0 || a.location != b.location || a.factor != b.factor || a.factor <= 0) return false;
+  const Value difference = table.subtract(a.rest, b.rest, 64);
+  const Wide least = std::min(a.least, b.least);
+  if (!difference.known() || least <= 0) return false;
+  const Wide offset = static_cast<int64_t>(difference.constant), gap = least * a.factor;
+  return offset + gap >= Wide{bytes_b} && offset - gap <= -Wide{bytes_a};
+}
+
+// Whether distinct numbers from different places keep the addresses of the two apart.
+bool apart(const DistinctPlaces& a, unsigned bytes_a, const DistinctPlaces& b, unsigned bytes_b,
+           SymbolTable& table) {
+  if (a.object == 0 || b.object == 0 || a.factor != b.factor ||
+      table.distinct_numbers(a.object)->name != table.distinct_numbers(b.object)->name)
+    return false;
+  const Value difference = table.subtract(a.rest, b.rest, 64);
+  const auto offset = Wide{static_cast<int64_t>(difference.constant)};
+  if (!difference.known() || offset + a.factor < Wide{bytes_b} || offset - a.factor > -Wide{bytes_a})
+    return false;
+  return a.object != b.object || compare_addresses({a.source, a.source_bytes, {}},
+                                                   {b.source, b.source_bytes, {}}, table) == Overlap::kNever;
+}
+
+bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table) {
+  if (a.form != 0 && a.form == b.form && a.constants.meet(b.constants).empty()) return true;
+  if (a.owned.location != 0 && a.owned.location == b.owned.location && a.owned.factor == b.owned.factor &&
+      table.drawn_apart(a.owned.ticket, b.owned.ticket))
+    return true;
+  if (apart(a.places, bytes_a, b.places, bytes_b, table)) return true;
+  if (a.end.form != 0 && b.end.form != 0) {
+    const Reasoner reasoner(table, {});
+    if (reasoner.exact_range(table.subtract(b.begin, a.end, 64)).lo >= 0 ||
+        reasoner.exact_range(table.subtract(a.begin, b.end, 64)).lo >= 0)
+      return true;
+  }
+  return apart(a.shape, bytes_a, b.shape, bytes_b, table);
+}
+
+OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Position position,
+                       SymbolTable& table) {
+  const Value offset = object == 0 ? address : table.subtract(address, table.of(object), 64);
+  for (const LinearTerm& term : table.terms(offset.form)) {
+    const Symbol ticket = table.symbol(term.symbol);
+    if (ticket.kind != SymbolKind::kTicket || term.factor <= 0) continue;
+    const Value place = table.subtract(offset, table.scale(table.of(term.symbol), term.factor, 64), 64);
+    if (inside(Reasoner(table, position), place, bytes, term.factor, ticket, table))
+      return {ticket.detail, term.factor, term.symbol};
+  }
+  return {};
+}
+
+DistinctPlaces distinct_places(const Value& address, SymbolTable& table) {
+  for (const LinearTerm& term : table.terms(address.form)) {
+    const SymbolId object = table.distinct_in(term.symbol);
+    if (object == 0 || term.factor <= 0) continue;
+    const Value rest = table.subtract(address, table.scale(table.of(term.symbol), term.factor, 64), 64);
+    return {object, term.factor, rest, table.symbol(term.symbol).arguments[0], 4};
+  }
+  return {};
+}
+
+Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table) {
+  const SymbolTable::Mark mark = table.mark();
+  const Overlap overlap = Comparison(a, b, table).run();
+  table.forget_since(mark);
+  return overlap;
+}
+
+bool exclude_each_other(Position a, Position b, SymbolTable& table) {
+  const Reasoner know_a(table, a), know_b(table, b);
+  const bool contradiction = know_a.any_fact([&](PredicateId fact) {
+    if (table.scope_of_predicate(fact) == Scope::kThread) return false;
+    const auto there = know_b.truth(Value{0, fact});
+    return there && !*there;
+  });
+  return contradiction || same_ticket_value(know_a, know_b, table);
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,281 @@
+#include "ptx/parser.h"
+
+#include <charconv>
+
+#include "ptx/opcode.h"
+#include "ptx/parser_state.h"
+
+namespace glove::verify {
+namespace {
+
+constexpr uint64_t kLargestVariable = uint64_t{1} << 40;
+
+uint64_t aligned(uint64_t offset, uint64_t align) {
+  return align < 2 ? offset : (offset + align - 1) / align * align;
+}
+
+std::optional<Space> space_of(std::string_view word) {
+  if (word == ".shared") return Space::kShared;
+  if (word == ".global") return Space::kGlobal;
+  if (word == ".const") return Space::kConst;
+  if (word == ".local") return Space::kLocal;
+  return std::nullopt;
+}
+
+class ModuleParser {
+ public:
+  explicit ModuleParser(std::string_view source) : in_(tokenize(source)) {}
+
+  std::optional<Module> run(ParseError* error) {
+    if (!in_.is(".version")) in_.fail("PTX begins with .version");
+    while (!in_.at_end()) directive();
+    if (!in_.failed() && module_.target.empty()) in_.fail("no .target");
+    if (in_.failed()) {
+      *error = *in_.error();
+      return std::nullopt;
+    }
+    lines_.resolve(&module_);
+    return std::move(module_);
+  }
+
+ private:
+  void directive() {
+    const PtxToken token = in_.take();
+    if (token.text == ".visible" || token.text == ".weak" || token.text == ".common") return;
+    if (token.text == ".extern") {
+      is_extern_ = true;
+      return;
+    }
+    if (token.text == ".version" || token.text == ".address_size") {
+      in_.take();
+    } else if (token.text == ".target") {
+      module_.target = std::string(in_.take().text);
+      while (in_.accept(",")) in_.take();
+    } else if (token.text == ".file") {
+      lines_.file(in_);
+    } else if (token.text == ".loc") {
+      lines_.location(in_);
+    } else if (token.text == ".section") {
+      in_.take();
+      in_.skip_braces();
+    } else if (token.text == ".entry") {
+      entry();
+    } else if (token.text == ".func" || token.text == ".alias" || token.text == ".pragma") {
+      skip_declaration();
+    } else if (const auto space = space_of(token.text)) {
+      auto variables = parse_variables(in_, *space, is_extern_);
+      module_variables_.insert(module_variables_.end(), variables.begin(), variables.end());
+    } else {
+      in_.fail("'" + std::string(token.text) + "' is no directive of PTX");
+    }
+    is_extern_ = false;
+  }
+
+  // A function's declaration ends with ';', its definition with a brace.
+  void skip_declaration() {
+    while (!in_.at_end() && !in_.is(";") && !in_.is("{")) in_.take();
+    if (in_.is("{"))
+      in_.skip_braces();
+    else
+      in_.accept(";");
+  }
+
+  void parameters(Kernel& kernel) {
+    uint64_t offset = 0;
+    while (!in_.at_end() && !in_.is(")")) {
+      Parameter parameter;
+      uint64_t align = 0, unit = 0;
+      while (in_.peek().kind == PtxToken::kWord && in_.peek().text[0] == '.') {
+        const PtxToken word = in_.take();
+        if (word.text == ".align")
+          align = in_.number().value_or(1);
+        else if (word.text == ".ptr")
+          in_.accept(".global") || in_.accept(".shared") || in_.accept(".const");
+        else if (const Type type = type_of(word.text); type != Type::kNone)
+          unit = bits_of(type) / 8;
+      }
+      parameter.name = std::string(in_.take().text);
+      parameter.size = unit;
+      if (in_.accept("[")) {
+        parameter.is_array = true;
+        parameter.size = unit * in_.number().value_or(0);
+        in_.expect("]");
+      }
+      if (parameter.size > 65536 || align > 65536) in_.fail("a parameter of an impossible size");
+      offset = aligned(offset, align > 0 ? align : unit);
+      parameter.offset = offset;
+      offset += parameter.size;
+      kernel.parameters.push_back(parameter);
+      if (!in_.accept(",")) break;
+    }
+    in_.expect(")");
+  }
+
+  void entry() {
+    Kernel kernel;
+    kernel.name = std::string(in_.take().text);
+    if (in_.accept("(")) parameters(kernel);
+    while (!in_.at_end() && !in_.is("{")) {
+      const PtxToken word = in_.take();
+      if (word.text == ";") return;  // a declaration
+      if (word.text == ".maxntid" || word.text == ".reqntid") {
+        kernel.max_threads = {1, 1, 1};
+        kernel.exact_threads = word.text == ".reqntid";
+        for (size_t i = 0; i < 3; ++i) {
+          kernel.max_threads[i] = static_cast<uint32_t>(std::min<uint64_t>(in_.number().value_or(1), 1024));
+          if (!in_.accept(",")) break;
+        }
+      }
+    }
+    kernel.variables = module_variables_;
+    parse_body(in_, lines_, kernel);
+    if (!in_.failed()) module_.kernels.push_back(std::move(kernel));
+  }
+
+  Cursor in_;
+  Module module_;
+  LineTable lines_;
+  std::vector<Variable> module_variables_;
+  bool is_extern_ = false;
+};
+
+// The elements of `= {1, 2, ...}`; empty if they are no plain numbers.
+std::vector<uint8_t> initializer(Cursor& in, uint64_t unit, uint64_t size) {
+  std::vector<uint8_t> bytes;
+  bool plain = true;
+  const bool braces = in.is("{");
+  while (!in.at_end() && !in.is(";") && !(!braces && in.is(","))) {
+    if (in.is("{") || in.is("}") || in.is(",")) {
+      in.take();
+    } else if (const bool negative = in.accept("-"); in.peek().kind == PtxToken::kNumber) {
+      const uint64_t magnitude = in.number().value_or(0);
+      const uint64_t value = negative ? 0 - magnitude : magnitude;
+      for (uint64_t i = 0; i < unit && bytes.size() < size; ++i)
+        bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
+    } else {
+      plain = false;  // an address
+      in.take();
+    }
+  }
+  if (!plain) return {};
+  bytes.resize(std::min<uint64_t>(size, 1 << 20));
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<Variable> parse_variables(Cursor& in, Space space, bool is_extern) {
+  Variable common;
+  common.space = space;
+  common.is_extern = is_extern;
+  uint64_t unit = 1;
+  while (in.peek().kind == PtxToken::kWord && in.peek().text[0] == '.') {
+    const PtxToken word = in.take();
+    if (word.text == ".align")
+      common.align = in.number().value_or(1);
+    else if (word.text == ".v2")
+      unit *= 2;
+    else if (word.text == ".v4")
+      unit *= 4;
+    else if (word.text == ".attribute")
+      in.skip_to(")");
+    else if (const Type type = type_of(word.text); type != Type::kNone)
+      unit *= bits_of(type) / 8;
+  }
+  if (common.align > 65536) in.fail("an impossible alignment");
+  std::vector<Variable> variables;
+  do {
+    Variable variable = common;
+    variable.name = std::string(in.take().text);
+    variable.align = std::max<uint64_t>(variable.align, 1);
+    uint64_t count = 1;
+    while (in.accept("[")) {
+      count *= in.is("]") ? 0 : in.number().value_or(0);
+      in.expect("]");
+      if (count > kLargestVariable) in.fail("a variable of an impossible size");
+    }
+    variable.size = unit * count;
+    if (in.accept("=")) variable.initial = initializer(in, unit, variable.size);
+    variables.push_back(std::move(variable));
+  } while (in.accept(","));
+  in.expect(";");
+  return variables;
+}
+
+void Cursor::skip_braces() {
+  expect("{");
+  for (int depth = 1; depth > 0 && !at_end();) {
+    const PtxToken token = take();
+    if (token.kind == PtxToken::kString) continue;
+    depth += token.text == "{" ? 1 : token.text == "}" ? -1 : 0;
+  }
+}
+
+std::optional<uint64_t> Cursor::number() {
+  const bool negative = accept("-");
+  if (peek().kind != PtxToken::kNumber) {
+    fail("expected a number instead of '" + std::string(peek().text) + "'");
+    return std::nullopt;
+  }
+  std::string_view text = take().text;
+  int base = 10;
+  if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+    base = 16;
+  else if (text.size() > 2 && text[0] == '0' &&
+           (text[1] == 'f' || text[1] == 'F' || text[1] == 'd' || text[1] == 'D'))
+    base = 16;
+  else if (text.size() > 2 && text[0] == '0' && (text[1] == 'b' || text[1] == 'B'))
+    base = 2;
+  if (base != 10)
+    text.remove_prefix(2);
+  else if (text.size() > 1 && text[0] == '0')
+    base = 8;
+  uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return negative ? 0 - value : value;
+}
+
+void LineTable::file(Cursor& in) {
+  const auto number = in.number();
+  if (number) files_[static_cast<int>(*number)] = std::string(in.take().text);
+  while (in.accept(",")) in.take();
+}
+
+std::vector<SourceLine> LineTable::location(Cursor& in) {
+  const int line = in.peek().line;
+  int place[3] = {0, 0, 0};
+  for (int& number : place) number = static_cast<int>(in.number().value_or(0));
+  std::vector<SourceLine> chain = {{"#" + std::to_string(place[0]), place[1], place[2]}};
+  while (in.peek().line == line && in.accept(",")) {
+    if (in.accept("inlined_at")) {
+      int at[3] = {0, 0, 0};
+      for (int& number : at) number = static_cast<int>(in.number().value_or(0));
+      const auto outer = chains_.find({at[0], at[1], at[2]});
+      if (outer != chains_.end() && outer->second.size() < 64)
+        chain.insert(chain.end(), outer->second.begin(), outer->second.end());
+    } else {
+      in.take();  // function_name
+      in.take();
+      while (in.peek().line == line && in.accept("+")) in.take();
+    }
+  }
+  chains_[{place[0], place[1], place[2]}] = chain;
+  return chain;
+}
+
+void LineTable::resolve(Module* module) const {
+  for (Kernel& kernel : module->kernels)
+    for (Site& site : kernel.sites)
+      for (SourceLine& line : site.chain) {
+        int number = 0;
+        std::from_chars(line.file.data() + 1, line.file.data() + line.file.size(), number);
+        const auto found = files_.find(number);
+        line.file = found == files_.end() ? "?" : found->second;
+      }
+}
+
+std::optional<Module> parse(std::string_view source, ParseError* error) {
+  return ModuleParser(source).run(error);
+}
+
+}  // namespace glove::verify

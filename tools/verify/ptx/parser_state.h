@@ -1,0 +1,79 @@
+// The parser's cursor, its scopes and its source lines; for parser.cpp and body_parser.cpp only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "ptx/lexer.h"
+#include "ptx/parser.h"
+
+namespace glove::verify {
+
+// Walks over the tokens. The first error stays; after it every token is kEnd, so that all loops end.
+class Cursor {
+ public:
+  explicit Cursor(std::vector<PtxToken> tokens) : tokens_(std::move(tokens)) {}
+
+  const PtxToken& peek(size_t ahead = 0) const {
+    return failed() ? tokens_.back() : tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  PtxToken take() {
+    const PtxToken token = peek();
+    if (at_ + 1 < tokens_.size()) ++at_;
+    return token;
+  }
+  bool at_end() const { return peek().kind == PtxToken::kEnd; }
+  bool is(std::string_view text) const { return peek().kind != PtxToken::kString && peek().text == text; }
+  bool accept(std::string_view text) {
+    if (at_end() || !is(text)) return false;
+    take();
+    return true;
+  }
+  void expect(std::string_view text) {
+    if (!accept(text))
+      fail("expected '" + std::string(text) + "' instead of '" + std::string(peek().text) + "'");
+  }
+  void fail(std::string message) {
+    if (!error_) error_ = ParseError{tokens_[at_].line, std::move(message)};
+  }
+  bool failed() const { return error_.has_value(); }
+  const std::optional<ParseError>& error() const { return error_; }
+  // Skips to behind the brace that closes the one that comes next.
+  void skip_braces();
+  void skip_to(std::string_view text) {
+    while (!at_end() && !accept(text)) take();
+  }
+  // A number with its sign; 0fXXXXXXXX and 0dXXXXXXXXXXXXXXXX are the bits of floats.
+  std::optional<uint64_t> number();
+
+ private:
+  std::vector<PtxToken> tokens_;
+  size_t at_ = 0;
+  std::optional<ParseError> error_;
+};
+
+// .file and .loc.
+class LineTable {
+ public:
+  void file(Cursor& in);
+  // Returns the chain of the .loc whose first word was taken already.
+  std::vector<SourceLine> location(Cursor& in);
+  // Files stand behind the code, so chains hold "#number" until then.
+  void resolve(Module* module) const;
+
+ private:
+  std::map<std::tuple<int, int, int>, std::vector<SourceLine>> chains_;
+  std::map<int, std::string> files_;
+};
+
+// A declaration such as `.shared .align 16 .b8 name[1024]`. `space` was taken already.
+std::vector<Variable> parse_variables(Cursor& in, Space space, bool is_extern);
+
+// The body of a kernel, from its opening brace on; fills code, registers, variables and sites.
+void parse_body(Cursor& in, LineTable& lines, Kernel& kernel);
+
+}  // namespace glove::verify

@@ -1,0 +1,60 @@
+// What the verifier has to say about a kernel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ptx/program.h"
+
+namespace glove::verify {
+
+enum class FindingKind {
+  kRace,
+  kSameValueRace,
+  kDeadlock,
+  kCount,
+  kRecycling,
+  kArriveOnly,
+  kDivergence,
+  kUndefinedRead,
+  kBounds,
+  kUnproved,
+  kUnsupported,
+};
+
+// One defect, or one thing that could not be proved.
+struct Finding {
+  FindingKind kind = FindingKind::kUnproved;
+  bool definite = false;  // happens in every run; else: for some contents of memory or parameters
+  std::string message;
+  Site site;
+  Site other;  // of the other thread; ptx_line 0: none
+  std::vector<std::string> explanation;
+};
+
+// As reports print it.
+std::string_view name_of(FindingKind kind);
+// "proved", "DEFECT", "could not prove" or "unsupported".
+std::string_view name_of_exit_code(int code);
+// A defect, and not merely something that could not be proved.
+bool is_defect(FindingKind kind);
+
+// The result for one launch of one kernel.
+struct Verdict {
+  std::string file;  // with the PTX
+  std::string kernel;
+  std::string shape;  // block, grid, what is fixed
+  std::vector<Finding> findings;
+  std::vector<std::string> assumptions;
+  std::vector<std::string> uncovered;  // synchronising and memory instructions that no path reached
+  bool out_of_time = false;
+  bool sampled = false;  // the data were random numbers, so that this is a test and no proof
+  size_t paths = 0;
+  size_t steps = 0;  // warp instructions
+  double seconds = 0;
+  int exit_code() const;  // 0 proved, 1 defect, 2 could not prove, 3 unsupported
+  // name_of_exit_code, or "no defect found" where that would be "proved" and the data were a sample.
+  std::string_view name() const;
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,50 @@
+#include "report/text.h"
+
+#include <cstdio>
+
+namespace glove::verify {
+namespace {
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+std::string place(const Site& site) {
+  if (site.ptx_line == 0) return "";
+  if (site.chain.empty()) return "PTX line " + std::to_string(site.ptx_line);
+  return base_name(site.chain[0].file) + ":" + std::to_string(site.chain[0].line);
+}
+
+std::string inlined(const Site& site, const std::string& kernel) {
+  std::string text;
+  for (size_t i = 1; i < site.chain.size(); ++i)
+    text += (i == 1 ? " inlined from " : ", from ") + base_name(site.chain[i].file) + ":" +
+            std::to_string(site.chain[i].line);
+  return "    " + place(site) + text + " (" + kernel + ", PTX line " + std::to_string(site.ptx_line) + ")\n";
+}
+
+}  // namespace
+
+std::string text_of(const Verdict& verdict, bool explain) {
+  std::string text;
+  for (const Finding& finding : verdict.findings) {
+    text += (finding.site.ptx_line == 0 ? verdict.kernel : place(finding.site)) + ": " +
+            std::string(name_of(finding.kind));
+    if (is_defect(finding.kind)) text += finding.definite ? " (definite)" : " (possible)";
+    text += ": " + finding.message + "\n";
+    if (finding.site.ptx_line != 0) text += inlined(finding.site, verdict.kernel);
+    if (finding.other.ptx_line != 0) text += inlined(finding.other, verdict.kernel);
+    if (explain)
+      for (const std::string& line : finding.explanation) text += "    " + line + "\n";
+  }
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.3f", verdict.seconds);
+  text += verdict.kernel + ": " + std::string(verdict.name()) + " (" + verdict.shape + "; " + seconds +
+          " s, " + std::to_string(verdict.steps) + " warp instructions, " + std::to_string(verdict.paths) +
+          " paths)\n";
+  for (const std::string& line : verdict.assumptions) text += "  assumed: " + line + "\n";
+  for (const std::string& line : verdict.uncovered) text += "  not reached: " + line + "\n";
+  return text;
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,105 @@
+// What is said about a race: each thread's way to its access, and why no barrier orders the two.
+#include <functional>
+
+#include "run/kernel_run.h"
+
+namespace glove::verify {
+namespace {
+
+constexpr int kMostConditions = 8;
+
+// The places where a path was decided, the last first.
+void add_conditions(const Path* path, int lane, const std::function<std::string(uint32_t)>& line_of,
+                    std::string& text, int& shown) {
+  for (; path != nullptr && shown < kMostConditions; path = path->parent.get()) {
+    if (lane >= 0 && path->of(lane) == 0) continue;
+    text += (shown++ > 0 ? ", " : "") + line_of(path->site);
+  }
+}
+
+}  // namespace
+
+void KernelRun::explain_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                             Finding& finding) const {
+  const auto line_of = [&](uint32_t instruction) { return source_line(kernel_.code[instruction]); };
+  const auto way = [&](const AccessRecord& record, int lane) {
+    std::string conditions;
+    int shown = 0;
+    add_conditions(record.warp_path.get(), lane, line_of, conditions, shown);
+    add_conditions(record.block_path.get(), -1, line_of, conditions, shown);
+    return thread_name(record, lane) + " comes to " + line_of(record.instruction) +
+           (record.last_barrier == 0
+                ? " from the kernel's beginning, through no barrier"
+                : " from the barrier at " + line_of(static_cast<uint32_t>(record.last_barrier) - 1)) +
+           (shown == 0 ? "" : ", under conditions decided at " + conditions);
+  };
+  finding.explanation.push_back(way(b, lane_b));
+  finding.explanation.push_back(way(a, lane_a));
+  std::string why;
+  if (a.block != b.block)
+    why = "the threads are in different blocks, and no grid barrier lies between the accesses";
+  else if (a.warp == b.warp)
+    why = "the threads are lanes of one warp, and neither __syncwarp nor a barrier lies between the accesses";
+  else if (a.last_barrier == 0 && b.last_barrier == 0)
+    why = "no barrier lies between the accesses: neither thread has come through one";
+  else if (a.last_barrier == b.last_barrier)
+    why = "no barrier lies between the accesses: both come after the same one";
+  else
+    why = "no barrier that the one thread leaves is one at which the other has arrived after its access";
+  finding.explanation.push_back(why);
+  const auto flies = [&](Flight flight) { return a.flight == flight || b.flight == flight; };
+  if (flies(Flight::kCopy))
+    finding.explanation.push_back(
+        "a copy by cp.async lasts until its own thread has waited for the group, and others need a barrier "
+        "behind that");
+  if (flies(Flight::kProduct))
+    finding.explanation.push_back(
+        "wgmma reads until its warp has waited for the group; who writes what it reads needs "
+        "fence.proxy.async behind "
+        "the write, or behind the wait for a copy, and then a barrier");
+}
+
+std::string KernelRun::thread_name(const AccessRecord& record, int lane) const {
+  std::string name = "thread " + std::to_string(record.warp * 32 + static_cast<uint32_t>(lane));
+  if (blocks_ > 1) name += " of block " + std::to_string(record.block);
+  return name;
+}
+
+void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                            const std::string& place, bool exact, Overlap overlap, bool same_value) {
+  const auto verb = [](const AccessRecord& record) {
+    return std::string(record.flight == Flight::kNone ? "" : "asynchronous ") +
+           (record.kind == AccessKind::kRead    ? "read"
+            : record.kind == AccessKind::kWrite ? "write"
+                                                : "atomic operation");
+  };
+  const Instruction& in = kernel_.code[a.instruction];
+  const Instruction& other = kernel_.code[b.instruction];
+  const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
+    for (const Lemma& lemma : launch_.lemmas)
+      if (comes_from(at, lemma.file, lemma.line)) return &lemma;
+    return nullptr;
+  };
+  if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
+    reported_races_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
+    assumptions_.insert("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
+    return;
+  }
+  std::string message = verb(a) + " by " + thread_name(a, lane_a) + " and " + verb(b) + " by " +
+                        thread_name(b, lane_b) + ", " + place;
+  FindingKind kind = same_value ? FindingKind::kSameValueRace : FindingKind::kRace;
+  if (!exact && overlap == Overlap::kUnproved) {
+    kind = FindingKind::kUnproved;
+    message = "these may touch the same bytes: " + message;
+  }
+  if (kind != FindingKind::kSameValueRace)
+    reported_races_[std::minmax(a.instruction, b.instruction)] +=
+        kind == FindingKind::kRace ? kMostAttempts : 1;
+  const bool locked = a.may_hold_lock && b.may_hold_lock;
+  if (locked) message += ", unless both hold a lock: locks made of atomicCAS or atomicExch are not proved";
+  const size_t before = verdict_.findings.size();
+  find(kind, exact && a.certain && b.certain && !locked, in, &other, message, nullptr);
+  if (verdict_.findings.size() > before) explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,78 @@
+#include "sync/clocks.h"
+
+#include <algorithm>
+
+namespace glove::verify {
+
+std::shared_ptr<Clock> Clocks::join(const std::vector<uint32_t>& members) const {
+  std::vector<const Clock*> distinct;
+  for (const uint32_t member : members) {
+    const Clock* clock = known_[member].get();
+    if (distinct.empty() ||
+        (distinct.back() != clock && std::find(distinct.begin(), distinct.end(), clock) == distinct.end()))
+      distinct.push_back(clock);
+  }
+  auto joined = std::make_shared<Clock>(*distinct.at(0));
+  for (size_t i = 1; i < distinct.size(); ++i)
+    for (size_t k = 0; k < joined->size(); ++k) (*joined)[k] = std::max((*joined)[k], (*distinct[i])[k]);
+  for (const uint32_t member : members) (*joined)[member] = own_[member];
+  if (!fenced_.empty()) join_fences(members, *joined);
+  return joined;
+}
+
+void Clocks::join_fences(const std::vector<uint32_t>& members, Clock& joined) const {
+  const size_t first = threads_ + kBarriers + kCounters;
+  std::vector<const Clock*> seen;
+  for (const uint32_t member : members) {
+    const ProxyFence& fence = fenced_[member];
+    if (fence.known == nullptr) continue;
+    joined[first + member] = std::max(joined[first + member], fence.epoch);
+    if (std::find(seen.begin(), seen.end(), fence.known.get()) != seen.end()) continue;
+    seen.push_back(fence.known.get());
+    for (size_t t = 0; t < threads_; ++t) joined[first + t] = std::max(joined[first + t], (*fence.known)[t]);
+  }
+}
+
+void Clocks::fence_proxy(const std::vector<uint32_t>& members) {
+  if (fenced_.empty()) return;
+  for (const uint32_t member : members) fenced_[member] = {known_[member], own_[member]};
+  advance(members);
+}
+
+void Clocks::acquire(const std::vector<uint32_t>& members, const ClockPointer& clock) {
+  ClockPointer last_from, last_to;  // threads that knew the same know the same again
+  for (const uint32_t member : members) {
+    if (known_[member] != last_from) {
+      last_from = known_[member];
+      auto merged = std::make_shared<Clock>(*clock);
+      bool covered = true;
+      for (size_t k = 0; k < merged->size(); ++k) {
+        covered &= (*clock)[k] >= (*last_from)[k];
+        (*merged)[k] = std::max((*merged)[k], (*last_from)[k]);
+      }
+      last_to = covered ? clock : ClockPointer(merged);
+    }
+    known_[member] = last_to;
+  }
+  advance(members);
+}
+
+ClockPointer Clocks::common(const ClockPointer& a, const ClockPointer& b) {
+  if (a == b) return a;
+  auto both = std::make_shared<Clock>(*a);
+  for (size_t k = 0; k < both->size(); ++k) (*both)[k] = std::min((*both)[k], (*b)[k]);
+  return both;
+}
+
+void Clocks::advance(const std::vector<uint32_t>& members) {
+  for (const uint32_t member : members) ++own_[member];
+}
+
+void Clocks::see_counter(uint32_t thread, uint32_t counter) {
+  if ((*known_[thread])[threads_ + kBarriers + counter] != 0) return;
+  auto clock = std::make_shared<Clock>(*known_[thread]);
+  (*clock)[threads_ + kBarriers + counter] = 1;
+  known_[thread] = clock;
+}
+
+}  // namespace glove::verify

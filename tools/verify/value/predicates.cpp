@@ -1,0 +1,189 @@
+// Predicates, and what is known about the results of operations.
+#include <bit>
+
+#include "value/symbols.h"
+
+namespace glove::verify {
+namespace {
+
+// What an operation that counts bits, or looks for one, may return.
+Interval found_bits(const Symbol& symbol) {
+  const Wide bits = symbol.type == Type::kB64 || symbol.type == Type::kU64 ? 64 : 32;
+  if (symbol.op == Op::kFindBit) return {-1, bits - 1};
+  const uint64_t votes = symbol.op == Op::kPopCount ? symbol.arguments[1].constant : 0;  // of a ballot
+  return {0, votes != 0 ? std::popcount(votes) : bits};
+}
+
+}  // namespace
+
+InternKey SymbolTable::key_of(const Predicate& predicate) {
+  return {{static_cast<uint64_t>(predicate.kind) | static_cast<uint64_t>(predicate.compare) << 8 |
+               uint64_t{predicate.is_float} << 16 | uint64_t{predicate.is_signed} << 17 |
+               uint64_t{predicate.bits} << 24,
+           predicate.a.form | uint64_t{predicate.b.form} << 32, predicate.a.constant, predicate.b.constant,
+           predicate.p | uint64_t{predicate.q} << 32, 0, 2}};
+}
+
+PredicateId SymbolTable::intern(const Predicate& predicate) {
+  const auto found = predicate_ids_.find(key_of(predicate));
+  if (found != predicate_ids_.end()) return *found << 1;
+  const auto id = static_cast<uint32_t>(predicates_.size());
+  predicates_.push_back(predicate);
+  predicate_ids_.insert(id);
+  return id << 1;
+}
+
+Value SymbolTable::compare(CompareKind kind, bool is_float, bool is_signed, unsigned bits, Value a, Value b) {
+  Predicate predicate;
+  predicate.kind = PredicateKind::kCompare;
+  predicate.compare = kind;
+  predicate.is_float = is_float;
+  predicate.is_signed = is_signed;
+  predicate.bits = static_cast<uint8_t>(bits);
+  predicate.a = a;
+  predicate.b = b;
+  predicate.scope = std::max(scope_of(a), scope_of(b));
+  predicate.data = is_data(subtract(a, b, 64)) || is_data(a) || is_data(b);
+  imply_selection(predicate);
+  return {0, intern(predicate)};
+}
+
+// (condition ? x : -1) >= 0 says that the condition holds; so does a vote in a ballot that is not 0.
+void SymbolTable::imply_selection(Predicate& predicate) const {
+  if (predicate.is_float || predicate.a.known() == predicate.b.known()) return;
+  const bool left = !predicate.a.known();
+  const Value side = left ? predicate.a : predicate.b, other = left ? predicate.b : predicate.a;
+  const auto& sum = terms(side.form);
+  if (sum.size() != 1) return;
+  Symbol symbol = SymbolTable::symbol(sum[0].symbol);
+  if (symbol.kind != SymbolKind::kOperation) return;
+  if (counts_votes(sum[0].symbol) && std::has_single_bit(symbol.arguments[1].constant)) {
+    const Votes& votes = *votes_of(single(symbol.arguments[0]));
+    symbol.condition = votes[static_cast<size_t>(std::countr_zero(symbol.arguments[1].constant))].form;
+    symbol.arguments[0] = {1, 0}, symbol.arguments[1] = {0, 0};
+  } else if (symbol.op != Op::kSelect) {
+    return;
+  }
+  const auto number = [&](uint64_t value) {
+    return predicate.is_signed ? Wide{sign_extend(value, predicate.bits)}
+                               : static_cast<Wide>(mask_bits(value, predicate.bits));
+  };
+  for (const unsigned i : {0u, 1u}) {
+    if (!symbol.arguments[i].known()) continue;
+    const auto chosen = static_cast<uint64_t>(sign_extend(symbol.arguments[i].constant, symbol.bits));
+    const Wide mine = number(chosen * static_cast<uint64_t>(sum[0].factor) + side.constant);
+    const Wide limit = number(other.constant);
+    const Wide a = left ? mine : limit, b = left ? limit : mine;
+    const bool holds = predicate.compare == CompareKind::kEq   ? a == b
+                       : predicate.compare == CompareKind::kLt ? a < b
+                                                               : a <= b;
+    // If the comparison comes out otherwise, the other argument was selected.
+    // Chains of selections end where conjunctions do; both sides count, since each may be walked.
+    const unsigned parts = predicate.parts + predicates_[symbol.condition >> 1].parts;
+    if (parts > kMostParts) continue;
+    predicate.parts = static_cast<uint16_t>(parts);
+    predicate.implied[holds ? 0 : 1] = symbol.condition ^ (i == 0 ? 1u : 0u);
+  }
+}
+
+Value SymbolTable::logical_and(Value a, Value b) {
+  if (a.known()) return a.constant != 0 ? b : a;
+  if (b.known()) return b.constant != 0 ? a : b;
+  if (a.form == b.form) return a;
+  if (a.form == (b.form ^ 1)) return {0, 0};
+  Predicate predicate;
+  const unsigned parts = 1 + parts_of(a.form) + parts_of(b.form);
+  predicate.kind = parts <= kMostParts ? PredicateKind::kAnd : PredicateKind::kSymbol;
+  if (parts <= kMostParts) predicate.parts = static_cast<uint16_t>(parts);
+  predicate.p = std::min(a.form, b.form);
+  predicate.q = std::max(a.form, b.form);
+  predicate.scope = std::max(scope_of_predicate(a.form), scope_of_predicate(b.form));
+  predicate.data = predicates_[a.form >> 1].data || predicates_[b.form >> 1].data;
+  return {0, intern(predicate)};
+}
+
+Value SymbolTable::logical_xor(Value a, Value b) {
+  if (a.known()) return a.constant != 0 ? logical_not(b) : b;
+  if (b.known()) return b.constant != 0 ? logical_not(a) : a;
+  if (a.form == b.form) return {0, 0};
+  if (a.form == (b.form ^ 1)) return {1, 0};
+  Predicate predicate;
+  predicate.kind = PredicateKind::kXor;
+  predicate.p = std::min(a.form & ~1u, b.form & ~1u);
+  predicate.q = std::max(a.form & ~1u, b.form & ~1u);
+  predicate.scope = std::max(scope_of_predicate(a.form), scope_of_predicate(b.form));
+  predicate.data = predicates_[a.form >> 1].data || predicates_[b.form >> 1].data;
+  return {0, intern(predicate) | ((a.form ^ b.form) & 1)};
+}
+
+Value SymbolTable::fresh_predicate(Scope scope, bool data) {
+  Predicate predicate;
+  predicate.scope = scope;
+  predicate.data = data;
+  predicates_.push_back(predicate);
+  return {0, static_cast<uint32_t>(predicates_.size() - 1) << 1};
+}
+
+// Ranges that hold whatever the path; value/reason.cpp computes them again with what a path knows.
+void SymbolTable::set_operation_range(Symbol& symbol) const {
+  const unsigned bits = symbol.bits;
+  const bool as_signed = is_signed(symbol.type);
+  symbol.range = Interval::of_signed(bits);
+  symbol.unsigned_range = Interval::of_unsigned(bits);
+  const auto known = [&](int i) { return symbol.arguments[i].form == 0; };
+  const auto set = [&](Interval range) {
+    if (range.lo < 0) return;
+    symbol.unsigned_range = range;
+    if (Interval::of_signed(bits).contains(range)) symbol.range = range;
+  };
+  if (symbol.op == Op::kConvert && symbol.type == Type::kU64 && symbol.detail < 64) {
+    set(base_range(symbol.arguments[0], symbol.detail, false));
+  } else if (symbol.op == Op::kAnd && (known(0) || known(1))) {
+    const Wide mask = static_cast<Wide>(mask_bits(symbol.arguments[known(0) ? 0 : 1].constant, bits));
+    set({0, mask});
+    const uint64_t low = static_cast<uint64_t>(mask) & (~static_cast<uint64_t>(mask) + 1);
+    if (low != 0) symbol.stride = low;
+  } else if (symbol.op == Op::kShr && known(1) && symbol.arguments[1].constant < bits) {
+    const unsigned by = static_cast<unsigned>(symbol.arguments[1].constant);
+    const Interval from = base_range(symbol.arguments[0], bits, as_signed);
+    const Interval shifted = {floor_divide(from.lo, Wide{1} << by), floor_divide(from.hi, Wide{1} << by)};
+    if (as_signed) symbol.range = shifted;
+    set(shifted);
+  } else if (symbol.op == Op::kRem && known(1) && mask_bits(symbol.arguments[1].constant, bits) != 0) {
+    const Wide by = base_range(symbol.arguments[1], bits, as_signed).lo;
+    const Wide size = by < 0 ? -by : by;
+    const Interval from = base_range(symbol.arguments[0], bits, as_signed);
+    if (!as_signed || from.lo >= 0)
+      set({0, size - 1});
+    else
+      symbol.range = {1 - size, size - 1};
+  } else if (symbol.op == Op::kDiv && known(1) && sign_extend(symbol.arguments[1].constant, bits) > 0) {
+    const Wide by = sign_extend(symbol.arguments[1].constant, bits);
+    const Interval from = base_range(symbol.arguments[0], bits, as_signed);
+    const Interval quotient = {from.lo / by, from.hi / by};
+    if (as_signed) symbol.range = quotient;
+    set(quotient);
+  } else if (symbol.op == Op::kMin || symbol.op == Op::kMax) {
+    const Interval a = base_range(symbol.arguments[0], bits, as_signed);
+    const Interval b = base_range(symbol.arguments[1], bits, as_signed);
+    const Interval both = symbol.op == Op::kMin ? Interval{std::min(a.lo, b.lo), std::min(a.hi, b.hi)}
+                                                : Interval{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    if (as_signed) symbol.range = both;
+    set(both);
+  } else if (symbol.op == Op::kSelect) {
+    symbol.range =
+        base_range(symbol.arguments[0], bits, true).hull(base_range(symbol.arguments[1], bits, true));
+    set(symbol.range);
+  } else if (symbol.op == Op::kPopCount || symbol.op == Op::kCountLeadingZeros || symbol.op == Op::kFindBit) {
+    set(symbol.range = found_bits(symbol));
+  } else if (symbol.op == Op::kBitExtract && known(2) && symbol.arguments[2].constant < bits && !as_signed) {
+    set({0, (Wide{1} << symbol.arguments[2].constant) - 1});
+  } else if (symbol.op == Op::kLoad && symbol.type != Type::kNone && bits_of(symbol.type) < bits) {
+    if (as_signed)
+      symbol.range = Interval::of_signed(bits_of(symbol.type));
+    else
+      set(Interval::of_unsigned(bits_of(symbol.type)));
+  }
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,359 @@
+#include "value/symbols.h"
+
+#include <algorithm>
+
+namespace glove::verify {
+namespace {
+
+constexpr size_t kMostTerms = 12;    // of a linear form
+constexpr size_t kMostCounts = 140;  // with those that count votes: four ballots of each warp, and more
+
+bool fits(const Interval& range, unsigned bits) {
+  return Interval::of_signed(bits).contains(range);
+}
+
+}  // namespace
+
+SymbolTable::SymbolTable() {
+  forms_.emplace_back();  // 0: no symbol
+  predicates_.emplace_back();
+  Symbol unused;
+  unused.bits = 0;
+  bodies_.resize(kSharedBodies, unused);
+  (void)add_symbol({});
+  (void)fresh(64, Scope::kThread);  // kUnnamed
+}
+
+FormId SymbolTable::form_of(std::vector<LinearTerm> terms) {
+  if (terms.empty()) return 0;
+  if (terms.size() == 1 && terms[0].factor == 1) return of(terms[0].symbol).form;
+  const auto found = form_ids_.find(terms);
+  if (found != form_ids_.end()) return *found;
+  const auto id = static_cast<FormId>(forms_.size());
+  terms.shrink_to_fit();
+  forms_.push_back(std::move(terms));
+  form_ids_.insert(id);
+  return id;
+}
+
+void SymbolTable::forget_since(const Mark& mark) {
+  if (symbols_.size() != mark.symbols || predicates_.size() != mark.predicates) return;
+  for (; forms_.size() > mark.forms; forms_.pop_back()) {
+    const auto& sum = forms_.back();
+    if (sum.size() == 1 && sum[0].factor == 1)
+      symbols_[sum[0].symbol].form = 0;
+    else
+      form_ids_.erase(static_cast<FormId>(forms_.size() - 1));
+  }
+}
+
+Value SymbolTable::of(SymbolId id) {
+  FormId& form = symbols_[id].form;
+  if (form == 0) {
+    form = static_cast<FormId>(forms_.size());
+    forms_.push_back({{id, 1}});
+  }
+  return {0, form};
+}
+
+SymbolId SymbolTable::add_symbol(const Symbol& symbol) {
+  symbols_.push_back({static_cast<uint32_t>(bodies_.size()), 0});
+  bodies_.push_back(symbol);
+  return static_cast<SymbolId>(symbols_.size() - 1);
+}
+
+Symbol& SymbolTable::change(SymbolId id) {
+  Entry& entry = symbols_[id];
+  if (entry.body < kSharedBodies) {
+    const Symbol copy = bodies_[entry.body];
+    entry.body = static_cast<uint32_t>(bodies_.size());
+    bodies_.push_back(copy);
+  }
+  return bodies_[entry.body];
+}
+
+Value SymbolTable::fresh(unsigned bits, Scope scope, bool data) {
+  const uint32_t shared = bits * 6 + static_cast<uint32_t>(scope) * 2 + (data ? 1 : 0);
+  if (bodies_[shared].bits == 0) {
+    Symbol& symbol = bodies_[shared];
+    symbol.scope = scope;
+    symbol.bits = static_cast<uint8_t>(bits);
+    symbol.range = Interval::of_signed(bits);
+    symbol.unsigned_range = Interval::of_unsigned(bits);
+    symbol.data = data;
+  }
+  symbols_.push_back({shared, 0});
+  return of(static_cast<SymbolId>(symbols_.size() - 1));
+}
+
+Value SymbolTable::fresh_in(unsigned bits, Scope scope, Interval range) {
+  const Value value = fresh(bits, scope);
+  Symbol& symbol = change(single(value));
+  symbol.range = range.meet(Interval::of_signed(bits));
+  if (symbol.range.lo >= 0) symbol.unsigned_range = symbol.range;
+  return value;
+}
+
+InternKey SymbolTable::key_of(const Symbol& symbol) {
+  if (symbol.kind != SymbolKind::kOperation)
+    return {{static_cast<uint64_t>(symbol.kind), symbol.detail, symbol.bits, 0, 0, 0, 1}};
+  const auto& x = symbol.arguments;
+  return {{static_cast<uint64_t>(symbol.op) | static_cast<uint64_t>(symbol.type) << 8 |
+               uint64_t{symbol.bits} << 16 | uint64_t{symbol.detail} << 32,
+           symbol.condition | uint64_t{x[0].form} << 32, x[1].form | uint64_t{x[2].form} << 32, x[0].constant,
+           x[1].constant, x[2].constant, 0}};
+}
+
+Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, const Value (&arguments)[3],
+                             PredicateId condition) {
+  Symbol symbol;
+  symbol.kind = SymbolKind::kOperation;
+  symbol.op = op;
+  symbol.type = type;
+  symbol.detail = detail;
+  symbol.bits = static_cast<uint8_t>(bits);
+  symbol.condition = condition;
+  std::copy(arguments, arguments + 3, symbol.arguments);
+  const auto found = symbol_ids_.find(key_of(symbol));
+  if (found != symbol_ids_.end()) return of(*found);
+  symbol.scope = condition != 0 ? scope_of_predicate(condition) : Scope::kGrid;
+  for (const Value& argument : arguments) symbol.scope = std::max(symbol.scope, scope_of(argument));
+  const bool passes_data = op == Op::kAnd || op == Op::kRem || op == Op::kShr || op == Op::kMin ||
+                           op == Op::kMax || op == Op::kConvert || op == Op::kBitExtract;
+  symbol.data = passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1]));
+  set_operation_range(symbol);
+  const SymbolId id = add_symbol(symbol);
+  symbol_ids_.insert(id);
+  return of(id);
+}
+
+Value SymbolTable::loaded(Type type, uint32_t space, unsigned bits, Value address) {
+  const Value value = operation(Op::kLoad, type, space, bits, {address, {}, {}});
+  change(single(value)).data = true;
+  return value;
+}
+
+Value SymbolTable::input(SymbolKind kind, uint32_t detail, unsigned bits, Scope scope) {
+  Symbol symbol;
+  symbol.kind = kind;
+  symbol.detail = detail;
+  symbol.bits = static_cast<uint8_t>(bits);
+  const auto found = symbol_ids_.find(key_of(symbol));
+  if (found != symbol_ids_.end()) return of(*found);
+  symbol.scope = scope;
+  symbol.range = Interval::of_signed(bits);
+  symbol.unsigned_range = Interval::of_unsigned(bits);
+  const SymbolId id = add_symbol(symbol);
+  symbol_ids_.insert(id);
+  return of(id);
+}
+
+Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
+  const uint64_t constant = mask_bits(sign > 0 ? a.constant + b.constant : a.constant - b.constant, bits);
+  if (b.form == 0) return {constant, a.form};
+  if (a.form == 0 && sign > 0) return {constant, b.form};
+  if (a.form == b.form && sign < 0) return {constant, 0};
+  const auto& left = terms(a.form);
+  const auto& right = terms(b.form);
+  std::vector<LinearTerm> sum;
+  size_t i = 0, j = 0;
+  const auto push = [&](SymbolId symbol, uint64_t factor) {
+    if (const int64_t small = sign_extend(factor, bits); small != 0) sum.push_back({symbol, small});
+  };
+  while (i < left.size() || j < right.size()) {
+    if (j == right.size() || (i < left.size() && left[i].symbol < right[j].symbol)) {
+      push(left[i].symbol, static_cast<uint64_t>(left[i].factor)), ++i;
+    } else if (i == left.size() || right[j].symbol < left[i].symbol) {
+      push(right[j].symbol, static_cast<uint64_t>(sign) * static_cast<uint64_t>(right[j].factor)), ++j;
+    } else {
+      push(left[i].symbol, static_cast<uint64_t>(left[i].factor) +
+                               static_cast<uint64_t>(sign) * static_cast<uint64_t>(right[j].factor));
+      ++i, ++j;
+    }
+  }
+  // A sum of very many unknowns says nothing and costs time, unless it counts votes.
+  const auto unknown = [&] {
+    return std::count_if(sum.begin(), sum.end(), [&](auto term) { return !counts_votes(term.symbol); });
+  };
+  if (sum.size() > kMostTerms && (sum.size() > kMostCounts || unknown() > ptrdiff_t{kMostTerms}))
+    return long_sum(a, b, sign, bits);
+  return {constant, form_of(std::move(sum))};
+}
+
+// A sum of more terms than a form has.
+Value SymbolTable::long_sum(Value a, Value b, int64_t sign, unsigned bits) {
+  const Interval range = exact_base_range(a, bits).plus(exact_base_range(b, bits).times(sign));
+  const Value sum = operation(Op::kAdd, Type::kNone, static_cast<uint32_t>(sign), bits, {a, b, {}});
+  if (!fits(range, bits)) return sum;
+  Symbol& symbol = change(single(sum));
+  symbol.range = range;
+  if (range.lo >= 0) symbol.unsigned_range = range;
+  return sum;
+}
+
+Value SymbolTable::scale(Value a, int64_t factor, unsigned bits) {
+  const uint64_t by = static_cast<uint64_t>(factor);
+  std::vector<LinearTerm> scaled;
+  for (const LinearTerm& term : terms(a.form))
+    if (const int64_t small = sign_extend(static_cast<uint64_t>(term.factor) * by, bits); small != 0)
+      scaled.push_back({term.symbol, small});
+  return {mask_bits(a.constant * by, bits), form_of(std::move(scaled))};
+}
+
+// In a form of 64 bits a narrower symbol stands for its signed number.
+Value SymbolTable::sign_extended(Value a, unsigned from) {
+  const Value wide = {static_cast<uint64_t>(sign_extend(a.constant, from)), a.form};
+  if (a.form == 0) return wide;
+  Interval exact = Interval::exactly(static_cast<int64_t>(wide.constant));
+  for (const LinearTerm& term : terms(a.form))
+    exact = exact.plus(symbol(term.symbol).range.times(term.factor));
+  if (!fits(exact, from)) assume_no_wrap();
+  return wide;
+}
+
+Value SymbolTable::zero_extended(Value a, unsigned from) {
+  if (a.form == 0) return {mask_bits(a.constant, from), 0};
+  Interval exact = Interval::exactly(sign_extend(a.constant, from));
+  for (const LinearTerm& term : terms(a.form))
+    exact = exact.plus(symbol(term.symbol).range.times(term.factor));
+  if (Interval::of_unsigned(from).contains(exact)) {
+    return {static_cast<uint64_t>(sign_extend(a.constant, from)), a.form};
+  }
+  assume_no_wrap();
+  Value sum = {static_cast<uint64_t>(sign_extend(a.constant, from)), 0};
+  for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
+    const Value narrow = of(term.symbol);
+    const bool may_be_negative = symbol(term.symbol).range.lo < 0;
+    const Value wide =
+        may_be_negative ? operation(Op::kConvert, Type::kU64, from, 64, {narrow, {}, {}}) : narrow;
+    sum = add(sum, scale(wide, term.factor, 64), 64);
+  }
+  return sum;
+}
+
+// What the counter's lower half counts: a ticket of its own, as long as that half does not wrap either.
+Value SymbolTable::lower_half(SymbolId ticket) {
+  const auto known = lower_halves_.find(ticket);
+  if (known != lower_halves_.end()) return of(known->second);
+  const Symbol& whole = symbol(ticket);
+  const Value amount = truncated(whole.arguments[0], 64, 32);
+  const Value half = fresh(32, whole.scope);
+  lower_halves_[ticket] = single(half);
+  Symbol& symbol = change(single(half));
+  symbol.kind = SymbolKind::kTicket;
+  symbol.detail = whole.detail | kLowerHalf;
+  symbol.owner = whole.owner;
+  symbol.arguments[0] = amount;
+  symbol.range = symbol.unsigned_range = {0, (Wide{1} << 31) - 1};
+  return half;
+}
+
+Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
+  if (a.form == 0) return {mask_bits(a.constant, to), 0};
+  Value sum = {mask_bits(a.constant, to), 0};
+  for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
+    const Symbol symbol = SymbolTable::symbol(term.symbol);
+    Value narrow = of(term.symbol);
+    if (symbol.kind == SymbolKind::kOperation && symbol.op == Op::kConvert && symbol.type == Type::kU64 &&
+        symbol.detail == to) {
+      narrow = symbol.arguments[0];
+    } else if (symbol.kind == SymbolKind::kTicket && symbol.bits == 64 && to == 32) {
+      narrow = lower_half(term.symbol);
+    } else if (symbol.bits > to && !fits(symbol.range, to) && symbol.kind != SymbolKind::kIteration) {
+      narrow = operation(Op::kConvert, Type::kB32, to, to, {narrow, {}, {}});
+    }
+    sum = add(sum, scale(narrow, term.factor, to), to);
+  }
+  (void)from;
+  return sum;
+}
+
+void SymbolTable::share(Value value, int depth) {
+  for (const LinearTerm& term : terms(value.form)) {
+    const Symbol& symbol = SymbolTable::symbol(term.symbol);
+    const bool operation = symbol.kind == SymbolKind::kOperation;
+    const bool alone = symbol.kind == SymbolKind::kFresh || symbol.kind == SymbolKind::kObserved ||
+                       symbol.kind == SymbolKind::kTicket || symbol.kind == SymbolKind::kInput;
+    if (symbol.scope != Scope::kThread || depth > 3 || !(alone || operation)) continue;
+    Scope scope = Scope::kBlock;
+    if (symbol.condition != 0) scope = std::max(scope, share_condition(symbol.condition, depth + 1));
+    for (const Value& argument : symbol.arguments) {
+      if (!operation) break;
+      share(argument, depth + 1);
+      scope = std::max(scope, scope_of(argument));
+    }
+    change(term.symbol).scope = scope;
+  }
+}
+
+Scope SymbolTable::share_condition(PredicateId id, int depth) {
+  Predicate& condition = predicates_[id >> 1];
+  if (condition.scope != Scope::kThread || depth > 3) return condition.scope;
+  if (condition.kind == PredicateKind::kCompare) {
+    share(condition.a, depth + 1);
+    share(condition.b, depth + 1);
+    condition.scope = std::max(scope_of(condition.a), scope_of(condition.b));
+  } else if (condition.kind != PredicateKind::kSymbol) {
+    const Scope p = share_condition(condition.p, depth + 1), q = share_condition(condition.q, depth + 1);
+    condition.scope = std::max(p, q);
+  }
+  return condition.scope;
+}
+
+SymbolId SymbolTable::distinct_in(SymbolId id) const {
+  const Symbol& load = SymbolTable::symbol(id);
+  if (load.kind != SymbolKind::kOperation || load.op != Op::kLoad || load.detail != 0 || load.bits != 32 ||
+      bits_of(load.type) != 32)
+    return 0;
+  SymbolId object = 0;
+  for (const LinearTerm& term : terms(load.arguments[0].form))
+    if (term.factor == 1 && distinct_.count(term.symbol) > 0) object = term.symbol;
+  if (object == 0) return 0;
+  const auto every = static_cast<Wide>(distinct_.at(object).every);
+  Wide residue = static_cast<int64_t>(load.arguments[0].constant);
+  for (const LinearTerm& term : terms(load.arguments[0].form)) {
+    if (term.symbol == object) continue;
+    const Symbol& symbol = SymbolTable::symbol(term.symbol);
+    if (Wide{term.factor} * static_cast<Wide>(symbol.stride) % every != 0) return 0;
+    residue += Wide{term.factor} * symbol.residue;
+  }
+  return residue % every == 0 ? object : 0;
+}
+
+Scope SymbolTable::scope_of(Value value) const {
+  Scope scope = Scope::kGrid;
+  for (const LinearTerm& term : terms(value.form)) scope = std::max(scope, symbol(term.symbol).scope);
+  return scope;
+}
+
+bool SymbolTable::is_data(Value value) const {
+  bool any = false;
+  for (const LinearTerm& term : terms(value.form)) {
+    const Symbol& symbol = SymbolTable::symbol(term.symbol);
+    if (symbol.scope == Scope::kGrid && !symbol.data) continue;
+    if (!symbol.data) return false;
+    any = true;
+  }
+  return any;
+}
+
+Interval SymbolTable::exact_base_range(Value value, unsigned bits) const {
+  Interval exact = Interval::exactly(sign_extend(value.constant, bits));
+  for (const LinearTerm& term : terms(value.form))
+    exact = exact.plus(symbol(term.symbol).range.times(term.factor));
+  return exact;
+}
+
+Interval SymbolTable::base_range(Value value, unsigned bits, bool as_signed) const {
+  const Interval whole = as_signed ? Interval::of_signed(bits) : Interval::of_unsigned(bits);
+  if (value.form == 0)
+    return Interval::exactly(as_signed ? Wide{sign_extend(value.constant, bits)}
+                                       : static_cast<Wide>(mask_bits(value.constant, bits)));
+  const auto& sum = terms(value.form);
+  if (sum.size() == 1 && sum[0].factor == 1 && value.constant == 0 && symbol(sum[0].symbol).bits == bits)
+    return as_signed ? symbol(sum[0].symbol).range : symbol(sum[0].symbol).unsigned_range;
+  const Interval exact = exact_base_range(value, bits);
+  return whole.contains(exact) ? exact : whole;
+}
+
+}  // namespace glove::verify
