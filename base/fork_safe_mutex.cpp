@@ -9,8 +9,8 @@ namespace {
 
 // All existing mutexes. Never freed, because mutexes of static objects unregister when the process ends.
 struct Registry {
-  std::mutex mutex;  // locked before any of `mutexes`, and during a fork
-  std::vector<ForkSafeMutex*> mutexes;
+  Mutex mutex;  // locked before any of `mutexes`, and during a fork
+  std::vector<ForkSafeMutex*> mutexes GLOVE_GUARDED_BY(mutex);
 };
 
 Registry& registry() {
@@ -18,12 +18,13 @@ Registry& registry() {
   return *instance;
 }
 
-void lock_all() {
+// Not checked: the lock is held from one function to the other, over the fork.
+void lock_all() GLOVE_NOT_CHECKED {
   registry().mutex.lock();
   for (ForkSafeMutex* const mutex : registry().mutexes) mutex->lock();
 }
 
-void unlock_all() {
+void unlock_all() GLOVE_NOT_CHECKED {
   for (ForkSafeMutex* const mutex : registry().mutexes) mutex->unlock();
   registry().mutex.unlock();
 }
@@ -33,12 +34,12 @@ void unlock_all() {
 ForkSafeMutex::ForkSafeMutex() {
   static const int registered = pthread_atfork(lock_all, unlock_all, unlock_all);
   (void)registered;
-  const std::lock_guard lock(registry().mutex);
+  const Lock lock(registry().mutex);
   registry().mutexes.push_back(this);
 }
 
 ForkSafeMutex::~ForkSafeMutex() {
-  const std::lock_guard lock(registry().mutex);
+  const Lock lock(registry().mutex);
   std::erase(registry().mutexes, this);
 }
 

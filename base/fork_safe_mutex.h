@@ -3,23 +3,25 @@
 
 #include <mutex>
 
+#include "base/mutex.h"
+
 namespace glove {
 
 // For state that belongs to the process. fork() waits until no other thread holds any of these mutexes, and
-// parent and child continue with all of them unlocked. Works with std::lock_guard. REQUIRES: a thread that
+// parent and child continue with all of them unlocked. REQUIRES: a thread that
 // holds one does not lock another one, fork, or run the host's code.
-class ForkSafeMutex {
+class GLOVE_MUTEX ForkSafeMutex {
  public:
   ForkSafeMutex();
   ~ForkSafeMutex();
   ForkSafeMutex(const ForkSafeMutex&) = delete;
   ForkSafeMutex& operator=(const ForkSafeMutex&) = delete;
 
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
+  void lock() GLOVE_ACQUIRES() { mutex_.lock(); }
+  void unlock() GLOVE_RELEASES() { mutex_.unlock(); }
 
  private:
-  std::mutex mutex_;
+  std::mutex mutex_;  // without attributes, because lock() and unlock() carry them
 };
 
 }  // namespace glove

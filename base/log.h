@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <set>
 #include <string>
 
@@ -27,7 +26,7 @@ class Log {
   // Writes the message unless one on the same topic was written before.
   void write_once(const std::string& topic, const std::string& message) {
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       if (!topics_.insert(topic).second) return;
     }
     write(message);
@@ -36,7 +35,7 @@ class Log {
  private:
   std::atomic<LogSink> sink_ = nullptr;
   ForkSafeMutex mutex_;  // not held while the sink runs
-  std::set<std::string> topics_;
+  std::set<std::string> topics_ GLOVE_GUARDED_BY(mutex_);
 };
 
 }  // namespace glove

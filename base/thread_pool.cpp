@@ -121,12 +121,13 @@ void ThreadPool::start_workers(size_t wanted) {
   }
 }
 
-// Serves callers in turn: a caller that wants more than one helper goes to the end of the queue.
-void ThreadPool::worker_loop() {
+// Serves callers in turn: a caller that wants more than one helper goes to the end of the queue. Not checked,
+// because the compiler cannot see that the pool of each of the helpers is this one.
+void ThreadPool::worker_loop() GLOVE_NOT_CHECKED {
   const ScopedFloatEnvironment environment;
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   for (;;) {
-    work_ready_.wait(lock, [this] { return !waiting_.empty(); });
+    while (waiting_.empty()) work_ready_.wait(lock);
     Helpers& helpers = *waiting_.front();
     helpers.take_off_queue();
     --helpers.calls_;
@@ -173,7 +174,7 @@ void ThreadPool::Helpers::take_off_queue() {
 void ThreadPool::Helpers::call(int count) {
   int awaited = 0;
   {
-    const std::lock_guard lock(pool_.mutex_);
+    const Lock lock(pool_.mutex_);
     awaited = std::min(count, most_ - calls_);
     if (awaited <= 0) return;
     calls_ += awaited;
@@ -184,7 +185,7 @@ void ThreadPool::Helpers::call(int count) {
 }
 
 void ThreadPool::Helpers::dismiss(const std::function<void()>& while_waiting) {
-  std::unique_lock lock(pool_.mutex_);
+  Lock lock(pool_.mutex_);
   calls_ = 0;
   take_off_queue();
   if (running_ > 0) {
@@ -195,7 +196,7 @@ void ThreadPool::Helpers::dismiss(const std::function<void()>& while_waiting) {
   while (running_ > 0) {
     if (!while_waiting) {
       idle_.wait(lock);
-    } else if (idle_.wait_for(lock, InterruptPoll::kInterval) == std::cv_status::timeout) {
+    } else if (!idle_.wait_for(lock, InterruptPoll::kInterval)) {
       lock.unlock();
       try {
         while_waiting();
@@ -210,7 +211,10 @@ void ThreadPool::Helpers::dismiss(const std::function<void()>& while_waiting) {
 
 void ThreadPool::Helpers::finish(const std::function<void()>& while_waiting) {
   dismiss(while_waiting);
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  Lock lock(pool_.mutex_);
+  const std::exception_ptr error = std::exchange(error_, nullptr);
+  lock.unlock();
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace glove

@@ -4,14 +4,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <list>
-#include <mutex>
 
 #include "base/cancel.h"
+#include "base/mutex.h"
 
 namespace glove {
 
@@ -42,15 +41,15 @@ class ThreadPool {
 
  private:
   ThreadPool() = default;
-  ~ThreadPool() = default;            // only of a pool that has not started a thread
-  void start_workers(size_t wanted);  // REQUIRES: mutex_ is held
+  ~ThreadPool() = default;  // only of a pool that has not started a thread
+  void start_workers(size_t wanted) GLOVE_REQUIRES(mutex_);
   void worker_loop();
 
-  std::mutex mutex_;
-  std::condition_variable work_ready_;
-  std::list<Helpers*> waiting_;  // queue of those that want workers, longest wait first; guarded by mutex_
+  Mutex mutex_;
+  ConditionVariable work_ready_;
+  std::list<Helpers*> waiting_ GLOVE_GUARDED_BY(mutex_);  // those that want workers, longest wait first
   std::atomic<bool> wanted_{false};  // waiting_ is not empty; also read without the mutex
-  size_t workers_ = 0;               // guarded by mutex_
+  size_t workers_ GLOVE_GUARDED_BY(mutex_) = 0;
 };
 
 // Threads of the pool that help the calling thread with work that is not a fixed number of chunks. It is
@@ -77,20 +76,20 @@ class ThreadPool::Helpers {
 
  private:
   friend class ThreadPool;
-  void enqueue_if_wanted();  // REQUIRES: the pool's mutex is held
-  void take_off_queue();     // REQUIRES: the pool's mutex is held
+  void enqueue_if_wanted() GLOVE_REQUIRES(pool_.mutex_);
+  void take_off_queue() GLOVE_REQUIRES(pool_.mutex_);
   void dismiss(const std::function<void()>& while_waiting);
 
   ThreadPool& pool_ = instance();
   const int most_;
   const std::function<void()> help_;
-  // The members below are guarded by the pool's mutex.
-  int calls_ = 0;                      // outstanding
-  std::atomic<int> running_{0};        // workers inside help_; also read without the mutex
-  std::list<Helpers*> self_ = {this};  // empty while its node is in the pool's queue
+  int calls_ GLOVE_GUARDED_BY(pool_.mutex_) = 0;  // outstanding
+  std::atomic<int> running_{0};                   // workers inside help_; changed with the pool's mutex held
+  std::list<Helpers*> self_ GLOVE_GUARDED_BY(pool_.mutex_) = {
+      this};  // empty while its node is in the pool's queue
   const std::list<Helpers*>::iterator node_ = self_.begin();
-  std::exception_ptr error_;  // the first
-  std::condition_variable idle_;
+  std::exception_ptr error_ GLOVE_GUARDED_BY(pool_.mutex_);  // the first
+  ConditionVariable idle_;
 };
 
 }  // namespace glove

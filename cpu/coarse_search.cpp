@@ -69,7 +69,7 @@ bool wants_coarse_search(const ScanContext& context, const SearchRequest& reques
 }
 
 void SharedBest::offer(std::span<const Neighbor> rows) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const Neighbor& row : rows) {
     if (!(row.similarity > kNoSimilarity)) continue;
     if (rows_.size() == k_) {

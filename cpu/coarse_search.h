@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "cpu/collector.h"
 #include "cpu/part_chunks.h"
 #include "cpu/scan.h"
@@ -30,13 +30,14 @@ class SharedBest {
   void offer(std::span<const Neighbor> rows);
 
   // The rows, in any order. REQUIRES: nobody offers any more.
-  const std::vector<Neighbor>& rows() const { return rows_; }
+  const std::vector<Neighbor>& rows() const GLOVE_NOT_CHECKED { return rows_; }
 
  private:
   const size_t k_;
   SharedThreshold& threshold_;
-  std::mutex mutex_;
-  std::vector<Neighbor> rows_;  // a heap of at most k rows, the last in rank in front
+  Mutex mutex_;
+  std::vector<Neighbor> rows_
+      GLOVE_GUARDED_BY(mutex_);  // a heap of at most k rows, the last in rank in front
 };
 
 // One search. References outlive it.

@@ -17,7 +17,7 @@ void SharedBounds::offer(std::span<const float> lower_bounds) {
   const float threshold = threshold_.value();
   const auto raises = [threshold](float lower) { return lower > threshold; };
   if (std::none_of(lower_bounds.begin(), lower_bounds.end(), raises)) return;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const float lower : lower_bounds) {
     if (!raises(lower)) continue;  // NaN, from a damaged file: the row is a candidate but raises no threshold
     if (lower_bounds_.size() == k_) {

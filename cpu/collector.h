@@ -6,9 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <span>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace glove::cpu {
 
@@ -45,13 +46,13 @@ class SharedBounds {
   void offer(std::span<const float> lower_bounds);
 
   // Returns the k (or fewer) best that were not omitted, in any order. REQUIRES: nobody offers any more.
-  std::span<const float> lower_bounds() const { return lower_bounds_; }
+  std::span<const float> lower_bounds() const GLOVE_NOT_CHECKED { return lower_bounds_; }
 
  private:
   const size_t k_;
   SharedThreshold threshold_;
-  std::mutex mutex_;
-  std::vector<float> lower_bounds_;  // a min-heap of at most k elements; guarded by mutex_
+  Mutex mutex_;
+  std::vector<float> lower_bounds_ GLOVE_GUARDED_BY(mutex_);  // a min-heap of at most k elements
 };
 
 // Used by one thread at a time. Memory: about twice the candidates that remain.

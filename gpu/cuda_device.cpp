@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <new>
 
+#include "base/mutex.h"
 #include "gpu/batch_search.h"
 #include "gpu/cuda_convolve.h"
 #include "gpu/cuda_error.h"
@@ -141,11 +141,11 @@ class CudaDevice : public Device {
   BatchShape batch_shape_;
   std::atomic<uint32_t> scans_{0};
 
-  std::mutex mutex_;
-  std::map<int64_t, ScanShape> scan_shapes_;  // by dims; entries never change
+  Mutex mutex_;
+  std::map<int64_t, ScanShape> scan_shapes_ GLOVE_GUARDED_BY(mutex_);  // by dims; entries never change
   // The entry that was used last, which is found without the mutex.
   std::atomic<const std::pair<const int64_t, ScanShape>*> last_shape_ = nullptr;
-  std::vector<std::unique_ptr<CopyRing>> idle_rings_;
+  std::vector<std::unique_ptr<CopyRing>> idle_rings_ GLOVE_GUARDED_BY(mutex_);
 
   Pool<SingleSearch> single_searches_;
   Pool<BatchSearch> batch_searches_;
@@ -182,7 +182,7 @@ void CudaDevice::deallocate(std::byte* data) {
 
 Result<std::unique_ptr<CopyRing>> CudaDevice::take_ring() {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (!idle_rings_.empty()) {
       std::unique_ptr<CopyRing> ring = std::move(idle_rings_.back());
       idle_rings_.pop_back();
@@ -196,7 +196,7 @@ Result<std::unique_ptr<CopyRing>> CudaDevice::take_ring() {
 }
 
 void CudaDevice::give_back_ring(std::unique_ptr<CopyRing> ring) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   try {
     idle_rings_.push_back(std::move(ring));
   } catch (const std::bad_alloc&) {  // the next upload creates one
@@ -206,7 +206,7 @@ void CudaDevice::give_back_ring(std::unique_ptr<CopyRing> ring) {
 Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
   if (const auto* last = last_shape_.load(std::memory_order_acquire); last != nullptr && last->first == dims)
     return last->second;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (const auto found = scan_shapes_.find(dims); found != scan_shapes_.end()) {
     last_shape_.store(&*found, std::memory_order_release);
     return found->second;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -35,7 +34,7 @@ Status DeviceSet::count() {
 
 Status DeviceSet::count_once() {
   owner_ = getpid();  // before the mutex is locked, so that a child forked from now on does not wait for it
-  const std::lock_guard lock(count_mutex_);
+  const Lock lock(count_mutex_);
   if (counted_.load(std::memory_order_relaxed)) return {};
   const Result<int> counted = access_.count();
   if (!counted.ok()) no_device_ = counted.error();

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "gpu/shared_device.h"
 
@@ -59,7 +59,7 @@ class DeviceSet {
 
   const DeviceAccess access_;
   std::atomic<pid_t> owner_{0};  // the process that counted the devices, or is about to
-  std::mutex count_mutex_;       // held while the devices are counted
+  Mutex count_mutex_;            // held while the devices are counted
   std::atomic<bool> counted_{false};
   // These stay as they are once counted_ is set.
   std::optional<Error> no_device_;

@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace glove::gpu {
@@ -43,7 +43,7 @@ class Pool {
     if (T* const spare = spare_.exchange(nullptr, std::memory_order_acq_rel))
       return Loan(this, std::unique_ptr<T>(spare));
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       if (!idle_.empty()) {
         Loan loan(this, std::move(idle_.back()));
         idle_.pop_back();
@@ -62,13 +62,13 @@ class Pool {
       static_cast<void>(object.release());
       return;
     }
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     idle_.push_back(std::move(object));
   }
 
   std::atomic<T*> spare_ = nullptr;
-  std::mutex mutex_;  // guards idle_
-  std::vector<std::unique_ptr<T>> idle_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<T>> idle_ GLOVE_GUARDED_BY(mutex_);
 };
 
 }  // namespace glove::gpu

@@ -55,9 +55,9 @@ class BlockFiller {
 
 // The models that may have a background upload. Never freed: threads may outlive static destruction.
 struct BackgroundUploads {
-  std::mutex mutex;
-  std::set<ResidentModel*> models;
-  bool exiting = false;
+  Mutex mutex;
+  std::set<ResidentModel*> models GLOVE_GUARDED_BY(mutex);
+  bool exiting GLOVE_GUARDED_BY(mutex) = false;
   pid_t process = getpid();
 };
 
@@ -81,19 +81,19 @@ ResidentModel::ResidentModel(Device& device, ModelPtr model) : device_(device), 
 ResidentModel::~ResidentModel() {
   cancelled_ = true;
   wait();
-  const std::lock_guard lock(background_uploads().mutex);
+  const Lock lock(background_uploads().mutex);
   background_uploads().models.erase(this);
 }
 
 void ResidentModel::wait() {
-  const std::lock_guard lock(join_mutex_);
+  const Lock lock(join_mutex_);
   background_upload_.join();
 }
 
 // Runs at exit, before the handlers that CUDA registered when it started.
 void ResidentModel::stop_all() {
   if (background_uploads().process != getpid()) return;  // a forked child has none of these threads
-  const std::lock_guard lock(background_uploads().mutex);
+  const Lock lock(background_uploads().mutex);
   background_uploads().exiting = true;
   for (ResidentModel* model : background_uploads().models) model->cancelled_ = true;
   for (ResidentModel* model : background_uploads().models) model->wait();
@@ -127,7 +127,7 @@ void ResidentModel::upload_rest() {
   if (exact_bytes_ == 0) return;
   std::call_once(rest_, [this] {
     static const bool registered = std::atexit(stop_all) == 0;
-    const std::lock_guard lock(background_uploads().mutex);
+    const Lock lock(background_uploads().mutex);
     const bool may_start = registered && !background_uploads().exiting;
     if (may_start) background_uploads().models.insert(this);
     if (!may_start || !background_upload_.start("glove-upload", [this] { upload_in_background(); }))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/io_thread.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "gpu/device.h"
 #include "gpu/plan.h"
@@ -71,7 +72,7 @@ class ResidentModel {
   std::atomic<int64_t> exact_bytes_{0};  // of exact_block_, valid while it is being filled
   std::atomic<bool> cancelled_{false};
   std::once_flag rest_;
-  std::mutex join_mutex_;  // held while background_upload_ is joined
+  Mutex join_mutex_;  // held while background_upload_ is joined
   std::atomic<bool> exact_ready_{false};
   IoThread background_upload_;
 };

@@ -1,7 +1,5 @@
 #include "gpu/resident_searchers.h"
 
-#include <mutex>
-
 namespace glove::gpu {
 
 Result<std::shared_ptr<DeviceSearcher>> ResidentSearchers::open(const std::shared_ptr<SharedDevice>& device,
@@ -9,14 +7,14 @@ Result<std::shared_ptr<DeviceSearcher>> ResidentSearchers::open(const std::share
                                                                 const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(auto resident, device->upload(model, interrupted));
   auto searcher = std::make_shared<DeviceSearcher>(device, std::move(resident));
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   std::erase_if(by_model_, [](const auto& entry) { return entry.second.expired(); });
   by_model_[model->id()] = searcher;
   return searcher;
 }
 
 std::shared_ptr<DeviceSearcher> ResidentSearchers::find(const Model& model) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = by_model_.find(model.id());
   return found == by_model_.end() ? nullptr : found->second.lock();
 }

@@ -22,8 +22,8 @@ class ResidentSearchers {
   std::shared_ptr<DeviceSearcher> find(const Model& model);
 
  private:
-  ForkSafeMutex mutex_;  // guards by_model_
-  std::map<uint64_t, std::weak_ptr<DeviceSearcher>> by_model_;
+  ForkSafeMutex mutex_;
+  std::map<uint64_t, std::weak_ptr<DeviceSearcher>> by_model_ GLOVE_GUARDED_BY(mutex_);
 };
 
 }  // namespace glove::gpu

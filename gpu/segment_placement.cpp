@@ -1,7 +1,6 @@
 #include "gpu/segment_placement.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "gpu/segment_searcher.h"
@@ -11,7 +10,7 @@ namespace glove::gpu {
 
 std::vector<std::shared_ptr<SegmentArena>> SegmentPlacement::arenas() {
   std::vector<std::shared_ptr<SegmentArena>> alive;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   std::erase_if(arenas_, [](const auto& arena) { return arena.expired(); });
   alive.reserve(arenas_.size());
   for (const auto& arena : arenas_)
@@ -48,7 +47,7 @@ Result<std::shared_ptr<Searcher>> SegmentPlacement::open_on(const std::shared_pt
     GLOVE_ASSIGN_OR_RETURN(const auto arena, SegmentArena::make(device, *model, room));
     GLOVE_RETURN_IF_ERROR(arena->add(model, interrupted));
     opened = std::make_shared<SegmentSearcher>(arena, model);
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     arenas_.push_back(arena);
     return {};
   };

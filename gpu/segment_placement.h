@@ -30,8 +30,8 @@ class SegmentPlacement {
                                             const ModelPtr& model, const InterruptCheck& interrupted);
   std::vector<std::shared_ptr<SegmentArena>> arenas();
 
-  ForkSafeMutex mutex_;  // guards arenas_
-  std::vector<std::weak_ptr<SegmentArena>> arenas_;
+  ForkSafeMutex mutex_;
+  std::vector<std::weak_ptr<SegmentArena>> arenas_ GLOVE_GUARDED_BY(mutex_);
 };
 
 }  // namespace glove::gpu

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -87,7 +86,7 @@ Result<SegmentSearcher::MaskPtr> SegmentSearcher::mask_for(const std::vector<int
   MaskPtr mask;
   if (!has_foreign_tiles_ && hidden.size() <= kMostUnmasked) return mask;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     mask = mask_;
   }
   if (mask != nullptr && mask->hidden.size() <= hidden.size() &&
@@ -100,7 +99,7 @@ Result<SegmentSearcher::MaskPtr> SegmentSearcher::mask_for(const std::vector<int
   };
   GLOVE_RETURN_IF_ERROR(arena_->device()->in_turn(interrupted, work));
   MaskPtr former = mask;  // freed when no lock is held
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   std::swap(mask_, former);
   return mask;
 }
@@ -207,7 +206,7 @@ Status SegmentSearcher::score_all(const Query&, std::span<double>, const Interru
 SearcherInfo SegmentSearcher::info() const {
   int64_t bytes = arena_->device_bytes();
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (mask_ != nullptr) bytes += mask_->residuals.bytes();
   }
   return arena_->device()->info(bytes);

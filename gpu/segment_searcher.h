@@ -51,8 +51,8 @@ class SegmentSearcher final : public Searcher {
   std::vector<size_t> parts_in_order_;  // by first tile
   DevicePart part_;                     // everything up to the model's last tile
   bool has_foreign_tiles_;              // part_ includes tiles of other models
-  mutable ForkSafeMutex mutex_;         // guards mask_
-  MaskPtr mask_;                        // the last one; null if none was needed so far
+  mutable ForkSafeMutex mutex_;
+  MaskPtr mask_ GLOVE_GUARDED_BY(mutex_);  // the last one; null if none was needed so far
 };
 
 }  // namespace glove::gpu

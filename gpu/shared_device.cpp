@@ -22,14 +22,14 @@ Status SharedDevice::available() {
 // The driver may be slow, but only the first caller and concurrent ones wait for it.
 Status SharedDevice::open() {
   owner_ = getpid();  // before open_mutex_ is locked, so that a child forked from now on does not wait for it
-  const std::lock_guard opening(open_mutex_);
+  const Lock opening(open_mutex_);
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (unavailable_) return *unavailable_;
     if (device_) return {};
   }
   auto device = open_device_();
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!device.ok()) {
     fail(device.error());
     return device.error();
@@ -41,11 +41,10 @@ Status SharedDevice::open() {
 
 void SharedDevice::note_error(const Error& error) {
   if (error.code != ErrorCode::kUnavailable) return;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   fail(error);
 }
 
-// REQUIRES: mutex_ is held.
 void SharedDevice::fail(const Error& error) {
   if (!unavailable_) unavailable_ = error;
   failed_.store(true, std::memory_order_release);
@@ -61,7 +60,7 @@ Result<int64_t> SharedDevice::room_for(int64_t rows) {
 
 int64_t SharedDevice::used_bytes() {
   int64_t used = counted_bytes_;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
   return used;
 }
@@ -95,7 +94,7 @@ Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& mode
   const auto work = [&]() -> Status {
     GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, room_for(model->words()));
     GLOVE_ASSIGN_OR_RETURN(resident, ResidentModel::upload(*device_, model, allowed, interrupted));
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     resident_.insert(resident.get());
     return {};
   };
@@ -110,7 +109,7 @@ void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     resident_.erase(resident.get());
   }
   resident.reset();  // may wait for its background upload, and for the driver

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/turnstile.h"
 #include "gpu/device.h"
@@ -79,7 +79,7 @@ class SharedDevice {
 
  private:
   Status open();
-  void fail(const Error& error);
+  void fail(const Error& error) GLOVE_REQUIRES(mutex_);
 
   const int number_;
   const DeviceFactory open_device_;
@@ -89,11 +89,11 @@ class SharedDevice {
   std::atomic<bool> failed_{false};  // unavailable_ is set; it and device_ stay as they are
   std::atomic<int64_t> counted_bytes_{0};
   Turnstile uploads_;
-  std::mutex open_mutex_;           // held while the device is opened
-  ForkSafeMutex mutex_;             // guards everything below; never held while the device or the host works
+  Mutex open_mutex_;                // held while the device is opened
+  ForkSafeMutex mutex_;             // never held while the device or the host works
   std::unique_ptr<Device> device_;  // set once
   std::optional<Error> unavailable_;
-  std::set<const ResidentModel*> resident_;  // all that are alive
+  std::set<const ResidentModel*> resident_ GLOVE_GUARDED_BY(mutex_);  // all that are alive
 };
 
 // Brings the devices with the fewest bytes in use to the front.

@@ -4,14 +4,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/io_thread.h"
+#include "base/mutex.h"
 #include "base/spin.h"
 
 namespace glove::gpu {
@@ -25,13 +24,19 @@ struct Run {
   const SideThreads::Work& work;
   const InterruptCheck& interrupted;
   std::atomic<bool> stopped = false;
-  std::mutex mutex = {};
-  std::exception_ptr error = {};  // the first; guarded by mutex
+  Mutex mutex = {};
+  std::exception_ptr error GLOVE_GUARDED_BY(mutex) = {};  // the first
 
   void fail(std::exception_ptr thrown) {
     stopped = true;
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     if (!error) error = std::move(thrown);
+  }
+
+  // For the calling thread, after all work.
+  void rethrow() {
+    const Lock lock(mutex);
+    if (error) std::rethrow_exception(error);
   }
 
   // For the calling thread. Never throws.
@@ -90,8 +95,9 @@ class SideThreads::Thread {
   template <class WhileWaiting>
   void wait(const WhileWaiting& while_waiting) {
     if (spin_until(kSpinTime, [this] { return idle(); })) return;
-    std::unique_lock lock(signal_->mutex);
-    while (!signal_->changed.wait_for(lock, kPollInterval, [this] { return idle(); })) {
+    Lock lock(signal_->mutex);
+    while (!idle()) {
+      if (signal_->changed.wait_for(lock, kPollInterval)) continue;
       lock.unlock();
       while_waiting();
       lock.lock();
@@ -101,14 +107,14 @@ class SideThreads::Thread {
  private:
   enum class State { kIdle, kWorking, kStop };
   struct Signal {
-    std::mutex mutex;
-    std::condition_variable changed;  // of state_
+    Mutex mutex;
+    ConditionVariable changed;  // of state_
   };
 
   bool idle() const { return state_.load(std::memory_order_acquire) == State::kIdle; }
 
   void change_to(State state) {
-    const std::lock_guard lock(signal_->mutex);
+    const Lock lock(signal_->mutex);
     state_.store(state, std::memory_order_release);
     signal_->changed.notify_all();
   }
@@ -116,8 +122,8 @@ class SideThreads::Thread {
   void loop() {
     for (;;) {
       if (!spin_until(kSpinTime, [this] { return !idle(); })) {
-        std::unique_lock lock(signal_->mutex);
-        signal_->changed.wait(lock, [this] { return !idle(); });
+        Lock lock(signal_->mutex);
+        while (idle()) signal_->changed.wait(lock);
       }
       if (state_.load(std::memory_order_acquire) == State::kStop) return;
       (*work_)();
@@ -155,7 +161,7 @@ bool SideThreads::run(size_t count, const Work& work, const InterruptCheck& inte
   if (count > 0) run.do_work(0, own);
   for (size_t i = threads.size() + 1; i < count; ++i) run.do_work(i, own);
   for (const auto& thread : threads) thread->wait([&run] { run.ask(); });
-  if (run.error) std::rethrow_exception(run.error);
+  run.rethrow();
   return !run.stopped;
 }
 

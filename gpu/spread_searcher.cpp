@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <utility>
 
 #include "base/cores.h"
@@ -84,7 +83,7 @@ Status SpreadSearcher::ask(Slice& slice, const Question& question) {
 // Leaves the slice to the host. Returns false if there is none, or if no other device is left.
 bool SpreadSearcher::hand_over(Slice& slice, const std::string& reason) {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (slice.handed_over) return true;
     const auto on_devices =
         std::count_if(slices_.begin(), slices_.end(), [](const auto& other) { return !other->handed_over; });

@@ -56,7 +56,8 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
   for (size_t task = 0; task < tasks_.size(); ++task) {
     for (int64_t begin = 0; begin < tasks_[task].bytes; begin += blocks_.back().bytes) {
       const int64_t bytes = std::min(limit, tasks_[task].bytes - begin);
-      blocks_.push_back({task, begin, bytes, (bytes + slice_bytes_ - 1) / slice_bytes_});
+      blocks_.push_back({task, begin, bytes});
+      slices_to_fill_.push_back((bytes + slice_bytes_ - 1) / slice_bytes_);
       limit = std::min(block_bytes, 2 * limit);
     }
   }
@@ -83,20 +84,20 @@ void Upload::start_threads(int threads) {
 
 // The body of each reading thread.
 void Upload::read_ahead() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (true) {
-    released_changed_.wait(lock, [this] {
-      return stopped_ || next_block_ == blocks_.size() ||
-             next_block_ < released_ + static_cast<size_t>(ring_->slots());
-    });
     if (stopped_ || next_block_ == blocks_.size()) return;
-    read_slice(lock);
+    if (next_block_ >= released_ + static_cast<size_t>(ring_->slots())) {
+      released_changed_.wait(lock);
+      continue;
+    }
+    read_slice();
   }
 }
 
-// Takes the next slice and fills it. REQUIRES: `lock` is held (it is released while bytes are moved), there
-// is a next slice, and its block's slot is free.
-void Upload::read_slice(std::unique_lock<std::mutex>& lock) {
+// Takes the next slice and fills it. Releases the mutex while bytes are moved. REQUIRES: there is a next
+// slice, and its block's slot is free.
+void Upload::read_slice() {
   const size_t index = next_block_;
   const Block block = blocks_[index];
   const int64_t begin = next_slice_ * slice_bytes_;
@@ -107,20 +108,20 @@ void Upload::read_slice(std::unique_lock<std::mutex>& lock) {
   } else {
     ++next_slice_;
   }
-  lock.unlock();
+  mutex_.unlock();
   Status status;
   try {
     status = fill(block, begin, bytes, ring_->block(slot_of(index)).data() + begin);
   } catch (const std::bad_alloc&) {  // while formatting an error
     status = {ErrorCode::kOutOfMemory, "out of memory"};
   }
-  lock.lock();
+  mutex_.lock();
   if (!status.ok()) {
     if (error_.ok()) error_ = std::move(status);
     stopped_ = true;
     released_changed_.notify_all();
   }
-  if (--blocks_[index].slices_to_fill == 0 || stopped_) block_filled_.notify_all();
+  if (--slices_to_fill_[index] == 0 || stopped_) block_filled_.notify_all();
 }
 
 // Reads or copies a part of a block.
@@ -148,7 +149,7 @@ Status Upload::fill(const Block& block, int64_t begin, int64_t bytes, std::byte*
 
 // Waits until a block is filled, and fills it itself if no other thread does.
 Status Upload::wait_until_filled(size_t index, const InterruptCheck& interrupted) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (true) {
     if (!error_.ok()) return error_;
     if (cancelled_) return interrupted_error();
@@ -157,9 +158,9 @@ Status Upload::wait_until_filled(size_t index, const InterruptCheck& interrupted
       if (interrupted()) return interrupted_error();
       lock.lock();
     }
-    if (blocks_[index].slices_to_fill == 0) return {};
+    if (slices_to_fill_[index] == 0) return {};
     if (next_block_ == index)
-      read_slice(lock);
+      read_slice();
     else
       block_filled_.wait_for(lock, InterruptPoll::kInterval);
   }
@@ -168,7 +169,7 @@ Status Upload::wait_until_filled(size_t index, const InterruptCheck& interrupted
 // Marks the first `blocks` blocks as copied, so that others may use their slots.
 void Upload::release(size_t blocks) {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     released_ = blocks;
   }
   released_changed_.notify_all();
@@ -177,7 +178,7 @@ void Upload::release(size_t blocks) {
 // Ends the reading threads. Afterwards no file is being read.
 void Upload::stop_reading() {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     stopped_ = true;
   }
   released_changed_.notify_all();

@@ -3,15 +3,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/cancel.h"
 #include "base/io_thread.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "gpu/device.h"
 
@@ -58,14 +57,13 @@ class Upload {
     size_t task;
     int64_t begin;  // within the task
     int64_t bytes;
-    int64_t slices_to_fill;
   };
 
   Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyTask> tasks, std::string path,
          const std::atomic<bool>& cancelled);
   void start_threads(int threads);
   void read_ahead();
-  void read_slice(std::unique_lock<std::mutex>& lock);
+  void read_slice() GLOVE_REQUIRES(mutex_);
   Status fill(const Block& block, int64_t begin, int64_t bytes, std::byte* out) const;
   Status wait_until_filled(size_t index, const InterruptCheck& interrupted);
   Status copy_blocks(std::byte* device_block, const InterruptCheck& interrupted);
@@ -78,17 +76,18 @@ class Upload {
   const std::vector<CopyTask> tasks_;
   const std::string path_;
   const std::atomic<bool>& cancelled_;
+  std::vector<Block> blocks_;
   int64_t slice_bytes_ = 0;
 
-  std::mutex mutex_;  // guards the members below; not held while bytes are moved
-  std::condition_variable released_changed_;
-  std::condition_variable block_filled_;
-  std::vector<Block> blocks_;
-  size_t next_block_ = 0;  // the next slice to read
-  int64_t next_slice_ = 0;
-  size_t released_ = 0;  // copied blocks, whose slots are free again
-  bool stopped_ = false;
-  Status error_;
+  Mutex mutex_;  // not held while bytes are moved
+  ConditionVariable released_changed_;
+  ConditionVariable block_filled_;
+  std::vector<int64_t> slices_to_fill_ GLOVE_GUARDED_BY(mutex_);  // of each block
+  size_t next_block_ GLOVE_GUARDED_BY(mutex_) = 0;                // the next slice to read
+  int64_t next_slice_ GLOVE_GUARDED_BY(mutex_) = 0;
+  size_t released_ GLOVE_GUARDED_BY(mutex_) = 0;  // copied blocks, whose slots are free again
+  bool stopped_ GLOVE_GUARDED_BY(mutex_) = false;
+  Status error_ GLOVE_GUARDED_BY(mutex_);
 
   std::vector<IoThread> readers_;  // the first one starts the others
 };

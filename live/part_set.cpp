@@ -1,6 +1,5 @@
 #include "live/part_set.h"
 
-#include <mutex>
 #include <utility>
 
 #include "base/fork_safe_mutex.h"
@@ -29,7 +28,7 @@ ModelPtr model_of(const std::shared_ptr<const Segments>& segments) {
 
 struct SharedSets {
   ForkSafeMutex mutex;
-  std::vector<std::pair<Engine*, std::weak_ptr<const PartSet>>> sets;
+  std::vector<std::pair<Engine*, std::weak_ptr<const PartSet>>> sets GLOVE_GUARDED_BY(mutex);
 };
 
 SharedSets& shared_sets() {
@@ -45,7 +44,7 @@ PartSet::PartSet(Engine& engine, Segments segments)
 
 PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
   std::vector<PartSetPtr> held;  // released when no lock is held
-  const std::lock_guard lock(shared_sets().mutex);
+  const Lock lock(shared_sets().mutex);
   held.reserve(shared_sets().sets.size());
   for (const auto& [owner, set] : shared_sets().sets) {
     held.push_back(set.lock());
@@ -57,7 +56,7 @@ PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments
 PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
   if (PartSetPtr found = find_part_set(engine, segments)) return found;
   auto fresh = std::make_shared<const PartSet>(engine, segments);
-  const std::lock_guard lock(shared_sets().mutex);
+  const Lock lock(shared_sets().mutex);
   std::erase_if(shared_sets().sets, [](const auto& entry) { return entry.second.expired(); });
   shared_sets().sets.emplace_back(&engine, fresh);
   return fresh;

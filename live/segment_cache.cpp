@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "base/fork_safe_mutex.h"
@@ -12,7 +11,7 @@ namespace {
 
 struct SharedSegments {
   ForkSafeMutex mutex;
-  std::map<std::string, std::weak_ptr<const Segment>, std::less<>> by_key;
+  std::map<std::string, std::weak_ptr<const Segment>, std::less<>> by_key GLOVE_GUARDED_BY(mutex);
 };
 
 SharedSegments& shared_segments() {
@@ -23,7 +22,7 @@ SharedSegments& shared_segments() {
 }  // namespace
 
 SegmentPtr find_segment(std::string_view key) {
-  const std::lock_guard lock(shared_segments().mutex);
+  const Lock lock(shared_segments().mutex);
   const auto found = shared_segments().by_key.find(key);
   return found == shared_segments().by_key.end() ? nullptr : found->second.lock();
 }
@@ -31,7 +30,7 @@ SegmentPtr find_segment(std::string_view key) {
 SegmentPtr share_segment(std::string key, SegmentPtr segment) {
   SegmentPtr kept;
   {
-    const std::lock_guard lock(shared_segments().mutex);
+    const Lock lock(shared_segments().mutex);
     std::erase_if(shared_segments().by_key, [](const auto& entry) { return entry.second.expired(); });
     auto& slot = shared_segments().by_key[std::move(key)];
     kept = slot.lock();

@@ -41,7 +41,7 @@ void SegmentEncoder::hand_over() {
   batch_->first_row = builder_.append(batch_->ids);
   bool too_many = false;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     waiting_.push_back(std::move(batch_));
     too_many = waiting_.size() > kMostWaiting;
     if (!spare_.empty()) {
@@ -58,7 +58,7 @@ void SegmentEncoder::hand_over() {
 bool SegmentEncoder::encode_next() {
   std::unique_ptr<Batch> batch;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (waiting_.empty()) return false;
     batch = std::move(waiting_.front());
     waiting_.pop_front();
@@ -70,7 +70,7 @@ bool SegmentEncoder::encode_next() {
   batch->ids.clear();
   batch->vectors.clear();
   batch->norms_squared.clear();
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   spare_.push_back(std::move(batch));
   return true;
 }

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "live/segment.h"
 
@@ -41,10 +41,10 @@ class SegmentEncoder {
   SegmentBuilder& builder_;
   const size_t batch_rows_;
   std::unique_ptr<Batch> batch_;  // which the caller fills
-  std::mutex mutex_;
-  std::deque<std::unique_ptr<Batch>> waiting_;  // guarded by mutex_
-  std::vector<std::unique_ptr<Batch>> spare_;   // guarded by mutex_; keeps its memory
-  ThreadPool::Helpers helpers_;                 // destroyed first, because the helpers use the other members
+  Mutex mutex_;
+  std::deque<std::unique_ptr<Batch>> waiting_ GLOVE_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Batch>> spare_ GLOVE_GUARDED_BY(mutex_);  // keep their memory
+  ThreadPool::Helpers helpers_;  // destroyed first, because the helpers use the other members
 };
 
 }  // namespace glove::live

@@ -1,14 +1,13 @@
 #include "loader/row_pipeline.h"
 
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/cores.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 
 namespace glove {
@@ -34,7 +33,7 @@ class Pipeline {
         helpers_(thread_count(options.threads) - 1, [this] { help(); }) {}
 
   ~Pipeline() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     waiting_.clear();
   }
 
@@ -77,7 +76,7 @@ class Pipeline {
     if (!got) return false;
     in_flight_.push_back(std::move(job));
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       waiting_.push_back(in_flight_.back().get());
     }
     helpers_.call(1);
@@ -89,27 +88,28 @@ class Pipeline {
     const Job& first = *in_flight_.front();
     while (true) {
       GLOVE_RETURN_IF_ERROR(poll_.check());
-      std::unique_lock lock(mutex_);
+      Lock lock(mutex_);
       if (first.done) return {};
       if (waiting_.empty())
         job_done_.wait_for(lock, InterruptPoll::kInterval);
       else
-        process_next(lock);
+        process_next();
     }
   }
 
   // The body of a helper: decodes one block, unless the calling thread has taken it.
   void help() {
-    std::unique_lock lock(mutex_);
-    if (!waiting_.empty()) process_next(lock);
+    Lock lock(mutex_);
+    if (!waiting_.empty()) process_next();
   }
 
-  void process_next(std::unique_lock<std::mutex>& lock) {
+  // Takes the longest waiting block and decodes it, for which it releases the mutex.
+  void process_next() GLOVE_REQUIRES(mutex_) {
     Job& job = *waiting_.front();
     waiting_.pop_front();
-    lock.unlock();
+    mutex_.unlock();
     process(job);
-    lock.lock();
+    mutex_.lock();
     job.done = true;
     job_done_.notify_one();
   }
@@ -137,9 +137,9 @@ class Pipeline {
 
   InterruptPoll poll_;
 
-  std::mutex mutex_;
-  std::condition_variable job_done_;  // only the calling thread waits on it
-  std::deque<Job*> waiting_;
+  Mutex mutex_;
+  ConditionVariable job_done_;  // only the calling thread waits on it
+  std::deque<Job*> waiting_ GLOVE_GUARDED_BY(mutex_);
   ThreadPool::Helpers helpers_;  // destroyed first, because the helpers use the other members
 };
 

@@ -19,7 +19,7 @@ WriteBehind::WriteBehind() {
 
 WriteBehind::~WriteBehind() {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
   }
   queued_.notify_one();
@@ -29,8 +29,8 @@ WriteBehind::~WriteBehind() {
 Status WriteBehind::write(File& file, int64_t offset, Buffer<char>& bytes, uint32_t& crc, bool flush) {
   Write next = {&file, offset, std::exchange(bytes, {}), &crc, flush};
   if (!thread_.started()) return perform(next);
-  std::unique_lock lock(mutex_);
-  written_.wait(lock, [this] { return writes_.size() < kMostWrites; });
+  Lock lock(mutex_);
+  while (writes_.size() >= kMostWrites) written_.wait(lock);
   if (!status_.ok()) return status_;
   writes_.push_back(std::move(next));
   queued_.notify_one();
@@ -42,8 +42,8 @@ Status WriteBehind::write(File& file, int64_t offset, Buffer<char>& bytes, uint3
 }
 
 Status WriteBehind::drain() {
-  std::unique_lock lock(mutex_);
-  written_.wait(lock, [this] { return writes_.empty(); });
+  Lock lock(mutex_);
+  while (!writes_.empty()) written_.wait(lock);
   return status_;
 }
 
@@ -58,9 +58,9 @@ Status WriteBehind::perform(const Write& next) noexcept try {
 }
 
 void WriteBehind::run() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (true) {
-    queued_.wait(lock, [this] { return stopping_ || !writes_.empty(); });
+    while (!stopping_ && writes_.empty()) queued_.wait(lock);
     if (stopping_) return;
     Write& next = writes_.front();
     if (status_.ok()) {

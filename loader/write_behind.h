@@ -1,15 +1,14 @@
 // Writes files on a background thread while the caller computes the next data.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/io_thread.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace glove {
@@ -42,13 +41,13 @@ class WriteBehind {
   static Status perform(const Write& next) noexcept;
   void run();
 
-  std::mutex mutex_;
-  std::condition_variable queued_;
-  std::condition_variable written_;
-  std::deque<Write> writes_;            // the first one is being written
-  std::vector<Buffer<char>> recycled_;  // buffers of completed writes, for reuse
-  Status status_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  ConditionVariable queued_;
+  ConditionVariable written_;
+  std::deque<Write> writes_ GLOVE_GUARDED_BY(mutex_);            // the first one is being written
+  std::vector<Buffer<char>> recycled_ GLOVE_GUARDED_BY(mutex_);  // buffers of completed writes, for reuse
+  Status status_ GLOVE_GUARDED_BY(mutex_);
+  bool stopping_ GLOVE_GUARDED_BY(mutex_) = false;
   IoThread thread_;  // not started if the system has no more threads; the caller then writes
 };
 

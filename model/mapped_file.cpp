@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
 #include <utility>
 
 #include "base/crc32.h"
@@ -87,7 +86,7 @@ void install_handler() {
 }
 
 int guard(const void* address, size_t bytes) {
-  const std::lock_guard lock(g_table_mutex);
+  const Lock lock(g_table_mutex);
   install_handler();
   for (int slot = 0; slot < kMaxRanges; ++slot) {
     GuardedRange& range = g_ranges[slot];

@@ -5,7 +5,7 @@
 namespace glove {
 
 void Backends::add(std::unique_ptr<Backend> backend) {
-  const std::lock_guard lock(adding_);
+  const Lock lock(adding_);
   const size_t used = used_.load(std::memory_order_relaxed);
   if (used == kMost || find(backend->name()) != nullptr) return;
   slots_[used] = std::move(backend);

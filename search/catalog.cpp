@@ -89,7 +89,7 @@ Catalog::Catalog(Engine& engine)
       current_(std::make_shared<CatalogSnapshot>(std::vector<CatalogEntry>(), generation())) {}
 
 CatalogSnapshotPtr Catalog::snapshot() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return current_;
 }
 
@@ -109,7 +109,7 @@ Result<std::string> Catalog::load(const std::string& path, const std::string& na
 CatalogEntry Catalog::add(const std::string& name, ModelPtr model) {
   auto searchers = std::make_shared<ModelSearchers>(engine_, std::move(model));
   CatalogSnapshotPtr before;  // freed after the lock is released, with everything that only it holds
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   before = current_;
   current_ = before->with(name, std::move(searchers), before->generation() + 1);
   generation_.store(current_->generation(), std::memory_order_release);
@@ -118,7 +118,7 @@ CatalogEntry Catalog::add(const std::string& name, ModelPtr model) {
 
 Status Catalog::unload(std::string_view name) {
   CatalogSnapshotPtr before;  // freed after the lock is released, with everything that only it holds
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (current_->find(name) == nullptr)
     return Status(ErrorCode::kNotFound,
                   "there is no model " + quoted(name) + " to unload; " + current_->choices());

@@ -111,8 +111,8 @@ class Catalog {
  private:
   Engine& engine_;
   std::atomic<uint64_t> generation_ = 1;
-  mutable ForkSafeMutex mutex_;  // held while current_ is read or replaced
-  CatalogSnapshotPtr current_;   // never null
+  mutable ForkSafeMutex mutex_;
+  CatalogSnapshotPtr current_ GLOVE_GUARDED_BY(mutex_);  // never null
   EnvironmentLoad environment_;
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <new>
 #include <thread>
 #include <utility>
@@ -208,7 +207,7 @@ Status CombiningSearcher::search(std::span<SearchRequest> requests) {
 }
 
 bool CombiningSearcher::take_free_lane() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   forget_parent();
   if (!has_lane_for(line_.size() + 1, callers_)) return false;
   ++taken_lanes_;
@@ -226,7 +225,7 @@ bool CombiningSearcher::has_lane_for(size_t queries, int callers) const {
 // Joins the line and returns the waiter. Returns null, with a lane, if one has become free.
 CombiningSearcher::WaiterPtr CombiningSearcher::wait_in_line(const SearchRequest& request) {
   auto waiter = std::make_shared<CombiningWaiter>(request);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!has_lane_for(line_.size() + 1, callers_)) {
     line_.push_back(waiter);
     return waiter;
@@ -264,7 +263,7 @@ Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequ
 
 // If a lane became free while the waiter looked at its interrupt, takes it and returns true.
 bool CombiningSearcher::step_out_of_line(const WaiterPtr& waiter) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!has_lane_for(line_.size(), callers_)) return false;
   const auto place = std::find(line_.begin(), line_.end(), waiter);
   if (place == line_.end()) return false;
@@ -291,7 +290,7 @@ Status CombiningSearcher::search_in_lane(SearchRequest& request) {
 // REQUIRES: this thread has taken a lane.
 void CombiningSearcher::let_callers_return() {
   for (;; std::this_thread::yield()) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (taken_lanes_ > 1) return;  // the other search takes longer than anybody's return
     if (1 + line_.size() >= std::min(last_search_.callers, options_.most_together)) return;
     if (std::chrono::steady_clock::now() >= last_search_.callers_expected_until) return;
@@ -300,7 +299,7 @@ void CombiningSearcher::let_callers_return() {
 
 std::vector<CombiningSearcher::WaiterPtr> CombiningSearcher::take_waiting() {
   std::vector<WaiterPtr> taken;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   // Nothing below may throw, since a waiter that was taken must be answered.
   taken.reserve(std::min(line_.size(), options_.most_together - 1));
   while (!line_.empty() && taken.size() < taken.capacity()) {
@@ -312,7 +311,7 @@ std::vector<CombiningSearcher::WaiterPtr> CombiningSearcher::take_waiting() {
 
 // Puts those that have not left back at the front of the line and empties the list. Returns true.
 bool CombiningSearcher::return_to_line(std::vector<WaiterPtr>& waiters) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (; !waiters.empty(); waiters.pop_back()) {
     waiters.back()->stop(false);
     line_.push_front(waiters.back());
@@ -328,14 +327,14 @@ Status CombiningSearcher::search_timed(std::span<SearchRequest> requests) {
   const auto end = std::chrono::steady_clock::now();
   const auto wait =
       std::min<std::chrono::steady_clock::duration>((end - start) / kReturnShare, kMostReturnTime);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   last_search_ = {requests.size() + line_.size(), end + wait};
   return status;
 }
 
 // Gives a lane back, or to the first in line that can take it. Those that have left lose their places.
 void CombiningSearcher::pass_lane_on() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   std::erase_if(line_, [](const WaiterPtr& waiter) { return waiter->gone(); });
   --taken_lanes_;
   if (!has_lane_for(line_.size(), callers_ - 1)) return;  // this thread's caller is leaving

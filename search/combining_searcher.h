@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -58,7 +57,7 @@ class CombiningSearcher final : public Searcher {
 
   // Returns the number of callers in the line.
   size_t waiting() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return line_.size();
   }
 
@@ -76,7 +75,7 @@ class CombiningSearcher final : public Searcher {
   };
 
   bool take_free_lane();
-  bool has_lane_for(size_t queries, int callers) const;  // REQUIRES: mutex_ is held
+  bool has_lane_for(size_t queries, int callers) const GLOVE_REQUIRES(mutex_);
   void let_callers_return();
   WaiterPtr wait_in_line(const SearchRequest& request);
   Status search_when_called(const WaiterPtr& waiter, SearchRequest& request);
@@ -86,18 +85,17 @@ class CombiningSearcher final : public Searcher {
   Status search_timed(std::span<SearchRequest> requests);
   void pass_lane_on();
   bool step_out_of_line(const WaiterPtr& waiter);
-  void forget_parent();  // REQUIRES: mutex_ is held
+  void forget_parent() GLOVE_REQUIRES(mutex_);
 
   const std::shared_ptr<Searcher> inner_;
   const CombiningOptions options_;
   std::atomic<int> holders_in_checks_ = 0;
   std::atomic<int> callers_ = 0;  // inside search() with a query that may wait
   mutable ForkSafeMutex mutex_;
-  // Guarded by mutex_.
-  int taken_lanes_ = 0;
-  LastSearch last_search_;
-  std::deque<WaiterPtr> line_;  // longest wait first
-  pid_t process_;
+  int taken_lanes_ GLOVE_GUARDED_BY(mutex_) = 0;
+  LastSearch last_search_ GLOVE_GUARDED_BY(mutex_);
+  std::deque<WaiterPtr> line_ GLOVE_GUARDED_BY(mutex_);  // longest wait first
+  pid_t process_ GLOVE_GUARDED_BY(mutex_);
 };
 
 }  // namespace glove

@@ -3,12 +3,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "search/searcher.h"
 
 namespace glove {
@@ -34,8 +33,10 @@ class CombiningWaiter {
 
   // For the caller: sleeps until it is called, or for as long as an interrupt may go unnoticed.
   Call sleep() {
-    std::unique_lock lock(mutex_);
-    called_.wait_for(lock, kPollInterval, [this] { return call_ != Call::kNone; });
+    Lock lock(mutex_);
+    const auto end = std::chrono::steady_clock::now() + kPollInterval;
+    while (call_ == Call::kNone && called_.wait_until(lock, end)) {
+    }
     return std::exchange(call_, Call::kNone);
   }
 
@@ -51,7 +52,7 @@ class CombiningWaiter {
 
   // For the caller, when it no longer waits. Returns the call that it has not seen.
   Call leave() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     gone_.store(true, std::memory_order_relaxed);
     return call_;
   }
@@ -63,7 +64,7 @@ class CombiningWaiter {
 
   // Gives the caller a lane. Returns false if it does not wait at present.
   bool lead() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (gone() || away_) return false;
     call_ = Call::kLead;
     called_.notify_one();
@@ -73,7 +74,7 @@ class CombiningWaiter {
   // Ends the wait with an answer, without waking the caller up. Its caller wakes `others` up, who are
   // answered already. Returns false if the caller has left, so that it cannot.
   bool answer(SearchRequest&& answered, std::vector<std::shared_ptr<CombiningWaiter>>&& others) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (gone()) return false;
     request_ = std::move(answered);
     others_ = std::move(others);
@@ -92,7 +93,7 @@ class CombiningWaiter {
   // wait for it.
   void search_alone() {
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       call_ = Call::kAlone;
     }
     called_.notify_one();
@@ -112,7 +113,7 @@ class CombiningWaiter {
   static constexpr std::chrono::milliseconds kPollInterval{5};
 
   void set_away(bool away) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     away_ = away;
   }
 
@@ -121,11 +122,10 @@ class CombiningWaiter {
   InterruptCheck interrupted_;
   std::atomic<bool> gone_ = false;
   std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;
-  std::condition_variable called_;
-  // Guarded by mutex_.
-  bool away_ = false;
-  Call call_ = Call::kNone;
+  Mutex mutex_;
+  ConditionVariable called_;
+  bool away_ GLOVE_GUARDED_BY(mutex_) = false;
+  Call call_ GLOVE_GUARDED_BY(mutex_) = Call::kNone;
   std::vector<std::shared_ptr<CombiningWaiter>> others_;
 };
 

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <mutex>
 #include <thread>
 
 #include "base/fork_safe_mutex.h"
@@ -22,7 +21,7 @@ class EnvironmentLoad {
   };
 
   Turn begin() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (done_) return Turn::kDone;
     if (process_ == ::getpid()) return thread_ == std::this_thread::get_id() ? Turn::kNested : Turn::kWait;
     process_ = ::getpid();
@@ -30,17 +29,17 @@ class EnvironmentLoad {
     return Turn::kMine;
   }
   void end(bool opened) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     process_ = 0;
     done_ = opened;
   }
 
  private:
   ForkSafeMutex mutex_;  // held only briefly
-  bool done_ = false;
+  bool done_ GLOVE_GUARDED_BY(mutex_) = false;
   // The process that is opening it, or 0. If it is a parent of this process, that thread does not exist here.
-  pid_t process_ = 0;
-  std::thread::id thread_;
+  pid_t process_ GLOVE_GUARDED_BY(mutex_) = 0;
+  std::thread::id thread_ GLOVE_GUARDED_BY(mutex_);
 };
 
 }  // namespace glove

@@ -20,15 +20,16 @@ Result<Searcher*> ModelSearchers::open(size_t backend, const InterruptCheck& int
   const TurnstileExit leaving(slot.opening);
   if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
   auto opened = engine_.backends().all()[backend]->open(model_, interrupted);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
+  Outcome& outcome = outcomes_[backend];
   if (!opened.ok()) {
-    if (opened.error().code != ErrorCode::kInterrupted) slot.open_error = opened.error();
+    if (opened.error().code != ErrorCode::kInterrupted) outcome.open_error = opened.error();
     return opened.error();
   }
-  slot.open_error.reset();
-  slot.owner = std::move(opened).value();
-  slot.searcher.store(slot.owner.get(), std::memory_order_release);
-  return slot.owner.get();
+  outcome.open_error.reset();
+  outcome.owner = std::move(opened).value();
+  slot.searcher.store(outcome.owner.get(), std::memory_order_release);
+  return outcome.owner.get();
 }
 
 SearcherInfo ModelSearchers::info(size_t backend) const {
@@ -40,27 +41,26 @@ SearcherInfo ModelSearchers::info(size_t backend) const {
     info.state = "uploading";
     return info;
   }
-  const std::lock_guard lock(mutex_);
-  if (slot.open_error) info.state = "failed: " + slot.open_error->message;
+  const Lock lock(mutex_);
+  if (const auto& error = outcomes_[backend].open_error) info.state = "failed: " + error->message;
   return info;
 }
 
 void ModelSearchers::remember_failure(size_t backend, std::string reason) {
   Failure failure{std::move(reason), engine_.settings().generation(), engine_.catalog().generation()};
-  const std::lock_guard lock(mutex_);
-  slots_[backend].failure = std::move(failure);
+  const Lock lock(mutex_);
+  outcomes_[backend].failure = std::move(failure);
   slots_[backend].has_failed.store(true, std::memory_order_release);
 }
 
 std::optional<std::string> ModelSearchers::remembered_failure(size_t backend) const {
-  const Slot& slot = slots_[backend];
-  if (!slot.has_failed.load(std::memory_order_acquire)) return std::nullopt;
+  if (!slots_[backend].has_failed.load(std::memory_order_acquire)) return std::nullopt;
   const uint64_t settings = engine_.settings().generation();
   const uint64_t catalog = engine_.catalog().generation();
-  const std::lock_guard lock(mutex_);
-  if (slot.failure->settings_generation != settings || slot.failure->catalog_generation != catalog)
-    return std::nullopt;
-  return slot.failure->reason;
+  const Lock lock(mutex_);
+  const Failure& failure = *outcomes_[backend].failure;
+  if (failure.settings_generation != settings || failure.catalog_generation != catalog) return std::nullopt;
+  return failure.reason;
 }
 
 }  // namespace glove

@@ -55,7 +55,10 @@ class ModelSearchers {
     std::atomic<Searcher*> searcher = nullptr;  // the searcher that `owner` holds
     std::atomic<bool> has_failed = false;       // whether a failure is remembered
     Turnstile opening;
-    // Guarded by mutex_.
+  };
+
+  // What the mutex guards of a backend.
+  struct Outcome {
     std::shared_ptr<Searcher> owner;
     std::optional<Error> open_error;  // from the last attempt
     std::optional<Failure> failure;
@@ -64,7 +67,8 @@ class ModelSearchers {
   Engine& engine_;
   const ModelPtr model_;
   mutable ForkSafeMutex mutex_;
-  std::array<Slot, Backends::kMost> slots_;  // in the order of Backends::all()
+  std::array<Slot, Backends::kMost> slots_;  // in the order of Backends::all(), as the next
+  std::array<Outcome, Backends::kMost> outcomes_ GLOVE_GUARDED_BY(mutex_);
 };
 
 // Shared by the catalogue and by the queries that use the model.

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
 namespace glove {
 
 std::shared_ptr<const void> ResultCache::find_any(std::string_view key) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto found =
       std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
   if (found == entries_.end()) return nullptr;
@@ -18,7 +17,7 @@ std::shared_ptr<const void> ResultCache::find_any(std::string_view key) {
 
 void ResultCache::add(std::string key, std::shared_ptr<const void> result, int64_t bytes) {
   std::list<Entry> dropped;  // freed after the lock is released
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto old =
       std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
   if (old != entries_.end()) {
@@ -34,7 +33,7 @@ void ResultCache::add(std::string key, std::shared_ptr<const void> result, int64
 }
 
 int64_t ResultCache::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return bytes_;
 }
 

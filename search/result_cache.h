@@ -38,9 +38,9 @@ class ResultCache {
   };
   std::shared_ptr<const void> find_any(std::string_view key);
 
-  mutable ForkSafeMutex mutex_;  // guards the members below
-  std::list<Entry> entries_;     // most recently used first
-  int64_t bytes_ = 0;
+  mutable ForkSafeMutex mutex_;
+  std::list<Entry> entries_ GLOVE_GUARDED_BY(mutex_);  // most recently used first
+  int64_t bytes_ GLOVE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace glove

@@ -131,7 +131,7 @@ Result<int64_t> Settings::value(Key key) {
 
 // Keeps a valid value, because a host may change its environment while other threads run.
 Result<int64_t> Settings::read_environment(Key key) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (const int64_t known = values_[key]; known != kUnread) return known;
   const Row& row = kRows[key];
   const char* text = std::getenv(row.environment);
@@ -156,7 +156,7 @@ Status Settings::set(std::string_view key, std::string_view text) {
   GLOVE_ASSIGN_OR_RETURN(const Key index, find_key(key));
   const Result<int64_t> number = kRows[index].parse(text, backends_);
   if (!number.ok()) return bad_value("the setting '" + std::string(key) + "'", number.error(), text);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   values_[index].store(number.value(), std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_release);
   return {};

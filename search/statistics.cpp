@@ -5,7 +5,7 @@
 namespace glove {
 
 void Statistics::record(SearchReport report) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (reports_.size() < kRemembered) {
     reports_.push_back(std::move(report));
   } else {
@@ -15,7 +15,7 @@ void Statistics::record(SearchReport report) {
 }
 
 std::vector<SearchReport> Statistics::recent() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const size_t count = reports_.size();
   std::vector<SearchReport> newest_first;
   newest_first.reserve(count);

@@ -35,9 +35,10 @@ class Statistics {
   std::vector<SearchReport> recent() const;
 
  private:
-  mutable ForkSafeMutex mutex_;  // guards the members below
-  std::vector<SearchReport> reports_;
-  size_t oldest_ = 0;  // index of the oldest report once there are kRemembered; until then they are in order
+  mutable ForkSafeMutex mutex_;
+  std::vector<SearchReport> reports_ GLOVE_GUARDED_BY(mutex_);
+  // The index of the oldest report once there are kRemembered; until then they are in order.
+  size_t oldest_ GLOVE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace glove

@@ -1,7 +1,6 @@
 #include "sql/connection.h"
 
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "base/fork_safe_mutex.h"
@@ -12,7 +11,7 @@ namespace {
 
 struct Connections {
   ForkSafeMutex mutex;
-  std::map<sqlite3*, std::weak_ptr<Connection>> by_handle;
+  std::map<sqlite3*, std::weak_ptr<Connection>> by_handle GLOVE_GUARDED_BY(mutex);
 };
 
 Connections& connections() {
@@ -27,7 +26,7 @@ std::shared_ptr<Connection> Connection::of(sqlite3* db, Engine& engine) {
   auto made = std::make_shared<Connection>(db, engine);
   std::shared_ptr<Connection> known;
   {
-    const std::lock_guard lock(connections().mutex);
+    const Lock lock(connections().mutex);
     std::weak_ptr<Connection>& slot = connections().by_handle[db];
     known = slot.lock();
     if (known == nullptr) slot = known = made;
@@ -37,7 +36,7 @@ std::shared_ptr<Connection> Connection::of(sqlite3* db, Engine& engine) {
 
 // SQLite may have given the handle's address to another connection already.
 Connection::~Connection() {
-  const std::lock_guard lock(connections().mutex);
+  const Lock lock(connections().mutex);
   const auto found = connections().by_handle.find(db_);
   if (found != connections().by_handle.end() && found->second.expired()) connections().by_handle.erase(found);
 }

@@ -1,0 +1,105 @@
+// A mutex, its lock and its condition, which let clang prove at compile time that guarded members are used
+// only while their mutex is held (-Wthread-safety, https://clang.llvm.org/docs/ThreadSafetyAnalysis.html).
+// std::mutex does not carry the attributes. Other compilers see none.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#if defined(__clang__)
+#define GLOVE_THREAD_ATTRIBUTE(attribute) __attribute__((attribute))
+#else
+#define GLOVE_THREAD_ATTRIBUTE(attribute)
+#endif
+
+// A member that may be read or written only while the mutex is held.
+#define GLOVE_GUARDED_BY(mutex) GLOVE_THREAD_ATTRIBUTE(guarded_by(mutex))
+// A function that may be called only while the mutex is held.
+#define GLOVE_REQUIRES(mutex) GLOVE_THREAD_ATTRIBUTE(requires_capability(mutex))
+// A function that is not checked; a comment says why it is right.
+#define GLOVE_NOT_CHECKED GLOVE_THREAD_ATTRIBUTE(no_thread_safety_analysis)
+// For classes that are mutexes or locks, and for their functions.
+#define GLOVE_MUTEX GLOVE_THREAD_ATTRIBUTE(capability("mutex"))
+#define GLOVE_LOCK GLOVE_THREAD_ATTRIBUTE(scoped_lockable)
+#define GLOVE_ACQUIRES(...) GLOVE_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define GLOVE_RELEASES(...) GLOVE_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
+
+namespace glove {
+
+class GLOVE_MUTEX Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void lock() GLOVE_ACQUIRES() { mutex_.lock(); }
+  void unlock() GLOVE_RELEASES() { mutex_.unlock(); }
+
+ private:
+  friend class ConditionVariable;
+  std::mutex mutex_;
+};
+
+// Holds a Mutex or a ForkSafeMutex from its creation to the end of its scope, but for what lies between
+// unlock() and lock().
+template <class AnyMutex>
+class GLOVE_LOCK Lock {
+ public:
+  explicit Lock(AnyMutex& mutex) GLOVE_ACQUIRES(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~Lock() GLOVE_RELEASES() {
+    if (holds_) mutex_.unlock();
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+  // REQUIRES: the mutex is not held.
+  void lock() GLOVE_ACQUIRES() {
+    mutex_.lock();
+    holds_ = true;
+  }
+  // REQUIRES: the mutex is held.
+  void unlock() GLOVE_RELEASES() {
+    holds_ = false;
+    mutex_.unlock();
+  }
+
+ private:
+  friend class ConditionVariable;
+  AnyMutex& mutex_;
+  bool holds_ = true;
+};
+
+// What a thread waits for while others change what the mutex guards. Call in a loop that tests what is waited
+// for: a wait may end without a notification. REQUIRES: the lock holds the mutex, as it does again when a
+// wait returns.
+class ConditionVariable {
+ public:
+  ConditionVariable() = default;
+  ConditionVariable(const ConditionVariable&) = delete;
+  ConditionVariable& operator=(const ConditionVariable&) = delete;
+
+  void wait(Lock<Mutex>& lock) {
+    std::unique_lock adopted(lock.mutex_.mutex_, std::adopt_lock);
+    condition_.wait(adopted);
+    adopted.release();
+  }
+  // Returns false if the time has passed.
+  bool wait_until(Lock<Mutex>& lock, std::chrono::steady_clock::time_point end) {
+    std::unique_lock adopted(lock.mutex_.mutex_, std::adopt_lock);
+    const bool in_time = condition_.wait_until(adopted, end) == std::cv_status::no_timeout;
+    adopted.release();
+    return in_time;
+  }
+  bool wait_for(Lock<Mutex>& lock, std::chrono::steady_clock::duration most) {
+    return wait_until(lock, std::chrono::steady_clock::now() + most);
+  }
+
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable condition_;
+};
+
+}  // namespace glove
