@@ -245,12 +245,12 @@ void NeighborScan::hint_at_expr(const Inputs& inputs) {
 // Resolves every query of the block.
 Result<std::vector<Result<MaybeQuery>>> NeighborScan::resolve_block() const {
   GLOVE_ASSIGN_OR_RETURN(const int allowed, context_.engine->settings().threads());
-  std::vector<Result<MaybeQuery>> resolved(block_.size(), MaybeQuery());
+  std::vector<Result<MaybeQuery>> resolved(block_.answers.size(), MaybeQuery());
   const auto resolve_some = [&](int, int64_t chunk) {
     Inputs inputs = inputs_;
     const auto first = static_cast<size_t>(chunk * kResolvedAtOnce);
     for (size_t i = first; i < std::min(resolved.size(), first + kResolvedAtOnce); ++i) {
-      call_->set_query(block_start_ + i, inputs);
+      call_->set_query(block_.first_query + i, inputs);
       resolved[i] = inputs.resolve(model());
     }
   };
@@ -314,16 +314,17 @@ Result<Answer> NeighborScan::answer_of_query() {
 
 // A batch is answered in blocks, so that memory does not grow with its size.
 Result<Answer> NeighborScan::answer_of_block() {
-  if (next_query_ >= block_start_ + block_.size()) GLOVE_RETURN_IF_ERROR(fill_block());
-  const size_t position = next_query_ - block_start_;
+  if (next_query_ >= block_.first_query + block_.answers.size()) GLOVE_RETURN_IF_ERROR(fill_block());
+  const size_t position = next_query_ - block_.first_query;
   // The words of short answers arrive while the answers before them are read.
   const auto later = [&](size_t answers) {
     const size_t at = position + answers;
-    return at < block_.size() ? std::span<const Neighbor>(*block_[at]) : std::span<const Neighbor>();
+    return at < block_.answers.size() ? std::span<const Neighbor>(*block_.answers[at])
+                                      : std::span<const Neighbor>();
   };
   prefetch_places(later(kAnswersAhead + 1), 0, kPlacesAhead);
   prefetch_bytes(later(kAnswersAhead), 0, kBytesAhead);
-  return block_[position];
+  return block_.answers[position];
 }
 
 int64_t NeighborScan::block_size() const {
@@ -333,8 +334,8 @@ int64_t NeighborScan::block_size() const {
 }
 
 Status NeighborScan::fill_block() {
-  block_start_ = next_query_;
-  block_.assign(static_cast<size_t>(block_size()), std::make_shared<std::vector<Neighbor>>());
+  block_.first_query = next_query_;
+  block_.answers.assign(static_cast<size_t>(block_size()), std::make_shared<std::vector<Neighbor>>());
   row_hint_ = 0;  // a second block means that the hint was too low
   const Timer timer;
   GLOVE_ASSIGN_OR_RETURN(std::vector<Result<MaybeQuery>> resolved, resolve_block());
@@ -345,7 +346,7 @@ Status NeighborScan::fill_block() {
     GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, std::move(resolved[i]));
     if (!query) {
       Inputs inputs = inputs_;
-      call_->set_query(block_start_ + i, inputs);
+      call_->set_query(block_.first_query + i, inputs);
       hint_at_expr(inputs);
       continue;
     }
@@ -357,7 +358,7 @@ Status NeighborScan::fill_block() {
   GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(*entry_.searchers, queries, limit(), options_, report));
   statistics().record(std::move(report));
   for (size_t i = 0; i < answers.size(); ++i)
-    block_[positions[i]] = std::make_shared<std::vector<Neighbor>>(std::move(answers[i]));
+    block_.answers[positions[i]] = std::make_shared<std::vector<Neighbor>>(std::move(answers[i]));
   return {};
 }
 

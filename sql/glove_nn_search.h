@@ -81,6 +81,11 @@ class NeighborScan {
     kListed,   // compute all rows at once, for many queries together
     kRanked,   // compute rows on demand, in growing pieces
   };
+  // Queries that were searched together: answers[i] is that of query first_query + i of the call.
+  struct Block {
+    size_t first_query = 0;
+    std::vector<AnswerCache::Answer> answers;
+  };
   NeighborScan(const TableContext& context, const FilterCall& call, Inputs inputs, CatalogEntry entry,
                SearchOptions options);
   void look_words_up();
@@ -115,10 +120,9 @@ class NeighborScan {
   RowRange range_;                           // the call's, and k
   std::optional<std::vector<int32_t>> ids_;  // of the call's words, ascending
   Strategy strategy_ = Strategy::kNothing;
-  int64_t row_hint_;        // rows that a first piece should have, or 0
-  size_t next_query_ = 0;   // of the call
-  size_t block_start_ = 0;  // block_[i] answers query block_start_ + i
-  std::vector<AnswerCache::Answer> block_;
+  int64_t row_hint_;       // rows that a first piece should have, or 0
+  size_t next_query_ = 0;  // of the call
+  Block block_;
 
   // The current query, best row first.
   std::optional<Query> query_;          // where one was needed

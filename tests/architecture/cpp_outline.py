@@ -15,17 +15,19 @@ PREPROCESSOR = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE | re.DO
 TYPE_HEAD = re.compile(r"\b(?:class|struct|union|enum(?:\s+(?:class|struct))?)\b")
 ALIAS = re.compile(r"^using\s+(\w+)\s*=")
 ACCESS = re.compile(r"\s*(?:public|private|protected)\s*")
+FUNCTION_TYPE = re.compile(r"<[\w:\s*&]*\([^()]*\)\s*>")
 MACRO_CALL = re.compile(r"^[A-Z][A-Z0-9]*_[A-Z0-9_]*\s*\(")
 
 
 @dataclass
 class Declaration:
-    kind: str  # "type", "function" or "alias"
+    kind: str  # "type", "function", "alias", or "data": a data member
     name: str  # of a type or alias: as it is written, such as Writer::State
     first_line: int
     last_line: int
     nested: bool  # inside a class
     defined: bool  # has a body
+    owner: "Declaration | None" = None  # the type that it is a member of
 
 
 def blank(text):
@@ -50,7 +52,8 @@ def matching_braces(code):
 
 
 def without_templates(head):
-    """Without template<...> and [[attributes]], which may hold any words."""
+    """Without template<...> and attributes (of the language or by macros of base/mutex.h), which may hold any words."""
+    head = re.sub(r"\bGLOVE_[A-Z_]+\b(?:\([^()]*\))?", " ", head)
     head = re.sub(r"\[\[.*?\]\]|\balignas\s*\([^()]*\)|__\w+__\s*\(+[^()]*\)+", " ", head, flags=re.DOTALL)
     while (match := re.match(r"\s*template\s*<", head)):
         depth, at = 1, match.end()
@@ -82,17 +85,24 @@ def kind_of(head):
         return "alias", alias[1]
     if re.match(r"(?:using|typedef|static_assert|friend|extern\s+template)\b", head) or MACRO_CALL.match(head):
         return "other", ""
+    whole, head = head, FUNCTION_TYPE.sub(" ", head)  # such as that of std::function<void(int)> member;
     parenthesis = first_outside(head, "(")
     assignment = first_outside(re.sub(r"operator\s*[^\s\w(]+", "operator", head), "=")
     if parenthesis >= 0 and (assignment < 0 or assignment > parenthesis):
         name = re.search(r"(operator\s*\S+|[\w:~]+)\s*$", head[:parenthesis])
         return "function", name[1] if name else ""
-    if assignment < 0 and (found := TYPE_HEAD.match(head)):
-        rest = head[found.end():]
+    if assignment < 0 and (found := TYPE_HEAD.match(whole)):
+        rest = whole[found.end():]
         colon = first_outside(rest, ":")
         named = re.fullmatch(r"\s*([\w:]+)(?:\s+final)?\s*", rest[:colon] if colon >= 0 else rest)
         return "type", named[1] if named else ""  # no name: a specialization, a variable, or no name indeed
     return "other", ""
+
+
+def is_data(head):
+    """Whether a declaration in a class is a data member: each object has one."""
+    head = without_templates(head)
+    return head != "" and not re.match(r"(?:static|using|typedef|friend|static_assert|class|struct|union|enum)\b", head)
 
 
 def outline(text):
@@ -107,17 +117,19 @@ def outline(text):
     def start_of(begin, end):
         return begin + len(code[begin:end]) - len(code[begin:end].lstrip())
 
-    def add(kind, name, begin, end, last, nested, defined):
-        found.append(Declaration(kind, name, line(start_of(begin, end)), line(last), nested, defined))
+    def add(kind, name, begin, end, last, owner, defined):
+        found.append(Declaration(kind, name, line(start_of(begin, end)), line(last), owner is not None, defined, owner))
 
-    def scan(at, end, nested):
+    def scan(at, end, owner):
         begin = at
         while at < end:
             character = code[at]
             if character == ";":
                 kind, name = kind_of(code[begin:at])
                 if kind in ("function", "alias"):
-                    add(kind, name, begin, at, at, nested, False)
+                    add(kind, name, begin, at, at, owner, False)
+                elif owner is not None and is_data(code[begin:at]):
+                    add("data", "", begin, at, at, owner, False)
                 begin = at + 1
             elif character == ":" and ACCESS.fullmatch(code, begin, at):
                 begin = at + 1
@@ -129,17 +141,18 @@ def outline(text):
                     at = closing + 1  # a lambda or a list among arguments
                     continue
                 if kind == "namespace":
-                    scan(at + 1, closing, nested)
+                    scan(at + 1, closing, owner)
                 elif kind == "type":
-                    add(kind, name, begin, at, closing, nested, True)
-                    scan(at + 1, closing, True)
+                    add(kind, name, begin, at, closing, owner, True)
+                    if not re.match(r"enum\b", without_templates(head)):
+                        scan(at + 1, closing, found[-1])
                 elif kind == "function" and code[closing + 1:].lstrip()[:1] in (",", "{"):
                     at = closing + 1  # a member's initializer: the body is still to come
                     continue
                 elif kind == "function" and head.lstrip().startswith("catch"):
                     found[-1].last_line = line(closing)  # of a function that is a try block
                 elif kind == "function":
-                    add(kind, name, begin, at, closing, nested, True)
+                    add(kind, name, begin, at, closing, owner, True)
                 else:
                     at = closing + 1  # an initializer: the declaration goes on to its semicolon
                     continue
@@ -147,5 +160,5 @@ def outline(text):
                 begin += 1
             at += 1
 
-    scan(0, len(code), False)
+    scan(0, len(code), None)
     return found
