@@ -73,6 +73,9 @@ TEST_F(DirectCall, AnOpenCursorPermitsNothing) {
     Cursor cursor(opened, "SELECT glove_config(a) FROM t");
     opened.rows("CREATE TEMP TABLE note(a CHECK(glove_config('threads', 3) IS NOT NULL))");
     EXPECT_EQ(opened.error("INSERT INTO note VALUES (1)"), names("note", "temp", "glove_config"));
+    opened.rows("BEGIN");
+    EXPECT_EQ(opened.error("INSERT INTO note VALUES (1)"), names("note", "temp", "glove_config"));
+    opened.rows("COMMIT");
     EXPECT_EQ(opened.error("SELECT glove_config('threads')"), names("note", "temp", "glove_config"));
     EXPECT_EQ(cursor.step(), SQLITE_ERROR);
   }

@@ -1,10 +1,7 @@
 // Every SQL object of the extension in every place of a database file from which SQL runs: docs/sql.md,
 // "Security", has the same table. The files are made without the extension, so that they may hold what a
 // newer SQLite refuses to create.
-//
-// The environment may put another SQLite in the place of the system's:
-//   LD_LIBRARY_PATH=build/live build/release/tests/functions/functions_tests --gtest_filter='SecurityTable.*'
-// tests/live/run.sh makes that folder, with the library of SQLite 3.53.
+// HACKING.md has the command that runs it with another SQLite.
 #include <gtest/gtest.h>
 
 #include <fstream>
