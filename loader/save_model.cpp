@@ -1,5 +1,6 @@
 #include "loader/save_model.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,11 +9,14 @@
 #include <vector>
 
 #include "base/crc32.h"
+#include "base/file.h"
 #include "base/float_environment.h"
 #include "base/replacement_file.h"
 #include "base/utf8.h"
+#include "loader/model_file.h"
 #include "loader/model_format.h"
 #include "loader/model_writer.h"
+#include "loader/safetensors.h"
 #include "loader/shard.h"
 #include "model/quantize.h"
 
@@ -92,6 +96,21 @@ Result<uint32_t> checksum_of_vectors(const Model& model, const InterruptCheck& i
   return crc;
 }
 
+// Returns an error if a file at `path` must stay. What is no regular file is left to ReplacementFile.
+Status check_replaced(const std::string& path, Replaces replaces) {
+  struct stat info {};
+  if (replaces == Replaces::kAnyFile || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
+  const Result<File> file = File::open_for_reading(path);
+  if (file.ok()) {
+    const Result<SafetensorsHeader> header = read_safetensors_header(path, file.value());
+    if (header.ok() && is_model_file(header.value())) return {};
+  }
+  return {ErrorCode::kInvalidArgument,
+          "'" + path +
+              "' is not a model file, so glove_save does not replace it; choose another path, or pass the "
+              "options '{\"overwrite\":true}'"};
+}
+
 // Returns the name of a set of shards: it depends on the words, the vectors and the number of shards.
 Result<std::string> set_name(const Model& model, int64_t shards, const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(const uint32_t vectors, checksum_of_vectors(model, interrupted));
@@ -153,13 +172,18 @@ Status check_shards(const Model& model, const std::string& stem, int64_t shards)
 
 }  // namespace
 
-Status save_model(const Model& model, const std::string& path, int threads,
-                  const InterruptCheck& interrupted) {
+Status save_model(const Model& model, const std::string& path, int threads, const InterruptCheck& interrupted,
+                  Replaces replaces) {
   const ScopedFloatEnvironment environment;
+  GLOVE_RETURN_IF_ERROR(check_replaced(path, replaces));
   GLOVE_ASSIGN_OR_RETURN(const auto writer,
                          write_rows(model, 0, model.words(), path, {threads, interrupted}));
   writer->set_counts(model.source().counts);
-  return writer->commit(threads, interrupted);
+  std::vector<ReplacementFile> files;
+  GLOVE_ASSIGN_OR_RETURN(ReplacementFile file, writer->finish(threads, interrupted));
+  files.push_back(std::move(file));
+  GLOVE_RETURN_IF_ERROR(check_replaced(path, replaces));  // another program may have written there meanwhile
+  return commit_all(files, interrupted);
 }
 
 Result<ShardFiles> save_shards(const Model& model, const std::string& path, int64_t shards, int threads,

@@ -13,6 +13,7 @@ namespace {
 
 // A function's client data.
 struct ClientData {
+  const char* name;
   std::shared_ptr<Connection> connection;
   std::shared_ptr<void> state;
 };
@@ -46,6 +47,10 @@ Result<ModelPtr> healthy(Result<CatalogEntry> found, sqlite3* db) {
 
 Connection& connection_of(sqlite3_context* context) {
   return *client_data_of(context).connection;
+}
+
+std::string_view function_name_of(sqlite3_context* context) {
+  return client_data_of(context).name;
 }
 
 std::shared_ptr<void>& state_of(sqlite3_context* context) {
@@ -152,10 +157,11 @@ namespace {
 // Calls create(count, client data) for each number of arguments. SQLite releases the client data when the
 // function is replaced, when the connection closes, or if the call fails.
 template <class Create>
-int register_counts(sqlite3* db, Engine& engine, int fewest, int most, const Create& create) {
+int register_counts(sqlite3* db, Engine& engine, const char* name, int fewest, int most,
+                    const Create& create) {
   try {
     for (int count = fewest; count <= most; ++count)
-      if (const int code = create(count, new ClientData{Connection::of(db, engine), nullptr});
+      if (const int code = create(count, new ClientData{name, Connection::of(db, engine), nullptr});
           code != SQLITE_OK)
         return code;
     return SQLITE_OK;
@@ -168,7 +174,7 @@ int register_counts(sqlite3* db, Engine& engine, int fewest, int most, const Cre
 
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
-  return register_counts(db, engine, fewest, most, [&](int count, ClientData* data) {
+  return register_counts(db, engine, name, fewest, most, [&](int count, ClientData* data) {
     return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, callback, nullptr, nullptr,
                                       release_client_data);
   });
@@ -176,7 +182,7 @@ int register_function(sqlite3* db, Engine& engine, const char* name, int fewest,
 
 int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                        const AggregateCallbacks& callbacks) {
-  return register_counts(db, engine, fewest, most, [&](int count, ClientData* data) {
+  return register_counts(db, engine, name, fewest, most, [&](int count, ClientData* data) {
     if (callbacks.value == nullptr || !sqlite_has(kSqliteWindowFunctions))
       return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, nullptr, callbacks.step,
                                         callbacks.finish, release_client_data);

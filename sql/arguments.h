@@ -18,6 +18,9 @@ namespace glove::sql {
 Connection& connection_of(sqlite3_context* context);
 Engine& engine_of(sqlite3_context* context);
 
+// The name that a function was registered with.
+std::string_view function_name_of(sqlite3_context* context);
+
 // What a function keeps between its calls on this connection, with one value for each number of arguments.
 // Null before the first call. Lives as long as the function is registered.
 std::shared_ptr<void>& state_of(sqlite3_context* context);
@@ -81,9 +84,9 @@ void return_text(sqlite3_context* context, std::string_view text);
 // TEXT.
 void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id);
 
-// Registers `callback` as the function `name` for each number of arguments from `fewest` to `most`, with the
-// connection as its client data. `flags` are those of SQLite, without the text encoding. Returns an SQLite
-// code.
+// Registers `callback` as the function `name`, a literal, for each number of arguments from `fewest` to
+// `most`, with the connection as its client data. `flags` are those of SQLite, without the text encoding.
+// Returns an SQLite code.
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**));
 

@@ -47,6 +47,19 @@ class Connection {
   // Returns how often this connection has changed the models. Anything cached at a lower count is stale.
   uint64_t own_changes() const { return own_changes_; }
 
+  // Exists while glove_load_table runs the SELECT of its caller. REQUIRES: !loads_rows().
+  class LoadOfRows {
+   public:
+    explicit LoadOfRows(Connection& connection) : connection_(connection) { connection_.loads_rows_ = true; }
+    ~LoadOfRows() { connection_.loads_rows_ = false; }
+    LoadOfRows(const LoadOfRows&) = delete;
+    LoadOfRows& operator=(const LoadOfRows&) = delete;
+
+   private:
+    Connection& connection_;
+  };
+  bool loads_rows() const { return loads_rows_; }
+
   // Each open cursor holds one. Keeps the snapshot of the models for the connection.
   class Pin {
    public:
@@ -71,6 +84,7 @@ class Connection {
 
   sqlite3* const db_;
   Engine& engine_;
+  bool loads_rows_ = false;
   int pins_ = 0;
   uint64_t own_changes_ = 0;
   CatalogSnapshotPtr pinned_;                    // not null while there are pins

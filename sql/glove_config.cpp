@@ -10,8 +10,8 @@
 
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/direct_call.h"
 #include "sql/register.h"
-#include "sql/scalar_function.h"
 
 namespace glove::sql {
 namespace {
@@ -31,9 +31,9 @@ Status glove_config(sqlite3_context* context, Arguments arguments) {
 }  // namespace
 
 int register_glove_config(sqlite3* db, Engine& engine) {
-  // DIRECTONLY, because it changes the process, so no view, trigger or default of a database file may call
+  // Direct-only, because it changes the process, so no view, trigger or default of a database file may call
   // it.
-  return register_scalar_function<glove_config>(db, engine, "glove_config", 1, 2, SQLITE_DIRECTONLY);
+  return register_direct_function<glove_config>(db, engine, "glove_config", 1, 2);
 }
 
 }  // namespace glove::sql

@@ -23,11 +23,11 @@
 #include "analysis/derive.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/direct_call.h"
 #include "sql/interrupt.h"
 #include "sql/json_options.h"
 #include "sql/pca_fit.h"
 #include "sql/register.h"
-#include "sql/scalar_function.h"
 #include "sql/toolbox_inputs.h"
 #include "sql/values.h"
 
@@ -143,9 +143,9 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
 }  // namespace
 
 int register_glove_derive(sqlite3* db, Engine& engine) {
-  // DIRECTONLY, because it changes what every connection of the process sees, so no view, trigger or default
+  // Direct-only, because it changes what every connection of the process sees, so no view, trigger or default
   // of a database file may call it.
-  return register_scalar_function<glove_derive>(db, engine, "glove_derive", 2, 3, SQLITE_DIRECTONLY);
+  return register_direct_function<glove_derive>(db, engine, "glove_derive", 2, 3);
 }
 
 }  // namespace glove::sql

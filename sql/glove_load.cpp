@@ -18,10 +18,10 @@
 
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/direct_call.h"
 #include "sql/interrupt.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
-#include "sql/scalar_function.h"
 
 namespace glove::sql {
 namespace {
@@ -61,11 +61,11 @@ Status glove_unload(sqlite3_context* context, Arguments arguments) {
 }  // namespace
 
 int register_glove_load(sqlite3* db, Engine& engine) {
-  // DIRECTONLY, because glove_load opens any file that the process may read, and both change what every
+  // Direct-only, because glove_load opens any file that the process may read, and both change what every
   // connection of the process sees, so no view, trigger or default of a database file may call them.
-  const int code = register_scalar_function<glove_load>(db, engine, "glove_load", 1, 3, SQLITE_DIRECTONLY);
+  const int code = register_direct_function<glove_load>(db, engine, "glove_load", 1, 3);
   if (code != SQLITE_OK) return code;
-  return register_scalar_function<glove_unload>(db, engine, "glove_unload", 1, 1, SQLITE_DIRECTONLY);
+  return register_direct_function<glove_unload>(db, engine, "glove_unload", 1, 1);
 }
 
 }  // namespace glove::sql

@@ -22,12 +22,12 @@
 #include "search/engine.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/direct_call.h"
 #include "sql/interrupt.h"
 #include "sql/json_options.h"
 #include "sql/load_options.h"
 #include "sql/register.h"
 #include "sql/row_vector.h"
-#include "sql/scalar_function.h"
 #include "sql/values.h"
 
 namespace glove::sql {
@@ -48,28 +48,6 @@ Error connection_error(sqlite3* db, int code) {
   if (code == SQLITE_INTERRUPT) return interrupted_error();
   return load_error(std::string("the SELECT failed: ") + sqlite3_errmsg(db));
 }
-
-// Exists while the SELECT of a call runs. Its rows could call glove_load_table again, with SQL from a table,
-// and so recurse without end; such a call is an error.
-class LoadInProgress {
- public:
-  explicit LoadInProgress(sqlite3* db) : db_(db), outer_(innermost_) { innermost_ = this; }
-  ~LoadInProgress() { innermost_ = outer_; }
-  LoadInProgress(const LoadInProgress&) = delete;
-  LoadInProgress& operator=(const LoadInProgress&) = delete;
-
-  static bool of(sqlite3* db) {
-    for (const LoadInProgress* load = innermost_; load != nullptr; load = load->outer_)
-      if (load->db_ == db) return true;
-    return false;
-  }
-
- private:
-  static thread_local const LoadInProgress* innermost_;
-  sqlite3* db_;
-  const LoadInProgress* outer_;
-};
-thread_local const LoadInProgress* LoadInProgress::innermost_ = nullptr;
 
 // Prepares the only statement of `sql`, which must be read-only and return two or three columns.
 Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
@@ -170,8 +148,9 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   }
   if (sql.find('\0') != std::string_view::npos) return load_error("the SQL must not contain a NUL byte");
   sqlite3* db = sqlite3_context_db_handle(context);
-  if (LoadInProgress::of(db)) return load_error("the SELECT must not call glove_load_table");
-  const LoadInProgress load(db);
+  // The rows could call glove_load_table again, with SQL from a table, and so recurse without end; during a
+  // load, check_direct_call() forbids that.
+  const Connection::LoadOfRows load(connection_of(context));
   GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
   connection_of(context).add(std::string(name), std::move(model));
@@ -182,9 +161,9 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
 }  // namespace
 
 int register_glove_load_table(sqlite3* db, Engine& engine) {
-  // DIRECTONLY, because it runs any SELECT and changes what every connection of the process sees, so no view,
-  // trigger or default of a database file may call it.
-  return register_scalar_function<glove_load_table>(db, engine, "glove_load_table", 2, 3, SQLITE_DIRECTONLY);
+  // Direct-only, because it runs any SELECT and changes what every connection of the process sees, so no
+  // view, trigger or default of a database file may call it.
+  return register_direct_function<glove_load_table>(db, engine, "glove_load_table", 2, 3);
 }
 
 }  // namespace glove::sql

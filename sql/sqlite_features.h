@@ -36,6 +36,7 @@ constexpr int kSqliteSetLastInsertRowid = 3018000;  // sqlite3_set_last_insert_r
 constexpr int kSqlitePointers = 3020000;            // sqlite3_bind_pointer, sqlite3_value_pointer
 constexpr int kSqliteVtabCollation = 3022000;       // sqlite3_vtab_collation
 constexpr int kSqliteWindowFunctions = 3025000;     // sqlite3_create_window_function
+constexpr int kSqliteDirectOnly = 3030000;          // SQLITE_DIRECTONLY
 constexpr int kSqliteTxnState = 3034000;            // sqlite3_txn_state
 constexpr int kSqliteVtabIn = 3038000;         // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
 constexpr int kSqliteIsInterrupted = 3041000;  // sqlite3_is_interrupted

@@ -23,8 +23,8 @@
 #include "sql/live/index_commands.h"
 #include "sql/live/index_scan.h"
 #include "sql/live/index_schema.h"
-#include "sql/live/sql_tokens.h"
 #include "sql/register.h"
+#include "sql/sql_tokens.h"
 #include "sql/vtab/created_table.h"
 #include "sql/vtab/input_numbers.h"
 

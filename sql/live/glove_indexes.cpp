@@ -17,8 +17,8 @@
 #include "sql/live/index_schema.h"
 #include "sql/live/index_store.h"
 #include "sql/live/own_statement.h"
-#include "sql/live/sql_tokens.h"
 #include "sql/register.h"
+#include "sql/sql_tokens.h"
 #include "sql/vtab/snapshot.h"
 
 namespace glove::sql {

@@ -8,7 +8,7 @@
 
 #include "model/limits.h"
 #include "sql/live/own_statement.h"
-#include "sql/live/sql_tokens.h"
+#include "sql/sql_tokens.h"
 
 namespace glove::sql {
 namespace {

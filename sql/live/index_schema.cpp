@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sql/live/own_statement.h"
-#include "sql/live/sql_tokens.h"
+#include "sql/sql_tokens.h"
 
 namespace glove::sql {
 namespace {

@@ -131,6 +131,22 @@ TEST_F(PcaTable, ErrorsNameTheInput) {
             "glove_pca: SQLite passed no value for the input words");
 }
 
+TEST_F(PcaTable, ANumberMayBeText) {
+  connection.rows("CREATE TABLE number(value NUMERIC)");
+  for (const std::string text :
+       {"1",  " 2 ", "+1", "-1", "1.0", "2.",  "1.5", ".1e1", "1E0", "10e-1", "1e",
+        "e1", "",    " ",  ".",  "0x1", "1 1", "1,",  "nan",  "inf", "9e99",  "9223372036854775808"}) {
+    connection.rows("DELETE FROM number; INSERT INTO number VALUES (" + sql_text(text) + ")");
+    Rows expected, got;
+    const int code =
+        connection.run("SELECT count(*) FROM glove_pca((SELECT value FROM number), NULL, 'cross')", expected);
+    EXPECT_EQ(connection.run("SELECT count(*) FROM glove_pca(" + sql_text(text) + ", NULL, 'cross')", got),
+              code)
+        << text;
+    EXPECT_EQ(got, expected) << text;
+  }
+}
+
 TEST_F(PcaTable, RefusesRowsThatAreTooWide) {
   connection.rows(
       "SELECT glove_load_table('wide', 'WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE "

@@ -16,14 +16,8 @@ build=${BUILD:-build/release}
 extension=$(realpath "$build/glove.so")
 python=/usr/bin/python3
 
-# A newer SQLite: the amalgamation that an npm package brings, as the library that Python loads.
 newer=build/live
-if [[ ! -f $newer/libsqlite3.so.0 ]] && command -v npm > /dev/null; then
-  mkdir -p $newer
-  npm install --ignore-scripts --no-audit --no-fund --loglevel=error --prefix $newer @photostructure/sqlite@1.2.1 &&
-    cc -O2 -shared -fPIC -w -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_ENABLE_UNLOCK_NOTIFY -DSQLITE_ENABLE_DBSTAT_VTAB -DSQLITE_ENABLE_FTS5 \
-      -o $newer/libsqlite3.so.0 $newer/node_modules/@photostructure/sqlite/src/upstream/sqlite3.c -lm || true
-fi
+tests/newer_sqlite.sh $newer || true
 libraries=("")
 [[ ! -f $newer/libsqlite3.so.0 ]] || libraries+=("$(realpath $newer)")
 

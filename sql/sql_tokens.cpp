@@ -1,4 +1,7 @@
-#include "sql/live/sql_tokens.h"
+#include "sql/sql_tokens.h"
+
+#include <algorithm>
+#include <array>
 
 #include "sql/boundary.h"
 
@@ -11,14 +14,33 @@ bool is_word_character(char c) {
 }
 
 bool begins_variable(char c) {
-  return c == ':' || c == '@' || c == '#';  // and '$', which is a word character
+  return c == ':' || c == '@' || c == '#' || c == '$';
+}
+
+// The end of a parameter, whose name may have :: in it and end in a suffix in parentheses, as in Tcl.
+size_t end_of_variable(std::string_view sql, size_t begin) {
+  constexpr std::string_view kEndsSuffix(" \t\n\v\f\r)\0", 8);
+  size_t end = begin + 1;
+  for (bool named = false; end < sql.size(); ++end) {
+    if (is_word_character(sql[end])) {
+      named = true;
+    } else if (sql[end] == '(' && named) {
+      end = std::min(sql.find_first_of(kEndsSuffix, end), sql.size());
+      return end < sql.size() && sql[end] == ')' ? end + 1 : end;
+    } else if (sql.substr(end, 2) == "::") {
+      ++end;
+    } else {
+      break;
+    }
+  }
+  return end;
 }
 
 // Where a token begins, SQLite reads a byte order mark as white space.
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool equal(const std::string& a, const std::string& b) {
-  return sqlite3_stricmp(a.c_str(), b.c_str()) == 0;
+bool equal(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && sqlite3_strnicmp(a.data(), b.data(), static_cast<int>(a.size())) == 0;
 }
 
 // The tokens of a statement without comments and white space, one after the other; empty at the end.
@@ -27,7 +49,7 @@ class Tokens {
   explicit Tokens(std::string_view sql) : sql_(sql) { advance(); }
 
   std::string_view current() const { return current_; }
-  bool is(const char* text) const { return equal(std::string(current_), text); }
+  bool is(std::string_view text) const { return equal(current_, text); }
   std::string_view take() {
     const std::string_view taken = current_;
     advance();
@@ -65,7 +87,9 @@ size_t end_of_token(std::string_view sql, size_t begin) {
     const std::string_view quote = rest.substr(0, 1);
     end = after(quote, end);
     while (end < sql.size() && sql[end] == quote.front()) end = after(quote, end + 1);  // doubled
-  } else if (is_word_character(rest.front()) || begins_variable(rest.front())) {
+  } else if (begins_variable(rest.front())) {
+    end = end_of_variable(sql, begin);
+  } else if (is_word_character(rest.front())) {
     while (end < sql.size() && is_word_character(sql[end])) ++end;
   }
   return end;
@@ -103,6 +127,38 @@ std::string module_of(std::string_view sql) {
   for (char& c : module)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return module;
+}
+
+// A hostile file may say in sqlite_schema that a table is a view, so only the text counts.
+bool defines_table(std::string_view sql) {
+  Tokens tokens(sql);
+  tokens.take();  // CREATE
+  while (tokens.is("TEMP") || tokens.is("TEMPORARY") || tokens.is("UNIQUE")) tokens.take();
+  return !tokens.is("VIEW") && !tokens.is("TRIGGER") && !tokens.is("INDEX");
+}
+
+std::string_view called_function(std::string_view sql, std::span<const std::string_view> functions) {
+  // What stands before a name that a list of columns follows. No expression ends in one of these.
+  constexpr std::array<std::string_view, 8> kBeforeColumns = {".",    "INTO",       "TABLE", "EXISTS",
+                                                              "VIEW", "REFERENCES", "WITH",  "RECURSIVE"};
+  std::string_view before, name;  // the two tokens before the current one
+  for (Tokens tokens(sql); !tokens.current().empty();) {
+    if (tokens.is("(") && !name.starts_with('\'') &&
+        std::ranges::none_of(kBeforeColumns, [&](std::string_view word) { return equal(word, before); })) {
+      const std::string called = unquoted(name);
+      for (const std::string_view function : functions)
+        if (equal(called, function)) return function;
+    }
+    before = name;
+    name = tokens.take();
+  }
+  return {};
+}
+
+bool is_explained(std::string_view sql) {
+  Tokens tokens(sql);
+  while (tokens.is(";")) tokens.take();
+  return tokens.is("EXPLAIN");
 }
 
 // DELETE FROM [schema.]table, UPDATE [OR conflict] [schema.]table. Neither verb can be a name without quotes.
