@@ -6,12 +6,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "search/engine.h"
 #include "sql/boundary.h"
 
 namespace glove::sql {
+
+struct IndexDefinition;  // sql/live/index_definition.h
 
 // While any cursor of the connection is open, its statements see the models as they were when the first of
 // these cursors was opened, whatever other connections load and unload. Models that the connection itself
@@ -47,6 +50,9 @@ class Connection {
   // Returns how often this connection has changed the models. Anything cached at a lower count is stale.
   uint64_t own_changes() const { return own_changes_; }
 
+  // The indexes that run statements of their own now, the innermost last. Only sql/live/own_work.h uses them.
+  std::vector<const IndexDefinition*>& indexes_at_work() { return indexes_at_work_; }
+
   // Each open cursor holds one. Keeps the snapshot of the models for the connection.
   class Pin {
    public:
@@ -76,6 +82,7 @@ class Connection {
   CatalogSnapshotPtr pinned_;                    // not null while there are pins
   std::weak_ptr<const CatalogSnapshot> latest_;  // the catalogue's at this generation; keeps no model alive
   uint64_t latest_generation_ = 0;
+  std::vector<const IndexDefinition*> indexes_at_work_;
 };
 
 }  // namespace glove::sql
