@@ -56,6 +56,25 @@ Segment::Segment(HugePageBuffer<char> bytes, int64_t rows, int64_t dims)
   level_.residuals = {reinterpret_cast<const float*>(place), count};
 }
 
+// True if the codes are zero wherever there is no component: past the last one of each row, and past the last
+// row.
+bool Segment::padding_is_zero() const {
+  const int64_t groups = component_groups(dims_);
+  const auto* const codes = level_.codes.data();
+  const auto is_zero = [codes](int64_t begin, int64_t end) {
+    return std::all_of(codes + begin, codes + end, [](int8_t code) { return code == 0; });
+  };
+  for (int64_t row = 0; row < tile_count(rows_) * kTileRows; ++row) {
+    const int64_t used = row < rows_ ? dims_ : 0;
+    for (int64_t group = used / kTileComponents; group < groups; ++group) {
+      const int64_t begin = code_index(row, group * kTileComponents, dims_);
+      if (!is_zero(begin + std::max<int64_t>(used - group * kTileComponents, 0), begin + kTileComponents))
+        return false;
+    }
+  }
+  return true;
+}
+
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                   const std::string& name) {
   const auto corrupt = [&name](const std::string& what) {
@@ -71,6 +90,7 @@ Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int6
   if (!std::all_of(segment->level_.scales.begin(), segment->level_.scales.end(), usable) ||
       !std::all_of(segment->level_.residuals.begin(), segment->level_.residuals.end(), usable))
     return corrupt("has a scale or a residual that is negative, NaN or infinite");
+  if (!segment->padding_is_zero()) return corrupt("has codes where there is no component");
   return segment;
 }
 

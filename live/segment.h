@@ -39,6 +39,7 @@ class Segment {
 
  private:
   Segment(HugePageBuffer<char> bytes, int64_t rows, int64_t dims);
+  bool padding_is_zero() const;
 
   HugePageBuffer<char> bytes_;
   int64_t rows_;

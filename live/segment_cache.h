@@ -9,8 +9,8 @@
 namespace glove::live {
 
 // Returns the segment with this key, which somebody in the process holds; nullptr if nobody does. A key names
-// the content: a segment's random uuid and its checksum, never a number that a rollback could use again. Any
-// thread may call it.
+// the content: the place that it was read from, and a segment's random uuid and its checksum, never a number
+// that a rollback could use again. Any thread may call it.
 SegmentPtr find_segment(std::string_view key);
 
 // Makes the segment the one with this key, unless there is one, and returns the one.

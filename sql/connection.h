@@ -6,12 +6,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "search/engine.h"
 #include "sql/boundary.h"
 
 namespace glove::sql {
+
+struct IndexDefinition;  // sql/live/index_definition.h
 
 // While any cursor of the connection is open, its statements see the models as they were when the first of
 // these cursors was opened, whatever other connections load and unload. Models that the connection itself
@@ -60,6 +63,9 @@ class Connection {
   };
   bool loads_rows() const { return loads_rows_; }
 
+  // The indexes that run statements of their own now, the innermost last. Only sql/live/own_work.h uses them.
+  std::vector<const IndexDefinition*>& indexes_at_work() { return indexes_at_work_; }
+
   // Each open cursor holds one. Keeps the snapshot of the models for the connection.
   class Pin {
    public:
@@ -90,6 +96,7 @@ class Connection {
   CatalogSnapshotPtr pinned_;                    // not null while there are pins
   std::weak_ptr<const CatalogSnapshot> latest_;  // the catalogue's at this generation; keeps no model alive
   uint64_t latest_generation_ = 0;
+  std::vector<const IndexDefinition*> indexes_at_work_;
 };
 
 }  // namespace glove::sql

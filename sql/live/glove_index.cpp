@@ -23,6 +23,7 @@
 #include "sql/live/index_commands.h"
 #include "sql/live/index_scan.h"
 #include "sql/live/index_schema.h"
+#include "sql/live/own_work.h"
 #include "sql/register.h"
 #include "sql/sql_tokens.h"
 #include "sql/vtab/created_table.h"
@@ -123,16 +124,22 @@ class LiveIndex {
            "backend TEXT HIDDEN, " +
            quoted(index_.name) + " TEXT HIDDEN)";
   }
-  Status create() { return commands_.create(); }
-  Status destroy() {
-    GLOVE_RETURN_IF_ERROR(drop_triggers(connection_.db(), index_));
-    return drop_tables(connection_.db(), index_);
+  Status create() {
+    return own_work(connection_, index_, [this] { return commands_.create(); });
   }
-  Status rename(const std::string& new_name) { return rename_index(connection_.db(), index_, new_name); }
+  Status destroy() {
+    return own_work(connection_, index_, [this]() -> Status {
+      GLOVE_RETURN_IF_ERROR(drop_triggers(connection_.db(), index_));
+      return drop_tables(connection_.db(), index_);
+    });
+  }
+  Status rename(const std::string& new_name) {
+    return own_work(connection_, index_, [&] { return rename_index(connection_.db(), index_, new_name); });
+  }
   // For PRAGMA integrity_check, which shows no message of an error and ends without checking the rest of the
   // database. A model that is not loaded is no fault of the database.
   Result<std::string> problem() {
-    Result<std::string> found = commands_.problem();
+    Result<std::string> found = own_work(connection_, index_, [this] { return commands_.problem(); });
     if (found.ok()) return found;
     const Error& error = found.error();
     if (error.code == ErrorCode::kNotFound) return std::string();
@@ -212,7 +219,7 @@ class IndexCursor {
   }
 
   Status next() {
-    return interruptible([this] { return advance(); });
+    return at_work([this] { return advance(); });
   }
 
   bool at_end() const noexcept { return at_end_; }
@@ -252,7 +259,7 @@ class IndexCursor {
     GLOVE_ASSIGN_OR_RETURN(call_,
                            nn::FilterCall::read(plan, values, table_.connection_.db(),
                                                 table_.connection_.engine().backends(), table_.index_.name));
-    return interruptible([this]() -> Status {
+    return at_work([this]() -> Status {
       GLOVE_ASSIGN_OR_RETURN(state_, table_.open_state());
       next_setting_ = 0;
       open_scan();
@@ -272,16 +279,16 @@ class IndexCursor {
     }
   }
 
-  // Runs body(), during which the search may poll for an interrupt.
+  // Runs body() as work of the index, during which the search may poll for an interrupt.
   template <class Body>
-  Status interruptible(Body&& body) {
+  Status at_work(Body&& body) {
     InterruptPoller poller(table_.connection_.db());
     active_poller_ = &poller;
     struct Scope {
       InterruptPoller*& slot;
       ~Scope() { slot = nullptr; }
     } scope{active_poller_};
-    return body();
+    return own_work(table_.connection_, table_.index_, body);
   }
 
   // Begins the next setting of the call, or sets at_end_ after the last one.

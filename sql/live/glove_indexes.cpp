@@ -5,8 +5,8 @@
 // rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
 // one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
 // for an index that cannot be queried, because its tables, its triggers or its content are not what they must
-// be, it is the reason. Where a backend has failed to search the index, the reason follows. backend is the
-// one that has the index or, if none has, the one that 'auto' would use.
+// be, it is the reason, and the numbers are NULL. Where a backend has failed to search the index, the reason
+// follows. backend is the one that has the index or, if none has, the one that 'auto' would use.
 #include <bit>
 #include <string>
 #include <utility>
@@ -17,6 +17,7 @@
 #include "sql/live/index_schema.h"
 #include "sql/live/index_store.h"
 #include "sql/live/own_statement.h"
+#include "sql/live/own_work.h"
 #include "sql/register.h"
 #include "sql/sql_tokens.h"
 #include "sql/vtab/snapshot.h"
@@ -29,21 +30,15 @@ constexpr const char* kModule = "glove_index";
 
 struct FoundIndex {
   IndexDefinition definition;  // of which the schema and the name are always known
-  Status problem;              // why it cannot be queried
+  Status problem;              // with the definition
 };
 
-FoundIndex found_index(sqlite3* db, const std::string& schema, const std::string& name,
-                       std::string_view sql) {
+FoundIndex found_index(const std::string& schema, const std::string& name, std::string_view sql) {
   Result<IndexDefinition> definition = read_index_definition(schema, name, sql);
-  FoundIndex found;
-  if (definition.ok()) {
-    found.definition = std::move(definition).value();
-    found.problem = check_index(db, found.definition);
-  } else {
-    found.definition.schema = schema;
-    found.definition.name = name;
-    found.problem = definition.status();
-  }
+  if (definition.ok()) return {std::move(definition).value(), {}};
+  FoundIndex found{{}, definition.status()};
+  found.definition.schema = schema;
+  found.definition.name = name;
   return found;
 }
 
@@ -51,13 +46,13 @@ FoundIndex found_index(sqlite3* db, const std::string& schema, const std::string
 Result<std::vector<FoundIndex>> indexes_of(sqlite3* db) {
   const std::string table = kTable;
   OwnStatement schemas;
-  GLOVE_RETURN_IF_ERROR(schemas.prepare(db, "SELECT name FROM pragma_database_list", table));
+  GLOVE_RETURN_IF_ERROR(schemas.prepare(db, "PRAGMA database_list", table));
   OwnStatement::Run schema(schemas);
   std::vector<FoundIndex> indexes;
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more_schemas, schema.next());
     if (!more_schemas) return indexes;
-    const std::string name(schema.text(0));
+    const std::string name(schema.text(1));
     OwnStatement names;
     GLOVE_RETURN_IF_ERROR(names.prepare(db,
                                         "SELECT name, sql FROM " + quoted(name) +
@@ -69,7 +64,7 @@ Result<std::vector<FoundIndex>> indexes_of(sqlite3* db) {
       GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
       if (!more) break;
       if (module_of(run.text(1)) != kModule) continue;
-      indexes.push_back(found_index(db, name, std::string(run.text(0)), run.text(1)));
+      indexes.push_back(found_index(name, std::string(run.text(0)), run.text(1)));
     }
   }
 }
@@ -108,28 +103,46 @@ Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
   return size;
 }
 
-vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found_index) {
-  const IndexDefinition& index = found_index.definition;
-  const Result<IndexSize> found = size_of(connection.db(), index);
-  const IndexSize size = found.ok() ? found.value() : IndexSize();
-  std::string state = size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
-  if (!found.ok()) state = found.error().message;
-  if (!found_index.problem.ok()) state = found_index.problem.error().message;  // names the remedy
-  IndexStore store(connection, index);
-  const Result<live::PartSetPtr> parts = store.searched_parts();
-  const bool searched = parts.ok() && parts.value() != nullptr;
+// What an index has that can be queried.
+struct IndexContent {
+  IndexSize size;
+  live::PartSetPtr searched;  // null if no statement searches it
+};
+
+// An error if the index cannot be queried. Then its tables are not read: they may be anything.
+Result<IndexContent> content_of(Connection& connection, const FoundIndex& found) {
+  GLOVE_RETURN_IF_ERROR(found.problem);
+  const IndexDefinition& index = found.definition;
+  return own_work(connection, index, [&]() -> Result<IndexContent> {
+    GLOVE_RETURN_IF_ERROR(check_index(connection.db(), index));
+    IndexContent content;
+    GLOVE_ASSIGN_OR_RETURN(content.size, size_of(connection.db(), index));
+    const Result<live::PartSetPtr> searched = IndexStore(connection, index).searched_parts();
+    if (searched.ok()) content.searched = searched.value();
+    return content;
+  });
+}
+
+std::string state_of(const IndexSize& size) {
+  return size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
+}
+
+vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
+  const Result<IndexContent> content = content_of(connection, found);
+  const bool searched = content.ok() && content.value().searched != nullptr;
   const LikelyBackend choice =
-      likely_backend(connection.engine(), searched ? &parts.value()->searchers() : nullptr);
+      likely_backend(connection.engine(), searched ? &content.value().searched->searchers() : nullptr);
+  vtab::SnapshotRow row = {found.definition.schema, found.definition.name};
+  if (content.ok()) {
+    const IndexSize& size = content.value().size;
+    row.insert(row.end(), {size.rows - size.dead, size.segments, size.dead, size.logged, size.bytes});
+  }
+  row.resize(7, nullptr);
+  std::string state = content.ok() ? state_of(content.value().size) : content.error().message;
   if (!choice.failed.empty()) state += "; " + choice.failed;
-  return {index.schema,
-          index.name,
-          size.rows - size.dead,
-          size.segments,
-          size.dead,
-          size.logged,
-          size.bytes,
-          std::string(choice.backend == nullptr ? "" : choice.backend->name()),
-          std::move(state)};
+  row.push_back(std::string(choice.backend == nullptr ? "" : choice.backend->name()));
+  row.push_back(std::move(state));
+  return row;
 }
 
 struct GloveIndexes {

@@ -7,6 +7,7 @@
 #include "sql/live/index_check.h"
 #include "sql/live/index_schema.h"
 #include "sql/live/own_statement.h"
+#include "sql/live/own_work.h"
 #include "sql/sqlite_features.h"
 
 namespace glove::sql {
@@ -53,6 +54,10 @@ std::optional<Status> IndexCommands::run_if_passed(sqlite3_value* value) {
 }
 
 Status IndexCommands::run_now(std::string_view command) {
+  return own_work(connection_, index_, [&] { return work(command); });
+}
+
+Status IndexCommands::work(std::string_view command) {
   if (command == "rebuild") return rebuild();
   if (command == "integrity-check") {
     GLOVE_ASSIGN_OR_RETURN(const std::string found, problem());

@@ -53,6 +53,7 @@ class IndexCommands {
   static constexpr const char* kPassed = "glove_index command";
 
   Status run_now(std::string_view command);
+  Status work(std::string_view command);
   Status sync(bool join_all);
   Status rebuild();
   Status move_log(std::vector<StoredSegment>& segments, int64_t logged);

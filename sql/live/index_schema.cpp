@@ -166,6 +166,27 @@ bool has_table(const IndexDefinition& index, const ShadowTable& table) {
   return index.is_text || table.suffix != kOfTexts;
 }
 
+// Checks that a table of the index exists and is what create_tables() makes: a view, a virtual table and
+// another table are not, and reading or writing them may run whatever statements.
+Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable& table) {
+  const std::string name = index.name + table.suffix;
+  const std::string rebuild = "run " + index.command("rebuild") + ", which makes it again";
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(
+      find.prepare(db,
+                   "SELECT type, sql FROM " + quoted(index.schema) +
+                       ".sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
+                   index.name));
+  OwnStatement::Run run(find);
+  run.bind(name);
+  GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
+  if (!exists) return wrong(index, "its table '" + name + "' was dropped; " + rebuild);
+  if (run.text(1) == "CREATE TABLE " + quoted(name) + table.columns) return {};
+  const std::string kind = run.text(0) == "view" ? "VIEW " : "TABLE ";
+  return wrong(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
+                          index.object(table.suffix) + ", and then " + rebuild);
+}
+
 // True of an index of texts, unless it is of format version 1, which had no table for them. REQUIRES: there
 // is a table NAME_config.
 Result<bool> stores_vectors(sqlite3* db, const IndexDefinition& index) {
@@ -233,10 +254,7 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
       GLOVE_ASSIGN_OR_RETURN(const bool stores, stores_vectors(db, index));
       if (!stores) continue;
     }
-    const std::string name = index.name + table.suffix;
-    GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "table", name));
-    if (!exists)
-      return wrong(index, "its table '" + name + "' was dropped; " + rebuild + ", which makes it again");
+    GLOVE_RETURN_IF_ERROR(check_table(db, index, table));
   }
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(
@@ -276,7 +294,10 @@ Status create_tables(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
-  return create_tables(db, index, "CREATE TABLE IF NOT EXISTS ");
+  GLOVE_RETURN_IF_ERROR(create_tables(db, index, "CREATE TABLE IF NOT EXISTS "));
+  for (const ShadowTable& table : kTables)
+    if (has_table(index, table)) GLOVE_RETURN_IF_ERROR(check_table(db, index, table));
+  return {};
 }
 
 Status create_triggers(sqlite3* db, const IndexDefinition& index) {
@@ -295,8 +316,12 @@ Status create_triggers(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status drop_tables(sqlite3* db, const IndexDefinition& index) {
-  for (const ShadowTable& table : kTables)
-    GLOVE_RETURN_IF_ERROR(execute(db, "DROP TABLE IF EXISTS " + index.object(table.suffix), index.name));
+  for (const ShadowTable& table : kTables) {
+    if (!has_table(index, table)) continue;
+    GLOVE_ASSIGN_OR_RETURN(const bool is_view, has_object(db, index, "view", index.name + table.suffix));
+    const std::string drop = is_view ? "DROP VIEW " : "DROP TABLE IF EXISTS ";
+    GLOVE_RETURN_IF_ERROR(execute(db, drop + index.object(table.suffix), index.name));
+  }
   return {};
 }
 

@@ -2,7 +2,7 @@
 //
 //   NAME_config(key, value)              format version, dimensions
 //   NAME_segment(id, uuid, rows, crc)    the segments
-//   NAME_block(segment, number, data)    their bytes, in pieces of at most 1,000,000
+//   NAME_block(segment, number, data)    their bytes, in pieces (sql/live/segment_store.h)
 //   NAME_dead(segment, bits)             their rows that were deleted or changed: bit r % 8 of byte r / 8
 //   NAME_vector(id, vectors)             of an index of texts: their vectors (sql/live/vector_store.h)
 //   NAME_log(id)                         the rows of the content that changed since the last sync
@@ -30,8 +30,8 @@ Status check_content(sqlite3* db, const IndexDefinition& index);
 // An error if a trigger has the name of one that create_triggers() makes.
 Status check_trigger_names(sqlite3* db, const IndexDefinition& index);
 
-// Checks the content, that the tables exist, and that the triggers are those that create_triggers() makes.
-// The error names 'rebuild'.
+// Checks the content, and that the tables and triggers are those that create_tables() and create_triggers()
+// make, before it reads any of them. The error names 'rebuild'.
 Status check_index(sqlite3* db, const IndexDefinition& index);
 
 // Returns the name of a trigger, on whatever table, whose text changes or deletes rows of the index, which
@@ -40,6 +40,7 @@ Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& ind
 
 // Makes the tables and the triggers.
 Status create_tables(sqlite3* db, const IndexDefinition& index);
+// Makes those tables that do not exist. An error if another one is not what create_tables() makes.
 Status create_missing_tables(sqlite3* db, const IndexDefinition& index);
 Status create_triggers(sqlite3* db, const IndexDefinition& index);
 

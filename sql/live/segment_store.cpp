@@ -8,19 +8,14 @@
 #include "base/crc32.h"
 #include "live/segment_cache.h"
 #include "model/limits.h"
+#include "sql/live/database_place.h"
 
 namespace glove::sql {
 namespace {
 
-constexpr int64_t kBlockBytes{kMostBlockBytes};
 constexpr int64_t kMostReserved = int64_t{1} << 26;  // bytes, before the database has shown that it has them
 
 constexpr int64_t kMostKeptBytes = int64_t{1} << 26;  // of a written segment
-
-// Names the content of a segment for the whole process. The dimensions are not a part of it.
-std::string shared_key(const SegmentRecord& record, int64_t dims) {
-  return record.key() + ":" + std::to_string(dims);
-}
 
 std::string name_of(const SegmentRecord& record) {
   return "the segment " + std::to_string(record.id);
@@ -81,6 +76,15 @@ Result<std::vector<StoredSegment>> SegmentStore::records() {
   }
 }
 
+// Names a segment for the whole process (live/segment_cache.h). What a file says of its segments holds for
+// this file alone: another one may have been made to say the same of other bytes.
+std::string SegmentStore::shared_key(const SegmentRecord& record, int64_t dims) const {
+  std::string key;
+  for (const int64_t number : {record.crc, record.rows, dims, static_cast<int64_t>(record.uuid.size())})
+    key += std::to_string(number) + ":";
+  return key + record.uuid + database_place(connection_.db(), index_.schema);
+}
+
 Result<std::vector<StoredSegment>> SegmentStore::list(int64_t dims) {
   GLOVE_ASSIGN_OR_RETURN(auto segments, records());
   if (dims == 0 && !segments.empty()) return damaged("it has segments, but no dimensions");
@@ -107,33 +111,47 @@ Status SegmentStore::load_ids(StoredSegment& stored, int64_t dims) {
   return {};
 }
 
+// Returns the size of all blocks of a segment but the last one.
+Result<int64_t> SegmentStore::block_size(const SegmentRecord& record, int64_t dims) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(prepare(
+      find, "SELECT length(data) FROM " + index_.object("_block") + " WHERE segment = ? AND number = 0"));
+  OwnStatement::Run run(find);
+  run.bind(record.id);
+  GLOVE_RETURN_IF_ERROR(run.next());
+  const int64_t total = live::segment_bytes(record.rows, dims);
+  const int64_t earlier{kEarlierSegmentBlockBytes};
+  return run.integer(0) == std::min(total, earlier) ? earlier : int64_t{kSegmentBlockBytes};
+}
+
 // Returns the bytes of a segment from `begin` to `end`.
 Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& record, int64_t dims,
                                                       int64_t begin, int64_t end) {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t block_bytes, block_size(record, dims));
   OwnStatement read;
   GLOVE_RETURN_IF_ERROR(prepare(read, "SELECT number, data FROM " + index_.object("_block") +
                                           " WHERE segment = ? AND number >= ? ORDER BY number"));
   OwnStatement::Run run(read);
-  run.bind(record.id).bind(begin / kBlockBytes);
+  run.bind(record.id).bind(begin / block_bytes);
   const int64_t total = live::segment_bytes(record.rows, dims);
   HugePageBuffer<char> bytes;
   bytes.reserve(static_cast<size_t>(std::min(end - begin, kMostReserved)));
-  int64_t first = begin / kBlockBytes * kBlockBytes;  // of the block
+  int64_t first = begin / block_bytes * block_bytes;  // of the block
   while (first < end || end == total) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) break;
     const auto data = run.blob(1);
     const auto size = static_cast<int64_t>(data.size());
-    if (run.integer(0) != first / kBlockBytes || size != std::min(kBlockBytes, total - first))
+    if (run.integer(0) != first / block_bytes || size != std::min(block_bytes, total - first))
       return damaged(name_of(record) + " has a block that does not belong to it, number " +
                      std::to_string(run.integer(0)));
     const auto* const block = reinterpret_cast<const char*>(data.data());
     bytes.insert(bytes.end(), block + std::max<int64_t>(begin - first, 0),
                  block + std::min(size, end - first));
-    first += kBlockBytes;
+    first += block_bytes;
   }
   if (first < end)
-    return damaged(name_of(record) + " has no block number " + std::to_string(first / kBlockBytes));
+    return damaged(name_of(record) + " has no block number " + std::to_string(first / block_bytes));
   return bytes;
 }
 
@@ -192,10 +210,10 @@ Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
     run.bind(id).bind_blob(record.uuid).bind(record.rows).bind(record.crc);
     GLOVE_RETURN_IF_ERROR(OwnStatement::finish(run));
   }
-  for (size_t first = 0; first < bytes.size(); first += kBlockBytes) {
+  for (size_t first = 0; first < bytes.size(); first += kSegmentBlockBytes) {
     OwnStatement::Run run(block);
-    run.bind(id).bind(static_cast<int64_t>(first / kBlockBytes));
-    run.bind_blob(bytes.subspan(first, std::min<size_t>(kBlockBytes, bytes.size() - first)));
+    run.bind(id).bind(static_cast<int64_t>(first / kSegmentBlockBytes));
+    run.bind_blob(bytes.subspan(first, std::min<size_t>(kSegmentBlockBytes, bytes.size() - first)));
     GLOVE_RETURN_IF_ERROR(OwnStatement::finish(run));
   }
   if (static_cast<int64_t>(bytes.size()) <= kMostKeptBytes)

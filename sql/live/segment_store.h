@@ -17,8 +17,11 @@
 
 namespace glove::sql {
 
-// The bytes of a segment are stored in blocks of this size; the last one may be shorter.
-constexpr size_t kMostBlockBytes = 1'000'000;
+// The bytes of a segment are stored in blocks of this size; the last one may be shorter. A connection whose
+// SQLITE_LIMIT_LENGTH is 1,000,000 can read and write them.
+constexpr size_t kSegmentBlockBytes = 900'000;
+// Blocks of earlier versions had this size.
+constexpr size_t kEarlierSegmentBlockBytes = 1'000'000;
 
 // The ids of segments are below this number.
 constexpr int64_t kMostSegmentIds = int64_t{1} << 31;
@@ -32,9 +35,6 @@ struct SegmentRecord {
   std::string uuid;
   int64_t rows = 0;
   int64_t crc = 0;
-
-  // Names the content of the segment for the whole process (live/segment_cache.h).
-  std::string key() const { return uuid + std::to_string(crc) + ":" + std::to_string(rows); }
 };
 
 // A segment with the rows that are no longer part of the index.
@@ -77,7 +77,9 @@ class SegmentStore {
 
   // An error if SQLITE_LIMIT_LENGTH of the connection does not allow a segment of so many bytes, or a list of
   // dead rows of so many, to be written.
-  Status check_segment_length(size_t bytes) const { return check_length(std::min(bytes, kMostBlockBytes)); }
+  Status check_segment_length(size_t bytes) const {
+    return check_length(std::min(bytes, kSegmentBlockBytes));
+  }
   Status check_length(size_t bytes) const;
 
   // Writes a new segment, whose id nothing else has. This connection keeps one of at most 64 MiB until
@@ -93,6 +95,8 @@ class SegmentStore {
   Status prepare(OwnStatement& statement, const std::string& sql);
   Result<std::vector<StoredSegment>> records();
   Status read_dead(std::vector<StoredSegment>& segments);
+  std::string shared_key(const SegmentRecord& record, int64_t dims) const;
+  Result<int64_t> block_size(const SegmentRecord& record, int64_t dims);
   Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
                                           int64_t end);
   Error damaged(const std::string& what) const { return damaged_index(index_, what); }
@@ -100,7 +104,7 @@ class SegmentStore {
   Connection& connection_;
   const IndexDefinition& index_;
   OwnStatement segments_, dead_;
-  std::vector<live::SegmentPtr> written_;  // since the last list(); shared under the key of their content
+  std::vector<live::SegmentPtr> written_;  // since the last list(); shared under their keys
 };
 
 }  // namespace glove::sql

@@ -50,7 +50,7 @@ class CreatedCallbacks : public Callbacks<Table> {
   static int destroy(sqlite3_vtab* base) noexcept {
     const int code =
         with_database_code([&] { return guard(base, [&] { return table_of(base).destroy(); }); });
-    return code == SQLITE_OK ? Base::disconnect(base) : code;
+    return code == SQLITE_OK ? Base::disconnect(base) : without_message(base, code);
   }
 
   static int rename(sqlite3_vtab* base, const char* new_name) noexcept {
@@ -76,11 +76,12 @@ class CreatedCallbacks : public Callbacks<Table> {
   static int shadow_name(const char* suffix) noexcept { return Table::is_shadow_suffix(suffix) ? 1 : 0; }
 
   static int integrity(sqlite3_vtab* base, const char*, const char*, int, char** problem) noexcept {
-    return guard(base, [&]() -> Status {
+    const int code = guard(base, [&]() -> Status {
       GLOVE_ASSIGN_OR_RETURN(const std::string found, table_of(base).problem());
       if (!found.empty()) *problem = sqlite_message(found);
       return {};
     });
+    return without_message(base, code);
   }
 
   static constexpr sqlite3_module make_module() {
@@ -97,6 +98,12 @@ class CreatedCallbacks : public Callbacks<Table> {
   }
 
  private:
+  // SQLite neither shows nor frees the message of an error of xDestroy and xIntegrity.
+  static int without_message(sqlite3_vtab* base, int code) noexcept {
+    sqlite3_free(std::exchange(base->zErrMsg, nullptr));
+    return code;
+  }
+
   static int make(sqlite3* db, void* engine, std::span<const char* const> arguments, sqlite3_vtab** table,
                   char** message, bool is_new) noexcept {
     try {

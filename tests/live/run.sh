@@ -28,6 +28,7 @@ for library in "${libraries[@]}"; do
   $python tests/live/fault_test.py "$extension" --seed "$seed"
   $python tests/live/damage_test.py "$extension" --seed "$seed"
   $python tests/live/space_test.py "$extension" --seed "$seed"
+  $python tests/live/untrusted_test.py "$extension"
   $python tests/live/shapes_test.py "$extension" --seed "$seed"
   GLOVE_TEST_SEED=$seed $python tests/live/situations_test.py "$extension"
 done

@@ -90,6 +90,16 @@ TEST_F(SegmentTest, BytesThatCannotBeASegmentAreAnError) {
   HugePageBuffer<char> not_a_number = bytes;
   std::fill_n(not_a_number.begin() + segment_bytes(40, 5) - 4, 4, '\xff');  // the last residual
   EXPECT_FALSE(Segment::parse(not_a_number, 40, 5, "s").ok());
+  for (const auto& [rows, dims] : {std::pair<int64_t, int64_t>{40, 5}, {40, 4}, {32, 6}, {1, 1}, {64, 8}}) {
+    const HugePageBuffer<char> whole = random_bytes(rows, dims);
+    for (int64_t row = 0; row < tile_count(rows) * kTileRows; ++row)
+      for (int64_t component = 0; component < component_groups(dims) * kTileComponents; ++component) {
+        HugePageBuffer<char> changed = whole;
+        changed[static_cast<size_t>(code_index(row, component, dims))] ^= 1;
+        const bool exists = row < rows && component < dims;
+        EXPECT_EQ(Segment::parse(changed, rows, dims, "s").ok(), exists) << row << ", " << component;
+      }
+  }
 }
 
 // Applies the rule as a sync does, and returns whether segments were joined.
