@@ -5,8 +5,8 @@
 // rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
 // one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
 // for an index that cannot be queried, because its tables, its triggers or its content are not what they must
-// be, it is the reason. Where a backend has failed to search the index, the reason follows. backend is the
-// one that has the index or, if none has, the one that 'auto' would use.
+// be, or because its model is not loaded, it is the reason. Where a backend has failed to search the index,
+// the reason follows. backend is the one that has the index or, if none has, the one that 'auto' would use.
 #include <bit>
 #include <string>
 #include <utility>
@@ -108,6 +108,14 @@ Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
   return size;
 }
 
+// An error if a query would not find the model of the index.
+Status check_model(Connection& connection, const IndexDefinition& index, IndexStore& store) {
+  VectorStore vectors(connection, index);
+  ContentRows rows(connection, index, vectors);
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store.config());
+  return rows.check_model(config.dims, config.fingerprint);
+}
+
 vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found_index) {
   const IndexDefinition& index = found_index.definition;
   const Result<IndexSize> found = size_of(connection.db(), index);
@@ -116,6 +124,12 @@ vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found_index) 
   if (!found.ok()) state = found.error().message;
   if (!found_index.problem.ok()) state = found_index.problem.error().message;  // names the remedy
   IndexStore store(connection, index);
+  if (found_index.problem.ok()) {
+    if (const Status model = check_model(connection, index, store); !model.ok())
+      state = model.error().message;
+    const Result<bool> former = has_former_triggers(connection.db(), index);
+    if (former.ok() && former.value()) state += "; " + former_triggers_remedy(index);
+  }
   const Result<live::PartSetPtr> parts = store.searched_parts();
   const bool searched = parts.ok() && parts.value() != nullptr;
   const LikelyBackend choice =

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "sql/live/index_triggers.h"
 #include "sql/live/own_statement.h"
 #include "sql/live/sql_tokens.h"
 
@@ -13,18 +14,21 @@ namespace {
 struct ShadowTable {
   const char* suffix;
   const char* columns;
+  const char* former_columns;  // of an index that an older version made
 };
+// None declares a primary key, so that the session extension, which records the tables that have one, leaves
+// them out of its changesets: a replica logs the changes of its content itself.
 constexpr std::array<ShadowTable, 6> kTables = {{
-    {"_config", "(key TEXT PRIMARY KEY, value)"},
-    {"_segment", "(id INTEGER PRIMARY KEY, uuid BLOB, rows INTEGER, crc INTEGER)"},
-    {"_block", "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
-    {"_dead", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
-    {"_vector", "(id INTEGER PRIMARY KEY, vectors BLOB)"},
-    {"_log", "(id INTEGER PRIMARY KEY)"},
+    {"_config", "(key TEXT UNIQUE, value)", "(key TEXT PRIMARY KEY, value)"},
+    {"_segment", "(id INTEGER UNIQUE, uuid BLOB, rows INTEGER, crc INTEGER)",
+     "(id INTEGER PRIMARY KEY, uuid BLOB, rows INTEGER, crc INTEGER)"},
+    {"_block", "(segment INTEGER, number INTEGER, data BLOB, UNIQUE(segment, number))",
+     "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
+    {"_dead", "(segment INTEGER UNIQUE, bits BLOB)", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
+    {"_vector", "(id INTEGER UNIQUE, vectors BLOB)", "(id INTEGER PRIMARY KEY, vectors BLOB)"},
+    {"_log", "(id INTEGER UNIQUE)", "(id INTEGER PRIMARY KEY)"},
 }};
-constexpr const char* kLog = "_log";
 constexpr std::string_view kOfTexts = "_vector";  // only an index of texts has it
-constexpr std::array<const char*, 3> kTriggers = {"_insert", "_update", "_delete"};
 
 Error wrong(const IndexDefinition& index, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
@@ -123,33 +127,6 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
   return columns;
 }
 
-// A statement that logs old or new, once. OR IGNORE would yield to the conflict clause of the statement that
-// fires the trigger; DO NOTHING (SQLite 3.24) does not.
-std::string log_statement(const IndexDefinition& index, const char* row) {
-  const std::string log = quoted(index.name + kLog);
-  const std::string id = std::string(row) + "." + quoted(index.rowid);
-  return "INSERT INTO " + log + "(id) VALUES (" + id + ") ON CONFLICT DO NOTHING; ";
-}
-
-// The text of a trigger from its name on, as SQLite keeps it.
-std::string trigger_text(const IndexDefinition& index, size_t trigger,
-                         const std::vector<ContentColumn>& columns) {
-  std::string event = trigger == 0 ? "INSERT" : trigger == 1 ? "UPDATE" : "DELETE";
-  bool generated = false;
-  for (const std::string& name : index.columns) {
-    const ContentColumn* const column = find_column(columns, name);
-    generated = generated || column == nullptr || column->generated;
-  }
-  // SQLite does not say which columns a generated one depends on. UPDATE ... SET rowid names no column.
-  if (trigger == 1 && !generated) {
-    event += " OF rowid, oid, _rowid_, " + quoted(index.rowid);
-    for (const std::string& name : index.columns) event += ", " + quoted(name);
-  }
-  return quoted(index.name + kTriggers[trigger]) + " AFTER " + event + " ON " + quoted(index.content) +
-         " BEGIN " + (trigger != 0 ? log_statement(index, "old") : "") +
-         (trigger != 2 ? log_statement(index, "new") : "") + "END";
-}
-
 // `type`: "table", "view" or "trigger".
 Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
                         const std::string& name) {
@@ -183,6 +160,55 @@ Status create_tables(sqlite3* db, const IndexDefinition& index, const std::strin
     if (has_table(index, table))
       GLOVE_RETURN_IF_ERROR(execute(db, create + index.object(table.suffix) + table.columns, index.name));
   return {};
+}
+
+Error changed_trigger(const IndexDefinition& index, const std::string& name, const std::string& how) {
+  return wrong(index, "the trigger '" + name + "' on '" + index.content + "' was " + how +
+                          ", so the index may have missed changes; run " + index.command("rebuild") +
+                          ", which makes the triggers again and reads every row");
+}
+
+Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
+                                const std::vector<ContentColumn>& columns) {
+  ContentTraits traits;
+  for (const std::string& name : index.columns) {
+    const ContentColumn* const column = find_column(columns, name);
+    traits.generated = traits.generated || column == nullptr || column->generated;
+  }
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT sql FROM " + quoted(index.schema) +
+                                         ".sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE",
+                                     index.name));
+  OwnStatement::Run run(find);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(index.content).next());
+  traits.autoincrement = found && has_word(run.text(0), "AUTOINCREMENT");
+  return traits;
+}
+
+// An error unless the triggers are those that create_triggers() makes, or those that an older version made. A
+// column that was renamed and renamed back may be written with other capitals than before.
+Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
+  GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(
+      db, "SELECT sql FROM " + quoted(index.schema) + ".sqlite_master WHERE type = 'trigger' AND name = ?",
+      index.name));
+  std::vector<std::string> dropped;
+  for (size_t i = 0; i < kTriggers.size(); ++i) {
+    OwnStatement::Run run(find);
+    const std::string name = index.name + kTriggers[i];
+    const std::string expected = "CREATE TRIGGER " + trigger_text(index, i, traits);
+    GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(name).next());
+    if (!found) dropped.push_back(name);
+    if (found &&
+        (run.text(0).size() != expected.size() ||
+         sqlite3_strnicmp(run.text(0).data(), expected.c_str(), static_cast<int>(expected.size())) != 0))
+      return changed_trigger(index, name, "changed");
+  }
+  const bool former = dropped.size() == kTriggers.size() - kFormerTriggers &&
+                      dropped.front() == index.name + kTriggers[kFormerTriggers];
+  return dropped.empty() || former ? Status() : changed_trigger(index, dropped.front(), "dropped");
 }
 
 // Returns the error of an index whose content cannot be followed any more, as `problem` says.
@@ -238,21 +264,19 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
     if (!exists)
       return wrong(index, "its table '" + name + "' was dropped; " + rebuild + ", which makes it again");
   }
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(
-      db, "SELECT sql FROM " + quoted(index.schema) + ".sqlite_master WHERE type = 'trigger' AND name = ?",
-      index.name));
-  for (size_t i = 0; i < kTriggers.size(); ++i) {
-    OwnStatement::Run run(find);
-    const std::string name = index.name + kTriggers[i];
-    run.bind(name);
-    GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-    if (!found || run.text(0) != "CREATE TRIGGER " + trigger_text(index, i, columns.value()))
-      return wrong(index, "the trigger '" + name + "' on '" + index.content + "' was " +
-                              (found ? "changed" : "dropped") + ", so the index may have missed changes; " +
-                              rebuild + ", which makes the triggers again and reads every row");
-  }
-  return {};
+  return check_triggers(db, index, columns.value());
+}
+
+Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_ASSIGN_OR_RETURN(const bool newest,
+                         has_object(db, index, "trigger", index.name + kTriggers[kFormerTriggers]));
+  return !newest;
+}
+
+std::string former_triggers_remedy(const IndexDefinition& index) {
+  return "it has the triggers of an older version, which miss a changed row if the statement then fails with "
+         "OR FAIL or RAISE(FAIL), or a trigger ends in RAISE(IGNORE); run " +
+         index.command("rebuild") + ", which makes those of this version";
 }
 
 Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index) {
@@ -281,9 +305,10 @@ Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
 
 Status create_triggers(sqlite3* db, const IndexDefinition& index) {
   GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
+  GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
   for (size_t i = 0; i < kTriggers.size(); ++i) {
     GLOVE_RETURN_IF_ERROR(execute(
-        db, "CREATE TRIGGER " + quoted(index.schema) + "." + trigger_text(index, i, columns), index.name));
+        db, "CREATE TRIGGER " + quoted(index.schema) + "." + trigger_text(index, i, traits), index.name));
     const std::string name = index.name + kTriggers[i];
     GLOVE_ASSIGN_OR_RETURN(const bool made, has_object(db, index, "trigger", name));
     if (!made)

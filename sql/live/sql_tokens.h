@@ -21,6 +21,9 @@ std::string unquoted(std::string_view token);
 // any other statement.
 std::string module_of(std::string_view sql);
 
+// True if the statement has the word, in any case and without quotes.
+bool has_word(std::string_view sql, const char* word);
+
 // True if the statement names the table as the target of a DELETE or an UPDATE. The name of a schema, if the
 // statement has one, must be that of the table.
 bool changes_rows_of(std::string_view sql, const std::string& schema, const std::string& table);

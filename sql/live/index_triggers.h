@@ -1,0 +1,38 @@
+// The triggers of a live index on its content, in plain SQL: they write the keys of the rows that a statement
+// changes into the log.
+//
+//   NAME_insert, NAME_update, NAME_delete    after the change, before a command that a later trigger runs
+//   NAME_insert_before, NAME_update_before   before it: a row that has changed stays although no further
+//   AFTER
+//                                            trigger runs, if one of the application's ends in RAISE(FAIL),
+//                                            in RAISE(IGNORE), or in a conflict that OR FAIL resolves
+//
+// No trigger runs before a DELETE: a row that the content no longer has does no harm in a segment. A key that
+// is logged although its row does not change does none either.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "sql/live/index_definition.h"
+
+namespace glove::sql {
+
+// What follows the name of the index in the names of its triggers.
+constexpr std::array<const char*, 5> kTriggers = {"_insert", "_update", "_delete", "_insert_before",
+                                                  "_update_before"};
+// An index that an older version made has only so many of them. It works, but misses the changes for which
+// there are the others.
+constexpr size_t kFormerTriggers = 3;
+
+// What the triggers must know of the content.
+struct ContentTraits {
+  bool generated = false;      // an indexed column is a generated one
+  bool autoincrement = false;  // its key is AUTOINCREMENT
+};
+
+// Returns the text of a trigger of kTriggers from its name on, as SQLite keeps it.
+std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content);
+
+}  // namespace glove::sql
