@@ -186,9 +186,28 @@ Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
   return traits;
 }
 
+// A trigger on the log could keep keys out of it.
+Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
+  const std::string log = index.name + kTables.back().suffix;
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(
+      find.prepare(db,
+                   "SELECT name FROM " + quoted(index.schema) +
+                       ".sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE",
+                   index.name));
+  OwnStatement::Run run(find);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(log).next());
+  if (!found) return {};
+  return wrong(index, "there is a trigger '" + std::string(run.text(0)) + "' on its table '" + log +
+                          "', which may keep changes from being logged; run DROP TRIGGER " +
+                          quoted(index.schema) + "." + quoted(run.text(0)) + ", and then " +
+                          index.command("rebuild"));
+}
+
 // An error unless the triggers are those that create_triggers() makes, or those that an older version made. A
 // column that was renamed and renamed back may be written with other capitals than before.
 Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
+  GLOVE_RETURN_IF_ERROR(check_log_has_no_trigger(db, index));
   GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(
@@ -273,10 +292,11 @@ Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index) {
   return !newest;
 }
 
+// SQLite's log cuts messages off after about 200 bytes.
 std::string former_triggers_remedy(const IndexDefinition& index) {
-  return "it has the triggers of an older version, which miss a changed row if the statement then fails with "
-         "OR FAIL or RAISE(FAIL), or a trigger ends in RAISE(IGNORE); run " +
-         index.command("rebuild") + ", which makes those of this version";
+  return "run " + index.command("rebuild") +
+         " for the triggers of this version; its older ones miss rows that change although their statement "
+         "fails";
 }
 
 Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index) {

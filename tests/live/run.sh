@@ -22,6 +22,7 @@ if [[ ! -f $newer/libsqlite3.so.0 ]] && command -v npm > /dev/null; then
   mkdir -p $newer
   npm install --ignore-scripts --no-audit --no-fund --loglevel=error --prefix $newer @photostructure/sqlite@1.2.1 &&
     cc -O2 -shared -fPIC -w -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_ENABLE_UNLOCK_NOTIFY -DSQLITE_ENABLE_DBSTAT_VTAB -DSQLITE_ENABLE_FTS5 \
+      -DSQLITE_ENABLE_SESSION -DSQLITE_ENABLE_PREUPDATE_HOOK \
       -o $newer/libsqlite3.so.0 $newer/node_modules/@photostructure/sqlite/src/upstream/sqlite3.c -lm || true
 fi
 libraries=("")
@@ -36,4 +37,5 @@ for library in "${libraries[@]}"; do
   $python tests/live/space_test.py "$extension" --seed "$seed"
   $python tests/live/shapes_test.py "$extension" --seed "$seed"
   GLOVE_TEST_SEED=$seed $python tests/live/situations_test.py "$extension"
+  GLOVE_TEST_SEED=$seed $python tests/live/triggers_test.py "$extension"
 done
