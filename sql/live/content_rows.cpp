@@ -135,7 +135,7 @@ void ContentRows::check_vector() {
     fault_ = has + "; the most is " + std::to_string(kMaxDims);
   } else if (dims_ != 0 && length != dims_) {
     fault_ = has + ", but the index has " + std::to_string(dims_) + " dimensions";
-    other_dims_ = true;
+    other_dims_ = length;
   } else if (bad != vector_.end()) {
     fault_ = "has a vector whose component " + std::to_string(bad - vector_.begin() + 1) + " is " +
              (std::isnan(*bad) ? "NaN" : "infinite");
@@ -164,7 +164,7 @@ Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_colu
 // Reads the vector of the current row into vector_, or what is wrong with it into fault_.
 Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_column) {
   fault_.clear();
-  other_dims_ = false;
+  other_dims_ = 0;
   if (index_.is_text) return encode_row(run, first_column);
   sqlite3_value* const value = run.value(first_column);
   if (is_null(value)) return RowVector::kNone;
@@ -242,22 +242,25 @@ Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
   return {ErrorCode::kInvalidArgument,
           index_.name + ": the row " + std::to_string(id) + " of '" + index_.content + "' " + fault +
               (index_.is_text ? "; change the text" : "; correct the row or set its vector to NULL") +
-              ", or create the index with invalid='skip'" +
-              (other_dims_ && index_.dims == 0
-                   ? "; if all rows have other dimensions now, run " + index_.command("rebuild")
-                   : "")};
+              ", or create the index with invalid='skip'" + remedy_of_length(other_dims_)};
 }
 
-Result<int64_t> ContentRows::first_length() {
+std::string ContentRows::remedy_of_length(int64_t length) const {
+  if (index_.is_text || index_.dims != 0 || length == 0) return {};
   const std::string column = quoted(index_.columns.front());
   OwnStatement first;
-  GLOVE_RETURN_IF_ERROR(first.prepare(
+  const Status prepared = first.prepare(
       connection_.db(),
       "SELECT " + column + " FROM " + index_.content_table() + " WHERE " + column + " NOT NULL LIMIT 1",
-      index_.name));
+      index_.name);
+  if (!prepared.ok()) return {};
   OwnStatement::Run run(first);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  return found && read_row_vector(run.value(0), vector_).ok() ? static_cast<int64_t>(vector_.size()) : 0;
+  const Result<bool> found = run.next();
+  std::vector<float> vector;
+  if (!found.ok() || !found.value() || !read_row_vector(run.value(0), vector).ok()) return {};
+  if (static_cast<int64_t>(vector.size()) != length) return {};
+  return "; if all rows of '" + index_.content + "' have " + std::to_string(length) +
+         " dimensions now, run " + index_.command("rebuild");
 }
 
 }  // namespace glove::sql

@@ -75,12 +75,11 @@ class ContentRows final : public live::RowSource {
   // Makes the vector of a query of a text. Returns false if the text has none.
   Result<bool> encode_query(std::string_view text, std::vector<float>& vector);
 
-  // Returns how many components some vector of the content has; 0 if there is none. REQUIRES: the index is
-  // not of texts.
-  Result<int64_t> first_length();
-
   // The error of the row that was read last, which cannot be indexed.
   Error fault_of_row(int64_t id, const std::string& fault) const;
+  // Returns what to do about a vector that is not as long as those of the index, for the end of a message: it
+  // names 'rebuild' if the first row of the content is as long as the vector. Empty: nothing.
+  std::string remedy_of_length(int64_t length) const;
 
  private:
   Status prepare();
@@ -105,7 +104,7 @@ class ContentRows final : public live::RowSource {
   std::vector<float> vector_;                 // of the current row; of an earlier one if it has none
   double norm_squared_ = 0;                   // of vector_
   std::string fault_;                         // of the current row; empty: none
-  bool other_dims_ = false;                   // the fault is that the row has not those of the index
+  int64_t other_dims_ = 0;                    // of the current row, if that is its fault
   KeptEncoder kept_encoder_;
   ModelPtr model_;
   const SentenceEncoder* encoder_ = nullptr;

@@ -55,16 +55,6 @@ IndexScan::Way IndexScan::choose_way() const {
   return limit() <= most ? Way::kListed : Way::kRanked;
 }
 
-// Returns what to do about a query of this length, the wrong one, if the content has vectors of it.
-std::string IndexScan::remedy_of_length(size_t length) const {
-  const IndexDefinition& index = *context_.index;
-  if (index.is_text || index.dims != 0 || context_.state->dims == 0) return {};
-  const Result<int64_t> found = context_.rows->first_length();
-  if (!found.ok() || found.value() != static_cast<int64_t>(length)) return {};
-  return "; if all rows of '" + index.content + "' have " + std::to_string(length) + " dimensions now, run " +
-         index.command("rebuild");
-}
-
 Result<std::optional<Query>> IndexScan::resolve_blob(const std::string& bytes) const {
   const std::string& name = context_.index->name;
   const auto dims = static_cast<size_t>(context_.state->dims);
@@ -75,7 +65,8 @@ Result<std::optional<Query>> IndexScan::resolve_blob(const std::string& bytes) c
         name + ": the query is a BLOB of " + std::to_string(bytes.size()) + " bytes, but a vector of " +
             (dims == 0 ? "float32 has 4 bytes per component"
                        : std::to_string(dims) + " float32 has " + std::to_string(dims * sizeof(float))) +
-            remedy_of_length(bytes.size() / sizeof(float))};
+            context_.rows->remedy_of_length(dims == 0 ? 0
+                                                      : static_cast<int64_t>(bytes.size() / sizeof(float)))};
   std::vector<float> vector(bytes.size() / sizeof(float));
   std::memcpy(vector.data(), bytes.data(), bytes.size());
   return query_of(std::move(vector));
@@ -88,9 +79,10 @@ Result<std::optional<Query>> IndexScan::resolve_json(const std::string& text) co
     return Error{ErrorCode::kInvalidArgument, name + ": the query " + read.error().message};
   const int64_t dims = context_.state->dims;
   if (dims != 0 && static_cast<int64_t>(vector.size()) != dims)
-    return Error{ErrorCode::kInvalidArgument, name + ": the query has " + component_count(vector.size()) +
-                                                  ", but the index has " + std::to_string(dims) +
-                                                  " dimensions" + remedy_of_length(vector.size())};
+    return Error{ErrorCode::kInvalidArgument,
+                 name + ": the query has " + component_count(vector.size()) + ", but the index has " +
+                     std::to_string(dims) + " dimensions" +
+                     context_.rows->remedy_of_length(static_cast<int64_t>(vector.size()))};
   return query_of(std::move(vector));
 }
 

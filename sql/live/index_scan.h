@@ -55,7 +55,6 @@ class IndexScan {
   Result<std::optional<Query>> resolve(const nn::Inputs& inputs);
   Result<std::optional<Query>> resolve_blob(const std::string& bytes) const;
   Result<std::optional<Query>> resolve_json(const std::string& text) const;
-  std::string remedy_of_length(size_t length) const;
   Result<std::optional<Query>> query_of(std::vector<float> vector) const;
   Result<bool> fetch();
   void record(SearchReport report, const char* kind) const;

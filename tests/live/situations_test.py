@@ -364,8 +364,8 @@ class Changes(Situations):
         for sql in ("SELECT id FROM doc_vec(zeroblob(8))", "SELECT id FROM doc_vec('[1, 2]')"):
             with self.assertRaisesRegex(sqlite3.Error, "; if all rows of 'doc' have 2 dimensions now, run " + rebuild):
                 self.db.execute(sql)
-        with self.assertRaisesRegex(sqlite3.Error, "a vector of 2 components, but the index has 3 dimensions; .*; if all rows have other "
-                                    "dimensions now, run " + rebuild):
+        with self.assertRaisesRegex(sqlite3.Error, "a vector of 2 components, but the index has 3 dimensions; .*; if all rows of 'doc' "
+                                    "have 2 dimensions now, run " + rebuild):
             self.command("sync")
         self.command("rebuild")
         self.assertEqual(len(self.db.execute("SELECT id FROM doc_vec('[1, 2]')").fetchall()), 20)
