@@ -162,12 +162,6 @@ Status create_tables(sqlite3* db, const IndexDefinition& index, const std::strin
   return {};
 }
 
-Error changed_trigger(const IndexDefinition& index, const std::string& name, const std::string& how) {
-  return wrong(index, "the trigger '" + name + "' on '" + index.content + "' was " + how +
-                          ", so the index may have missed changes; run " + index.command("rebuild") +
-                          ", which makes the triggers again and reads every row");
-}
-
 Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
                                 const std::vector<ContentColumn>& columns) {
   ContentTraits traits;
@@ -204,30 +198,42 @@ Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
                           index.command("rebuild"));
 }
 
+// Returns the texts of the triggers that exist of kTriggers, from their names on; empty: there is none.
+Result<std::array<std::string, kTriggers.size()>> trigger_texts(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT substr(sql, 16) FROM " + quoted(index.schema) +
+                                         ".sqlite_master WHERE type = 'trigger' AND name = ?",
+                                     index.name));
+  std::array<std::string, kTriggers.size()> texts;
+  for (size_t i = 0; i < kTriggers.size(); ++i) {
+    OwnStatement::Run run(find);
+    const std::string name = index.name + kTriggers[i];
+    GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(name).next());
+    if (found) texts[i] = run.text(0);
+  }
+  return texts;
+}
+
 // An error unless the triggers are those that create_triggers() makes, or those that an older version made. A
 // column that was renamed and renamed back may be written with other capitals than before.
 Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
   GLOVE_RETURN_IF_ERROR(check_log_has_no_trigger(db, index));
   GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(
-      db, "SELECT sql FROM " + quoted(index.schema) + ".sqlite_master WHERE type = 'trigger' AND name = ?",
-      index.name));
-  std::vector<std::string> dropped;
-  for (size_t i = 0; i < kTriggers.size(); ++i) {
-    OwnStatement::Run run(find);
-    const std::string name = index.name + kTriggers[i];
-    const std::string expected = "CREATE TRIGGER " + trigger_text(index, i, traits);
-    GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(name).next());
-    if (!found) dropped.push_back(name);
-    if (found &&
-        (run.text(0).size() != expected.size() ||
-         sqlite3_strnicmp(run.text(0).data(), expected.c_str(), static_cast<int>(expected.size())) != 0))
-      return changed_trigger(index, name, "changed");
-  }
-  const bool former = dropped.size() == kTriggers.size() - kFormerTriggers &&
-                      dropped.front() == index.name + kTriggers[kFormerTriggers];
-  return dropped.empty() || former ? Status() : changed_trigger(index, dropped.front(), "dropped");
+  GLOVE_ASSIGN_OR_RETURN(const auto texts, trigger_texts(db, index));
+  const auto is = [&](size_t i, bool former) {
+    return sqlite3_stricmp(texts[i].c_str(), trigger_text(index, i, traits, former).c_str()) == 0;
+  };
+  bool all_former = true;
+  for (size_t i = 0; i < kTriggers.size(); ++i)
+    all_former = all_former && (i < kFormerTriggers ? is(i, true) : texts[i].empty());
+  for (size_t i = 0; !all_former && i < kTriggers.size(); ++i)
+    if (!is(i, false))
+      return wrong(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content + "' was " +
+                              (texts[i].empty() ? "dropped" : "changed") +
+                              ", so the index may have missed changes; run " + index.command("rebuild") +
+                              ", which makes the triggers again and reads every row");
+  return {};
 }
 
 // Returns the error of an index whose content cannot be followed any more, as `problem` says.

@@ -5,10 +5,10 @@
 namespace glove::sql {
 namespace {
 
-// A statement that logs a key, once. OR IGNORE would yield to the conflict clause of the statement that fires
-// the trigger; DO NOTHING (SQLite 3.24) does not.
-std::string log_statement(const IndexDefinition& index, const std::string& key) {
-  return "INSERT INTO " + quoted(index.name + "_log") + "(id) VALUES (" + key + ") ON CONFLICT DO NOTHING; ";
+// A statement that logs keys, each once. OR IGNORE would yield to the conflict clause of the statement that
+// fires the trigger; DO NOTHING (SQLite 3.24) does not.
+std::string log_statement(const IndexDefinition& index, const std::string& rows) {
+  return "INSERT INTO " + quoted(index.name + "_log") + "(id) VALUES " + rows + " ON CONFLICT DO NOTHING; ";
 }
 
 std::string key_of(const IndexDefinition& index, const char* row) {
@@ -26,14 +26,15 @@ std::string update_event(const IndexDefinition& index, const ContentTraits& cont
 // The key that SQLite will choose for a row without one: that after the largest, which never was one of a
 // deleted row if the key is AUTOINCREMENT. After the largest possible key it chooses at random.
 std::string next_key(const IndexDefinition& index, bool autoincrement) {
-  std::string largest =
-      "SELECT ifnull(max(" + key_of(index, "c") + "), 0) AS k FROM " + quoted(index.content) + " AS c";
-  if (autoincrement) {
-    std::string name;
-    for (const char c : index.content) name.append(c == '\'' ? 2 : 1, c);
-    largest += " UNION ALL SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = '" + name + "'";
-  }
-  return "(SELECT max(k) + (max(k) < 9223372036854775807) FROM (" + largest + "))";
+  const std::string key = key_of(index, "c");
+  const std::string from = " FROM " + quoted(index.content) + " AS c";
+  if (!autoincrement)
+    return "ifnull((SELECT " + key + " + (" + key + " < 9223372036854775807)" + from + " ORDER BY " + key +
+           " DESC LIMIT 1), 1)";
+  std::string name;
+  for (const char c : index.content) name.append(c == '\'' ? 2 : 1, c);
+  return "(SELECT max(k) + (max(k) < 9223372036854775807) FROM (SELECT ifnull(max(" + key + "), 0) AS k" +
+         from + " UNION ALL SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = '" + name + "'))";
 }
 
 // Fires unless the content has the row as it is to be inserted: DO UPDATE and OR IGNORE leave many such rows.
@@ -45,22 +46,25 @@ std::string insert_before(const IndexDefinition& index, const ContentTraits& con
     same += " AND c." + quoted(name) + " IS new." + quoted(name) + " COLLATE BINARY";
   return "BEFORE INSERT ON " + quoted(index.content) + " WHEN " + key +
          " = -1 OR NOT EXISTS (SELECT 1 FROM " + quoted(index.content) + " AS c WHERE " + same + ") BEGIN " +
-         log_statement(index, "CASE " + key + " WHEN -1 THEN " + next_key(index, content.autoincrement) +
-                                  " ELSE " + key + " END");
+         log_statement(index, "(CASE " + key + " WHEN -1 THEN " + next_key(index, content.autoincrement) +
+                                  " ELSE " + key + " END)");
 }
 
 }  // namespace
 
-std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content) {
+std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content,
+                         bool former) {
   const std::string on = " ON " + quoted(index.content) + " BEGIN ";
-  const std::string log_old = log_statement(index, key_of(index, "old"));
-  const std::string log_new = log_statement(index, key_of(index, "new"));
+  const std::string old_key = "(" + key_of(index, "old") + ")";
+  const std::string new_key = "(" + key_of(index, "new") + ")";
+  const std::string log_both = former ? log_statement(index, old_key) + log_statement(index, new_key)
+                                      : log_statement(index, old_key + ", " + new_key);
   const std::array<std::string, kTriggers.size()> bodies = {
-      "AFTER INSERT" + on + log_new,
-      "AFTER " + update_event(index, content) + on + log_old + log_new,
-      "AFTER DELETE" + on + log_old,
+      "AFTER INSERT" + on + log_statement(index, new_key),
+      "AFTER " + update_event(index, content) + on + log_both,
+      "AFTER DELETE" + on + log_statement(index, old_key),
       insert_before(index, content),
-      "BEFORE " + update_event(index, content) + on + log_old + log_new,
+      "BEFORE " + update_event(index, content) + on + log_both,
   };
   return quoted(index.name + kTriggers[trigger]) + " " + bodies[trigger] + "END";
 }

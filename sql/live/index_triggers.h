@@ -32,7 +32,9 @@ struct ContentTraits {
   bool autoincrement = false;  // its key is AUTOINCREMENT
 };
 
-// Returns the text of a trigger of kTriggers from its name on, as SQLite keeps it.
-std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content);
+// Returns the text of a trigger of kTriggers from its name on, as SQLite keeps it. `former`: that of the
+// older version. REQUIRES: then trigger < kFormerTriggers.
+std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content,
+                         bool former = false);
 
 }  // namespace glove::sql
