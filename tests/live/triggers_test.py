@@ -235,7 +235,7 @@ class Former(Triggers):
             self.create()
             for name in names:
                 self.db.execute("DROP TRIGGER doc_vec_" + name)
-            with self.assertRaisesRegex(sqlite3.OperationalError, "^doc_vec: the trigger 'doc_vec_(update|%s)' on 'doc' was (dropped|changed)" % "|".join(names)):
+            with self.assertRaisesRegex(sqlite3.OperationalError, "^doc_vec: the trigger 'doc_vec_(%s)' on 'doc' was dropped" % "|".join(names)):
                 self.expect_right()
 
     def test_the_log_of_sqlite_tells(self):
