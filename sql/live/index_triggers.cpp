@@ -34,7 +34,8 @@ std::string next_key(const IndexDefinition& index, bool autoincrement) {
   std::string name;
   for (const char c : index.content) name.append(c == '\'' ? 2 : 1, c);
   return "(SELECT max(k) + (max(k) < 9223372036854775807) FROM (SELECT ifnull(max(" + key + "), 0) AS k" +
-         from + " UNION ALL SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = '" + name + "'))";
+         from + " UNION ALL SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = '" + name +
+         "' COLLATE NOCASE))";
 }
 
 // Fires unless the content has the row as it is to be inserted: DO UPDATE and OR IGNORE leave many such rows.

@@ -1,11 +1,11 @@
 // The triggers of a live index on its content, in plain SQL: they write the keys of the rows that a statement
 // changes into the log.
 //
-//   NAME_insert, NAME_update, NAME_delete    after the change, before a command that a later trigger runs
-//   NAME_insert_before, NAME_update_before   before it: a row that has changed stays although no further
-//   AFTER
-//                                            trigger runs, if one of the application's ends in RAISE(FAIL),
-//                                            in RAISE(IGNORE), or in a conflict that OR FAIL resolves
+//   NAME_insert_before, NAME_update_before   before the change, because a changed row stays, and no further
+//                                            trigger runs, where a trigger of the application's ends in
+//                                            RAISE(FAIL), RAISE(IGNORE) or a conflict with OR FAIL
+//   NAME_insert, NAME_update, NAME_delete    after it, because a trigger of the application's may have run a
+//                                            command before it
 //
 // No trigger runs before a DELETE: a row that the content no longer has does no harm in a segment. A key that
 // is logged although its row does not change does none either.

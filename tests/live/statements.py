@@ -38,6 +38,7 @@ class Generator:
         self.content, self.key, self.vector, self.index = source.choice(NAMES)
         self.dims = source.choice((1, 3, 5, 8, 17))
         self.generated = commands and form != "text" and source.random() < 0.15  # the vector is computed from a column `raw`
+        self.autoincrement = source.choice(("", "", "", " AUTOINCREMENT"))
         self.in_transaction = set()
 
     # --- names and values ---
@@ -49,8 +50,8 @@ class Generator:
         body = "body TEXT" if self.form == "text" else quoted(self.vector)
         if self.generated:
             body = "raw, %s AS (raw) %s" % (body, self.source.choice(("VIRTUAL", "STORED")))
-        return ("CREATE TABLE %s(%s INTEGER PRIMARY KEY, owner INTEGER REFERENCES owner(id) ON DELETE CASCADE ON UPDATE CASCADE, "
-                "code INTEGER UNIQUE, lang TEXT, %s)" % (quoted(self.content), quoted(self.key), body))
+        return ("CREATE TABLE %s(%s INTEGER PRIMARY KEY%s, owner INTEGER REFERENCES owner(id) ON DELETE CASCADE ON UPDATE CASCADE, "
+                "code INTEGER UNIQUE, lang TEXT, %s)" % (quoted(self.content), quoted(self.key), self.autoincrement, body))
 
     def create_index(self):
         what = "text='body', model='glove'" if self.form == "text" else "vector=%s" % text(self.vector)
@@ -87,11 +88,14 @@ class Generator:
         return self.source.choice((self.source.randrange(1, 12), self.source.randrange(1, 60), self.source.randrange(-3, 3),
                                    self.source.choice((LAST, -LAST - 1, 1 << 40, 1 << 53))))
 
+    def key_or_null(self):
+        return "NULL" if self.source.random() < 0.2 else str(self.id())
+
     def owner(self):
         return self.source.choice(("NULL", str(self.source.randrange(1, 6))))
 
     def row(self):
-        return "%d, %s, %s, '%s', %s" % (self.id(), self.owner(), self.source.choice(("NULL", self.source.randrange(12))),
+        return "%s, %s, %s, '%s', %s" % (self.key_or_null(), self.owner(), self.source.choice(("NULL", self.source.randrange(12))),
                                           self.source.choice("ab"), self.value())
 
     # --- set-up ---
@@ -129,9 +133,10 @@ class Generator:
                 body = self.command(source.choice(("sync", "merge", "integrity-check"))).replace("{s}", "")
             elif not fails and ("FAIL" in body or "IGNORE" in body or "owner" in body):
                 continue
-            # A new row whose key is -1: see docs/live.md.
-            made.append("CREATE TRIGGER app%d %s %s ON %s WHEN (%s.code + %s.%s) %% 3 IS %d AND %s.%s <> -1 BEGIN %s; END" % (
-                number, time, event, quoted(self.content), row, row, quoted(self.key), source.randrange(3), row, quoted(self.key), body))
+            # Not for a new row whose key is -1 or chosen at random: see docs/live.md.
+            made.append("CREATE TRIGGER app%d %s %s ON %s WHEN (%s.code + %s.%s) %% 3 IS %d AND %s.%s BETWEEN -99999 AND 99999 AND %s.%s <> -1 "
+                        "BEGIN %s; END" % (number, time, event, quoted(self.content), row, row, quoted(self.key), source.randrange(3), row,
+                                           quoted(self.key), row, quoted(self.key), body))
         return made
 
     # --- statements ---
