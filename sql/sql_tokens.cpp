@@ -161,6 +161,12 @@ bool is_explained(std::string_view sql) {
   return tokens.is("EXPLAIN");
 }
 
+bool has_word(std::string_view sql, const char* word) {
+  for (Tokens tokens(sql); !tokens.current().empty(); tokens.take())
+    if (tokens.is(word)) return true;
+  return false;
+}
+
 // DELETE FROM [schema.]table, UPDATE [OR conflict] [schema.]table. Neither verb can be a name without quotes.
 bool changes_rows_of(std::string_view sql, const std::string& schema, const std::string& table) {
   Tokens tokens(sql);

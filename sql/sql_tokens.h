@@ -33,6 +33,9 @@ std::string_view called_function(std::string_view sql, std::span<const std::stri
 // True if the statement begins with EXPLAIN, so that it describes what it would do and calls nothing.
 bool is_explained(std::string_view sql);
 
+// True if the statement has the word, in any case and without quotes.
+bool has_word(std::string_view sql, const char* word);
+
 // True if the statement names the table as the target of a DELETE or an UPDATE. The name of a schema, if the
 // statement has one, must be that of the table.
 bool changes_rows_of(std::string_view sql, const std::string& schema, const std::string& table);

@@ -51,6 +51,18 @@ Status ContentRows::begin(int64_t dims) {
 
 Status ContentRows::begin(int64_t dims, const std::string& expected_fingerprint) {
   GLOVE_RETURN_IF_ERROR(begin(dims));
+  return check_fingerprint(expected_fingerprint);
+}
+
+Status ContentRows::check_model(int64_t dims, const std::string& expected_fingerprint) {
+  if (!index_.is_text) return {};
+  dims_ = dims;
+  encoder_ = nullptr;
+  GLOVE_RETURN_IF_ERROR(find_model());
+  return check_fingerprint(expected_fingerprint);
+}
+
+Status ContentRows::check_fingerprint(const std::string& expected_fingerprint) const {
   const std::string found = fingerprint();
   if (found == expected_fingerprint) return {};
   return {ErrorCode::kInvalidArgument,
@@ -71,13 +83,11 @@ std::string ContentRows::columns(const char* table) const {
   return text;
 }
 
-Status ContentRows::find_encoder() {
+// Sets model_, and dims_ if they are not known yet.
+Status ContentRows::find_model() {
   Result<CatalogEntry> entry = connection_.find(index_.model);
   if (!entry.ok()) return {entry.error().code, index_.name + ": " + entry.error().message};
   model_ = entry.value().model;
-  std::optional<std::string_view> options;
-  if (!index_.options.empty()) options = index_.options;
-  GLOVE_ASSIGN_OR_RETURN(encoder_, kept_encoder_.find(connection_, model_, options, index_.name));
   if (index_.is_text && dims_ == 0) dims_ = model_->dims();
   if (dims_ == 0 || dims_ == model_->dims()) return {};
   return {
@@ -87,6 +97,14 @@ Status ContentRows::find_encoder() {
           std::to_string(dims_) + " dimensions under this name" +
           (index_.is_text && index_.dims == 0 ? ", or run " + index_.command("rebuild") + " to adopt this one"
                                               : "")};
+}
+
+Status ContentRows::find_encoder() {
+  GLOVE_RETURN_IF_ERROR(find_model());
+  std::optional<std::string_view> options;
+  if (!index_.options.empty()) options = index_.options;
+  GLOVE_ASSIGN_OR_RETURN(encoder_, kept_encoder_.find(connection_, model_, options, index_.name));
+  return {};
 }
 
 Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>& vector) {
@@ -117,6 +135,7 @@ void ContentRows::check_vector() {
     fault_ = has + "; the most is " + std::to_string(kMaxDims);
   } else if (dims_ != 0 && length != dims_) {
     fault_ = has + ", but the index has " + std::to_string(dims_) + " dimensions";
+    other_dims_ = length;
   } else if (bad != vector_.end()) {
     fault_ = "has a vector whose component " + std::to_string(bad - vector_.begin() + 1) + " is " +
              (std::isnan(*bad) ? "NaN" : "infinite");
@@ -145,6 +164,7 @@ Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_colu
 // Reads the vector of the current row into vector_, or what is wrong with it into fault_.
 Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_column) {
   fault_.clear();
+  other_dims_ = 0;
   if (index_.is_text) return encode_row(run, first_column);
   sqlite3_value* const value = run.value(first_column);
   if (is_null(value)) return RowVector::kNone;
@@ -222,7 +242,25 @@ Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
   return {ErrorCode::kInvalidArgument,
           index_.name + ": the row " + std::to_string(id) + " of '" + index_.content + "' " + fault +
               (index_.is_text ? "; change the text" : "; correct the row or set its vector to NULL") +
-              ", or create the index with invalid='skip'"};
+              ", or create the index with invalid='skip'" + remedy_of_length(other_dims_)};
+}
+
+std::string ContentRows::remedy_of_length(int64_t length) const {
+  if (index_.is_text || index_.dims != 0 || length == 0) return {};
+  const std::string column = quoted(index_.columns.front());
+  OwnStatement first;
+  const Status prepared = first.prepare(
+      connection_.db(),
+      "SELECT " + column + " FROM " + index_.content_table() + " WHERE " + column + " NOT NULL LIMIT 1",
+      index_.name);
+  if (!prepared.ok()) return {};
+  OwnStatement::Run run(first);
+  const Result<bool> found = run.next();
+  std::vector<float> vector;
+  if (!found.ok() || !found.value() || !read_row_vector(run.value(0), vector).ok()) return {};
+  if (static_cast<int64_t>(vector.size()) != length) return {};
+  return "; if all rows of '" + index_.content + "' have " + std::to_string(length) +
+         " dimensions now, run " + index_.command("rebuild");
 }
 
 }  // namespace glove::sql

@@ -48,6 +48,10 @@ class ContentRows final : public live::RowSource {
   // The same, and an error if the model of an index of texts has another fingerprint.
   Status begin(int64_t dims, const std::string& expected_fingerprint);
 
+  // An error if a search of an index of texts would not find its model, or another one. Until the next
+  // begin(), nothing else may be called.
+  Status check_model(int64_t dims, const std::string& expected_fingerprint);
+
   // The fingerprint of the model of an index of texts (sql/live/model_fingerprint.h); empty for others.
   // REQUIRES: begin() succeeded.
   std::string fingerprint() const;
@@ -71,8 +75,11 @@ class ContentRows final : public live::RowSource {
   // Makes the vector of a query of a text. Returns false if the text has none.
   Result<bool> encode_query(std::string_view text, std::vector<float>& vector);
 
-  // The error of a row that cannot be indexed.
+  // The error of the row that was read last, which cannot be indexed.
   Error fault_of_row(int64_t id, const std::string& fault) const;
+  // Returns what to do about a vector that is not as long as those of the index, for the end of a message: it
+  // names 'rebuild' if the first row of the content is as long as the vector. Empty: nothing.
+  std::string remedy_of_length(int64_t length) const;
 
  private:
   Status prepare();
@@ -80,7 +87,9 @@ class ContentRows final : public live::RowSource {
   Result<RowVector> vector_of(OwnStatement::Run& run, int first_column);
   Result<RowVector> encode_row(OwnStatement::Run& run, int first_column);
   void check_vector();
+  Status find_model();
   Status find_encoder();
+  Status check_fingerprint(const std::string& expected_fingerprint) const;
   Status pass_rows(OwnStatement& statement, const UseContent& use);
 
   Connection& connection_;
@@ -95,6 +104,7 @@ class ContentRows final : public live::RowSource {
   std::vector<float> vector_;                 // of the current row; of an earlier one if it has none
   double norm_squared_ = 0;                   // of vector_
   std::string fault_;                         // of the current row; empty: none
+  int64_t other_dims_ = 0;                    // of the current row, if that is its fault
   KeptEncoder kept_encoder_;
   ModelPtr model_;
   const SentenceEncoder* encoder_ = nullptr;

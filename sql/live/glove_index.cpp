@@ -176,6 +176,9 @@ class LiveIndex {
     GLOVE_ASSIGN_OR_RETURN(const int64_t version, store_.schema_version());
     if (checked_version_ == version) return {};
     GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
+    GLOVE_ASSIGN_OR_RETURN(const bool former, has_former_triggers(connection_.db(), index_));
+    if (former && !checked_version_)
+      connection_.engine().log().write(index_.name + ": " + former_triggers_remedy(index_));
     checked_version_ = version;
     return {};
   }

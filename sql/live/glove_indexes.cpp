@@ -5,8 +5,9 @@
 // rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
 // one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
 // for an index that cannot be queried, because its tables, its triggers or its content are not what they must
-// be, it is the reason, and the numbers are NULL. Where a backend has failed to search the index, the reason
-// follows. backend is the one that has the index or, if none has, the one that 'auto' would use.
+// be, it is the reason, and the numbers are NULL; if its model is not loaded, state says so. Where a backend
+// has failed to search the index, the reason follows. backend is the one that has the index or, if none has,
+// the one that 'auto' would use.
 #include <bit>
 #include <string>
 #include <utility>
@@ -103,13 +104,27 @@ Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
   return size;
 }
 
-// What an index has that can be queried.
+// An error if a query would not find the model of the index.
+Status check_model(Connection& connection, const IndexDefinition& index, IndexStore& store) {
+  VectorStore vectors(connection, index);
+  ContentRows rows(connection, index, vectors);
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store.config());
+  return rows.check_model(config.dims, config.fingerprint);
+}
+
+// What an index has whose tables are what they must be.
 struct IndexContent {
   IndexSize size;
+  std::string state;
   live::PartSetPtr searched;  // null if no statement searches it
 };
 
-// An error if the index cannot be queried. Then its tables are not read: they may be anything.
+std::string state_of(const IndexSize& size) {
+  return size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
+}
+
+// An error if the tables of the index are not what they must be. Then they are not read: they may be
+// anything.
 Result<IndexContent> content_of(Connection& connection, const FoundIndex& found) {
   GLOVE_RETURN_IF_ERROR(found.problem);
   const IndexDefinition& index = found.definition;
@@ -117,14 +132,15 @@ Result<IndexContent> content_of(Connection& connection, const FoundIndex& found)
     GLOVE_RETURN_IF_ERROR(check_index(connection.db(), index));
     IndexContent content;
     GLOVE_ASSIGN_OR_RETURN(content.size, size_of(connection.db(), index));
-    const Result<live::PartSetPtr> searched = IndexStore(connection, index).searched_parts();
+    IndexStore store(connection, index);
+    const Status model = check_model(connection, index, store);
+    content.state = model.ok() ? state_of(content.size) : model.error().message;
+    const Result<bool> former = has_former_triggers(connection.db(), index);
+    if (former.ok() && former.value()) content.state += "; " + former_triggers_remedy(index);
+    const Result<live::PartSetPtr> searched = store.searched_parts();
     if (searched.ok()) content.searched = searched.value();
     return content;
   });
-}
-
-std::string state_of(const IndexSize& size) {
-  return size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
 }
 
 vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
@@ -138,7 +154,7 @@ vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
     row.insert(row.end(), {size.rows - size.dead, size.segments, size.dead, size.logged, size.bytes});
   }
   row.resize(7, nullptr);
-  std::string state = content.ok() ? state_of(content.value().size) : content.error().message;
+  std::string state = content.ok() ? content.value().state : content.error().message;
   if (!choice.failed.empty()) state += "; " + choice.failed;
   row.push_back(std::string(choice.backend == nullptr ? "" : choice.backend->name()));
   row.push_back(std::move(state));

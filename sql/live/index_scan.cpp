@@ -64,7 +64,9 @@ Result<std::optional<Query>> IndexScan::resolve_blob(const std::string& bytes) c
         ErrorCode::kInvalidArgument,
         name + ": the query is a BLOB of " + std::to_string(bytes.size()) + " bytes, but a vector of " +
             (dims == 0 ? "float32 has 4 bytes per component"
-                       : std::to_string(dims) + " float32 has " + std::to_string(dims * sizeof(float)))};
+                       : std::to_string(dims) + " float32 has " + std::to_string(dims * sizeof(float))) +
+            context_.rows->remedy_of_length(dims == 0 ? 0
+                                                      : static_cast<int64_t>(bytes.size() / sizeof(float)))};
   std::vector<float> vector(bytes.size() / sizeof(float));
   std::memcpy(vector.data(), bytes.data(), bytes.size());
   return query_of(std::move(vector));
@@ -77,9 +79,10 @@ Result<std::optional<Query>> IndexScan::resolve_json(const std::string& text) co
     return Error{ErrorCode::kInvalidArgument, name + ": the query " + read.error().message};
   const int64_t dims = context_.state->dims;
   if (dims != 0 && static_cast<int64_t>(vector.size()) != dims)
-    return Error{ErrorCode::kInvalidArgument, name + ": the query has " + component_count(vector.size()) +
-                                                  ", but the index has " + std::to_string(dims) +
-                                                  " dimensions"};
+    return Error{ErrorCode::kInvalidArgument,
+                 name + ": the query has " + component_count(vector.size()) + ", but the index has " +
+                     std::to_string(dims) + " dimensions" +
+                     context_.rows->remedy_of_length(static_cast<int64_t>(vector.size()))};
   return query_of(std::move(vector));
 }
 

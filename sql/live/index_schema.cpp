@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "sql/live/index_triggers.h"
 #include "sql/live/own_statement.h"
 #include "sql/sql_tokens.h"
 
@@ -13,18 +14,21 @@ namespace {
 struct ShadowTable {
   const char* suffix;
   const char* columns;
+  const char* former_columns;  // of an index that an older version made
 };
+// None declares a primary key, so that the session extension, which records the tables that have one, leaves
+// them out of its changesets: a replica logs the changes of its content itself.
 constexpr std::array<ShadowTable, 6> kTables = {{
-    {"_config", "(key TEXT PRIMARY KEY, value)"},
-    {"_segment", "(id INTEGER PRIMARY KEY, uuid BLOB, rows INTEGER, crc INTEGER)"},
-    {"_block", "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
-    {"_dead", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
-    {"_vector", "(id INTEGER PRIMARY KEY, vectors BLOB)"},
-    {"_log", "(id INTEGER PRIMARY KEY)"},
+    {"_config", "(key TEXT UNIQUE, value)", "(key TEXT PRIMARY KEY, value)"},
+    {"_segment", "(id INTEGER UNIQUE, uuid BLOB, rows INTEGER, crc INTEGER)",
+     "(id INTEGER PRIMARY KEY, uuid BLOB, rows INTEGER, crc INTEGER)"},
+    {"_block", "(segment INTEGER, number INTEGER, data BLOB, UNIQUE(segment, number))",
+     "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
+    {"_dead", "(segment INTEGER UNIQUE, bits BLOB)", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
+    {"_vector", "(id INTEGER UNIQUE, vectors BLOB)", "(id INTEGER PRIMARY KEY, vectors BLOB)"},
+    {"_log", "(id INTEGER UNIQUE)", "(id INTEGER PRIMARY KEY)"},
 }};
-constexpr const char* kLog = "_log";
 constexpr std::string_view kOfTexts = "_vector";  // only an index of texts has it
-constexpr std::array<const char*, 3> kTriggers = {"_insert", "_update", "_delete"};
 
 Error wrong(const IndexDefinition& index, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
@@ -123,33 +127,6 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
   return columns;
 }
 
-// A statement that logs old or new, once. OR IGNORE would yield to the conflict clause of the statement that
-// fires the trigger; DO NOTHING (SQLite 3.24) does not.
-std::string log_statement(const IndexDefinition& index, const char* row) {
-  const std::string log = quoted(index.name + kLog);
-  const std::string id = std::string(row) + "." + quoted(index.rowid);
-  return "INSERT INTO " + log + "(id) VALUES (" + id + ") ON CONFLICT DO NOTHING; ";
-}
-
-// The text of a trigger from its name on, as SQLite keeps it.
-std::string trigger_text(const IndexDefinition& index, size_t trigger,
-                         const std::vector<ContentColumn>& columns) {
-  std::string event = trigger == 0 ? "INSERT" : trigger == 1 ? "UPDATE" : "DELETE";
-  bool generated = false;
-  for (const std::string& name : index.columns) {
-    const ContentColumn* const column = find_column(columns, name);
-    generated = generated || column == nullptr || column->generated;
-  }
-  // SQLite does not say which columns a generated one depends on. UPDATE ... SET rowid names no column.
-  if (trigger == 1 && !generated) {
-    event += " OF rowid, oid, _rowid_, " + quoted(index.rowid);
-    for (const std::string& name : index.columns) event += ", " + quoted(name);
-  }
-  return quoted(index.name + kTriggers[trigger]) + " AFTER " + event + " ON " + quoted(index.content) +
-         " BEGIN " + (trigger != 0 ? log_statement(index, "old") : "") +
-         (trigger != 2 ? log_statement(index, "new") : "") + "END";
-}
-
 // `type`: "table", "view" or "trigger".
 Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
                         const std::string& name) {
@@ -206,6 +183,80 @@ Status create_tables(sqlite3* db, const IndexDefinition& index, const std::strin
   return {};
 }
 
+Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
+                                const std::vector<ContentColumn>& columns) {
+  ContentTraits traits;
+  for (const std::string& name : index.columns) {
+    const ContentColumn* const column = find_column(columns, name);
+    traits.generated = traits.generated || column == nullptr || column->generated;
+  }
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT sql FROM " + quoted(index.schema) +
+                                         ".sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE",
+                                     index.name));
+  OwnStatement::Run run(find);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(index.content).next());
+  traits.autoincrement = found && has_word(run.text(0), "AUTOINCREMENT");
+  return traits;
+}
+
+// A trigger on the log could keep keys out of it.
+Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
+  const std::string log = index.name + kTables.back().suffix;
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(
+      find.prepare(db,
+                   "SELECT name FROM " + quoted(index.schema) +
+                       ".sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE",
+                   index.name));
+  OwnStatement::Run run(find);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(log).next());
+  if (!found) return {};
+  return wrong(index, "there is a trigger '" + std::string(run.text(0)) + "' on its table '" + log +
+                          "', which may keep changes from being logged; run DROP TRIGGER " +
+                          quoted(index.schema) + "." + quoted(run.text(0)) + ", and then " +
+                          index.command("rebuild"));
+}
+
+// Returns the texts of the triggers that exist of kTriggers, from their names on; empty: there is none.
+Result<std::array<std::string, kTriggers.size()>> trigger_texts(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT substr(sql, 16) FROM " + quoted(index.schema) +
+                                         ".sqlite_master WHERE type = 'trigger' AND name = ?",
+                                     index.name));
+  std::array<std::string, kTriggers.size()> texts;
+  for (size_t i = 0; i < kTriggers.size(); ++i) {
+    OwnStatement::Run run(find);
+    const std::string name = index.name + kTriggers[i];
+    GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(name).next());
+    if (found) texts[i] = run.text(0);
+  }
+  return texts;
+}
+
+// An error unless the triggers are those that create_triggers() makes, or those that an older version made. A
+// column that was renamed and renamed back may be written with other capitals than before.
+Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
+  GLOVE_RETURN_IF_ERROR(check_log_has_no_trigger(db, index));
+  GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
+  GLOVE_ASSIGN_OR_RETURN(const auto texts, trigger_texts(db, index));
+  const auto is = [&](size_t i, bool former) {
+    return sqlite3_stricmp(texts[i].c_str(), trigger_text(index, i, traits, former).c_str()) == 0;
+  };
+  bool all_former = true;
+  for (size_t i = 0; i < kTriggers.size(); ++i)
+    all_former = all_former && (i < kFormerTriggers ? is(i, true) : texts[i].empty());
+  for (size_t i = 0; !all_former && i < kTriggers.size(); ++i)
+    if (!is(i, false))
+      return wrong(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content + "' was " +
+                              (texts[i].empty() ? "dropped" : "changed") +
+                              ", so the index may have missed changes; run " + index.command("rebuild") +
+                              ", which makes the triggers again and reads every row");
+  return {};
+}
+
 // Returns the error of an index whose content cannot be followed any more, as `problem` says.
 Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& problem,
                       const std::string& rebuild) {
@@ -256,21 +307,20 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
     }
     GLOVE_RETURN_IF_ERROR(check_table(db, index, table));
   }
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(
-      db, "SELECT sql FROM " + quoted(index.schema) + ".sqlite_master WHERE type = 'trigger' AND name = ?",
-      index.name));
-  for (size_t i = 0; i < kTriggers.size(); ++i) {
-    OwnStatement::Run run(find);
-    const std::string name = index.name + kTriggers[i];
-    run.bind(name);
-    GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-    if (!found || run.text(0) != "CREATE TRIGGER " + trigger_text(index, i, columns.value()))
-      return wrong(index, "the trigger '" + name + "' on '" + index.content + "' was " +
-                              (found ? "changed" : "dropped") + ", so the index may have missed changes; " +
-                              rebuild + ", which makes the triggers again and reads every row");
-  }
-  return {};
+  return check_triggers(db, index, columns.value());
+}
+
+Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_ASSIGN_OR_RETURN(const bool newest,
+                         has_object(db, index, "trigger", index.name + kTriggers[kFormerTriggers]));
+  return !newest;
+}
+
+// SQLite's log cuts messages off after about 200 bytes.
+std::string former_triggers_remedy(const IndexDefinition& index) {
+  return "run " + index.command("rebuild") +
+         " for the triggers of this version; its older ones miss rows that change although their statement "
+         "fails";
 }
 
 Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index) {
@@ -302,9 +352,10 @@ Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
 
 Status create_triggers(sqlite3* db, const IndexDefinition& index) {
   GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
+  GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
   for (size_t i = 0; i < kTriggers.size(); ++i) {
     GLOVE_RETURN_IF_ERROR(execute(
-        db, "CREATE TRIGGER " + quoted(index.schema) + "." + trigger_text(index, i, columns), index.name));
+        db, "CREATE TRIGGER " + quoted(index.schema) + "." + trigger_text(index, i, traits), index.name));
     const std::string name = index.name + kTriggers[i];
     GLOVE_ASSIGN_OR_RETURN(const bool made, has_object(db, index, "trigger", name));
     if (!made)

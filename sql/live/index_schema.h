@@ -6,7 +6,7 @@
 //   NAME_dead(segment, bits)             their rows that were deleted or changed: bit r % 8 of byte r / 8
 //   NAME_vector(id, vectors)             of an index of texts: their vectors (sql/live/vector_store.h)
 //   NAME_log(id)                         the rows of the content that changed since the last sync
-//   NAME_insert, NAME_update, NAME_delete   the triggers on the content that write the log, in plain SQL
+//   and the triggers on the content that write the log (sql/live/index_triggers.h)
 //
 // All but the last are shadow tables: a defensive connection cannot write to them. The log is an ordinary
 // table, because triggers must be able to write it wherever the content can be written.
@@ -33,6 +33,11 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index);
 // Checks the content, and that the tables and triggers are those that create_tables() and create_triggers()
 // make, before it reads any of them. The error names 'rebuild'.
 Status check_index(sqlite3* db, const IndexDefinition& index);
+
+// True if the index has only the triggers that an older version made. REQUIRES: check_index() succeeded.
+Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index);
+// What the log and glove_indexes say of such an index.
+std::string former_triggers_remedy(const IndexDefinition& index);
 
 // Returns the name of a trigger, on whatever table, whose text changes or deletes rows of the index, which
 // always fails; empty if there is none.

@@ -1,5 +1,6 @@
 #include "sql/live/own_statement.h"
 
+#include <array>
 #include <new>
 #include <utility>
 
@@ -18,6 +19,30 @@ ErrorCode error_code_of(int code) {
     default:
       return ErrorCode::kIo;
   }
+}
+
+// Returns what a limit of the connection that is lower than the extension's own statements need adds to the
+// error of one; empty if there is none. SQLite reports such an error as one of the statement.
+std::string low_limit(sqlite3* db) {
+  struct Limit {
+    int id;
+    const char* name;
+    int least;
+  };
+  constexpr std::array<Limit, 6> kNeeded = {
+      {{SQLITE_LIMIT_COLUMN, "SQLITE_LIMIT_COLUMN", 16},
+       {SQLITE_LIMIT_EXPR_DEPTH, "SQLITE_LIMIT_EXPR_DEPTH", 16},
+       {SQLITE_LIMIT_COMPOUND_SELECT, "SQLITE_LIMIT_COMPOUND_SELECT", 4},
+       {SQLITE_LIMIT_FUNCTION_ARG, "SQLITE_LIMIT_FUNCTION_ARG", 4},
+       {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, "SQLITE_LIMIT_LIKE_PATTERN_LENGTH", 32},
+       {SQLITE_LIMIT_VARIABLE_NUMBER, "SQLITE_LIMIT_VARIABLE_NUMBER", 8}}};
+  for (const Limit& limit : kNeeded) {
+    const int value = sqlite3_limit(db, limit.id, -1);
+    if (value < limit.least && (value > 0 || limit.id != SQLITE_LIMIT_EXPR_DEPTH))  // 0 there: none
+      return std::string("; ") + limit.name + " of this connection is " + std::to_string(value) +
+             "; raise the limit, or use a connection that has a higher one";
+  }
+  return {};
 }
 
 }  // namespace
@@ -42,6 +67,8 @@ Error database_error(sqlite3* db, int code, std::string_view table) {
                " and SQLITE_LIMIT_SQL_LENGTH is " +
                std::to_string(sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, -1)) +
                "; raise the limit, or use a connection that has a higher one";
+  const std::string limit = (code & 0xff) == SQLITE_ERROR ? low_limit(db) : std::string();
+  if (!limit.empty()) return {ErrorCode::kIo, message + limit};
   return {error_code_of(code), std::move(message)};
 }
 

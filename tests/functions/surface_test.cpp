@@ -105,8 +105,8 @@ TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
       "id INTEGER, similarity REAL, rank INTEGER, +query TEXT, +k INTEGER, +backend TEXT, +doc_vec TEXT");
   EXPECT_EQ(connection.value("SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE name GLOB "
                              "'doc_vec_*' ORDER BY name)"),
-            "doc_vec_block,doc_vec_config,doc_vec_dead,doc_vec_delete,doc_vec_insert,doc_vec_log,"
-            "doc_vec_segment,doc_vec_update");
+            "doc_vec_block,doc_vec_config,doc_vec_dead,doc_vec_delete,doc_vec_insert,"
+            "doc_vec_insert_before,doc_vec_log,doc_vec_segment,doc_vec_update,doc_vec_update_before");
   EXPECT_EQ(
       connection.value("SELECT group_concat(name) FROM (SELECT name FROM pragma_table_list WHERE type = "
                        "'shadow' ORDER BY name)"),

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import changesets
 import sessions
 import stand_ins
 import statements
@@ -29,7 +30,7 @@ STEPS_PER_SEQUENCE = 150
 SHRINK_SECONDS = 30
 # What a statement may answer at any time.
 ORDINARY = re.compile(r"constraint failed|is locked|no such savepoint|within a transaction|no transaction is active|cannot VACUUM|"
-                      r"cannot commit|datatype mismatch|cannot start|SQL statements in progress|string or blob too big|cannot change into wal")
+                      r"cannot commit|datatype mismatch|no such module: glove_index|unsafe use of virtual table|integer overflow|database or disk is full|cannot start|SQL statements in progress|string or blob too big|cannot change into wal")
 
 
 class Wrong(Exception):
@@ -46,7 +47,7 @@ class Database:
         self.start = start
         self.sessions = sessions.Sessions(os.path.join(self.folder, "live.db"), options.extension, start)
         self.schema_changed = False
-        self.counts = {"compared": 0, "rows": 0, "refused": 0, "locked": 0, "statements failed": 0, "commands": 0}
+        self.counts = {"compared": 0, "rows": 0, "refused": 0, "locked": 0, "statements failed": 0, "commands": 0, "replicated": 0}
 
     def close(self):
         self.sessions.close_all()
@@ -59,7 +60,7 @@ class Database:
             return self.check(step, self.sessions.execute)
         if step["do"] == "close":
             return self.sessions.close(step["session"])
-        return self.copy(step)
+        return self.replicate(step) if step["do"] == "replicate" else self.copy(step)
 
     def run(self, step):
         self.schema_changed |= step.get("schema", False)
@@ -125,6 +126,45 @@ class Database:
             copied.close_all()
             os.remove(path)
 
+    def replicate(self, step):
+        """Records changes of all tables as a changeset, applies them to a replica that changes too, and checks the replica."""
+        path = os.path.join(self.folder, "replica.db")
+        replica = sessions.Sessions(path, self.extension, self.start)
+
+        def run(execute, statements):
+            for sql in statements:
+                try:
+                    execute(sql.replace("{s}", ""))
+                except (Failure, sessions.sqlite3.Error) as failure:
+                    if not self.allowed(str(failure), "main"):
+                        raise Wrong("error: %s" % failure) from failure
+        try:
+            self.sessions.execute(step["session"], "VACUUM INTO '%s'" % path)
+            recorder = changesets.Connection(self.sessions.path, self.extension)
+            try:
+                run(recorder.execute, self.start)
+                changeset = recorder.recorded(lambda execute: run(execute, step["recorded"]))
+            finally:
+                recorder.close()
+            run(lambda sql: replica.execute("main", sql), step["before"])
+            replica.close_all()
+            applier = changesets.Connection(path, self.extension)
+            try:
+                run(applier.execute, self.start)
+                applier.apply(changeset, step["policy"])
+            finally:
+                applier.close()
+            run(lambda sql: replica.execute("main", sql), step["after"])
+            self.check(step["check"], lambda name, sql: replica.execute("main", sql.replace("{s}", "")))
+            self.counts["replicated"] += 1
+        except (Failure, sessions.sqlite3.Error) as failure:
+            if not self.allowed(str(failure), step["session"]):
+                raise Wrong("error: %s" % failure) from failure
+        finally:
+            replica.close_all()
+            if os.path.exists(path):
+                os.remove(path)
+
 
 def shown(rows):
     return ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
@@ -136,9 +176,9 @@ def next_steps(generator, database, journal):
     session = source.choice(statements.WRITERS)
     if generator.in_transaction and source.random() < 0.8:  # the others find the database locked
         session = source.choice(sorted(generator.in_transaction))
-    kind = source.choices(("write", "control", "command", "vacuum", "schema", "rebuild", "bad", "recursive", "close", "copy"),
-                          (60, 14, 30, 1.5, 5, 12 if database.schema_changed else 1.5, 1, 2, 1, 1))[0]
-    if kind in ("command", "rebuild") and session not in statements.WITH_EXTENSION or kind == "copy":
+    kind = source.choices(("write", "control", "command", "vacuum", "schema", "rebuild", "bad", "recursive", "close", "copy", "replicate"),
+                          (60, 14, 30, 1.5, 5, 12 if database.schema_changed else 1.5, 1, 2, 1, 1, replicates(generator)))[0]
+    if kind in ("command", "rebuild") and session not in statements.WITH_EXTENSION or kind in ("copy", "replicate"):
         session = "main"
     run = {"do": "run", "session": session}
     if kind == "write":
@@ -163,6 +203,8 @@ def next_steps(generator, database, journal):
         steps = [{"do": "close", "session": session}]
     elif kind == "copy":
         steps = [{"do": "copy", "session": session, "check": generator.check("main")}]
+    elif kind == "replicate":
+        steps = [{"do": "replicate", "session": session, **generator.replication(), "check": generator.check("main")}]
     else:
         steps = []
     steps.append(generator.check(session if session in statements.WITH_EXTENSION else "main"))
@@ -171,10 +213,15 @@ def next_steps(generator, database, journal):
     return steps
 
 
+def replicates(generator):
+    """How often there is a replication; never without the session extension, which does not know generated columns."""
+    return 3 if generator.commands and not generator.generated and changesets.library() else 0
+
+
 def schema_steps(generator, database):
     """Changes the schema in the main connection, and half the time repairs the index at once."""
     try:
-        triggers = database.sessions.execute("main", "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name <> 'named'")
+        triggers = database.sessions.execute("main", "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name <> 'named' AND name NOT GLOB 'app?'")
     except Failure:
         return []
     steps = [{"do": "run", "session": "main", "sql": generator.schema_change(triggers), "schema": True}]
@@ -267,6 +314,9 @@ def as_sql(sequence):
             lines += [sql + ";" for sql in step["sql"]]
         elif step["do"] == "close":
             lines.append("-- is closed")
+        elif step["do"] == "replicate":
+            lines.append("-- recorded: %s\n-- the replica: %s; then the changeset with policy %d; %s; and in it: %s" % (
+                "; ".join(step["recorded"]), "; ".join(step["before"]), step["policy"], "; ".join(step["after"]), step["check"]["index"]))
         elif step["do"] == "copy":
             lines.append("VACUUM INTO 'copy.db'; -- and in it: " + step["check"]["index"] + ";")
     last = sequence["steps"][-1]

@@ -31,4 +31,5 @@ for library in "${libraries[@]}"; do
   $python tests/live/untrusted_test.py "$extension"
   $python tests/live/shapes_test.py "$extension" --seed "$seed"
   GLOVE_TEST_SEED=$seed $python tests/live/situations_test.py "$extension"
+  GLOVE_TEST_SEED=$seed $python tests/live/triggers_test.py "$extension"
 done

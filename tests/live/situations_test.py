@@ -6,10 +6,13 @@ Indexes with one name in several schemas, temporary objects with the names of th
 statement reads, changes by a search, interrupts, copies made while the index changes, and triggers and foreign keys of the application.
 GLOVE_TEST_SEED repeats a run.
 """
+import itertools
 import os
 import random
 import re
+import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -257,6 +260,31 @@ class Readers(Situations):
             self.assertEqual(fixture.shadow_rows(self.db), stored)
             self.expect_sound()
 
+    @unittest.skipUnless(hasattr(sqlite3.Connection, "setlimit"), "Python before 3.11")
+    def test_a_limit_that_stops_a_statement_of_the_index_is_named(self):
+        self.db = self.connect("limits.db")
+        self.create(rows=20)
+        self.change(rows=3)
+        stopped = set()
+        commands = ["INSERT INTO doc_vec(doc_vec) VALUES ('%s')" % command for command in (*COMMANDS, "integrity-check")]
+        for name in ("COLUMN", "EXPR_DEPTH", "COMPOUND_SELECT", "FUNCTION_ARG", "LIKE_PATTERN_LENGTH", "VARIABLE_NUMBER", "ATTACHED", "TRIGGER_DEPTH"):
+            limit = "SQLITE_LIMIT_" + name
+            for value, sql in itertools.product((0, 1, 2, 3, 5, 8, 12), ["SELECT id FROM doc_vec(zeroblob(12))", "SELECT state FROM glove_indexes"] + commands):
+                db = fixture.connect(os.path.join(self.folder, "limits.db"), EXTENSION)
+                db.execute("SELECT name FROM sqlite_master").fetchall()  # reads the schema, which the limits would forbid
+                db.execute("BEGIN")
+                db.setlimit(getattr(sqlite3, limit), value)
+                try:
+                    text = "".join(str(row[0]) for row in db.execute(sql) if row[0] not in ("current", "changed") and "state" in sql)
+                except sqlite3.Error as error:
+                    text = str(error)
+                db.close()  # and nothing stays
+                if text.startswith("doc_vec:") or text.startswith("glove_indexes:"):
+                    stopped.add(name)
+                    self.assertRegex(text, "; %s of this connection is %d; raise the limit, or use a connection that has a higher one$" % (limit, value), sql)
+        self.assertLessEqual({"EXPR_DEPTH", "VARIABLE_NUMBER", "FUNCTION_ARG"}, stopped)
+        self.expect_sound()
+
     def test_large_batches(self):
         self.create()
         self.change(rows=60)
@@ -326,6 +354,66 @@ class Changes(Situations):
                 self.command(COMMANDS[number // 3 % 3])
                 self.expect_sound()
 
+
+    def test_all_rows_get_other_dimensions(self):
+        rebuild = "INSERT INTO \"doc_vec\"\\(\"doc_vec\"\\) VALUES \\('rebuild'\\)"
+        self.create(rows=20)
+        with self.assertRaisesRegex(sqlite3.Error, "^doc_vec: the query is a BLOB of 8 bytes, but a vector of 3 float32 has 12$"):
+            self.db.execute("SELECT id FROM doc_vec(zeroblob(8))")
+        self.db.execute("UPDATE doc SET vec = x'0000803f0000803f'")
+        for sql in ("SELECT id FROM doc_vec(zeroblob(8))", "SELECT id FROM doc_vec('[1, 2]')"):
+            with self.assertRaisesRegex(sqlite3.Error, "; if all rows of 'doc' have 2 dimensions now, run " + rebuild):
+                self.db.execute(sql)
+        with self.assertRaisesRegex(sqlite3.Error, "a vector of 2 components, but the index has 3 dimensions; .*; if all rows of 'doc' "
+                                    "have 2 dimensions now, run " + rebuild):
+            self.command("sync")
+        self.command("rebuild")
+        self.assertEqual(len(self.db.execute("SELECT id FROM doc_vec('[1, 2]')").fetchall()), 20)
+
+    def test_names_that_are_changed_and_changed_back(self):
+        self.create(rows=60)
+        for there, back in (("COLUMN vec TO gone", "COLUMN gone TO Vec"), ("COLUMN id TO gone", "COLUMN gone TO ID"), ("TO gone", "TO Doc"),
+                            ("COLUMN code TO gone", "COLUMN gone TO code")):
+            self.db.execute("ALTER TABLE doc RENAME " + there)
+            self.db.execute("ALTER TABLE %s RENAME %s" % ("gone" if there == "TO gone" else "doc", back))
+            self.change()
+            self.expect_right()
+            self.command("sync")
+            self.expect_sound()
+
+    def test_the_state_of_an_index_whose_model_is_not_there(self):
+        path = os.path.join(self.folder, "model.txt")
+        for version in (1, 2):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("".join("%s %d 2 3\n" % (word, number * version) for number, word in enumerate(WORDS, 1)))
+            self.db.execute("SELECT glove_load(?, 'words')", (path,))
+            if version == 1:
+                self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, body)")
+                self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content=doc, rowid=id, text=body, model=words)")
+                self.db.execute("INSERT INTO doc(body) VALUES ('rain')")
+                self.command("sync")
+                self.assertEqual(self.db.execute("SELECT state FROM glove_indexes").fetchall(), [("current",)])
+            else:
+                self.expect_state_of_the_query("^doc_vec: the model 'words' has the fingerprint .*'rebuild'")
+            self.db.execute("SELECT glove_unload('words')")
+            self.expect_state_of_the_query("^doc_vec: there is no model 'words'")
+
+    def expect_state_of_the_query(self, pattern):
+        with self.assertRaisesRegex(sqlite3.Error, pattern) as refused:
+            self.db.execute("SELECT id FROM doc_vec('rain')")
+        self.assertEqual(self.db.execute("SELECT state FROM glove_indexes").fetchall(), [(str(refused.exception),)])
+
+    @unittest.skipUnless(shutil.which("sqlite3"), "without the shell of SQLite")
+    def test_a_dump(self):
+        self.db = self.connect("origin.db")
+        self.create(rows=60)
+        self.change()
+        with self.assertRaisesRegex(sqlite3.Error, "no query reached the index"):  # reads all rows of each table
+            list(self.db.iterdump())
+        shell = ["env", "-u", "LD_LIBRARY_PATH", "sqlite3", "-cmd", ".load " + EXTENSION]
+        dump = subprocess.run([*shell, os.path.join(self.folder, "origin.db"), ".dump"], stdout=subprocess.PIPE, check=True).stdout
+        subprocess.run([*shell, os.path.join(self.folder, "copy.db")], input=dump, check=True)
+        self.expect_sound(self.connect("copy.db"))
 
     def test_an_authorizer_that_refuses(self):
         """The error is that of SQLite: nothing says that the table was changed, and nothing is done by halves."""

@@ -4,7 +4,9 @@ A step is a dictionary that JSON can hold, so that a failing sequence can be kep
     {"do": "run", "session": NAME, "sql": [STATEMENT...], "schema": BOOL, "rebuild": BOOL}
     {"do": "check", "session": NAME, "index": SQL, "expected": SQL}
     {"do": "close", "session": NAME}
-    {"do": "copy", "session": NAME, "how": "vacuum" or "backup"}, which is followed by its check
+    {"do": "copy", "session": NAME, "check": STEP}, with which the copy is checked
+    {"do": "replicate", "session": NAME, "recorded": [STATEMENT...], "policy": NUMBER, "before": [STATEMENT...], "after": [STATEMENT...],
+     "check": STEP}: makes a replica, which executes what stands before, applies what was recorded and executes what stands after
 In every statement {s} stands for the schema of the session.
 """
 import array
@@ -36,6 +38,7 @@ class Generator:
         self.content, self.key, self.vector, self.index = source.choice(NAMES)
         self.dims = source.choice((1, 3, 5, 8, 17))
         self.generated = commands and form != "text" and source.random() < 0.15  # the vector is computed from a column `raw`
+        self.autoincrement = source.choice(("", "", "", " AUTOINCREMENT"))
         self.in_transaction = set()
 
     # --- names and values ---
@@ -47,8 +50,8 @@ class Generator:
         body = "body TEXT" if self.form == "text" else quoted(self.vector)
         if self.generated:
             body = "raw, %s AS (raw) %s" % (body, self.source.choice(("VIRTUAL", "STORED")))
-        return ("CREATE TABLE %s(%s INTEGER PRIMARY KEY, owner INTEGER REFERENCES owner(id) ON DELETE CASCADE ON UPDATE CASCADE, "
-                "code INTEGER UNIQUE, lang TEXT, %s)" % (quoted(self.content), quoted(self.key), body))
+        return ("CREATE TABLE %s(%s INTEGER PRIMARY KEY%s, owner INTEGER REFERENCES owner(id) ON DELETE CASCADE ON UPDATE CASCADE, "
+                "code INTEGER UNIQUE, lang TEXT, %s)" % (quoted(self.content), quoted(self.key), self.autoincrement, body))
 
     def create_index(self):
         what = "text='body', model='glove'" if self.form == "text" else "vector=%s" % text(self.vector)
@@ -85,11 +88,14 @@ class Generator:
         return self.source.choice((self.source.randrange(1, 12), self.source.randrange(1, 60), self.source.randrange(-3, 3),
                                    self.source.choice((LAST, -LAST - 1, 1 << 40, 1 << 53))))
 
+    def key_or_null(self):
+        return "NULL" if self.source.random() < 0.2 else str(self.id())
+
     def owner(self):
         return self.source.choice(("NULL", str(self.source.randrange(1, 6))))
 
     def row(self):
-        return "%d, %s, %s, '%s', %s" % (self.id(), self.owner(), self.source.choice(("NULL", self.source.randrange(12))),
+        return "%s, %s, %s, '%s', %s" % (self.key_or_null(), self.owner(), self.source.choice(("NULL", self.source.randrange(12))),
                                           self.source.choice("ab"), self.value())
 
     # --- set-up ---
@@ -104,11 +110,34 @@ class Generator:
                 for i in range(1, source.choice((1, 5, 40)))]
         statements += rows if source.random() < 0.5 else []
         if self.commands:
-            statements.append(self.create_index())
+            triggers = self.triggers()
+            at = source.randrange(len(triggers) + 1)  # SQLite runs the newer triggers of a table first
+            statements += [*triggers[:at], self.create_index(), *triggers[at:]]
         # A trigger of the application that writes into the content.
         statements.append("CREATE TRIGGER named AFTER UPDATE OF name ON owner BEGIN "
                           "INSERT OR REPLACE INTO %s VALUES (new.id, new.id, NULL, 'b', %s); END" % (quoted(self.content), self.value()))
         return [{"do": "run", "session": "main", "sql": [s], "set_up": True} for s in statements]
+
+    def triggers(self):
+        """Triggers of an application that end the statement, skip the rest of it, or run commands, for some rows each."""
+        source, made = self.source, []
+        fails = source.random() < 0.5
+        for number in range(source.randrange(4)):
+            event = source.choice(("INSERT", "UPDATE", "DELETE"))
+            row = "old" if event == "DELETE" else "new"
+            time, body = source.choice(("BEFORE", "AFTER", "AFTER")), source.choice((
+                "SELECT RAISE(FAIL, 'constraint failed')", "SELECT RAISE(IGNORE)", "INSERT OR FAIL INTO owner(id) VALUES (1), (2)",
+                "INSERT INTO owner(id) VALUES (1), (2)", "UPDATE %s SET %s = NULL WHERE %s = %s.%s + 1" % (
+                    quoted(self.content), self.written_column(), quoted(self.key), row, quoted(self.key))))
+            if not fails and source.random() < 0.5:  # a command before the change and a failure after it: see docs/live.md
+                body = self.command(source.choice(("sync", "merge", "integrity-check"))).replace("{s}", "")
+            elif not fails and ("FAIL" in body or "IGNORE" in body or "owner" in body):
+                continue
+            # Not for a new row whose key is -1 or chosen at random: see docs/live.md.
+            made.append("CREATE TRIGGER app%d %s %s ON %s WHEN (%s.code + %s.%s) %% 3 IS %d AND %s.%s BETWEEN -99999 AND 99999 AND %s.%s <> -1 "
+                        "BEGIN %s; END" % (number, time, event, quoted(self.content), row, row, quoted(self.key), source.randrange(3), row,
+                                           quoted(self.key), row, quoted(self.key), body))
+        return made
 
     # --- statements ---
 
@@ -192,6 +221,15 @@ class Generator:
             name, sql = source.choice(triggers)
             choices += [["DROP TRIGGER %s" % quoted(name), sql], ["DROP TRIGGER %s" % quoted(name)]]
         return source.choice(choices)
+
+    def replication(self):
+        """What is recorded, what the replica executes before and after, and which conflicts it resolves how."""
+        source = self.source
+
+        def some():
+            return [self.command(source.choice(("sync", "sync", "merge"))) if source.random() < 0.3 else self.write()
+                    for _ in range(source.randrange(1, 8))]
+        return {"recorded": [*some(), self.command("sync")], "before": some(), "after": some(), "policy": source.randrange(2)}
 
     # --- comparisons ---
 

@@ -376,7 +376,7 @@ class Definitions(LiveTest):
         self.db.execute("CREATE VIRTUAL TABLE other USING glove_index(content=doc, rowid=id, vector=embedding)")
         self.expect_error("already exists", "ALTER TABLE other RENAME TO doc_vec")
         self.assertEqual(self.db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' ORDER BY 1").fetchall(),
-                         [("Doc_vec_UPDATE",), ("other_delete",), ("other_insert",), ("other_update",)])
+                         [("Doc_vec_UPDATE",), ("other_delete",), ("other_insert",), ("other_insert_before",), ("other_update",), ("other_update_before",)])
 
     def test_rebuild_makes_dropped_tables_again(self):
         self.fill(50)
@@ -458,10 +458,12 @@ class Definitions(LiveTest):
         self.fill(50)
         self.create()
         self.db.execute("DELETE FROM doc_vec_log")
-        trigger, = self.db.execute("SELECT sql FROM sqlite_master WHERE name = 'doc_vec_update'").fetchone()
-        self.db.execute("DROP TRIGGER doc_vec_update")
+        triggers = self.db.execute("SELECT name, sql FROM sqlite_master WHERE name LIKE 'doc_vec_update%'").fetchall()
+        for name, _ in triggers:
+            self.db.execute("DROP TRIGGER " + name)
         self.db.execute("UPDATE doc SET embedding = ? WHERE id = 3", (blob(*range(6)),))
-        self.db.execute(trigger)
+        for _, sql in triggers:
+            self.db.execute(sql)
         self.expect_error("the row 3 of 'doc' has another vector than the index", "INSERT INTO doc_vec(doc_vec) VALUES "
                           "('integrity-check')")
 
