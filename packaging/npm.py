@@ -2,8 +2,8 @@
 """Writes the npm packages: npm.py BUILD DIST [ZIG_ROOT]
 
 BUILD is a build folder with glove.so and glove-convert, DIST the folder that the two tarballs are written to: sqlite-glove, which
-people install, and sqlite-glove-linux-x64, the library, on which the first depends. The names of the files are printed. With
-ZIG_ROOT the first also depends on the packages of what packaging/zig.sh has built there, which zig.py writes.
+people install, and sqlite-glove-linux-x64, the library, which the first needs. The names of the files are printed. With
+ZIG_ROOT the first also names the packages of what packaging/zig.sh has built there, which zig.py writes.
 """
 import json
 import os
@@ -17,10 +17,17 @@ COMMON = {"version": project.VERSION, "license": project.LICENSE,
           "keywords": ["sqlite", "sqlite-extension", "word-embeddings", "glove", "vector-search"]}
 
 
+def dependencies(others):
+    """The packages with the library, one of which the user installs. Nobody owns their names in npm's registry yet, so npm must not
+    ask it for them: it installs optional dependencies by itself, but no optional peers."""
+    versions = {platform.npm: project.VERSION for platform in (platforms.NATIVE, *others)}
+    return {"peerDependencies": versions, "peerDependenciesMeta": {name: {"optional": True} for name in versions}}
+
+
 def main_package(others):
     manifest = {"name": MAIN, "description": project.DESCRIPTION, **COMMON, "main": "index.js", "types": "index.d.ts",
                 "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"},
-                "optionalDependencies": {platform.npm: project.VERSION for platform in (platforms.NATIVE, *others)}}
+                **dependencies(others)}
     names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
     return manifest, [("LICENSE", project.read("LICENSE"), False), *files]
@@ -29,7 +36,7 @@ def main_package(others):
 README = """# {name}
 
 The library of the package `sqlite-glove` for {description}. Install
-`sqlite-glove`, which depends on it.
+both.
 """
 
 
