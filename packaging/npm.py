@@ -24,8 +24,8 @@ def dependencies(others):
     return {"peerDependencies": versions, "peerDependenciesMeta": {name: {"optional": True} for name in versions}}
 
 
-def main_package(others):
-    manifest = {"name": MAIN, "description": project.DESCRIPTION, **COMMON, "main": "index.js", "types": "index.d.ts",
+def main_package(build, others):
+    manifest = {"name": MAIN, "description": project.description(build), **COMMON, "main": "index.js", "types": "index.d.ts",
                 "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"},
                 **dependencies(others)}
     names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
@@ -41,9 +41,12 @@ both.
 
 
 def platform_package(build, platform):
-    manifest = {"name": platform.npm, "description": f"The library of sqlite-glove for {platform.description}", **COMMON,
+    what = platform.description
+    if not project.has_cuda(build) and "without the CUDA backend" not in what:
+        what += ", without the CUDA backend"
+    manifest = {"name": platform.npm, "description": f"The library of sqlite-glove for {what}", **COMMON,
                 "os": [platform.os], "cpu": [platform.cpu], **({"libc": [platform.libc]} if platform.libc else {})}
-    readme = README.format(name=platform.npm, description=platform.description)
+    readme = README.format(name=platform.npm, description=what)
     return manifest, [("LICENSE", project.notices(platform), False),
                       ("README.md", readme.encode(), False),
                       (platform.library, project.built(build, platform.library, platform), True),
@@ -60,7 +63,7 @@ def write_package(dist, manifest, files):
 def write_packages(build, dist, zig_root=None):
     os.makedirs(dist, exist_ok=True)
     others = platforms.built(zig_root) if zig_root else ()
-    return [write_package(dist, *main_package(others)), write_platform(build, dist, platforms.NATIVE)]
+    return [write_package(dist, *main_package(build, others)), write_platform(build, dist, platforms.NATIVE)]
 
 
 def write_platform(build, dist, platform):

@@ -52,8 +52,7 @@ def sha256(path):
 
 def cuda_version(build):
     """The version of the CUDA runtime inside glove.so, or None."""
-    library = open_bytes(os.path.join(build, "glove.so"))
-    if b"cudart" not in library and b"libcuda.so" not in library:
+    if not project.has_cuda(build):
         return None
     for parent, _, names in os.walk(os.path.join(build, "CMakeFiles")):
         if "CMakeCUDACompiler.cmake" in names:
