@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the npm packages: npm.py BUILD DIST [ZIG_ROOT]
+"""Writes the npm packages: npm.py BUILD DIST
 
 BUILD is a build folder with glove.so and glove-convert, DIST the folder that the two tarballs are written to: sqlite-glove, which
-people install, and sqlite-glove-linux-x64, the library, which the first needs. The names of the files are printed. With
-ZIG_ROOT the first also names the packages of what packaging/zig.sh has built there, which zig.py writes.
+people install, and sqlite-glove-linux-x64, the library, which the first needs. The names of the files are printed.
 """
 import json
 import os
@@ -17,17 +16,11 @@ COMMON = {"version": project.VERSION, "license": project.LICENSE,
           "keywords": ["sqlite", "sqlite-extension", "word-embeddings", "glove", "vector-search"]}
 
 
-def dependencies(others):
-    """The packages with the library, one of which the user installs. Nobody owns their names in npm's registry yet, so npm must not
-    ask it for them: it installs optional dependencies by itself, but no optional peers."""
-    versions = {platform.npm: project.VERSION for platform in (platforms.NATIVE, *others)}
-    return {"peerDependencies": versions, "peerDependenciesMeta": {name: {"optional": True} for name in versions}}
-
-
-def main_package(build, others):
+def main_package(build):
+    # Does not name the packages with the library: nobody owns their names in npm's registry yet, and npm asks it even for optional
+    # peers. Once they are published, they are the optional dependencies.
     manifest = {"name": MAIN, "description": project.description(build), **COMMON, "main": "index.js", "types": "index.d.ts",
-                "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"},
-                **dependencies(others)}
+                "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"}}
     names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
     return manifest, [("LICENSE", project.read("LICENSE"), False), *files]
@@ -60,10 +53,9 @@ def write_package(dist, manifest, files):
     return path
 
 
-def write_packages(build, dist, zig_root=None):
+def write_packages(build, dist):
     os.makedirs(dist, exist_ok=True)
-    others = platforms.built(zig_root) if zig_root else ()
-    return [write_package(dist, *main_package(build, others)), write_platform(build, dist, platforms.NATIVE)]
+    return [write_package(dist, *main_package(build)), write_platform(build, dist, platforms.NATIVE)]
 
 
 def write_platform(build, dist, platform):
@@ -71,6 +63,6 @@ def write_platform(build, dist, platform):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) != 3:
         raise SystemExit(__doc__)
     print("\n".join(write_packages(*sys.argv[1:])))

@@ -136,7 +136,7 @@ def write_release(build, dist, zig_root=None):
         if OURS.fullmatch(name):
             os.remove(os.path.join(dist, name))
     zig_artifacts = zig.write_packages(zig_root, dist) if zig_root else []
-    artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist, zig_root), *deb.write_packages(build, dist),
+    artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist), *deb.write_packages(build, dist),
                  write_tree(build, dist), *zig_artifacts]
     artifacts.append(write_sbom(build, dist, artifacts, zig_artifacts))
     with open(os.path.join(dist, "SHA256SUMS"), "w", encoding="utf-8") as file:

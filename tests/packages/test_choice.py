@@ -87,10 +87,10 @@ def check_npm(dist, folder):
     for path in glob.glob(os.path.join(dist, "sqlite-glove-*.tgz")):
         with tarfile.open(path) as archive, open(path, "rb") as file:
             manifest = json.load(archive.extractfile("package/package.json"))
-            # As they will be once they are published: npm installs optional dependencies, but no optional peers.
-            if manifest.pop("peerDependenciesMeta", None):
-                manifest["optionalDependencies"] = manifest.pop("peerDependencies")
             Registry.files[manifest["name"]] = manifest, file.read()
+    # As it will be once they are published.
+    manifest, _ = Registry.files["sqlite-glove"]
+    manifest["optionalDependencies"] = {name: manifest["version"] for name in Registry.files if name != "sqlite-glove"}
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     tried = 0
