@@ -21,6 +21,7 @@
 #include "sql/boundary.h"
 #include "sql/interrupt.h"
 #include "sql/register.h"
+#include "sql/row_vector.h"
 #include "sql/scalar_function.h"
 #include "sql/vector_argument.h"
 
@@ -55,6 +56,7 @@ Result<double> dot(std::span<const float> a, std::span<const float> b, const Int
 // Returns nullptr if the value is a word.
 Result<std::unique_ptr<Operand>> operand_of_vector(sqlite3_value* value, std::string_view name,
                                                    const InterruptCheck& interrupted) {
+  if (!is_blob(value) && !begins_like_array(text_of(value))) return std::unique_ptr<Operand>();
   auto operand = std::make_unique<Operand>();
   GLOVE_ASSIGN_OR_RETURN(const bool is_vector,
                          read_vector(value, "cos_sim", name, operand->given, interrupted));

@@ -12,7 +12,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The bytes of a text, which end early if the poll says so: a string or a number may be as long as the text.
+struct Interrupted {};
+
+// The bytes of a text. Moving to the next one throws Interrupted if the poll says so: a string or a number
+// may be as long as the text. (If the bytes only ended early, the parser would make a message of that
+// string.)
 class PolledBytes {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -21,12 +25,12 @@ class PolledBytes {
   using pointer = const char*;
   using reference = const char&;
 
-  PolledBytes(const char* at, const char* end, InterruptPoll& poll) : at_(at), end_(end), poll_(&poll) {}
+  PolledBytes(const char* at, InterruptPoll& poll) : at_(at), poll_(&poll) {}
 
   reference operator*() const { return *at_; }
   PolledBytes& operator++() {
     ++at_;
-    if (reinterpret_cast<uintptr_t>(at_) % kBytesPerPoll == 0 && poll_->stop()) at_ = end_;
+    if (reinterpret_cast<uintptr_t>(at_) % kBytesPerPoll == 0 && poll_->stop()) throw Interrupted();
     return *this;
   }
   bool operator==(const PolledBytes& other) const { return at_ == other.at_; }
@@ -35,7 +39,6 @@ class PolledBytes {
   static constexpr uintptr_t kBytesPerPoll = 4096;
 
   const char* at_;
-  const char* end_;
   InterruptPoll* poll_;
 };
 
@@ -152,11 +155,12 @@ Result<bool> read_json(std::string_view json, JsonHandler& handler, const Interr
   if (json.find('\0') != std::string_view::npos) return false;
   InterruptPoll poll(interrupted);
   JsonEvents events(handler);
-  const char* const end = json.data() + json.size();
-  const bool is_json =
-      Json::sax_parse(PolledBytes(json.data(), end, poll), PolledBytes(end, end, poll), &events);
-  if (poll.stopped()) return interrupted_error();
-  return is_json;
+  try {
+    const PolledBytes begin(json.data(), poll);
+    return Json::sax_parse(begin, PolledBytes(json.data() + json.size(), poll), &events);
+  } catch (const Interrupted&) {
+    return interrupted_error();
+  }
 }
 
 std::string json_text(double number) {

@@ -90,27 +90,27 @@ class LongArguments : public TinyModelTest {
 
 TEST_F(LongArguments, Texts) {
   expect_interruptible("SELECT glove_text_vec(?1, NULL, '{\"components\":0}')",
-                       repeated("the king of paris ", 2 << 20));
+                       repeated("the king of paris ", 1 << 20));
   expect_interruptible("SELECT glove_text_vec(?1, NULL, '{\"components\":0}')", std::string(64 << 20, ' '));
 }
 
 TEST_F(LongArguments, Expressions) {
-  const std::string sum = repeated("king + ", 1 << 20) + "man";
+  const std::string sum = repeated("king + ", 1 << 19) + "man";
   expect_interruptible("SELECT glove_vec(?1)", sum);
   expect_interruptible("SELECT count(*) FROM glove_nn WHERE expr = ?1 AND k = 1", sum);
   expect_interruptible("SELECT count(*) FROM glove_nn WHERE expr IN (?1, 'king') AND k = 1", sum);
   expect_interruptible("SELECT glove_vec(?1)",
-                       std::string(4 << 20, '(') + "king" + std::string(4 << 20, ')'));
-  expect_interruptible("SELECT glove_vec(?1)", repeated("king ", 1 << 20) + repeated("- ", (1 << 20) - 1));
+                       std::string(2 << 20, '(') + "king" + std::string(2 << 20, ')'));
+  expect_interruptible("SELECT glove_vec(?1)", repeated("king ", 1 << 19) + repeated("- ", (1 << 19) - 1));
   std::string unknown = "w";
-  for (int i = 0; i < 1 << 19; ++i) unknown += " + w" + std::to_string(i);
+  for (int i = 0; i < 1 << 18; ++i) unknown += " + w" + std::to_string(i);
   expect_interruptible("SELECT glove_oov(?1)", unknown);
 }
 
 TEST_F(LongArguments, Vectors) {
-  expect_interruptible("SELECT cos_sim(?1, ?1)", repeated(std::string_view("\0\0\x80\x3f", 4), 24 << 20),
+  expect_interruptible("SELECT cos_sim(?1, ?1)", repeated(std::string_view("\0\0\x80\x3f", 4), 12 << 20),
                        /*as_blob=*/true);
-  expect_interruptible("SELECT cos_sim(?1, ?1)", '[' + repeated("1.25,", 1 << 20) + "1]");
+  expect_interruptible("SELECT cos_sim(?1, ?1)", '[' + repeated("1.25,", 1 << 19) + "1]");
   expect_interruptible("SELECT cos_sim(?1, 'king')", "[\"" + std::string(32 << 20, 'a') + "\"]");
 }
 
