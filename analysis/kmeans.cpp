@@ -40,7 +40,7 @@ std::vector<int32_t> admissible_rows(const Points& points, Metric metric) {
 }
 
 // Numbers the clusters by falling size and drops those without members.
-void sort_clusters(Clustering& result) {
+Status sort_clusters(Clustering& result, InterruptPoll& poll) {
   const auto count = static_cast<size_t>(result.centroids.count);
   std::vector<int64_t> sizes(count);
   for (const NearestTwo& row : result.rows)
@@ -56,22 +56,26 @@ void sort_clusters(Clustering& result) {
     if (sizes[static_cast<size_t>(cluster)] > 0)
       place[static_cast<size_t>(cluster)] = static_cast<int32_t>(used++);
   Centroids sorted(result.centroids.metric, used, result.centroids.dims);
-  for (int64_t cluster = 0; cluster < used; ++cluster)
+  for (int64_t cluster = 0; cluster < used; ++cluster) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     sorted.set(cluster, result.centroids.vector(order[static_cast<size_t>(cluster)]));
+  }
   for (NearestTwo& row : result.rows) {
     if (row.first >= 0) row.first = place[static_cast<size_t>(row.first)];
     if (row.second >= 0) row.second = place[static_cast<size_t>(row.second)];
   }
   result.centroids = std::move(sorted);
   result.clusters.resize(static_cast<size_t>(used));
+  return {};
 }
 
 // Sizes, inertias, silhouettes and nearest rows. Sums are formed per block of rows and added block by block.
-void describe_clusters(Clustering& result) {
+Status describe_clusters(Clustering& result, InterruptPoll& poll) {
   std::vector<Clustering::Cluster> block(result.clusters.size());
   std::vector<double> best(result.clusters.size(), -std::numeric_limits<double>::infinity());
   const auto rows = static_cast<int64_t>(result.rows.size());
   for (int64_t first = 0; first < rows; first += kInertiaBlock) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     std::fill(block.begin(), block.end(), Clustering::Cluster());
     for (int64_t i = first; i < std::min(rows, first + kInertiaBlock); ++i) {
       const NearestTwo& row = result.rows[static_cast<size_t>(i)];
@@ -93,6 +97,7 @@ void describe_clusters(Clustering& result) {
   }
   for (Clustering::Cluster& cluster : result.clusters)
     cluster.silhouette /= static_cast<double>(cluster.size);
+  return {};
 }
 
 // One run of Lloyd's iterations.
@@ -110,8 +115,11 @@ class Lloyd {
 
   Result<Clustering> run(uint64_t seed) {
     GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> start, start_rows(seed));
-    for (size_t cluster = 0; cluster < start.size(); ++cluster)
+    InterruptPoll poll(interrupted_);
+    for (size_t cluster = 0; cluster < start.size(); ++cluster) {
+      GLOVE_RETURN_IF_ERROR(poll.check());
       centroids_.set(static_cast<int64_t>(cluster), points_.vector(start[cluster]));
+    }
     GLOVE_RETURN_IF_ERROR(pass_.start(centroids_));
     bool converged = false;
     int64_t iterations = 0;
@@ -126,9 +134,9 @@ class Lloyd {
     Clustering result{centroids_, {}, {}, iterations, converged};
     result.rows.resize(static_cast<size_t>(points_.rows));
     GLOVE_RETURN_IF_ERROR(pass_.nearest_two(centroids_, result.rows, interrupted_));
-    sort_clusters(result);
+    GLOVE_RETURN_IF_ERROR(sort_clusters(result, poll));
     if (result.centroids.count < centroids_.count) GLOVE_RETURN_IF_ERROR(find_second_again(result));
-    describe_clusters(result);
+    GLOVE_RETURN_IF_ERROR(describe_clusters(result, poll));
     return result;
   }
 

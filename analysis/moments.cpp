@@ -21,6 +21,23 @@ int64_t weighted_rows(const Points& points, std::span<const double> weights) {
   return points.rows - std::count(weights.begin(), weights.end(), 0.0);
 }
 
+bool rows_are_equal(const Points& points, std::span<const double> weights) {
+  constexpr double kRounding = 0x1p-50;  // relative; a product has three roundings of 2^-53 or less
+  int64_t first = -1;
+  for (int64_t row = 0; row < points.rows; ++row) {
+    const double weight = weights.empty() ? 1 : weights[static_cast<size_t>(row)];
+    if (weight == 0) continue;
+    if (first < 0) first = row;
+    const double first_weight = weights.empty() ? 1 : weights[static_cast<size_t>(first)];
+    for (int64_t j = 0; j < points.dims; ++j) {
+      const double a = first_weight * static_cast<double>(points.vector(first)[j]);
+      const double b = weight * static_cast<double>(points.vector(row)[j]);
+      if (!(std::fabs(a - b) <= kRounding * std::fabs(a))) return false;
+    }
+  }
+  return true;
+}
+
 Result<std::vector<double>> weighted_mean(Analysis& analysis, const Points& points,
                                           std::span<const double> weights,
                                           const InterruptCheck& interrupted) {

@@ -30,6 +30,9 @@ std::vector<double> unit_weights(const Points& points);
 // How many rows have a weight.
 int64_t weighted_rows(const Points& points, std::span<const double> weights);
 
+// True if the rows that have a weight are the same vector w * x, but for the rounding of the weights.
+bool rows_are_equal(const Points& points, std::span<const double> weights);
+
 // The column means of w * x over the rows that have a weight. REQUIRES: the float environment.
 Result<std::vector<double>> weighted_mean(Analysis& analysis, const Points& points,
                                           std::span<const double> weights, const InterruptCheck& interrupted);

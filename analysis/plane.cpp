@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analysis/eigen.h"
+#include "analysis/moments.h"
 #include "analysis/random.h"
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
@@ -17,7 +18,9 @@ Result<std::vector<double>> coordinates(Analysis& analysis, const Points& points
                                         const std::vector<double>& weights,
                                         const InterruptCheck& interrupted) {
   std::vector<double> values(static_cast<size_t>(points.rows));
-  if (component >= components.dims) return values;
+  // Without a variance the rows are equal, and only the rounding of the mean would move them.
+  if (component >= components.dims || components.variances[static_cast<size_t>(component)] == 0)
+    return values;
   const std::vector<float> axis(components.vector(component), components.vector(component) + components.dims);
   GLOVE_RETURN_IF_ERROR(analysis.dots(points, axis, values, interrupted));
   const double origin = exact_dot(components.mean.data(), axis.data(), components.dims);
@@ -158,9 +161,10 @@ Result<PlanePlaces> approximate_plane(Analysis& analysis, const Points& points,
                                       const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
   const std::vector<double> weights = unit_weights(points);
+  std::vector<double> x(static_cast<size_t>(points.rows)), y(x);
+  if (rows_are_equal(points, weights)) return weighted_places(points.rows, weights, x, y);
   PlaneIteration iteration(analysis, points, weights);
   GLOVE_RETURN_IF_ERROR(iteration.run(interrupted));
-  std::vector<double> x(static_cast<size_t>(points.rows)), y(x);
   GLOVE_RETURN_IF_ERROR(iteration.project(x, y, interrupted));
   return weighted_places(points.rows, weights, x, y);
 }

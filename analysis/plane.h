@@ -28,8 +28,8 @@ constexpr int64_t kPlaneVectors = 4;  // that it iterates
 
 // Nearly the same for unit rows, without their components: the plane that kPlaneIterations steps of subspace
 // iteration find (Rutishauser 1970), from kPlaneVectors random vectors. Any number of dimensions will do, and
-// time grows with it as one pass over the rows does. The result is the same on every machine; equal rows have
-// equal places. Errors: an interrupt. Opens its own float environment.
+// time grows with it as one pass over the rows does. The result is the same on every machine; the places of
+// equal rows are (0, 0). Errors: an interrupt. Opens its own float environment.
 Result<PlanePlaces> approximate_plane(Analysis& analysis, const Points& points,
                                       const InterruptCheck& interrupted);
 

@@ -68,7 +68,9 @@ Result<PrincipalComponents> principal_components(Analysis& analysis, const Point
     rows.center = result.mean;
   }
   std::vector<double> moment(static_cast<size_t>(points.dims * points.dims));
-  GLOVE_RETURN_IF_ERROR(analysis.second_moment(points, rows, moment, interrupted));
+  // The mean of equal rows is one of them, but its rounding must not become a variance.
+  if (!options.center || !rows_are_equal(points, weights))
+    GLOVE_RETURN_IF_ERROR(analysis.second_moment(points, rows, moment, interrupted));
   GLOVE_RETURN_IF_ERROR(add_components(moment, std::max<int64_t>(1, result.rows - (options.center ? 1 : 0)),
                                        interrupted, result));
   return result;

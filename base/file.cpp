@@ -8,17 +8,20 @@
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/system_calls.h"
+#include "base/utf8.h"
 
 namespace glove {
 
 Error system_error(const std::string& action, const std::string& path) {
-  return {ErrorCode::kIo, "cannot " + action + " '" + path + "': " + std::strerror(errno)};
+  return {ErrorCode::kIo,
+          "cannot " + action + " " + quoted_value(path, PATH_MAX) + ": " + std::strerror(errno)};
 }
 
 std::string directory_of(const std::string& path) {

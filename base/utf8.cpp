@@ -99,4 +99,9 @@ std::string_view utf8_prefix(std::string_view text, size_t most) {
   return text.substr(0, most);
 }
 
+std::string quoted_value(std::string_view value, size_t most) {
+  const std::string_view shown = utf8_prefix(value, most);
+  return "'" + std::string(shown) + (shown.size() < value.size() ? "...'" : "'");
+}
+
 }  // namespace glove

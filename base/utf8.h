@@ -44,4 +44,8 @@ class ShortList {
 // Returns the first `most` bytes, or fewer so that no character is split.
 std::string_view utf8_prefix(std::string_view text, size_t most);
 
+// Returns a value that a user gave as messages show it: 'value', and of a long one only the beginning,
+// 'val...'. Every message that repeats such a value uses this, because a value may be a megabyte long.
+std::string quoted_value(std::string_view value, size_t most = 200);
+
 }  // namespace glove

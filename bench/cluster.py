@@ -5,7 +5,7 @@ MODEL is a model file. The script shards it, starts a cluster on this machine, a
 in batches of ten. It compares every row with the unsharded model in this process, bit for bit, and asks the same queries again while
 a worker is killed. The exit status is 1 if a row differs. Then it prints what a query costs in both ways.
 
-Requires the Python package (pip install sqlite-glove), dask and distributed.
+Requires the Python package (README.md, Install), dask and distributed.
 """
 import argparse
 import logging

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Times an index over a table (glove_index) beside glove_nn on the same vectors and sqlite-vec's vec0, in one run.
 
     live.py EXTENSION MODEL.safetensors|random:ROWSxDIMS [--peers build/peers] [--queries N] [--rows N] [--folder DIR]

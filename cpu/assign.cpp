@@ -63,20 +63,20 @@ QuantizedQuery zero_query(int64_t dims) {
 // Searches one tile at a time, on one thread.
 class CentroidScan::TileSearch {
  public:
-  explicit TileSearch(const CentroidScan& scan)
-      : scan_(scan),
-        sums_(scan.queries_.size() * kTileRows),
-        masks_(scan.queries_.size()),
-        wide_(wide_size(scan.points_.dims)) {}
+  TileSearch(const CentroidScan& scan, const InterruptCheck& interrupted)
+      : scan_(scan), interrupted_(interrupted), wide_(wide_size(scan.points_.dims)) {}
 
-  // Finds the clusters that may be among the `count` (1 or 2) best of each row.
+  // Finds the clusters that may be among the `count` (1 or 2) best of each row. If it was stopped, none.
   void run(int64_t tile, int count) {
+    sums_.resize(scan_.queries_.size() * kTileRows);
+    masks_.resize(scan_.queries_.size());
     load_rows(tile);
     std::fill_n(bounds_.best, kTileRows, kLowest);
     std::fill_n(bounds_.second, kTileRows, kLowest);
     std::fill_n(bounds_.winner, kTileRows, -1);
     const TileFactors factors = {scales_, residuals_, inverse_norms_, slacks_};
-    score(tile, factors);
+    candidates_.clear();
+    if (!score(tile, factors)) return sort_by_row();
     const float* thresholds = count == 1 ? bounds_.best : bounds_.second;
     scan_.cluster_kernels_.find_candidates(scan_.bounds_, factors, sums_.data(), thresholds, bounds_.winner,
                                            masks_.data());
@@ -102,7 +102,9 @@ class CentroidScan::TileSearch {
     if (winner(row) >= 0) clusters[count++] = winner(row);
     for (const Candidate& other : others(row)) {
       clusters[count++] = other.cluster;
-      if (count == kExactBlock) offer_exact(id, {clusters, std::exchange(count, 0)}, result);
+      if (count < kExactBlock) continue;
+      if (stopped()) break;
+      offer_exact(id, {clusters, std::exchange(count, 0)}, result);
     }
     offer_exact(id, {clusters, count}, result);
     return result;
@@ -133,12 +135,15 @@ class CentroidScan::TileSearch {
     }
   }
 
-  // Computes the scores of all centroids and the bounds that they imply.
-  void score(int64_t tile, const TileFactors& factors) {
+  bool stopped() const { return interrupted_ && interrupted_(); }
+
+  // Computes the scores of all centroids and the bounds that they imply. False: it was stopped.
+  bool score(int64_t tile, const TileFactors& factors) {
     const int64_t groups = component_groups(scan_.points_.dims);
     const int8_t* codes = scan_.points_.codes + tile * groups * kTileRows * kTileComponents;
     const size_t packed_bytes = scan_.packed_.size() / scan_.queries_.size();
     for (size_t first = 0; first < scan_.queries_.size(); first += kBlockCentroids) {
+      if (first > 0 && stopped()) return false;
       const size_t count = std::min<size_t>(kBlockCentroids, scan_.queries_.size() - first);
       int32_t* const sums = sums_.data() + first * kTileRows;
       scan_.cluster_kernels_.tile_sums(codes, groups, std::span(scan_.queries_).subspan(first, count),
@@ -146,6 +151,7 @@ class CentroidScan::TileSearch {
       scan_.cluster_kernels_.raise_bounds(std::span(scan_.bounds_).subspan(first, count),
                                           static_cast<int32_t>(first), factors, sums, bounds_);
     }
+    return true;
   }
 
   float score_of(int32_t cluster, int row) const {
@@ -169,7 +175,6 @@ class CentroidScan::TileSearch {
   }
 
   void collect(bool compare_with_winner) {
-    candidates_.clear();
     for (size_t c = 0; c < masks_.size(); ++c)
       for (uint32_t mask = masks_[c] & valid_; mask != 0; mask &= mask - 1) {
         const int row = std::countr_zero(mask);
@@ -207,6 +212,7 @@ class CentroidScan::TileSearch {
   }
 
   const CentroidScan& scan_;
+  const InterruptCheck& interrupted_;
   std::vector<int32_t> sums_;
   std::vector<uint32_t> masks_;
   std::vector<Candidate> candidates_;  // by cluster
@@ -299,9 +305,9 @@ int64_t CentroidScan::tiles_per_chunk() const {
 // Calls finish(search, first row) for each tile after the next one has been scanned: by then the vectors of
 // the rows for which fetch(search, row) was true, which are not stored with the codes, are in the cache.
 template <class Fetch, class Finish>
-void CentroidScan::visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, Fetch fetch,
-                               Finish finish) const {
-  TileSearch searches[] = {TileSearch(*this), TileSearch(*this)};
+void CentroidScan::visit_tiles(int64_t first_tile, int64_t last_tile, int wanted,
+                               const InterruptCheck& interrupted, Fetch fetch, Finish finish) const {
+  TileSearch searches[] = {TileSearch(*this, interrupted), TileSearch(*this, interrupted)};
   for (int64_t tile = first_tile; tile <= last_tile; ++tile) {
     if (tile < last_tile) {
       TileSearch& search = searches[tile % 2];
@@ -313,9 +319,10 @@ void CentroidScan::visit_tiles(int64_t first_tile, int64_t last_tile, int wanted
   }
 }
 
-void CentroidScan::assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels) const {
+void CentroidScan::assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels,
+                          const InterruptCheck& interrupted) const {
   const auto undecided = [](const TileSearch& search, int row) { return !search.others(row).empty(); };
-  visit_tiles(first_tile, last_tile, 1, undecided, [&](TileSearch& search, int64_t first) {
+  visit_tiles(first_tile, last_tile, 1, interrupted, undecided, [&](TileSearch& search, int64_t first) {
     for (int row = 0; row < search.rows(); ++row) {
       int32_t& label = labels[static_cast<size_t>(first + row)];
       if (!search.takes_part(row))
@@ -326,9 +333,10 @@ void CentroidScan::assign(int64_t first_tile, int64_t last_tile, std::span<int32
   });
 }
 
-void CentroidScan::nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest) const {
+void CentroidScan::nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest,
+                               const InterruptCheck& interrupted) const {
   const auto every = [](const TileSearch&, int) { return true; };
-  visit_tiles(first_tile, last_tile, 2, every, [&](TileSearch& search, int64_t first) {
+  visit_tiles(first_tile, last_tile, 2, interrupted, every, [&](TileSearch& search, int64_t first) {
     for (int row = 0; row < search.rows(); ++row)
       nearest[static_cast<size_t>(first + row)] =
           search.takes_part(row) ? search.decide(first + row, row) : NearestTwo();

@@ -24,9 +24,13 @@ class CentroidScan {
   int64_t tiles_per_chunk() const;
 
   // Finds the best clusters of the rows of tiles [first_tile, last_tile): the labels only, or the best two
-  // with their scores. `labels` and `nearest` have one element per point of the whole set.
-  void assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels) const;
-  void nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest) const;
+  // with their scores. `labels` and `nearest` have one element per point of the whole set. If `interrupted`
+  // says so, they return early, and what they wrote is meaningless: a tile takes long if there are a million
+  // centroids.
+  void assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels,
+              const InterruptCheck& interrupted) const;
+  void nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest,
+                   const InterruptCheck& interrupted) const;
 
  private:
   class TileSearch;
@@ -34,7 +38,8 @@ class CentroidScan {
   CentroidScan(const Kernels& kernels, const Points& points, const Centroids& centroids);
 
   template <class Fetch, class Finish>
-  void visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, Fetch fetch, Finish finish) const;
+  void visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, const InterruptCheck& interrupted,
+                   Fetch fetch, Finish finish) const;
   void measure_distances();
   CentroidBound bound_of(const QuantizedQuery& query, double norm_squared) const;
 

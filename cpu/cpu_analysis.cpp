@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "cpu/assign.h"
 #include "cpu/bounded_pass.h"
@@ -77,16 +78,18 @@ class CpuAnalysis final : public Analysis {
                 const InterruptCheck& interrupted) override {
     GLOVE_ASSIGN_OR_RETURN(const cpu::CentroidScan scan,
                            cpu::CentroidScan::prepare(kernels_, points, centroids, interrupted));
-    return for_tiles(scan, points, interrupted,
-                     [&](int64_t first, int64_t last) { scan.assign(first, last, labels); });
+    return for_tiles(scan, points, interrupted, [&](int64_t first, int64_t last, const InterruptCheck& stop) {
+      scan.assign(first, last, labels, stop);
+    });
   }
 
   Status nearest_two(const Points& points, const Centroids& centroids, std::span<NearestTwo> nearest,
                      const InterruptCheck& interrupted) override {
     GLOVE_ASSIGN_OR_RETURN(const cpu::CentroidScan scan,
                            cpu::CentroidScan::prepare(kernels_, points, centroids, interrupted));
-    return for_tiles(scan, points, interrupted,
-                     [&](int64_t first, int64_t last) { scan.nearest_two(first, last, nearest); });
+    return for_tiles(scan, points, interrupted, [&](int64_t first, int64_t last, const InterruptCheck& stop) {
+      scan.nearest_two(first, last, nearest, stop);
+    });
   }
 
   Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
@@ -181,15 +184,18 @@ class CpuAnalysis final : public Analysis {
     return {};
   }
 
-  // Calls work(first tile, last tile) until all tiles of the points are covered.
+  // Calls work(first tile, last tile, interrupted) until all tiles of the points are covered.
   Status for_tiles(const cpu::CentroidScan& scan, const Points& points, const InterruptCheck& interrupted,
-                   const std::function<void(int64_t, int64_t)>& work) const {
+                   const std::function<void(int64_t, int64_t, const InterruptCheck&)>& work) const {
     const int64_t tiles = tile_count(points.rows);
     const int64_t step = scan.tiles_per_chunk();
-    const auto chunk_work = [&](int, int64_t chunk) {
-      work(chunk * step, std::min(tiles, (chunk + 1) * step));
+    ThreadInterrupt interrupt(interrupted);
+    const auto chunk_work = [&](int slot, int64_t chunk) {
+      work(chunk * step, std::min(tiles, (chunk + 1) * step), interrupt.of(slot));
     };
-    return run((tiles + step - 1) / step, interrupted, chunk_work);
+    GLOVE_RETURN_IF_ERROR(run((tiles + step - 1) / step, interrupt.of(0), chunk_work));
+    if (interrupt.stopped()) return interrupted_error();
+    return {};
   }
 
   const cpu::Kernels& kernels_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/utf8.h"
 #include "loader/formats/formats.h"
 
 namespace glove {
@@ -81,7 +82,7 @@ Result<const Format*> find_format(const Input& input, const ReadOptions& options
                           [&](const Format& named) { return named.name == options.format; });
     if (format == std::end(kFormats))
       return Error{ErrorCode::kInvalidArgument,
-                   "there is no format '" + options.format + "'; there are " + format_names()};
+                   "there is no format " + quoted_value(options.format) + "; there are " + format_names()};
   }
   GLOVE_RETURN_IF_ERROR(check_options(input.path(), *format, options));
   return format;

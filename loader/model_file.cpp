@@ -275,16 +275,7 @@ class ModelFileReader {
 
 // Checks the version and the checksum of the header before anything in it is used.
 Status check_header(const std::string& path, const SafetensorsHeader& header, const std::string& raw) {
-  const std::string_view version = header.metadata_value(kVersionKey);
-  int major = 0;
-  const auto [rest, error] = std::from_chars(version.data(), version.data() + version.size(), major);
-  if (error != std::errc() || (rest != version.data() + version.size() && *rest != '.'))
-    return {ErrorCode::kCorrupt,
-            path + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
-  if (major != kFormatMajor)
-    return {ErrorCode::kCorrupt, path + ": the file has format version " + escaped(version) +
-                                     ", but this build reads version " + std::to_string(kFormatMajor) +
-                                     "; convert the original again, or use a newer build"};
+  GLOVE_RETURN_IF_ERROR(check_format_version(path, header.metadata_value(kVersionKey)));
   const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
   const std::string computed = header_checksum(raw);
   if (stored.empty() || stored != computed)

@@ -1,10 +1,26 @@
 #include "loader/model_format.h"
 
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "base/crc32.h"
+#include "base/utf8.h"
 
 namespace glove {
+
+Status check_format_version(const std::string& source, std::string_view version) {
+  int major = 0;
+  const auto [rest, error] = std::from_chars(version.data(), version.data() + version.size(), major);
+  if (error != std::errc() || (rest != version.data() + version.size() && *rest != '.'))
+    return {ErrorCode::kCorrupt,
+            source + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
+  if (major != kFormatMajor)
+    return {ErrorCode::kCorrupt, source + ": the file has format version " + escaped(version) +
+                                     ", but this build reads version " + std::to_string(kFormatMajor) +
+                                     "; convert the original again, or use a newer build"};
+  return {};
+}
 
 std::string derivation_text(bool center, bool matrix, bool normalize) {
   std::string text;

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
+
 namespace glove {
 
 // Tensors are used directly from the file.
@@ -15,6 +17,10 @@ static_assert(std::endian::native == std::endian::little, "model files are littl
 // Readers reject another major version. A minor version adds only what older readers may ignore.
 constexpr int kFormatMajor = 1;
 constexpr int kFormatMinor = 3;
+
+// Checks the version that a model file or an index of shards states, "MAJOR.MINOR". `source`, its path,
+// begins the message of an error.
+Status check_format_version(const std::string& source, std::string_view version);
 
 constexpr int64_t kModelHeaderBytes = 4096;  // as written; the reader accepts any length
 constexpr int64_t kTensorAlignment = 64;

@@ -137,6 +137,7 @@ Result<ShardIndex> parse_shard_index(const std::string& source, std::string_view
   if (text_of(document.metadata, kSetKey).empty())
     return corrupt("this index is not one of glove-convert: its metadata has no '" + std::string(kSetKey) +
                    "'");
+  GLOVE_RETURN_IF_ERROR(check_format_version(source, text_of(document.metadata, kVersionKey)));
   ShardIndex index;
   index.set = text_of(document.metadata, kSetKey);
   const auto rows_total = parse_count(text_of(document.metadata, kRowsTotalKey));

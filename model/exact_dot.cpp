@@ -11,19 +11,21 @@ namespace {
 
 constexpr int kLanes = 8;
 
-// Adds the products of the components from `j` on to the lanes, and then the lanes. REQUIRES: j is a multiple
-// of kLanes.
-double finish_dot(const float* a, const float* b, int64_t j, int64_t dims, double* p) {
-  for (; j + kLanes <= dims; j += kLanes)
-    for (int l = 0; l < kLanes; ++l) p[l] += static_cast<double>(a[j + l]) * static_cast<double>(b[j + l]);
-  for (int l = 0; j < dims; ++j, ++l) p[l] += static_cast<double>(a[j]) * static_cast<double>(b[j]);
+double sum_of_lanes(const double* p) {
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
 
+// Adds the products of the components from `j` on to the lanes. REQUIRES: j is a multiple of kLanes.
+void add_plain(const float* a, const float* b, int64_t j, int64_t dims, double* p) {
+  for (; j + kLanes <= dims; j += kLanes)
+    for (int l = 0; l < kLanes; ++l) p[l] += static_cast<double>(a[j + l]) * static_cast<double>(b[j + l]);
+  for (int l = 0; j < dims; ++j, ++l) p[l] += static_cast<double>(a[j]) * static_cast<double>(b[j]);
+}
+
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) double exact_dot_avx2(const float* a, const float* b, int64_t dims) {
-  __m256d low = _mm256_setzero_pd();
-  __m256d high = _mm256_setzero_pd();
+__attribute__((target("avx2"))) void add_avx2(const float* a, const float* b, int64_t dims, double* p) {
+  __m256d low = _mm256_loadu_pd(p);
+  __m256d high = _mm256_loadu_pd(p + 4);
   int64_t j = 0;
   for (; j + kLanes <= dims; j += kLanes) {
     const __m256d low_products =
@@ -33,26 +35,41 @@ __attribute__((target("avx2"))) double exact_dot_avx2(const float* a, const floa
     low = _mm256_add_pd(low, low_products);
     high = _mm256_add_pd(high, high_products);
   }
-  double p[kLanes];
   _mm256_storeu_pd(p, low);
   _mm256_storeu_pd(p + 4, high);
-  return finish_dot(a, b, j, dims, p);
+  add_plain(a, b, j, dims, p);
 }
 #endif
+
+// Adds the products of all components to the lanes.
+void add_products(const float* a, const float* b, int64_t dims, double* p) {
+#if defined(__x86_64__)
+  static const bool fast = x86_features().avx2;
+  if (fast) return add_avx2(a, b, dims, p);
+#endif
+  add_plain(a, b, 0, dims, p);
+}
 
 }  // namespace
 
 double exact_dot_plain(const float* a, const float* b, int64_t dims) {
   double p[kLanes] = {};
-  return finish_dot(a, b, 0, dims, p);
+  add_plain(a, b, 0, dims, p);
+  return sum_of_lanes(p);
 }
 
 double exact_dot(const float* a, const float* b, int64_t dims) {
-#if defined(__x86_64__)
-  static const bool fast = x86_features().avx2;
-  if (fast) return exact_dot_avx2(a, b, dims);
-#endif
-  return exact_dot_plain(a, b, dims);
+  double p[kLanes] = {};
+  add_products(a, b, dims, p);
+  return sum_of_lanes(p);
+}
+
+void PiecewiseDot::add(const float* a, const float* b, int64_t count) {
+  add_products(a, b, count, lanes_.data());
+}
+
+double PiecewiseDot::value() const {
+  return sum_of_lanes(lanes_.data());
 }
 
 }  // namespace glove

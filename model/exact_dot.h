@@ -2,6 +2,7 @@
 // device (docs/exactness.md).
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -16,6 +17,17 @@ double exact_dot(const float* a, const float* b, int64_t dims);
 
 // Returns the same bits without SIMD, for comparison.
 double exact_dot_plain(const float* a, const float* b, int64_t dims);
+
+// D(a, b) of vectors that are read piece by piece, with the same bits.
+class PiecewiseDot {
+ public:
+  // Adds the next `count` components. REQUIRES: every piece but the last has a multiple of 8 components.
+  void add(const float* a, const float* b, int64_t count);
+  double value() const;
+
+ private:
+  std::array<double, 8> lanes_{};
+};
 
 // Returns the cosine D(q,x) / sqrt(D(q,q) * D(x,x)), clamped to [-1, 1]. Because the root is taken of the
 // product, a vector's cosine with itself is exactly 1 and no norm overflows. REQUIRES: both norms > 0.

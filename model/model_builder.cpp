@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "model/byte_sink.h"
 #include "model/limits.h"
 
@@ -25,8 +26,8 @@ namespace {
 std::string fault_of_type(KeyType type, std::string_view word) {
   return type == KeyType::kInteger ? "has the INTEGER word " + std::string(word) +
                                          ", but the rows before have TEXT words; use one type"
-                                   : "has the TEXT word '" + std::string(word) +
-                                         "', but the rows before have INTEGER words; use one type";
+                                   : "has the TEXT word " + quoted_value(word) +
+                                         ", but the rows before have INTEGER words; use one type";
 }
 
 // Returns what is wrong with a row, or an empty string. `dims`: those of the earlier rows, or 0.

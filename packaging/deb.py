@@ -51,7 +51,7 @@ def write_packages(build, dist):
             with open(os.path.join(stage, name), "wb") as file:
                 file.write(contents(build))
         run("cmake", "-S", os.path.join(project.ROOT, "packaging/deb"), "-B", tree, "-DGLOVE_STAGE=" + stage,
-            "-DGLOVE_VERSION=" + project.VERSION, "-DGLOVE_SUMMARY=" + project.DESCRIPTION, "-DGLOVE_MAINTAINER=" + MAINTAINER,
+            "-DGLOVE_VERSION=" + project.VERSION, "-DGLOVE_SUMMARY=" + project.description(build), "-DGLOVE_MAINTAINER=" + MAINTAINER,
             environment=environment)
         run("cpack", "--config", os.path.join(tree, "CPackConfig.cmake"), "-B", out, environment=environment)
         os.makedirs(dist, exist_ok=True)

@@ -22,6 +22,25 @@ def _project_line():
 
 VERSION, DESCRIPTION = _project_line().groups()
 LICENSE = "MIT"
+NO_CUDA = "This build is CPU-only: it has no CUDA backend."
+
+
+def has_cuda(build):
+    """Whether the build folder's library has the CUDA backend."""
+    path = os.path.join(build, "glove.so")
+    if not os.path.isfile(path):  # of another system
+        return False
+    with open(path, "rb") as file:
+        library = file.read()
+    return b"cudart" in library or b"libcuda.so" in library
+
+
+def description(build):
+    """One line about the project, as this build of it is."""
+    both, one = "on the GPU or the CPU", "on the CPU only (no CUDA)"
+    if both not in DESCRIPTION:
+        raise SystemExit(f"CMakeLists.txt: the description of the project does not say '{both}'")
+    return DESCRIPTION if has_cuda(build) else DESCRIPTION.replace(both, one)
 
 
 def read(*names):

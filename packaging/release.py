@@ -52,8 +52,7 @@ def sha256(path):
 
 def cuda_version(build):
     """The version of the CUDA runtime inside glove.so, or None."""
-    library = open_bytes(os.path.join(build, "glove.so"))
-    if b"cudart" not in library and b"libcuda.so" not in library:
+    if not project.has_cuda(build):
         return None
     for parent, _, names in os.walk(os.path.join(build, "CMakeFiles")):
         if "CMakeCUDACompiler.cmake" in names:
@@ -137,7 +136,7 @@ def write_release(build, dist, zig_root=None):
         if OURS.fullmatch(name):
             os.remove(os.path.join(dist, name))
     zig_artifacts = zig.write_packages(zig_root, dist) if zig_root else []
-    artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist, zig_root), *deb.write_packages(build, dist),
+    artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist), *deb.write_packages(build, dist),
                  write_tree(build, dist), *zig_artifacts]
     artifacts.append(write_sbom(build, dist, artifacts, zig_artifacts))
     with open(os.path.join(dist, "SHA256SUMS"), "w", encoding="utf-8") as file:

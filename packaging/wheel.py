@@ -19,9 +19,9 @@ NAME = "sqlite_glove"
 METADATA = f"""Metadata-Version: 2.1
 Name: sqlite-glove
 Version: {project.VERSION}
-Summary: {project.DESCRIPTION}
+Summary: %(summary)s
 License: {project.LICENSE}
-Keywords: sqlite,word-embeddings,glove,vector-search,cuda
+Keywords: sqlite,word-embeddings,glove,vector-search,%(backend)s
 Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
@@ -50,7 +50,10 @@ def contents(build, platform=platforms.NATIVE):
     files.append((f"{NAME}/_version.py", f'__version__ = "{project.VERSION}"\n'.encode(), False))
     files.append((f"{NAME}/{platform.library}", project.built(build, platform.library, platform), True))
     files.append((f"{NAME}-{project.VERSION}.data/scripts/glove-convert", project.built(build, "glove-convert", platform), True))
-    files.append((f"{information}/METADATA", METADATA.encode() + project.read("packaging/python/README.md"), False))
+    cuda = project.has_cuda(build)
+    metadata = METADATA % {"summary": project.description(build), "backend": "cuda" if cuda else "cpu-only"}
+    readme = project.read("packaging/python/README.md") + (b"" if cuda else f"\n{project.NO_CUDA}\n".encode())
+    files.append((f"{information}/METADATA", metadata.encode() + readme, False))
     files.append((f"{information}/WHEEL", (WHEEL + tags).encode(), False))
     files.append((f"{information}/LICENSE", project.notices(platform), False))
     return files

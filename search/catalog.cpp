@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/utf8.h"
 #include "loader/shard.h"
 #include "search/engine.h"
 
@@ -32,10 +33,6 @@ std::string name_of_path(std::string_view path) {
   return std::string(name);
 }
 
-std::string quoted(std::string_view name) {
-  return "'" + std::string(name) + "'";
-}
-
 }  // namespace
 
 const CatalogEntry* CatalogSnapshot::find(std::optional<std::string_view> name) const {
@@ -48,12 +45,13 @@ std::string CatalogSnapshot::choices() const {
   if (entries_.empty())
     return "no model is loaded; load one with SELECT glove_load('FILE') or set GLOVE_MODEL=FILE";
   std::string names;
-  for (const CatalogEntry& entry : entries_) names += (names.empty() ? "" : ", ") + quoted(entry.name);
+  for (const CatalogEntry& entry : entries_) names += (names.empty() ? "" : ", ") + quoted_value(entry.name);
   return "the loaded models are: " + names;
 }
 
 Error CatalogSnapshot::missing(std::optional<std::string_view> name) const {
-  return {ErrorCode::kNotFound, name ? "there is no model " + quoted(*name) + "; " + choices() : choices()};
+  return {ErrorCode::kNotFound,
+          name ? "there is no model " + quoted_value(*name) + "; " + choices() : choices()};
 }
 
 bool CatalogSnapshot::has_model(uint64_t model_id) const {
@@ -121,7 +119,7 @@ Status Catalog::unload(std::string_view name) {
   const Lock lock(mutex_);
   if (current_->find(name) == nullptr)
     return Status(ErrorCode::kNotFound,
-                  "there is no model " + quoted(name) + " to unload; " + current_->choices());
+                  "there is no model " + quoted_value(name) + " to unload; " + current_->choices());
   before = current_;
   current_ = before->without(name, before->generation() + 1);
   generation_.store(current_->generation(), std::memory_order_release);

@@ -1,6 +1,9 @@
 #include "search/expression.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <deque>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -14,10 +17,24 @@ enum class TokenKind { kWord, kNumber, kPlus, kMinus, kTimes, kOpen, kClose, kEn
 
 struct Token {
   TokenKind kind;
-  size_t position;   // in bytes, 0-based
-  std::string text;  // without its quotes if it is a word, otherwise as written
-  double number = 0;
+  size_t position;        // in bytes, 0-based
+  std::string_view text;  // as written
 };
+using Tokens = std::deque<Token>;  // which, unlike a vector, never copies millions of them at once
+
+// Returns the word that a token of this kind stands for.
+std::string word_of(const Token& token) {
+  std::string word(token.text);
+  if (!word.starts_with('"')) return word;
+  word = word.substr(1, word.size() - 2);
+  size_t kept = 0;
+  for (size_t i = 0; i < word.size(); ++i) {
+    word[kept++] = word[i];
+    if (word[i] == '"') ++i;  // the second of two quotes
+  }
+  word.resize(kept);
+  return word;
+}
 
 bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -38,10 +55,13 @@ Error parse_error(std::string_view text, const std::string& problem) {
 
 std::string describe(const Token& token) {
   if (token.kind == TokenKind::kEnd) return "the end";
-  return quote_expression(token.text) + " at byte " + std::to_string(token.position + 1);
+  const std::string shown = token.kind == TokenKind::kWord ? word_of(token) : std::string(token.text);
+  return quote_expression(shown) + " at byte " + std::to_string(token.position + 1);
 }
 
 bool looks_like_number(std::string_view text) {
+  constexpr size_t kMostBytes = 10'000;  // anything longer is a word
+  if (text.size() > kMostBytes) return false;
   if (!text.empty() && (text[0] == '+' || text[0] == '-')) text.remove_prefix(1);
   size_t digits = 0, i = 0;
   const auto is_digit = [&](size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
@@ -58,42 +78,56 @@ bool looks_like_number(std::string_view text) {
   return i == text.size();
 }
 
+// Returns the value of a number; nullopt if it is outside the range of a double.
+std::optional<double> number_of(const Token& token) {
+  const size_t sign = token.text[0] == '+' ? 1 : 0;
+  const char* const end = token.text.data() + token.text.size();
+  double number = 0;
+  if (from_chars(token.text.data() + sign, end, number).ec != std::errc()) return std::nullopt;
+  return number;
+}
+
 // Splits a text into tokens, one per call.
 class Tokenizer {
  public:
-  explicit Tokenizer(std::string_view text) : text_(text) {}
+  Tokenizer(std::string_view text, InterruptPoll& poll) : text_(text), poll_(poll) {}
 
   Result<Token> next() {
-    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
-    if (at_ == text_.size()) return Token{TokenKind::kEnd, at_, ""};
+    GLOVE_RETURN_IF_ERROR(poll_.check());
+    while (more() && is_space(text_[at_])) ++at_;
     const size_t start = at_;
-    if (is_bracket(text_[at_])) {
+    if (more() && is_bracket(text_[at_])) {
       ++at_;
-      return Token{text_[start] == '(' ? TokenKind::kOpen : TokenKind::kClose, start,
-                   std::string(1, text_[start])};
+      return token(text_[start] == '(' ? TokenKind::kOpen : TokenKind::kClose, start);
     }
-    if (text_[at_] == '"') return quoted_word();
-    while (at_ < text_.size() && !is_space(text_[at_]) && !is_bracket(text_[at_])) ++at_;
-    return bare_token(start);
+    if (more() && text_[at_] == '"') return quoted_word();
+    while (more() && !is_space(text_[at_]) && !is_bracket(text_[at_])) ++at_;
+    if (poll_.stopped()) return interrupted_error();
+    return start == text_.size() ? token(TokenKind::kEnd, start) : bare_token(start);
   }
 
  private:
+  // False at the end of the text. A token may be as long as the text, so this polls, and then the text ends
+  // early.
+  bool more() {
+    constexpr size_t kBytesPerPoll = 4096;
+    return at_ < text_.size() && (at_ % kBytesPerPoll != 0 || !poll_.stop());
+  }
+
+  Token token(TokenKind kind, size_t start) const { return {kind, start, text_.substr(start, at_ - start)}; }
+
   Result<Token> quoted_word() {
     const size_t start = at_++;
-    std::string word;
-    while (at_ < text_.size()) {
-      const char c = text_[at_++];
-      if (c != '"') {
-        word += c;
-      } else if (at_ < text_.size() && text_[at_] == '"') {
-        word += text_[at_++];
-      } else if (at_ < text_.size() && !is_space(text_[at_]) && !is_bracket(text_[at_])) {
+    while (more()) {
+      if (text_[at_++] != '"') continue;
+      if (at_ == text_.size() || is_space(text_[at_]) || is_bracket(text_[at_]))
+        return token(TokenKind::kWord, start);
+      if (text_[at_] != '"')
         return parse_error(text_, "the closing quote at byte " + std::to_string(at_) + " is followed by " +
                                       quote_expression(character_at(at_)) + "; write white space after it");
-      } else {
-        return Token{TokenKind::kWord, start, std::move(word)};
-      }
+      ++at_;
     }
+    if (poll_.stopped()) return interrupted_error();
     return parse_error(
         text_, "the quote at byte " + std::to_string(start + 1) + " is never closed; add a closing quote");
   }
@@ -105,28 +139,27 @@ class Tokenizer {
     return text_.substr(start, end - start);
   }
 
-  Result<Token> bare_token(size_t start) {
-    Token token{TokenKind::kWord, start, std::string(text_.substr(start, at_ - start))};
-    if (token.text == "+") token.kind = TokenKind::kPlus;
-    if (token.text == "-") token.kind = TokenKind::kMinus;
-    if (token.text == "*") token.kind = TokenKind::kTimes;
-    if (!looks_like_number(token.text)) return token;
-    token.kind = TokenKind::kNumber;
-    const size_t sign = token.text[0] == '+' ? 1 : 0;
-    const char* end = token.text.data() + token.text.size();
-    if (from_chars(token.text.data() + sign, end, token.number).ec != std::errc())
-      return parse_error(text_, "the number " + describe(token) +
+  Result<Token> bare_token(size_t start) const {
+    Token bare = token(TokenKind::kWord, start);
+    if (bare.text == "+") bare.kind = TokenKind::kPlus;
+    if (bare.text == "-") bare.kind = TokenKind::kMinus;
+    if (bare.text == "*") bare.kind = TokenKind::kTimes;
+    if (!looks_like_number(bare.text)) return bare;
+    bare.kind = TokenKind::kNumber;
+    if (!number_of(bare))
+      return parse_error(text_, "the number " + describe(bare) +
                                     " is outside the range of a double; write one that is nearer to 1");
-    return token;
+    return bare;
   }
 
   std::string_view text_;
+  InterruptPoll& poll_;
   size_t at_ = 0;
 };
 
-Result<std::vector<Token>> tokenize(std::string_view text) {
-  Tokenizer tokenizer(text);
-  std::vector<Token> tokens;
+Result<Tokens> tokenize(std::string_view text, InterruptPoll& poll) {
+  Tokenizer tokenizer(text, poll);
+  Tokens tokens;
   do {
     GLOVE_ASSIGN_OR_RETURN(Token token, tokenizer.next());
     tokens.push_back(std::move(token));
@@ -137,10 +170,13 @@ Result<std::vector<Token>> tokenize(std::string_view text) {
 // Parses the infix form without recursion, so that deeply nested brackets cannot overflow the stack.
 class InfixParser {
  public:
-  InfixParser(std::string_view text, std::vector<Token> tokens) : text_(text), tokens_(std::move(tokens)) {}
+  InfixParser(std::string_view text, Tokens tokens, InterruptPoll& poll)
+      : text_(text), tokens_(std::move(tokens)), poll_(poll) {}
 
   Result<std::vector<Term>> parse() {
+    terms_.reserve(tokens_.size() / 2);  // a word is followed by something, at least by the end
     for (;;) {
+      GLOVE_RETURN_IF_ERROR(poll_.check());
       GLOVE_RETURN_IF_ERROR(operand());
       if (!in_operand_ && at_ == tokens_.size()) return std::move(terms_);
     }
@@ -165,12 +201,13 @@ class InfixParser {
       const Token& number = take();
       if (tokens_[at_].kind != TokenKind::kTimes)
         return parse_error(text_, "the number " + describe(number) + " is not followed by '*'; write " +
-                                      number.text + " * and a word to use it as a weight, or \"" +
-                                      number.text + "\" to use it as a word");
-      weight *= number.number;
+                                      std::string(number.text) +
+                                      " * and a word to use it as a weight, or \"" +
+                                      std::string(number.text) + "\" to use it as a word");
+      weight *= *number_of(number);
       take();
     }
-    Token& token = tokens_[at_++];
+    const Token& token = take();
     if (token.kind == TokenKind::kOpen) {
       brackets_.push_back({outer_weight() * weight, token.position});
       in_operand_ = may_have_sign_ = true;
@@ -178,7 +215,7 @@ class InfixParser {
     }
     if (token.kind != TokenKind::kWord)
       return parse_error(text_, "expected a word, a quoted word or '(', but found " + describe(token));
-    terms_.push_back({outer_weight() * weight, std::move(token.text)});
+    terms_.push_back({outer_weight() * weight, word_of(token)});
     in_operand_ = false;
     return after_operand();
   }
@@ -186,6 +223,7 @@ class InfixParser {
   // Parses closing brackets, then an operator or the end.
   Status after_operand() {
     for (;;) {
+      GLOVE_RETURN_IF_ERROR(poll_.check());
       const Token& token = take();
       if (is_sign(token)) {
         --at_;
@@ -212,7 +250,8 @@ class InfixParser {
   }
 
   std::string_view text_;
-  std::vector<Token> tokens_;
+  Tokens tokens_;
+  InterruptPoll& poll_;
   size_t at_ = 0;
   bool may_have_sign_ = true;
   bool in_operand_ = true;
@@ -224,10 +263,12 @@ class InfixParser {
 // the outermost node inwards, in the same order as in the infix parser.
 class PostfixParser {
  public:
-  PostfixParser(std::string_view text, std::vector<Token> tokens) : text_(text), tokens_(std::move(tokens)) {}
+  PostfixParser(std::string_view text, Tokens tokens, InterruptPoll& poll)
+      : text_(text), tokens_(std::move(tokens)), poll_(poll) {}
 
   Result<std::vector<Term>> parse() {
-    for (Token& token : tokens_) {
+    for (const Token& token : tokens_) {
+      GLOVE_RETURN_IF_ERROR(poll_.check());
       if (token.kind == TokenKind::kEnd) break;
       if (token.kind == TokenKind::kOpen || token.kind == TokenKind::kClose)
         return parse_error(text_, describe(token) + " is not allowed here, because " + kPostfixRule +
@@ -235,7 +276,8 @@ class PostfixParser {
       if (is_operator(token)) {
         GLOVE_RETURN_IF_ERROR(apply(token));
       } else {
-        operands_.push_back({token.kind == TokenKind::kNumber, token.number, nodes_.size(), &token});
+        const bool is_number = token.kind == TokenKind::kNumber;
+        operands_.push_back({is_number, is_number ? *number_of(token) : 0, nodes_.size(), &token});
         if (token.kind == TokenKind::kWord) nodes_.push_back({&token, kNoParent, 1});
       }
     }
@@ -248,7 +290,7 @@ class PostfixParser {
  private:
   static constexpr size_t kNoParent = static_cast<size_t>(-1);
   struct Node {
-    Token* word;  // nullptr for an operator
+    const Token* word;  // nullptr for an operator
     size_t parent;
     double weight;  // relative to the parent
   };
@@ -274,7 +316,7 @@ class PostfixParser {
     if (!times && (left.is_number || right.is_number))
       return parse_error(text_, "the operator " + describe(token) +
                                     " needs two words before it; quote a word that looks like a number: \"" +
-                                    (left.is_number ? left : right).token->text + "\"");
+                                    std::string((left.is_number ? left : right).token->text) + "\"");
     const size_t node = nodes_.size();
     if (!left.is_number) nodes_[left.node].parent = node;
     if (!right.is_number) nodes_[right.node].parent = node;
@@ -287,41 +329,45 @@ class PostfixParser {
   }
 
   // A node's parent always follows it.
-  std::vector<Term> terms() {
+  Result<std::vector<Term>> terms() {
     for (size_t i = nodes_.size(); i-- > 0;)
       if (nodes_[i].parent != kNoParent)
         nodes_[i].weight = nodes_[nodes_[i].parent].weight * nodes_[i].weight;
     std::vector<Term> result;
-    for (const Node& node : nodes_)
-      if (node.word) result.push_back({node.weight, std::move(node.word->text)});
+    result.reserve(nodes_.size() / 2 + 1);  // an operator joins two operands
+    for (const Node& node : nodes_) {
+      GLOVE_RETURN_IF_ERROR(poll_.check());
+      if (node.word) result.push_back({node.weight, word_of(*node.word)});
+    }
     return result;
   }
 
   std::string_view text_;
-  std::vector<Token> tokens_;
+  Tokens tokens_;
+  InterruptPoll& poll_;
   std::vector<Node> nodes_;
   std::vector<Operand> operands_;
 };
 
 }  // namespace
 
-Result<std::vector<Term>> parse_expression(std::string_view text) {
-  GLOVE_ASSIGN_OR_RETURN(std::vector<Token> tokens, tokenize(text));
+Result<std::vector<Term>> parse_expression(std::string_view text, const InterruptCheck& interrupted) {
+  InterruptPoll poll(interrupted);
+  GLOVE_ASSIGN_OR_RETURN(Tokens tokens, tokenize(text, poll));
   if (tokens.size() == 1)
     return parse_error(text, "it is empty; write words joined by '+' and '-': king - man + woman");
-  if (is_operator(tokens[tokens.size() - 2])) return PostfixParser(text, std::move(tokens)).parse();
-  return InfixParser(text, std::move(tokens)).parse();
+  if (is_operator(tokens[tokens.size() - 2])) return PostfixParser(text, std::move(tokens), poll).parse();
+  return InfixParser(text, std::move(tokens), poll).parse();
 }
 
 std::string quote_expression(std::string_view text) {
-  constexpr size_t kShown = 200;
-  const std::string_view shown = utf8_prefix(text, kShown);
-  return "'" + std::string(shown) + (shown.size() < text.size() ? "...'" : "'");
+  return quoted_value(text);
 }
 
 bool starts_with_operator(std::string_view text) {
-  const Result<Token> first = Tokenizer(text).next();
-  return first.ok() && (first.value().kind == TokenKind::kPlus || first.value().kind == TokenKind::kMinus);
+  const auto first = std::find_if_not(text.begin(), text.end(), is_space);
+  if (first == text.end() || (*first != '+' && *first != '-')) return false;
+  return first + 1 == text.end() || is_space(first[1]) || is_bracket(first[1]);
 }
 
 }  // namespace glove

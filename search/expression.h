@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {
@@ -25,8 +26,9 @@ struct Term {
 };
 
 // Returns the terms in text order; a word that occurs twice is listed twice. An error names the expression,
-// the offending token and its position (1-based, in bytes), and says what may stand there.
-Result<std::vector<Term>> parse_expression(std::string_view text);
+// the offending token and its position (1-based, in bytes), and says what may stand there. Another error is
+// an interrupt.
+Result<std::vector<Term>> parse_expression(std::string_view text, const InterruptCheck& interrupted = {});
 
 // Returns the text as messages show it: in quotes, and only its beginning if it is long.
 std::string quote_expression(std::string_view text);

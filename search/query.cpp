@@ -23,15 +23,20 @@ MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded) 
 }
 
 // `text` is used in messages only.
-Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> terms, std::string_view text) {
+Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> terms, std::string_view text,
+                                    const InterruptCheck& interrupted) {
+  InterruptPoll poll(interrupted);
   std::vector<int32_t> ids;
+  ids.reserve(terms.size());
   for (const Term& term : terms) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     const std::optional<int32_t> id = model.vocabulary().find(term.word);
     if (!id) return MaybeQuery();
     ids.push_back(*id);
   }
   std::vector<double> sum(static_cast<size_t>(model.dims()), 0.0);
   for (size_t m = 0; m < ids.size(); ++m) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     const double norm_squared = model.norm_squared(ids[m]);
     if (!(norm_squared > 0)) continue;  // a zero row has no direction and adds nothing
     const double factor = terms[m].weight / std::sqrt(norm_squared);
@@ -60,7 +65,6 @@ MaybeQuery query_for_word(const Model& model, std::string_view word) {
 }
 
 Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byte> blob) {
-  ScopedFloatEnvironment float_environment;
   const size_t dims = static_cast<size_t>(model.dims());
   if (blob.size() != dims * sizeof(float))
     return Error{ErrorCode::kInvalidArgument, "the vector has " + std::to_string(blob.size()) +
@@ -69,30 +73,42 @@ Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byt
                                                   " (float32, little-endian)"};
   std::vector<float> vector(dims);
   std::memcpy(vector.data(), blob.data(), blob.size());
-  for (size_t j = 0; j < dims; ++j)
+  return query_for_vector(model, std::move(vector));
+}
+
+Result<MaybeQuery> query_for_vector(const Model& model, std::vector<float> vector) {
+  ScopedFloatEnvironment float_environment;
+  for (size_t j = 0; j < vector.size(); ++j)
     if (!std::isfinite(vector[j]))
       return Error{ErrorCode::kInvalidArgument, "component " + std::to_string(j + 1) + " of the vector is " +
                                                     (std::isnan(vector[j]) ? "NaN" : "infinite") +
                                                     "; every component must be finite"};
+  if (static_cast<int64_t>(vector.size()) != model.dims())
+    return Error{ErrorCode::kInvalidArgument, "the vector has " + std::to_string(vector.size()) +
+                                                  (vector.size() == 1 ? " component" : " components") +
+                                                  ", but the model has " + std::to_string(model.dims()) +
+                                                  " dimensions"};
   return make_query(std::move(vector), {});
 }
 
-Result<MaybeQuery> query_for_expression(const Model& model, std::string_view expression) {
+Result<MaybeQuery> query_for_expression(const Model& model, std::string_view expression,
+                                        const InterruptCheck& interrupted) {
   ScopedFloatEnvironment float_environment;
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
-  return query_from_terms(model, terms, expression);
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression, interrupted));
+  return query_from_terms(model, terms, expression, interrupted);
 }
 
 Result<MaybeQuery> query_for_word_and_expression(const Model& model, std::string_view word,
-                                                 std::string_view expression) {
+                                                 std::string_view expression,
+                                                 const InterruptCheck& interrupted) {
   ScopedFloatEnvironment float_environment;
-  GLOVE_ASSIGN_OR_RETURN(std::vector<Term> terms, parse_expression(expression));
+  GLOVE_ASSIGN_OR_RETURN(std::vector<Term> terms, parse_expression(expression, interrupted));
   if (!starts_with_operator(expression))
     return Error{ErrorCode::kInvalidArgument,
                  "expression " + quote_expression(expression) +
                      " must start with '+' or '-' when word is given too; or leave word out"};
   terms.insert(terms.begin(), Term{1.0, std::string(word)});
-  return query_from_terms(model, terms, expression);
+  return query_from_terms(model, terms, expression, interrupted);
 }
 
 }  // namespace glove

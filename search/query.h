@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 
@@ -29,11 +30,16 @@ MaybeQuery query_for_word(const Model& model, std::string_view word);
 // the first component that is NaN or infinite.
 Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byte> blob);
 
+// The same for a vector that was given as text.
+Result<MaybeQuery> query_for_vector(const Model& model, std::vector<float> vector);
+
 // expr: a vector expression (search/expression.h), or, when `word` is given too, that literal word as the
 // first operand, followed by an expression that starts with an operator: word 'king' with expr
-// '- man + woman' is the expression "king" - man + woman.
-Result<MaybeQuery> query_for_expression(const Model& model, std::string_view expression);
+// '- man + woman' is the expression "king" - man + woman. An interrupt ends both.
+Result<MaybeQuery> query_for_expression(const Model& model, std::string_view expression,
+                                        const InterruptCheck& interrupted = {});
 Result<MaybeQuery> query_for_word_and_expression(const Model& model, std::string_view word,
-                                                 std::string_view expression);
+                                                 std::string_view expression,
+                                                 const InterruptCheck& interrupted = {});
 
 }  // namespace glove

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/utf8.h"
 #include "search/engine.h"
 
 namespace glove {
@@ -28,8 +29,8 @@ Status SearcherChoice::choose_backend() {
   } else {
     named = engine.backends().find(requested_);
     if (named == nullptr)
-      return Status(ErrorCode::kInvalidArgument, "there is no backend '" + std::string(requested_) +
-                                                     "'; the backends are: " + engine.backends().choices());
+      return Status(ErrorCode::kInvalidArgument, "there is no backend " + quoted_value(requested_) +
+                                                     "; the backends are: " + engine.backends().choices());
   }
   if (named != nullptr)
     while (engine.backends().all()[backend_].get() != named) ++backend_;

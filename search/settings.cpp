@@ -1,4 +1,5 @@
 #include "search/settings.h"
+#include "base/utf8.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -88,8 +89,7 @@ std::string spell_number(int64_t value, const Backends&) {
 
 // `name` is a setting or an environment variable, `values` the error of Settings::Row::parse.
 Error bad_value(const std::string& name, const Error& values, std::string_view text) {
-  return {ErrorCode::kInvalidArgument,
-          name + " must be " + values.message + ", not '" + std::string(text) + "'"};
+  return {ErrorCode::kInvalidArgument, name + " must be " + values.message + ", not " + quoted_value(text)};
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ Result<Settings::Key> Settings::find_key(std::string_view key) {
     names += (i ? ", " : "") + std::string(kRows[i].key);
   }
   return Error{ErrorCode::kInvalidArgument,
-               "there is no setting '" + std::string(key) + "'; the settings are: " + names};
+               "there is no setting " + quoted_value(key) + "; the settings are: " + names};
 }
 
 Result<int64_t> Settings::value(Key key) {

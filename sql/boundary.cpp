@@ -15,8 +15,22 @@ int sqlite_code(ErrorCode code) {
   }
 }
 
+namespace {
+
+// Returns the message as SQLite gets it. Its middle is left out if it is very long, as one of SQLite itself
+// is that names a column of a megabyte: what to do stands at the end.
+std::string shown_message(const std::string& message) {
+  constexpr size_t kMostHead = 6000;
+  constexpr size_t kMostTail = 2000;
+  if (message.size() <= kMostHead + kMostTail) return printable_utf8(message);
+  return printable_utf8(std::string(utf8_prefix(message, kMostHead)) + "..." +
+                        message.substr(message.size() - kMostTail));
+}
+
+}  // namespace
+
 char* sqlite_message(const std::string& message) {
-  return sqlite3_mprintf("%s", printable_utf8(message).c_str());
+  return sqlite3_mprintf("%s", shown_message(message).c_str());
 }
 
 int report(sqlite3_vtab* table, const Error& error) {
@@ -26,7 +40,7 @@ int report(sqlite3_vtab* table, const Error& error) {
 }
 
 void report(sqlite3_context* context, const Error& error) {
-  const std::string message = printable_utf8(error.message);
+  const std::string message = shown_message(error.message);
   sqlite3_result_error(context, message.c_str(), static_cast<int>(message.size()));
   const int code = sqlite_code(error.code);
   if (code == SQLITE_NOMEM) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/fork_safe_mutex.h"
+#include "base/utf8.h"
 #include "sql/interrupt.h"
 
 namespace glove::sql {
@@ -64,8 +65,8 @@ Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::option
   if (const CatalogEntry* const entry = models->find(name)) return *entry;
   if (others > 0 && name && engine_.catalog().snapshot()->find(name) != nullptr)
     return Error{ErrorCode::kNotFound,
-                 "the model '" + std::string(*name) +
-                     "' was loaded after a statement that is still open on this connection; finalize or "
+                 "the model " + quoted_value(*name) +
+                     " was loaded after a statement that is still open on this connection; finalize or "
                      "reset that statement to use the model"};
   return models->missing(name);
 }

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "analysis/derive.h"
+#include "base/utf8.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
 #include "sql/direct_call.h"
@@ -131,7 +132,7 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(RowMap map, find_map(engine_of(context), subject, request, interrupted));
   GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "words", request.words, subject, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
-  const std::string source = std::string(kFunction) + "('" + std::string(name) + "')";
+  const std::string source = std::string(kFunction) + "(" + quoted_value(name) + ")";
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, derive_model(*subject.backends.first->analysis(), set,
                                                       std::move(map), source, interrupted));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());

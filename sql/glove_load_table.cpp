@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/utf8.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
 #include "sql/arguments.h"
@@ -79,12 +80,12 @@ Error wrong_row(const std::string& what) {
 }
 
 // Reads the vector of a row and checks the type of its word. An error has the end of a message (wrong_row).
-Status read_row(sqlite3_stmt* row, std::vector<float>& vector) {
+Status read_row(sqlite3_stmt* row, std::vector<float>& vector, const InterruptCheck& interrupted) {
   const int word_type = sqlite3_column_type(row, 0);
   if (word_type != SQLITE_TEXT && word_type != SQLITE_INTEGER)
     return wrong_row(std::string("has a word of type ") + type_name_of(word_type) +
                      "; a word must be TEXT or INTEGER");
-  return read_row_vector(sqlite3_column_value(row, 1), vector);
+  return read_row_vector(sqlite3_column_value(row, 1), vector, interrupted);
 }
 
 // Reads the frequency of a word.
@@ -109,14 +110,18 @@ Result<ModelPtr> with_frequencies(ModelPtr model, std::vector<double> counts, co
 }
 
 Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_view name, int threads) {
-  const std::string source = "glove_load_table('" + std::string(name) + "')";
+  const std::string source = "glove_load_table(" + quoted_value(name) + ")";
   ModelBuilder builder(source);
+  InterruptPoller poller(db);
+  const InterruptCheck interrupted = poller.check();
   std::vector<float> vector;
   std::vector<double> counts;
   const bool has_counts = sqlite3_column_count(select) == 3;
   int code = sqlite3_step(select);
   for (int64_t row = 1; code == SQLITE_ROW; code = sqlite3_step(select), ++row) {
-    if (const Status read = read_row(select, vector); !read.ok())
+    const Status read = read_row(select, vector, interrupted);
+    if (!read.ok() && read.error().code == ErrorCode::kInterrupted) return read.error();
+    if (!read.ok())
       return Error{read.error().code, source + ": row " + std::to_string(row) + " " + read.error().message};
     // The builder also numbers rows in its messages, so every row must reach it.
     sqlite3_value* word = sqlite3_column_value(select, 0);
@@ -130,8 +135,7 @@ Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_vi
     counts.push_back(count.value());
   }
   if (code != SQLITE_DONE) return connection_error(db, code);
-  InterruptPoller poller(db);
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads, [&poller] { return poller.interrupted(); }));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads, interrupted));
   return with_frequencies(std::move(model), std::move(counts), source);
 }
 

@@ -20,6 +20,7 @@
 #include "sql/aggregate_state.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/interrupt.h"
 #include "sql/register.h"
 #include "sql/values.h"
 #include "sql/vector_argument.h"
@@ -39,7 +40,7 @@ class MeanState {
   std::span<const float> vector() const { return vector_; }
 
  private:
-  Result<bool> read_vector(sqlite3_context* context, Arguments arguments);
+  Result<bool> read_x(sqlite3_context* context, Arguments arguments);
   Result<bool> read_word(std::string_view word, const Model& model);
   Result<ModelPtr> find_model(sqlite3_context* context, Arguments arguments);
 
@@ -91,14 +92,16 @@ Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments argum
 }
 
 // Reads x into vector_. False: the row is skipped.
-Result<bool> MeanState::read_vector(sqlite3_context* context, Arguments arguments) {
+Result<bool> MeanState::read_x(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return false;
-  if (is_blob(arguments[0])) {
-    GLOVE_RETURN_IF_ERROR(read_vector_blob(arguments[0], kFunction, "x", vector_));
-    if (vector_.empty())
-      return invalid_value(kFunction, "x is an empty BLOB; a vector has at least one component");
-    return true;
-  }
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector,
+                         read_vector(arguments[0], kFunction, "x", vector_, poller.check()));
+  if (is_vector && vector_.empty())
+    return invalid_value(kFunction, std::string("x is an empty ") +
+                                        (is_blob(arguments[0]) ? "BLOB" : "JSON array") +
+                                        "; a vector has at least one component");
+  if (is_vector) return true;
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, find_model(context, arguments));
   return read_word(text_of(arguments[0]), *model);
 }
@@ -106,7 +109,7 @@ Result<bool> MeanState::read_vector(sqlite3_context* context, Arguments argument
 Status MeanState::change(sqlite3_context* context, Arguments arguments, bool enter) {
   GLOVE_ASSIGN_OR_RETURN(const std::optional<double> weight, weight_argument(arguments));
   if (!weight) return {};
-  GLOVE_ASSIGN_OR_RETURN(const bool known, read_vector(context, arguments));
+  GLOVE_ASSIGN_OR_RETURN(const bool known, read_x(context, arguments));
   if (!known) return {};
   if (!sums_) sums_.emplace(vector_.size());
   if (sums_->dims() != vector_.size())

@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "base/float_from_chars.h"
+#include "base/utf8.h"
 #include "search/backend.h"
 #include "search/expression.h"
+#include "sql/row_vector.h"
 #include "sql/sqlite_features.h"
 #include "sql/text_encoding.h"
 #include "sql/values.h"
@@ -57,7 +59,7 @@ Result<std::string> read_model(sqlite3_value* value) {
 Result<std::string> read_backend(sqlite3_value* value, const Backends& backends) {
   GLOVE_ASSIGN_OR_RETURN(std::string name, read_name(value, "backend"));
   if (name == "auto" || backends.find(name) != nullptr) return name;
-  return invalid("there is no backend '" + name + "'; the backends are: " + backends.choices());
+  return invalid("there is no backend " + quoted_value(name) + "; the backends are: " + backends.choices());
 }
 
 // True if SQLite may compare this text as a number. Words that write the same number differently would then
@@ -78,11 +80,11 @@ void make_set(std::vector<T>& values) {
 }
 
 // Returns why word and expr cannot be combined. REQUIRES: expr does not start with an operator.
-Error two_queries(const ExprValue& expr, bool has_k) {
-  if (expr.blob)
-    return invalid(
-        "word and expr are both given, but expr is a BLOB, which is a complete query; omit word: WHERE expr "
-        "= ? AND k = 10");
+Error two_queries(const ExprValue& expr, bool is_vector, bool has_k) {
+  if (is_vector)
+    return invalid(std::string("word and expr are both given, but expr is a ") +
+                   (expr.blob ? "BLOB" : "JSON array") +
+                   ", which is a complete query; omit word: WHERE expr = ? AND k = 10");
   if (!has_k && is_whole_number(expr.bytes))
     return invalid("the second argument, expr, is the number " + expr.bytes +
                    ", but k is the third argument; write glove_nn('king', NULL, " + expr.bytes + ")");
@@ -273,12 +275,17 @@ std::string Inputs::key() const {
   return key + std::to_string(k);
 }
 
-Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
-  const bool stands_alone = expr.blob || !starts_with_operator(expr.bytes);
+Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask, const InterruptCheck& interrupted) const {
+  bool is_vector = expr.blob;
+  std::vector<float> vector;  // unless it is a BLOB
+  if (has(kExpr) && !expr.blob) {
+    GLOVE_ASSIGN_OR_RETURN(is_vector, read_vector_text(expr.bytes, vector, interrupted));
+  }
+  const bool stands_alone = is_vector || !starts_with_operator(expr.bytes);
   if (has(kWord)) {
     if (!has(kExpr)) return query_for_word(model_to_ask, word);
-    if (stands_alone) return named_error("glove_nn", two_queries(expr, has(kK)));
-    return query_for_word_and_expression(model_to_ask, word, expr.bytes);
+    if (stands_alone) return named_error("glove_nn", two_queries(expr, is_vector, has(kK)));
+    return query_for_word_and_expression(model_to_ask, word, expr.bytes, interrupted);
   }
   if (state(kWord) == Given::kNull && (!has(kExpr) || !stands_alone)) return MaybeQuery();
   if (!has(kExpr))
@@ -286,11 +293,14 @@ Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask) const {
                        invalid("expr is NULL, which counts as not given, and word is not given either; "
                                "write WHERE word = 'king' AND k = 10"));
   if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
-  return query_for_expression(model_to_ask, expr.bytes);
+  if (is_vector) return query_for_vector(model_to_ask, std::move(vector));
+  return query_for_expression(model_to_ask, expr.bytes, interrupted);
 }
 
 bool Inputs::word_reads_as_expression() const {
-  if (!has(kWord) || has(kExpr) || word.find(' ') == std::string::npos) return false;
+  constexpr size_t kMostBytes = 1000;  // nobody writes a longer one by hand, and parsing it would take long
+  if (!has(kWord) || has(kExpr) || word.size() > kMostBytes || word.find(' ') == std::string::npos)
+    return false;
   const Result<std::vector<Term>> terms = parse_expression(word);
   return terms.ok() && terms.value().size() > 1;
 }

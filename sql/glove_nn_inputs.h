@@ -17,8 +17,8 @@
 
 namespace glove::sql::nn {
 
-// A value of expr as it was given: the text of an expression, or a BLOB with a vector. A number is converted
-// to text.
+// A value of expr as it was given: text, which is an expression or a vector in JSON, or a BLOB with a vector.
+// A number is converted to text.
 struct ExprValue {
   bool blob = false;
   std::string bytes;
@@ -47,8 +47,9 @@ struct Inputs {
 
   // Returns a string that is equal for two objects if and only if their inputs are equal.
   std::string key() const;
-  // Returns the vector to search for. A query that cannot be parsed or is contradictory is an error.
-  Result<MaybeQuery> resolve(const Model& model) const;
+  // Returns the vector to search for. A query that cannot be parsed or is contradictory is an error, and so
+  // is an interrupt.
+  Result<MaybeQuery> resolve(const Model& model, const InterruptCheck& interrupted) const;
   // True if only `word` was given and it reads as an expression, such as 'king - man + woman'.
   bool word_reads_as_expression() const;
 };

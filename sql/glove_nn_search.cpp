@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/cores.h"
+#include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "search/expression.h"
@@ -132,9 +133,9 @@ SearchReport NeighborScan::labels(std::string kind, double resolve_us) const {
   return report;
 }
 
-std::string NeighborScan::kind() const {
+std::string NeighborScan::kind_of(const Query& query) const {
   if (!inputs_.has(kExpr)) return "word";
-  return inputs_.expr.blob ? "vector" : "expr";
+  return query.excluded.empty() ? "vector" : "expr";  // an expression excludes its words
 }
 
 // Compares the current row with the range.
@@ -220,8 +221,8 @@ Status NeighborScan::open_query() {
   if (strategy_ == Strategy::kWords || ranks_ != nullptr) return score_neighbors(resolve_us);
   const int64_t last = range_.has_last_rank() ? limit() : -1;
   Ranking ranking(entry_.searchers, *query_, options_, std::max(row_hint_, first_rank - 1), last);
-  ranked_ =
-      std::make_unique<RankedRows>(statistics(), std::move(ranking), first_rank, labels(kind(), resolve_us));
+  ranked_ = std::make_unique<RankedRows>(statistics(), std::move(ranking), first_rank,
+                                         labels(kind_of(*query_), resolve_us));
   last_piece_ = false;
   return {};
 }
@@ -229,7 +230,7 @@ Status NeighborScan::open_query() {
 // A word that the model lacks is not an error even if it reads as an expression, because joins must tolerate
 // such data. It has no rows, and a hint is logged.
 Result<MaybeQuery> NeighborScan::resolve(const Inputs& inputs) {
-  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(model()));
+  GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, inputs.resolve(model(), options_.interrupted));
   if (!query) hint_at_expr(inputs);
   return query;
 }
@@ -246,18 +247,19 @@ void NeighborScan::hint_at_expr(const Inputs& inputs) {
 Result<std::vector<Result<MaybeQuery>>> NeighborScan::resolve_block() const {
   GLOVE_ASSIGN_OR_RETURN(const int allowed, context_.engine->settings().threads());
   std::vector<Result<MaybeQuery>> resolved(block_.answers.size(), MaybeQuery());
-  const auto resolve_some = [&](int, int64_t chunk) {
+  ThreadInterrupt interrupt(options_.interrupted);
+  const auto resolve_some = [&](int slot, int64_t chunk) {
     Inputs inputs = inputs_;
     const auto first = static_cast<size_t>(chunk * kResolvedAtOnce);
     for (size_t i = first; i < std::min(resolved.size(), first + kResolvedAtOnce); ++i) {
       call_->set_query(block_.first_query + i, inputs);
-      resolved[i] = inputs.resolve(model());
+      resolved[i] = inputs.resolve(model(), interrupt.of(slot));
     }
   };
   const auto chunks = (static_cast<int64_t>(resolved.size()) + kResolvedAtOnce - 1) / kResolvedAtOnce;
   const auto worthwhile = static_cast<int>(1 + resolved.size() / kQueriesPerThread);
   if (!ThreadPool::instance().run(std::min(worthwhile, thread_count(allowed)), chunks, resolve_some,
-                                  options_.interrupted))
+                                  interrupt.of(0)))
     return interrupted_error();
   return resolved;
 }
@@ -303,7 +305,7 @@ Result<Answer> NeighborScan::answer_of_query() {
       GLOVE_RETURN_IF_ERROR(health());
       return known;
     }
-  SearchReport report = labels(kind(), resolve_us);
+  SearchReport report = labels(kind_of(key.query), resolve_us);
   GLOVE_ASSIGN_OR_RETURN(auto answers,
                          nearest(*entry_.searchers, std::span(&key.query, 1), key.k, options_, report));
   statistics().record(std::move(report));

@@ -106,7 +106,7 @@ class NeighborScan {
   Status fill_block();
   int64_t block_size() const;
   int64_t limit() const;
-  std::string kind() const;                                        // of a single query, for glove_stats
+  std::string kind_of(const Query& query) const;                   // of a single query, for glove_stats
   SearchReport labels(std::string kind, double resolve_us) const;  // what nearest() does not know
   enum class Verdict { kTake, kSkip, kEnd };
   Verdict judge() const;

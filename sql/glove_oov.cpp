@@ -5,16 +5,21 @@
 //   SELECT value FROM json_each(glove_oov('kingg'));      -- kingg
 //
 // Returns '[]' if the model has all of them, and NULL if expr is NULL.
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "search/expression.h"
+#include "search/query.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/interrupt.h"
 #include "sql/json_reader.h"
 #include "sql/register.h"
+#include "sql/row_vector.h"
 #include "sql/scalar_function.h"
 #include "sql/values.h"
 
@@ -26,12 +31,27 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view expression,
                          required_text(arguments, 0, "glove_oov", "expression"));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, "glove_oov"));
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<Term> terms, parse_expression(expression));
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  const InterruptCheck interrupted = poller.check();
+  std::vector<float> vector;
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector_text(expression, vector, interrupted));
+  std::vector<Term> terms;  // of a vector: none
+  if (is_vector) {
+    GLOVE_RETURN_IF_ERROR(query_for_vector(*model, std::move(vector)));
+  } else {
+    GLOVE_ASSIGN_OR_RETURN(terms, parse_expression(expression, interrupted));
+  }
   std::string json = "[";
-  std::unordered_set<std::string_view> seen;
-  for (const Term& term : terms)
+  InterruptPoll poll(interrupted);
+  // Millions of words take memory that is freed at once, and are never moved to other buckets.
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_set<std::string_view> seen(&memory);
+  seen.reserve(terms.size());
+  for (const Term& term : terms) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     if (!model->vocabulary().find(term.word) && seen.insert(term.word).second)
       json += (json.size() > 1 ? "," : "") + json_text(term.word);
+  }
   return_json(context, json + "]");
   return Status();
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "model/row_map.h"
 #include "sql/arguments.h"
 #include "sql/boundary.h"
@@ -27,14 +28,13 @@ constexpr std::string_view kFunction = "glove_project";
 
 Status glove_project(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return {};
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(arguments[0], kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(context, arguments[0], kFunction));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kFunction));
   const RowMap* const map = model->derivation();
   if (map == nullptr)
     return invalid_value(kFunction,
                          "the model " +
-                             (is_null(arguments[1]) ? "'" + model->path() + "'"
-                                                    : "'" + std::string(text_of(arguments[1])) + "'") +
+                             quoted_value(is_null(arguments[1]) ? model->path() : text_of(arguments[1])) +
                              " has no derivation; name a model that glove_derive has made");
   if (static_cast<int64_t>(x.size()) != map->dims_in)
     return invalid_value(kFunction, "the vector has " + component_count(x.size()) +

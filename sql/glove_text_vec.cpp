@@ -14,6 +14,7 @@
 
 #include "sql/arguments.h"
 #include "sql/boundary.h"
+#include "sql/interrupt.h"
 #include "sql/register.h"
 #include "sql/scalar_function.h"
 #include "sql/text_encoder.h"
@@ -47,7 +48,9 @@ Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
   TextVecState& state = text_vec_state(context);
   GLOVE_ASSIGN_OR_RETURN(const SentenceEncoder* const encoder,
                          state.encoder.find(connection_of(context), model, options, kFunction));
-  auto encoded = encoder->encode(*model, *text, state.scratch);
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  auto encoded = encoder->encode(*model, *text, state.scratch, poller.check());
+  if (!encoded.ok() && encoded.error().code == ErrorCode::kInterrupted) return encoded.error();
   if (!encoded.ok()) return named_error(kFunction, encoded.error());
   if (encoded.value())
     sqlite3_result_blob64(context, state.scratch.vector.data(), state.scratch.vector.size() * sizeof(float),

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "sql/interrupt.h"
 #include "sql/register.h"
 #include "sql/text_encoder.h"
 #include "sql/vtab/input_numbers.h"
@@ -67,7 +68,11 @@ class GloveTokens::Cursor {
   }
 
   Status next() {
-    at_end_ = !tokenizer_->next(token_);
+    InterruptPoller poller(models_.connection().db());
+    const InterruptCheck interrupted = poller.check();
+    InterruptPoll poll(interrupted);
+    at_end_ = !tokenizer_->next(token_, &poll);
+    if (poll.stopped()) return interrupted_error();
     if (at_end_) return model_->health();  // of the words that were read
     ++position_;
     id_ = encoder_->find(*model_, token_.text);

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "base/cancel.h"
 #include "base/timer.h"
 #include "sql/boundary.h"
 
@@ -32,6 +33,10 @@ class InterruptPoller {
 
   // Cheap enough to be called every few microseconds. Once true, always true.
   bool interrupted();
+  // The same as a function, which must not outlive the poller.
+  InterruptCheck check() {
+    return [this] { return interrupted(); };
+  }
 
  private:
   bool statement_interrupted();

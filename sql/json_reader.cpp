@@ -1,5 +1,8 @@
 #include "sql/json_reader.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,11 +12,41 @@ namespace {
 
 using Json = nlohmann::json;
 
+struct Interrupted {};
+
+// The bytes of a text. Moving to the next one throws Interrupted if the poll says so: a string or a number
+// may be as long as the text. (If the bytes only ended early, the parser would make a message of that
+// string.)
+class PolledBytes {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  PolledBytes(const char* at, InterruptPoll& poll) : at_(at), poll_(&poll) {}
+
+  reference operator*() const { return *at_; }
+  PolledBytes& operator++() {
+    ++at_;
+    if (reinterpret_cast<uintptr_t>(at_) % kBytesPerPoll == 0 && poll_->stop()) throw Interrupted();
+    return *this;
+  }
+  bool operator==(const PolledBytes& other) const { return at_ == other.at_; }
+
+ private:
+  static constexpr uintptr_t kBytesPerPoll = 4096;
+
+  const char* at_;
+  InterruptPoll* poll_;
+};
+
 // Receives the events of nlohmann's parser. The library's own values are not used for arrays and objects,
 // because freeing these allocates memory in a destructor, where a failure ends the process.
 class JsonEvents {
  public:
-  JsonEvents(JsonHandler& handler, InterruptPoll& poll) : handler_(handler), poll_(poll) {}
+  explicit JsonEvents(JsonHandler& handler) : handler_(handler) {}
 
   // NOLINTBEGIN(readability-identifier-naming): the parser's interface
   bool null() { return pass(JsonKind::kNull); }
@@ -60,7 +93,11 @@ class JsonEvents {
   bool end_object() { return end(); }
   bool start_array(std::size_t) { return begin(JsonKind::kArray); }
   bool end_array() { return end(); }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) { return false; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& problem) {
+    constexpr int kNumberOverflow = 406;
+    if (problem.id == kNumberOverflow && skipped_ == 0) handler_.too_large();
+    return false;
+  }
   // NOLINTEND(readability-identifier-naming)
 
  private:
@@ -72,13 +109,13 @@ class JsonEvents {
   bool pass(JsonKind kind, JsonValue& value) {
     value.kind = kind;
     handler_.value(value);
-    return !poll_.stop();
+    return true;
   }
   bool begin(JsonKind kind) {
     JsonValue value;
     value.kind = kind;
     if (skipped_ > 0 || !handler_.value(value)) ++skipped_;
-    return !poll_.stop();
+    return true;
   }
   bool end() {
     if (skipped_ > 0)
@@ -89,7 +126,6 @@ class JsonEvents {
   }
 
   JsonHandler& handler_;
-  InterruptPoll& poll_;
   int64_t skipped_ = 0;  // arrays and objects that have begun since the handler skipped one
 };
 
@@ -118,10 +154,13 @@ Result<bool> read_json(std::string_view json, JsonHandler& handler, const Interr
   // The parser takes a NUL for the end of the text.
   if (json.find('\0') != std::string_view::npos) return false;
   InterruptPoll poll(interrupted);
-  JsonEvents events(handler, poll);
-  const bool is_json = Json::sax_parse(json, &events);
-  if (poll.stopped()) return interrupted_error();
-  return is_json;
+  JsonEvents events(handler);
+  try {
+    const PolledBytes begin(json.data(), poll);
+    return Json::sax_parse(begin, PolledBytes(json.data() + json.size(), poll), &events);
+  } catch (const Interrupted&) {
+    return interrupted_error();
+  }
 }
 
 std::string json_text(double number) {

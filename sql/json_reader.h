@@ -42,6 +42,9 @@ class JsonHandler {
   virtual void key(std::string& /*name*/) {}
   // The innermost array or object that the handler receives has ended.
   virtual void end() {}
+  // A number follows whose magnitude no double can hold. The reading ends there, as if the text were not
+  // JSON.
+  virtual void too_large() {}
 };
 
 // Passes the values to the handler. Returns false if the text is not JSON; the handler may then have received

@@ -1,6 +1,7 @@
 #include "sql/row_vector.h"
 
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,9 +38,15 @@ class VectorHandler final : public JsonHandler {
     vector_.push_back(static_cast<float>(value.number));
     return false;
   }
+  void too_large() override {
+    if (!inside_) return;
+    vector_.push_back(std::numeric_limits<float>::infinity());
+    ends_too_large = true;
+  }
 
   bool is_array = false;
-  std::string fault;  // the first one: the end of a message
+  bool ends_too_large = false;  // the text is not JSON, only because its last number does not fit a double
+  std::string fault;            // the first one: the end of a message
 
  private:
   std::vector<float>& vector_;
@@ -67,18 +74,38 @@ std::string component_count(size_t components) {
   return std::to_string(components) + (components == 1 ? " component" : " components");
 }
 
-Status read_json_vector(std::string_view text, std::vector<float>& vector) {
+Status read_json_vector(std::string_view text, std::vector<float>& vector,
+                        const InterruptCheck& interrupted) {
   vector.clear();
   VectorHandler handler(vector);
-  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, handler));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, handler, interrupted));
+  if (handler.ends_too_large)
+    return wrong_row("has a vector whose component " + std::to_string(vector.size()) +
+                     " is too large for a number");
   if (!is_json || !handler.is_array) return wrong_row("has a TEXT vector that is not a JSON array");
   return handler.fault.empty() ? Status() : wrong_row(handler.fault);
 }
 
-Status read_row_vector(sqlite3_value* value, std::vector<float>& vector) {
+bool begins_like_array(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());  // as read_json() does
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && text[begin] == '[';
+}
+
+Result<bool> read_vector_text(std::string_view text, std::vector<float>& vector,
+                              const InterruptCheck& interrupted) {
+  vector.clear();
+  if (!begins_like_array(text)) return false;
+  VectorHandler handler(vector);
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, handler, interrupted));
+  return (is_json || handler.ends_too_large) && handler.fault.empty();
+}
+
+Status read_row_vector(sqlite3_value* value, std::vector<float>& vector, const InterruptCheck& interrupted) {
   const int type = sqlite3_value_type(value);
   if (type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
-  if (type == SQLITE_TEXT) return read_json_vector(text_of(value), vector);
+  if (type == SQLITE_TEXT) return read_json_vector(text_of(value), vector, interrupted);
   return wrong_row(std::string("has a vector of type ") + type_name_of(type) +
                    "; a vector must be a BLOB of float32 or a JSON array");
 }

@@ -67,8 +67,7 @@ std::string shown_value(sqlite3_value* value) {
   if (is_blob(value)) return "a BLOB";
   const std::string_view text = text_of(value);
   if (sqlite3_value_type(value) != SQLITE_TEXT) return std::string(text);
-  const std::string_view shown = utf8_prefix(text, kMostShownBytes);
-  return "'" + std::string(shown) + (shown.size() < text.size() ? "...'" : "'");
+  return quoted_value(text, kMostShownBytes);
 }
 
 void return_json(sqlite3_context* context, std::string_view json) {

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "sql/arguments.h"
+#include "sql/interrupt.h"
+#include "sql/row_vector.h"
 #include "sql/values.h"
 
 namespace glove::sql {
@@ -28,16 +30,23 @@ size_t first_unusable(std::span<const float> vector) {
                              vector.begin());
 }
 
-}  // namespace
+// Copies the components piece by piece, so that the poll can stop it.
+Status copy_components(std::span<const std::byte> bytes, std::vector<float>& vector, InterruptPoll& poll) {
+  constexpr size_t kPiece = size_t{1} << 16;
+  const size_t size = bytes.size() / sizeof(float);
+  vector.clear();
+  vector.reserve(size);
+  for (size_t first = 0; first < size; first += kPiece) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    const size_t count = std::min(kPiece, size - first);
+    vector.resize(first + count);
+    std::memcpy(vector.data() + first, bytes.data() + first * sizeof(float), count * sizeof(float));
+  }
+  return {};
+}
 
-Status read_vector_blob(sqlite3_value* value, std::string_view function, std::string_view name,
-                        std::vector<float>& vector) {
-  const std::span<const std::byte> bytes = blob_of(value);
-  if (bytes.size() % sizeof(float) != 0)
-    return invalid_value(function, std::string(name) + " is a BLOB of " + std::to_string(bytes.size()) +
-                                       " bytes; a float32 vector has 4 bytes per component");
-  vector.resize(bytes.size() / sizeof(float));
-  if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
+// Returns an error that names the first component that is not finite, if there is one.
+Status check_finite(std::span<const float> vector, std::string_view function, std::string_view name) {
   const size_t wrong = first_unusable(vector);
   if (wrong == vector.size()) return {};
   return invalid_value(function, "component " + std::to_string(wrong + 1) + " of " + std::string(name) +
@@ -45,11 +54,36 @@ Status read_vector_blob(sqlite3_value* value, std::string_view function, std::st
                                      "; every component must be finite");
 }
 
-Result<std::vector<float>> vector_argument(sqlite3_value* value, std::string_view function) {
-  if (!is_blob(value))
-    return invalid_value(function, "the vector must be a BLOB of float32, such as glove_vec returns");
+}  // namespace
+
+Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::string_view name,
+                         std::vector<float>& vector, const InterruptCheck& interrupted) {
+  if (!is_blob(value)) {
+    GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector_text(text_of(value), vector, interrupted));
+    if (is_vector) GLOVE_RETURN_IF_ERROR(check_finite(vector, function, name));
+    return is_vector;
+  }
+  const std::span<const std::byte> bytes = blob_of(value);
+  if (bytes.size() % sizeof(float) != 0)
+    return invalid_value(function, std::string(name) + " is a BLOB of " + std::to_string(bytes.size()) +
+                                       " bytes; a float32 vector has 4 bytes per component");
+  InterruptPoll poll(interrupted);
+  GLOVE_RETURN_IF_ERROR(copy_components(bytes, vector, poll));
+  GLOVE_RETURN_IF_ERROR(check_finite(vector, function, name));
+  return true;
+}
+
+Result<std::vector<float>> vector_argument(sqlite3_context* context, sqlite3_value* value,
+                                           std::string_view function) {
+  InterruptPoller poller(sqlite3_context_db_handle(context));
   std::vector<float> vector;
-  GLOVE_RETURN_IF_ERROR(read_vector_blob(value, function, "the vector", vector));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector,
+                         read_vector(value, function, "the vector", vector, poller.check()));
+  if (!is_vector)
+    return invalid_value(
+        function,
+        "the vector must be a BLOB of float32, such as glove_vec returns, or a JSON array of "
+        "numbers");
   return vector;
 }
 

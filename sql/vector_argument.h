@@ -5,20 +5,23 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "sql/boundary.h"
 
 namespace glove::sql {
 
-// Reads the components of a BLOB of little-endian float32 into `vector`, whose memory is reused. It is an
-// error if the length is not a multiple of 4 or a component is not finite. `function` begins the messages,
-// which call the argument `name`. REQUIRES: the value is a BLOB.
-Status read_vector_blob(sqlite3_value* value, std::string_view function, std::string_view name,
-                        std::vector<float>& vector);
+// Reads a vector into `vector`, whose memory is reused: a BLOB of little-endian float32, or text that is a
+// JSON array of numbers. Returns false for any other value, which may be a word. It is an error if the length
+// of a BLOB is not a multiple of 4 or a component is not finite; `function` begins these messages, which call
+// the argument `name`. Another error is an interrupt. REQUIRES: the value is not NULL.
+Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::string_view name,
+                         std::vector<float>& vector, const InterruptCheck& interrupted);
 
 // Returns the components of the argument that messages call "the vector". It is also an error if the value is
-// not a BLOB. REQUIRES: the value is not NULL.
-Result<std::vector<float>> vector_argument(sqlite3_value* value, std::string_view function);
+// not a vector. An interrupt of the connection ends it. REQUIRES: the value is not NULL.
+Result<std::vector<float>> vector_argument(sqlite3_context* context, sqlite3_value* value,
+                                           std::string_view function);
 
 // Makes the vector the result of the function, as a BLOB of float32. A component that float32 cannot hold is
 // an error.

@@ -28,10 +28,13 @@ std::optional<int32_t> SentenceEncoder::find(const Model& model, std::string_vie
 }
 
 // Adds the weighted rows of the text's words to `sum`; returns how many words were known.
-int64_t SentenceEncoder::add_words(const Model& model, std::string_view text, std::span<double> sum) const {
+Result<int64_t> SentenceEncoder::add_words(const Model& model, std::string_view text, std::span<double> sum,
+                                           const InterruptCheck& interrupted) const {
   int64_t words = 0;
+  InterruptPoll poll(interrupted);
   TextTokenizer tokenizer(text, options_);
-  for (TextToken token; tokenizer.next(token);) {
+  for (TextToken token; tokenizer.next(token, &poll);) {
+    if (poll.stop()) break;
     const std::optional<int32_t> id = find(model, token.text);
     if (!id) continue;
     ++words;
@@ -40,14 +43,16 @@ int64_t SentenceEncoder::add_words(const Model& model, std::string_view text, st
     double* const out = sum.data();
     for (size_t j = 0; j < sum.size(); ++j) out[j] += weight * static_cast<double>(row[j]);
   }
+  if (poll.stopped()) return interrupted_error();
   return words;
 }
 
-Result<bool> SentenceEncoder::encode(const Model& model, std::string_view text, Scratch& scratch) const {
+Result<bool> SentenceEncoder::encode(const Model& model, std::string_view text, Scratch& scratch,
+                                     const InterruptCheck& interrupted) const {
   const auto dims = static_cast<size_t>(model.dims());
   scratch.sum.assign(dims, 0.0);
   scratch.vector.resize(dims);
-  const int64_t words = add_words(model, text, scratch.sum);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t words, add_words(model, text, scratch.sum, interrupted));
   if (words == 0) return false;
   for (double& value : scratch.sum) value /= static_cast<double>(words);
   if (components_ > 0) common_->remove(components_, scratch.sum);

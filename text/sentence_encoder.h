@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "text/common_components.h"
@@ -47,11 +48,13 @@ class SentenceEncoder {
   // its vector is zero. It is an error if a component overflows float32. The result is specified to the last
   // bit: over the words in the order of the text, s_j = the sum of weight * x_j in double; then s_j / the
   // number of words; then the components are removed one after the other; then each s_j is rounded to
-  // float32. REQUIRES: the float environment.
-  Result<bool> encode(const Model& model, std::string_view text, Scratch& scratch) const;
+  // float32. Another error is an interrupt. REQUIRES: the float environment.
+  Result<bool> encode(const Model& model, std::string_view text, Scratch& scratch,
+                      const InterruptCheck& interrupted = {}) const;
 
  private:
-  int64_t add_words(const Model& model, std::string_view text, std::span<double> sum) const;
+  Result<int64_t> add_words(const Model& model, std::string_view text, std::span<double> sum,
+                            const InterruptCheck& interrupted) const;
 
   std::shared_ptr<const WordIndex> index_;
   WordWeights weights_;

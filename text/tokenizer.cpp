@@ -100,8 +100,10 @@ bool TextTokenizer::clitic_begins(size_t apostrophe) const noexcept {
   return false;
 }
 
-bool TextTokenizer::skip_to_word() noexcept {
-  while (position_ < source_.size()) {
+bool TextTokenizer::skip_to_word(InterruptPoll* poll) {
+  constexpr size_t kCharactersPerPoll = 4096;
+  for (size_t skipped = 1; position_ < source_.size(); ++skipped) {
+    if (poll != nullptr && skipped % kCharactersPerPoll == 0 && poll->stop()) return false;
     const Character character = at(position_);
     if (character.is_word() && character.kind != CharacterClass::kMark) return true;
     if (character.is_apostrophe() && clitic_begins(position_)) return true;
@@ -178,13 +180,13 @@ TextToken TextTokenizer::token(size_t first, size_t last, size_t begin) const no
   return {std::string_view(word_.data() + first, last - first), begin, end - begin};
 }
 
-bool TextTokenizer::next(TextToken& result) noexcept {
+bool TextTokenizer::next(TextToken& result, InterruptPoll* poll) {
   if (clitic_ > 0) {
     result = token(size_ - clitic_, size_, starts_[starts_.size() - clitic_]);
     clitic_ = 0;
     return true;
   }
-  if (!skip_to_word()) return false;
+  if (!skip_to_word(poll)) return false;
   const size_t begin = position_;
   size_ = 0;
   if (!read_initials()) read_word();

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/cancel.h"
+
 namespace glove {
 
 // How a text is split.
@@ -37,15 +39,15 @@ class TextTokenizer {
   explicit TextTokenizer(std::string_view source, TokenizerOptions options = {})
       : source_(source), options_(options) {}
 
-  // Moves to the next word. Returns false at the end of the text.
-  bool next(TextToken& token) noexcept;
+  // Moves to the next word. Returns false at the end of the text, or if the poll stops the search for a word.
+  bool next(TextToken& token, InterruptPoll* poll = nullptr);
 
  private:
   struct Character;
 
   Character at(size_t position) const noexcept;
   bool append(const Character& character) noexcept;
-  bool skip_to_word() noexcept;
+  bool skip_to_word(InterruptPoll* poll);
   bool clitic_begins(size_t apostrophe) const noexcept;
   bool read_initials() noexcept;
   void read_word() noexcept;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One model on two workers of a Dask cluster: cluster.py MODEL [GLOVE-CONVERT]
 
-MODEL is a model file or any file that glove-convert reads. Requires pip install sqlite-glove, and dask, distributed and pandas
+MODEL is a model file or any file that glove-convert reads. Requires the Python package (README.md, Install), and dask, distributed and pandas
 (Debian: python3-distributed, python3-dask, python3-pandas).
 """
 import os

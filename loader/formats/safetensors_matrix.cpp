@@ -38,7 +38,7 @@ Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHe
                source + ": " +
                    (name.empty() ? "name the tensor that holds the vectors (--tensor of glove-convert, "
                                    "\"tensor\" of glove_load)"
-                                 : "there is no matrix '" + name + "'") +
+                                 : "there is no matrix " + quoted_value(name)) +
                    "; " + found};
 }
 

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
+#include "sql/interrupt.h"
 #include "sql/live/model_fingerprint.h"
 #include "sql/row_vector.h"
 
@@ -116,7 +117,8 @@ Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>
                      "array, or create the index with model='...'"};
   }
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());
-  GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_));
+  InterruptPoller poller(connection_.db());
+  GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_, poller.check()));
   vector = scratch_.vector;
   return found;
 }
@@ -150,7 +152,9 @@ Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_colu
     if (i > 0) text += '\n';
     if (!run.null(column)) text += run.text(column);
   }
-  const Result<bool> found = encoder_->encode(*model_, text, scratch_);
+  InterruptPoller poller(connection_.db());
+  const Result<bool> found = encoder_->encode(*model_, text, scratch_, poller.check());
+  if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
   if (!found.ok()) {
     fault_ = "has a text whose vector overflows float32";
     return RowVector::kInvalid;
@@ -168,10 +172,14 @@ Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_colum
   if (index_.is_text) return encode_row(run, first_column);
   sqlite3_value* const value = run.value(first_column);
   if (is_null(value)) return RowVector::kNone;
-  if (const Status read = read_row_vector(value, vector_); !read.ok())
-    fault_ = read.error().message;
-  else
+  InterruptPoller poller(connection_.db());
+  const Status read = read_row_vector(value, vector_, poller.check());
+  if (read.ok())
     check_vector();
+  else if (read.error().code == ErrorCode::kInterrupted)
+    return read.error();
+  else
+    fault_ = read.error().message;
   if (!fault_.empty()) return RowVector::kInvalid;
   if (dims_ == 0) dims_ = static_cast<int64_t>(vector_.size());
   return RowVector::kVector;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/utf8.h"
 #include "live/merge_rule.h"
 #include "sql/live/index_check.h"
 #include "sql/live/index_schema.h"
@@ -65,8 +66,8 @@ Status IndexCommands::work(std::string_view command) {
   }
   const bool merge = command == "merge";
   if (!merge && command != "sync")
-    return {ErrorCode::kInvalidArgument, index_.name + ": there is no command '" + std::string(command) +
-                                             "'; the commands are: sync, merge, rebuild, integrity-check"};
+    return {ErrorCode::kInvalidArgument, index_.name + ": there is no command " + quoted_value(command) +
+                                             "; the commands are: sync, merge, rebuild, integrity-check"};
   GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
   return sync(merge);
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
 #include "model/limits.h"
 #include "sql/live/own_statement.h"
 #include "sql/sql_tokens.h"
@@ -59,8 +60,8 @@ Status set_dims(IndexDefinition& index, const std::string& value) {
   const char* const end = value.data() + value.size();
   const auto [stop, code] = std::from_chars(value.data(), end, index.dims);
   if (code == std::errc() && stop == end && index.dims >= 1 && index.dims <= kMaxDims) return {};
-  return wrong(index,
-               "dims must be an integer from 1 to " + std::to_string(kMaxDims) + ", but is '" + value + "'");
+  return wrong(index, "dims must be an integer from 1 to " + std::to_string(kMaxDims) + ", but is " +
+                          quoted_value(value));
 }
 
 void add_columns(IndexDefinition& index, std::string_view list) {
@@ -93,12 +94,12 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     return set_dims(index, value);
   } else if (key == "invalid") {
     if (value != "error" && value != "skip")
-      return wrong(index, "invalid must be 'error' or 'skip', but is '" + value + "'");
+      return wrong(index, "invalid must be 'error' or 'skip', but is " + quoted_value(value));
     index.skip_invalid = value == "skip";
   } else {
     return wrong(index,
-                 "there is no argument '" + std::string(key) +
-                     "'; the arguments are: content, rowid, vector, text, model, options, dims, invalid");
+                 "there is no argument " + quoted_value(key) +
+                     "; the arguments are: content, rowid, vector, text, model, options, dims, invalid");
   }
   return {};
 }
@@ -152,7 +153,7 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     const std::string_view text = argument;
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos)
-      return wrong(index, "'" + std::string(trimmed(text)) + "' is not an argument; write " + kExample);
+      return wrong(index, quoted_value(trimmed(text)) + " is not an argument; write " + kExample);
     const std::string_view key = trimmed(text.substr(0, equals));
     if (std::find(given.begin(), given.end(), key) != given.end())
       return wrong(index, std::string(key) + " is given more than once; give it once");

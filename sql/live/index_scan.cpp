@@ -20,13 +20,6 @@ constexpr int64_t kMostQueriesInBlock = 1024;
 constexpr int64_t kMostRowsInBlock = int64_t{1} << 21;
 constexpr int64_t kMostHiddenInBlock = int64_t{1} << 24;  // each query of a block lists the hidden rows
 
-bool may_be_json_array(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());  // as read_json() does
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin != std::string_view::npos && text[begin] == '[';
-}
-
 }  // namespace
 
 IndexScan::IndexScan(const IndexContext& context, const nn::FilterCall& call, size_t setting,
@@ -75,8 +68,10 @@ Result<std::optional<Query>> IndexScan::resolve_blob(const std::string& bytes) c
 Result<std::optional<Query>> IndexScan::resolve_json(const std::string& text) const {
   const std::string& name = context_.index->name;
   std::vector<float> vector;
-  if (const Status read = read_json_vector(text, vector); !read.ok())
-    return Error{ErrorCode::kInvalidArgument, name + ": the query " + read.error().message};
+  if (const Status read = read_json_vector(text, vector, options_.interrupted); !read.ok())
+    return read.error().code == ErrorCode::kInterrupted
+               ? read.error()
+               : Error{ErrorCode::kInvalidArgument, name + ": the query " + read.error().message};
   const int64_t dims = context_.state->dims;
   if (dims != 0 && static_cast<int64_t>(vector.size()) != dims)
     return Error{ErrorCode::kInvalidArgument,
@@ -104,7 +99,7 @@ Result<std::optional<Query>> IndexScan::resolve(const nn::Inputs& inputs) {
   if (!inputs.has(nn::kExpr)) return query;  // NULL, as of a row without a vector in a join
   if (inputs.expr.blob) {
     GLOVE_ASSIGN_OR_RETURN(query, resolve_blob(inputs.expr.bytes));
-  } else if (context_.index->model.empty() && may_be_json_array(inputs.expr.bytes)) {
+  } else if (context_.index->model.empty() && begins_like_array(inputs.expr.bytes)) {
     GLOVE_ASSIGN_OR_RETURN(query, resolve_json(inputs.expr.bytes));
   } else {
     query.emplace();

@@ -73,6 +73,16 @@ class CreatedCallbacks : public Callbacks<Table> {
     return code;
   }
 
+  // A query reads and writes the database, too, so it may find it busy or full.
+  static int filter(sqlite3_vtab_cursor* base, int plan, const char* plan_text, int count,
+                    sqlite3_value** values) noexcept {
+    return with_database_code([&] { return Base::filter(base, plan, plan_text, count, values); });
+  }
+
+  static int next(sqlite3_vtab_cursor* base) noexcept {
+    return with_database_code([&] { return Base::next(base); });
+  }
+
   static int shadow_name(const char* suffix) noexcept { return Table::is_shadow_suffix(suffix) ? 1 : 0; }
 
   static int integrity(sqlite3_vtab* base, const char*, const char*, int, char** problem) noexcept {
@@ -92,6 +102,8 @@ class CreatedCallbacks : public Callbacks<Table> {
     module.xDestroy = destroy;
     module.xRename = rename;
     module.xUpdate = update;
+    module.xFilter = filter;
+    module.xNext = next;
     module.xShadowName = shadow_name;
     module.xIntegrity = integrity;
     return module;

@@ -12,6 +12,7 @@
 
 #include "analysis/seeding.h"
 #include "base/float_environment.h"
+#include "cpu/assign.h"
 #include "tests/analysis/analyses.h"
 #include "tests/analysis/reference.h"
 
@@ -419,6 +420,29 @@ TEST(KMeans, ManyCentroidsStopWhenInterrupted) {
     ASSERT_FALSE(stopped.ok()) << variant.name;
     EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
     EXPECT_EQ(asked, 1) << "it is asked before any row is assigned";
+  }
+}
+
+// A tile of rows is compared with many centroids, between which the scan can be stopped.
+TEST(KMeans, ALongTileStopsWhenInterrupted) {
+  std::mt19937_64 random = make_random(17);
+  const Matrix matrix = gaussian(kTileRows, 4, random);
+  const Matrix many = gaussian(20000, 4, random);
+  const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
+  const Points points = set.points();
+  Centroids centroids(Metric::kEuclidean, many.rows, many.dims);
+  for (int64_t row = 0; row < many.rows; ++row) centroids.set(row, many.row(row));
+  const ScopedFloatEnvironment environment;
+  for (const cpu::Kernels* const kernels : cpu::usable_kernels()) {
+    const auto scan = cpu::CentroidScan::prepare(*kernels, points, centroids, {});
+    ASSERT_TRUE(scan.ok());
+    std::vector<int32_t> labels(static_cast<size_t>(matrix.rows));
+    int64_t asked = 0;
+    scan.value().assign(0, 1, labels, [&] { return ++asked < 0; });
+    EXPECT_GT(asked, 50) << kernels->name;
+    asked = 0;
+    scan.value().assign(0, 1, labels, [&] { return ++asked == 3; });
+    EXPECT_EQ(asked, 3) << kernels->name;
   }
 }
 

@@ -356,8 +356,8 @@ TEST(Plane, IterationTakesAnyRows) {
   const Matrix wide{3, 3000, std::vector<float>(9000, 1)};
   const auto equal = approximate_plane(*analysis, PointSet::first_rows(make_model(wide), 3).points(), {});
   ASSERT_TRUE(equal.ok());
-  EXPECT_EQ(equal.value().x[0], equal.value().x[1]);
-  EXPECT_EQ(equal.value().y[0], equal.value().y[2]);
+  EXPECT_EQ(equal.value().x, std::vector<double>(3));
+  EXPECT_EQ(equal.value().y, std::vector<double>(3));
   const Matrix zeros{2, 1, {0, 0}};
   const auto none = approximate_plane(*analysis, PointSet::first_rows(make_model(zeros), 2).points(), {});
   ASSERT_TRUE(none.ok());

@@ -15,6 +15,8 @@ contracts       each header begins with a comment that says what it is for, and 
                 scope has a comment: above it, at the end of its line, or above a block of declarations without empty lines.
                 The header's first comment also covers its first declaration. (-inl.h files are sources, not headers.)
 paths           no file names a folder of somebody's machine
+executables     a file is executable if and only if it begins with #!
+commands        a script that a document names exists; if the document runs it, it is executable
 
 Each check runs on the project and on a small tree that violates it, which shows that the check can fail.
 """
@@ -62,6 +64,8 @@ CUDA_HEADER = re.compile(r"^(cuda|cub/|cublas|curand|nvml|cooperative_groups|mma
 BACKEND_NAME = re.compile(r'"(cpu|cuda)"')
 NOISE = re.compile(r"std::(cout|cerr|clog)\b|\b(std::)?(printf|fprintf|puts|perror|abort|_?exit|quick_exit|terminate)\s*\(")
 # Somebody's home or workplace. In pieces, because this file is searched too.
+# A script in a code span, or at the beginning of an indented or fenced line: its path, and its arguments.
+SCRIPT = re.compile(r"(?:`|^(?: {4,}|(?=\./)))(?:[A-Z_]+=\S+ +)*((?:\./)?(?:[\w.-]+/)+[\w-]+\.(?:sh|py))(?=[` \n])( [^`\n#]*[^`\n# ])?", re.MULTILINE)
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:" + "|".join(["home", "root", "Users", "work", "mnt"]) + r")/\w")
 
 
@@ -218,6 +222,30 @@ def check_paths(root):
 
 
 # A file that breaks each check, and what is near to breaking it but does not.
+def check_executables(root):
+    for name in files_of(root):
+        path = os.path.join(root, name)
+        if os.path.islink(path) or not os.path.isfile(path):
+            continue
+        with open(path, "rb") as file:
+            script = file.read(2) == b"#!"
+        if script != os.access(path, os.X_OK):
+            yield f"{name}: " + ("begins with #! but is not executable" if script else "is executable without #!")
+
+
+def check_commands(root):
+    for name in files_of(root):
+        if not name.endswith(".md"):
+            continue
+        for script, arguments in SCRIPT.findall(text_of(root, name)):
+            places = [os.path.join(root, folder, script) for folder in ("", os.path.dirname(name))]
+            found = [path for path in places if os.path.exists(path)]
+            if not found:
+                yield f"{name}: there is no {script}"
+            elif (script.startswith(".") or arguments) and not os.access(found[0], os.X_OK):
+                yield f"{name}: runs {script}, which is not executable"
+
+
 BREAKERS = {
     check_arrows: {
         "search/a.cpp": '#include "sql/boundary.h"\n#include "model/model.h"\n',
@@ -280,9 +308,15 @@ BREAKERS = {
         "docs/a.md": "open /" + "home/ada/x and /usr/lib, not a/" + "work/b\n",
         "sql/b.cpp": '"/' + 'work/data"\n',
     },
+    check_executables: {"a/b.sh": "#!/bin/sh\n", "a/c.py": "import os\n"},
+    check_commands: {
+        "a.md": "`./a/none.sh ARGUMENT`, `a/b.py` alone, `a/b.py 3`, `./a/b.py`\n\n    A=b a/b.py 3  # fast\n    a/none.sh\n",
+        "a/b.py": "import os\n",
+    },
 }
 EXPECTED_BREAKS = {check_arrows: 10, check_foreign_headers: 4, check_backends: 1, check_silence: 4, check_length: 1,
-                   check_functions: 4, check_classes: 2, check_folders: 1, check_type_names: 2, check_contracts: 5, check_paths: 2}
+                   check_functions: 4, check_classes: 2, check_folders: 1, check_type_names: 2, check_contracts: 5, check_paths: 2,
+                   check_executables: 1, check_commands: 5}
 
 
 # Known violations, by the beginning of the message without its line number. The list may only become shorter.
@@ -340,6 +374,12 @@ class Architecture(unittest.TestCase):
 
     def test_paths(self):
         self.check(check_paths)
+
+    def test_executables(self):
+        self.check(check_executables)
+
+    def test_commands(self):
+        self.check(check_commands)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,13 @@ TEST_F(MapTable, OddInputsHavePlaces) {
       "i < 40) SELECT ''w'' || i, ''[3,4]'' FROM n')");
   EXPECT_EQ(connection.rows("SELECT count(*), min(x), max(x), min(y), max(y) FROM glove_map(NULL, 'equal')"),
             (Rows{{"40", "0", "0", "0", "0"}}));
+  for (const char* const inputs :
+       {"NULL, 'equal', NULL, '{\"method\":\"pca\"}'", "1, 'equal', NULL, '{\"method\":\"pca\"}'",
+        "1, 'equal', NULL, '{\"method\":\"pca\",\"unit_rows\":false}'"})
+    EXPECT_EQ(
+        connection.rows(std::string("SELECT min(x), max(x), min(y), max(y) FROM glove_map(") + inputs + ")"),
+        (Rows{{"0", "0", "0", "0"}}))
+        << inputs;
   connection.rows("SELECT glove_load_table('line', 'SELECT 7, ''[1]'' UNION ALL SELECT 9, ''[-3]''')");
   EXPECT_EQ(connection.rows("SELECT word, x < 0, y FROM glove_map(NULL, 'line') ORDER BY x"),
             (Rows{{"9", "1", "0"}, {"7", "0", "0"}}));

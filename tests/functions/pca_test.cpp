@@ -78,6 +78,19 @@ TEST_F(PcaTable, WordsChooseTheRows) {
   // All rows equal: the components have no variance, and their share of it is unknown.
   EXPECT_EQ(connection.rows("SELECT variance, ratio FROM glove_pca(1, 1) WHERE component = 1"),
             (Rows{{"0", "NULL"}}));
+  // The same with unit rows, whose mean is rounded: one row, equal rows, rows of one direction.
+  connection.rows(
+      "SELECT glove_load_table('one way', 'VALUES (1, ''[1,2,3]''), (2, ''[1,2,3]''), (3, ''[3,6,9]''), (4, "
+      "''[0,0,0]''), (5, ''[3,6,9.000001]'')')");
+  for (const char* const words : {"1", "2", "3", "4"})
+    EXPECT_EQ(connection.rows(std::string("SELECT variance, ratio, singular_value FROM glove_pca(1, ") +
+                              words + ", 'one way', NULL, '{\"unit_rows\":true}') WHERE component = 1"),
+              (Rows{{"0", "NULL", "0"}}))
+        << words;
+  EXPECT_EQ(connection.value("SELECT ratio > 0.9 FROM glove_pca(1, 5, 'one way', NULL, "
+                             "'{\"unit_rows\":true}') WHERE component = 1"),
+            "1")
+      << "nearly equal rows are different";
 }
 
 TEST_F(PcaTable, OptionsSayWhatTheRowsAre) {

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The long runs of the tests of live tables: 100,000 steps of the model test on this machine's SQLite and on 3.53, 1,000 kills,
-# every fault and every damage, statements of many shapes and situations. Takes about ten minutes on a quiet machine.
+# every fault and every damage, a disk that is full at every write, statements of many shapes and
+# situations. Takes about ten minutes on a quiet machine.
 #
 #   tests/live/run.sh [STEPS [KILLS]]
 #
@@ -32,4 +33,5 @@ for library in "${libraries[@]}"; do
   $python tests/live/shapes_test.py "$extension" --seed "$seed"
   GLOVE_TEST_SEED=$seed $python tests/live/situations_test.py "$extension"
   GLOVE_TEST_SEED=$seed $python tests/live/triggers_test.py "$extension"
+  [[ ! -x $build/tests/live/live_sql_tests ]] || GLOVE_FULL_DISK_STEP=1 "$build/tests/live/live_sql_tests" --gtest_filter='FullDisk*'
 done

@@ -158,12 +158,17 @@ class OutputFile(unittest.TestCase):
             os.setgid(AS_A_USER)
             os.setuid(AS_A_USER)
         write_word2vec(self.path("in"), 10, 3)
-        os.chmod(os.path.dirname(self.folder), 0o755)
         os.chown(self.folder, AS_A_USER, AS_A_USER)
         with open(self.path("out"), "wb"):
             pass
         os.chmod(self.path("out"), 0o2674)  # of root and its group, so neither can be kept
-        self.assert_converted(self.convert(preexec_fn=become_a_user, cwd="/"))
+        # The user may have no access to the folders above, so it gets the program as an open file, and the folder
+        # as its working directory.
+        program = os.open(CONVERT, os.O_RDONLY)
+        self.addCleanup(os.close, program)
+        self.assert_converted(subprocess.run(["glove-convert", "-q", "in", "out"], capture_output=True, check=False,
+                                             executable=f"/proc/self/fd/{program}", pass_fds=[program],
+                                             preexec_fn=become_a_user, cwd=self.folder))
         info = os.stat(self.path("out"))
         self.assertEqual((info.st_uid, info.st_gid, stat.S_IMODE(info.st_mode)), (AS_A_USER, AS_A_USER, 0o644))
 

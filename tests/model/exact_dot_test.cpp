@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "search/nearest.h"
@@ -27,6 +28,22 @@ TEST(ExactDot, HasTheDocumentedOrder) {
       EXPECT_EQ(got, wanted) << dims;
       EXPECT_EQ(std::signbit(got), std::signbit(wanted)) << dims;
     }
+}
+
+TEST(ExactDot, PiecesGiveTheBitsOfTheWhole) {
+  GLOVE_TRACE_SEED();
+  std::mt19937_64 random = random_source();
+  for (const int64_t dims : {1, 8, 100, 1023}) {
+    const auto a = random_vector(random, dims, Rows::kGaussian);
+    const auto b = random_vector(random, dims, Rows::kGaussian);
+    PiecewiseDot pieces;
+    for (int64_t first = 0; first < dims;) {
+      const int64_t count = std::min(dims - first, static_cast<int64_t>(random() % 20 * 8));
+      pieces.add(a.data() + first, b.data() + first, count);
+      first += count;
+    }
+    EXPECT_EQ(pieces.value(), exact_dot(a.data(), b.data(), dims)) << dims;
+  }
 }
 
 // Eight values whose sum depends on the order: it is 1 in the documented order, and 0 from left to right.

@@ -88,6 +88,9 @@ def check_npm(dist, folder):
         with tarfile.open(path) as archive, open(path, "rb") as file:
             manifest = json.load(archive.extractfile("package/package.json"))
             Registry.files[manifest["name"]] = manifest, file.read()
+    # As it will be once they are published.
+    manifest, _ = Registry.files["sqlite-glove"]
+    manifest["optionalDependencies"] = {name: manifest["version"] for name in Registry.files if name != "sqlite-glove"}
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     tried = 0

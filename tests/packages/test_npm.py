@@ -1,6 +1,6 @@
 """The npm packages, installed into a clean project: test_npm.py --build FOLDER --project FOLDER --dist FOLDER
 
-npm installs both tarballs without a registry; load() and loadablePath() work with each of node:sqlite, better-sqlite3, libsql,
+npm installs both tarballs without a registry, and asks one for neither; load() and loadablePath() work with each of node:sqlite, better-sqlite3, libsql,
 @photostructure/sqlite, bun:sqlite and Deno's node:sqlite that is there, as does glove-convert. A project below a folder app.asar,
 with the library in app.asar.unpacked, stands for an Electron application, and so does an archive that @electron/asar packs, if that
 is there. With $GLOVE_CHROOT, a tar archive of a small Debian that tests/packages.sh makes, npm also installs them into a copy of it,
@@ -9,6 +9,7 @@ to which only node and npm are added, and node:sqlite answers there; needs root.
 GLOVE_NODE_MODULES   a node_modules folder with better-sqlite3 and others; the default is the one of tests/bindings/install.sh
 """
 import argparse
+import http.server
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 
 import chroot
 
@@ -103,6 +105,31 @@ def install(folder, tarballs):
     with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as file:
         json.dump({"name": "clean", "private": True}, file)
     run("npm", "install", "--offline", "--no-audit", "--no-fund", "--cache", os.path.join(folder, "cache"), *tarballs, cwd=folder)
+
+
+class Registry(http.server.BaseHTTPRequestHandler):
+    """Knows no package, and keeps what it is asked for."""
+    asked = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+def check_registry(folder, tarballs):
+    """Somebody else could publish a package under a name that is not ours, so npm asks for none."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for name, files in (("alone", tarballs[:1]), ("both", tarballs)):
+            project = os.path.join(folder, name)
+            os.mkdir(project)
+            run("npm", "install", "--no-audit", "--no-fund", "--registry", f"http://127.0.0.1:{server.server_port}", "--cache",
+                os.path.join(project, "cache"), *files, cwd=project)
+            assert not Registry.asked, (name, Registry.asked)
+        server.shutdown()
 
 
 def find_program(name, environment):
@@ -220,10 +247,11 @@ def main():
             assert "TypeError: load() requires a connection that has loadExtension()" in message, message
         run("node", "--input-type=module", "-e", MODULE, cwd=clean, env=environment)
         check_types(clean, environment)
+        check_registry(folder, tarballs)
         # The library is optional for npm, so its absence must be explained.
         shutil.rmtree(os.path.join(clean, "node_modules/sqlite-glove-linux-x64"))
         message = run("node", "-e", "require('sqlite-glove').loadablePath()", cwd=clean, env=environment, status=1)
-        assert "npm install sqlite-glove-linux-x64" in message, message
+        assert "npm install dist/" + os.path.basename(tarballs[1]) in message, message
         message = run(os.path.join(clean, "node_modules/.bin/glove-convert"), "--version", cwd=clean, status=1)
         assert message.startswith("glove-convert: ") and message.count("\n") == 1, message  # no stack trace
         assert "sqlite-glove has no build for" in run(

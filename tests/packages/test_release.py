@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 
 SKIPPED = 77
 NAMES = {"sqlite_glove-{}-py3-none-manylinux_2_34_x86_64.whl", "sqlite-glove-{}.tgz", "sqlite-glove-linux-x64-{}.tgz",
@@ -23,6 +24,23 @@ NAMES = {"sqlite_glove-{}-py3-none-manylinux_2_34_x86_64.whl", "sqlite-glove-{}.
 def sha256(path):
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
+
+
+def check_texts(options, version):
+    """A package says that it is CPU-only if and only if its library has no CUDA backend."""
+    with open(os.path.join(options.build, "glove.so"), "rb") as file:
+        cuda = b"cudart" in file.read()
+    texts = {}
+    with zipfile.ZipFile(os.path.join(options.dist, f"sqlite_glove-{version}-py3-none-manylinux_2_34_x86_64.whl")) as wheel:
+        texts["wheel"] = wheel.read(f"sqlite_glove-{version}.dist-info/METADATA").decode().split("License:")[0]
+    for name in ("sqlite-glove", "sqlite-glove-linux-x64"):
+        with tarfile.open(os.path.join(options.dist, f"{name}-{version}.tgz")) as archive:
+            texts[name] = json.load(archive.extractfile("package/package.json"))["description"]
+    path = os.path.join(options.dist, f"libsqlite3-mod-glove_{version}-1_amd64.deb")
+    texts["deb"] = subprocess.run(["dpkg-deb", "-f", path, "Description"], capture_output=True, text=True, check=True).stdout
+    for name, text in texts.items():
+        only = "on the CPU only (no CUDA)" in text or "without the CUDA backend" in text
+        assert only != cuda, (name, cuda, text)
 
 
 def main():
@@ -67,6 +85,7 @@ def main():
     binaries = names - {f"sqlite-glove-{version}.tgz", f"sqlite-glove-{version}.spdx.json"}  # the first has scripts alone
     assert containers == {packages[name]["SPDXID"] for name in binaries}, containers
 
+    check_texts(options, version)
     with tarfile.open(os.path.join(options.dist, f"sqlite-glove-{version}-linux-x64.tar.gz")) as archive:
         files = {name.split("/", 1)[1]: archive.getmember(name) for name in archive.getnames()}
     assert {"NOTICE", "bin/glove-convert"} <= set(files) and any(name.endswith("/sqlite3/glove.so") for name in files), sorted(files)

@@ -1,5 +1,6 @@
 'use strict';
 const fs = require('fs');
+const { version } = require('./package.json');
 
 // The packages that hold the library, by process.platform and process.arch, the preferred one first. `glibc` is the oldest
 // version that the package runs with; one without it needs musl.
@@ -59,8 +60,8 @@ function nativeFile(name) {
     const unpacked = path.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
     return unpacked !== path && fs.existsSync(unpacked) ? unpacked : path;
   }
-  throw new Error(`The package ${names[0]} is not installed. npm omits it with --omit=optional; ` +
-                  `install it with: npm install ${names[0]}`);
+  throw new Error(`The package ${names[0]} is not installed. It is not in npm's registry; install the file that ` +
+                  `packaging/release.sh wrote beside this package's: npm install dist/${names[0]}-${version}.tgz`);
 }
 
 exports.loadablePath = () => nativeFile(process.platform === 'darwin' ? 'glove.dylib' : 'glove.so');

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Generates, executes and compares random statements over glove_nn: one line a run, and the first differences.
 
     run.py EXTENSION --queries N [--host system|NPM-PACKAGE@VERSION] [--without PUSHDOWN] [--loops]

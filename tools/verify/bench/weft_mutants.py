@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Breaks WEFT's kernels on purpose: weft_mutants.py PROGRAM DIR [--write]
 
 DIR is that of weft.sh. Each kernel that weft.sh proves and weft_mutants.txt lists is verified again with mutants of tests/mutate.py, at most AT_MOST per

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Compares glove-verify with an enumeration of all schedules: cross_check.py PROGRAM KERNELS [SEED]
 
 Writes random kernels of two to four warps, in which one lane of each warp stores to, loads from and adds to shared memory,

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Breaks the project's kernels on purpose: mutants.py PROGRAM NVCC PROJECT_DIR WORK_DIR SM_TARGET [--full | --write]
 
 Compiles the kernels that mutants.txt names to PTX, makes the mutants of mutate.py, and verifies the launch again with each.

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Runs glove-verify on the probes of one PTX file: run_probes.py PROGRAM PTX EXPECTED
 
 PTX is probes/NAME.sm_75.ptx or probes/NAME.sm_90.ptx and EXPECTED is probes/NAME.txt, for each NAME.cu in probes. Each line
