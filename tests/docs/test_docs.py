@@ -1,6 +1,6 @@
 """Checks that the documents are right: test_docs.py {examples,reference} --project DIR --extension GLOVE.SO --convert GLOVE-CONVERT
 
-examples   Every ```sql block of README.md and docs/*.md runs, statement by statement, in one session per document, as the
+examples   Every ```sql block of README.md, docs/*.md and errors.md runs, statement by statement, in one session per document, as the
            sqlite3 shell would: in a folder with ./glove.so and glove.safetensors (the sample of examples/data). A block that is
            followed by a plain ``` block must print exactly that. An error prints "Error: ..."; "..." at the end of a line of
            output stands for what differs between machines. Every ```python and ```sh block of docs/bindings.md and docs/live.md
@@ -138,7 +138,8 @@ def check_document(path):
 
 
 def check_examples(options):
-    documents = [os.path.join(options.project, "README.md")] + sorted(glob.glob(os.path.join(options.project, "docs", "*.md")))
+    documents = [os.path.join(options.project, name) for name in ("README.md", "tests/docs/errors.md")]
+    documents += sorted(glob.glob(os.path.join(options.project, "docs", "*.md")))
     failures = 0
     for document in documents:
         folder = tempfile.mkdtemp(prefix="glove-docs-")
