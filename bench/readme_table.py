@@ -28,7 +28,7 @@ def ms(value):
 
 def gpu_sentence(data):
     sql, torch = data["sql_again"], data["torch"]
-    return (f"On one {data['gpu'].split(',')[0]}, a query of 2,196,016 vectors x 300 takes {ms(sql['k10_us_median'] / 1e3)} ms in SQL, all rows "
+    return (f"On one {data['gpu'].split(',')[0]}, a query over 2,196,016 vectors of 300 dimensions takes {ms(sql['k10_us_median'] / 1e3)} ms in SQL, all rows "
             f"of the answer included, and 1,024 queries {ms(sql['batch_us_median'] / 1e3)} ms; PyTorch {torch['torch'].split('+')[0]} takes "
             f"{ms(torch['mv_topk_float16_k10_us'] / 1e3)} and {ms(torch['batch1024_float16_k10_us'] / 1e3)} ms with float16, which is inexact.")
 
