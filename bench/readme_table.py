@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Writes README.md's speed tables, between their markers, and the plot beside them: readme_table.py [--check]
+"""Writes README.md's plot and the sentences below it, between their markers: readme_table.py [--check]
 
-The data are bench/data/gpu.json and bench/data/peers.json, and the plot is bench/data/speed.svg. With --check nothing is written;
-the exit status is 1 if something would change.
+The data are bench/data/gpu.json and bench/data/peers.json, and the plot is bench/data/speed.svg; bench/RESULTS.md has the tables. With
+--check nothing is written; the exit status is 1 if something would change.
 """
 import json
 import math
 import pathlib
 import sys
+import textwrap
 from xml.sax.saxutils import escape
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEGIN = "<!-- speed table: written by bench/readme_table.py from the data in bench/data -->"
-END = "<!-- end of speed table -->"
+BEGIN = "<!-- speed: written by bench/readme_table.py from the data in bench/data -->"
+END = "<!-- end of speed -->"
 PLOT = "bench/data/speed.svg"
 
 
@@ -25,35 +26,16 @@ def ms(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def gpu_lines(data):
-    sql, torch, ladder = data["sql_again"], data["torch"], data["ladder"]
-    return [
-        f"{data['gpu'].split(',')[0]}, 2,196,016 words x 300, k = 10:", "",
-        "| | one query, ms | 1,024 queries, ms |", "|---|--:|--:|",
-        f"| **sqlite-glove: exact; SQL, including all rows of the answer** | **{ms(sql['k10_us_median'] / 1e3)}** | **{ms(sql['batch_us_median'] / 1e3)}** |",
-        f"| PyTorch {torch['torch'].split('+')[0]}, float16 | {ms(torch['mv_topk_float16_k10_us'] / 1e3)} | {ms(torch['batch1024_float16_k10_us'] / 1e3)} |",
-        f"| PyTorch {torch['torch'].split('+')[0]}, float32 | {ms(torch['mv_topk_float32_k10_us'] / 1e3)} | {ms(torch['batch1024_float32_k10_us'] / 1e3)} |",
-        f"| cuBLAS gemv and CUB radix sort, float32 | {ms(ladder['gemv_and_sort_us'] / 1e3)} | |",
-    ]
-
-
-def cpu_lines(data):
-    lines = [
-        f"{data['machine']}, {data['threads']} threads, {data['rows']:,} words x {data['dims']}, k = {data['k']}:", "",
-        f"| | one query, ms | {data['batch']:,} queries, ms | recall |", "|---|--:|--:|--:|",
-    ]
-    for peer in data["peers"]:
-        ours = peer["name"] == "sqlite-glove"
-        name = "sqlite-glove: exact; SQL, including all rows of the answer" if ours else f"{peer['name']}: {peer['what']}"
-        batch = ms(peer["batch_ms"]) if peer.get("batch_ms") else ""
-        cells = [name, ms(peer["one_ms"]), batch, f"{peer['recall']:.3f}"]
-        lines.append("| " + " | ".join(f"**{cell}**" if ours and cell else cell for cell in cells) + " |")
-    return lines
+def gpu_sentence(data):
+    sql, torch = data["sql_again"], data["torch"]
+    return (f"On one {data['gpu'].split(',')[0]}, a query over 2,196,016 vectors of 300 dimensions takes {ms(sql['k10_us_median'] / 1e3)} ms in SQL, all rows "
+            f"of the answer included, and 1,024 queries {ms(sql['batch_us_median'] / 1e3)} ms; PyTorch {torch['torch'].split('+')[0]} takes "
+            f"{ms(torch['mv_topk_float16_k10_us'] / 1e3)} and {ms(torch['batch1024_float16_k10_us'] / 1e3)} ms with float16, which is inexact.")
 
 
 # Each colour has a contrast of at least 4 with both white and GitHub's dark background (tests/docs/test_speed_plot.py).
 TEXT, GRID, OURS, OTHER = "#76777a", "#76777a", "#1f7fd6", "#76777a"
-WIDTH, LEFT, RIGHT, LABEL_HEIGHT = 760, 70, 190, 18
+WIDTH, LEFT, RIGHT, LABEL_HEIGHT = 800, 70, 230, 18
 
 
 def plot_of(data):
@@ -101,15 +83,13 @@ def plot_of(data):
 
 def outputs():
     """{path: text} of every file that this script writes."""
-    parts = []
-    for data, lines in ((read("gpu.json"), gpu_lines), (read("peers.json"), cpu_lines)):
-        if data is not None:
-            parts.append("\n".join(lines(data)))
-    files = {}
-    peers = read("peers.json")
+    parts, files = [], {}
+    peers, gpu = read("peers.json"), read("gpu.json")
     if peers is not None:
         files[ROOT / PLOT] = plot_of(peers)
-        parts.append(f"![Milliseconds for one query against recall]({PLOT})")
+        parts.append(f"![Milliseconds for one query against recall, beside other searches]({PLOT})")
+    if gpu is not None:
+        parts.append(textwrap.fill(gpu_sentence(gpu) + " [All measurements](bench/RESULTS.md)", 130, break_long_words=False))
     readme = ROOT / "README.md"
     text = readme.read_text()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)

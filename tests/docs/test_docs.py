@@ -1,9 +1,9 @@
 """Checks that the documents are right: test_docs.py {examples,reference} --project DIR --extension GLOVE.SO --convert GLOVE-CONVERT
 
-examples   Every ```sql block of README.md and docs/*.md runs, statement by statement, in one session per document, as the
+examples   Every ```sql block of README.md, docs/*.md and errors.md runs, statement by statement, in one session per document, as the
            sqlite3 shell would: in a folder with ./glove.so and glove.safetensors (the sample of examples/data). A block that is
            followed by a plain ``` block must print exactly that. An error prints "Error: ..."; "..." at the end of a line of
-           output stands for what differs between machines. Every ```python and ```sh block of README.md and docs/live.md
+           output stands for what differs between machines. Every ```python and ```sh block of docs/bindings.md and docs/live.md
            runs as a program in the same folder, in the order of the page, and prints the plain block that follows.
 reference  Every registered function and table, with its arguments and columns, every setting, load option and environment
            variable has its entry in docs/sql.md, and docs/sql.md has no others.
@@ -23,7 +23,7 @@ PLANS_OF = (3, 40)  # the SQLite whose wording of plans the documents show; with
 SAMPLE = "examples/data/glove-6b-100d-20k.txt.gz"
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-WITH_PROGRAMS = {"README.md", "live.md"}
+WITH_PROGRAMS = {"bindings.md", "live.md"}
 # Read by the library, but part of its tests' machinery rather than of its interface.
 FOR_TESTS = {"GLOVE_NN_DISABLE", "GLOVE_SQLITE_CEILING"}
 
@@ -138,7 +138,8 @@ def check_document(path):
 
 
 def check_examples(options):
-    documents = [os.path.join(options.project, "README.md")] + sorted(glob.glob(os.path.join(options.project, "docs", "*.md")))
+    documents = [os.path.join(options.project, name) for name in ("README.md", "tests/docs/errors.md")]
+    documents += sorted(glob.glob(os.path.join(options.project, "docs", "*.md")))
     failures = 0
     for document in documents:
         folder = tempfile.mkdtemp(prefix="glove-docs-")

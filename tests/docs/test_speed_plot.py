@@ -1,4 +1,4 @@
-"""README.md's speed tables and plot are those of bench/data, and the plot can be read on any background: test_speed_plot.py PROJECT"""
+"""README.md's figures of speed and their plot are those of bench/data, and the plot can be read on any background: test_speed_plot.py PROJECT"""
 import pathlib
 import re
 import subprocess
