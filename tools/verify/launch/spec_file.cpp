@@ -264,7 +264,8 @@ void check_choices(const toml::table& root, Reader* reader) {
   }
 }
 
-void read_launch(const toml::table& root, const toml::table& own, Reader* reader, SpecFile* spec) {
+void read_launch(const toml::table& root, const toml::table& own, Reader* reader,
+                 std::vector<Launch>* launches) {
   reader->check_keys(own, "a launch", kLaunchKeys);
   Layers layers(reader);
   layers.add(root, false);
@@ -276,36 +277,29 @@ void read_launch(const toml::table& root, const toml::table& own, Reader* reader
       reader->fail(own, "`with` is a table of names from [choices]");
   }
   layers.add(own, true);
-  spec->launches.push_back(layers.take());
+  launches->push_back(layers.take());
 }
 
 }  // namespace
 
-bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
+Result<std::vector<Launch>> read_spec(const std::string& path) {
+  const auto wrong = [](std::string message) { return Error{ErrorCode::kLaunchFile, std::move(message)}; };
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    *error = path + " is a directory; give --launch a file";
-    return false;
-  }
+  if (std::filesystem::is_directory(path, ignored))
+    return wrong(path + " is a directory; give --launch a file");
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) {
-    *error = path + ": cannot be read";
-    return false;
-  }
+  if (!file) return wrong(path + ": cannot be read");
   // The TOML library's tables of letters have gaps that it takes for impossible.
   const auto foreign = std::find_if(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; });
-  if (foreign != text.end()) {
-    *error = path + ":" + std::to_string(1 + std::count(text.begin(), foreign, '\n')) +
-             ": a launch file has ASCII characters only";
-    return false;
-  }
+  if (foreign != text.end())
+    return wrong(path + ":" + std::to_string(1 + std::count(text.begin(), foreign, '\n')) +
+                 ": a launch file has ASCII characters only");
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed) {
     const auto line = parsed.error().source().begin.line;
-    *error = path + (line == 0 ? "" : ":" + std::to_string(line)) + ": " +
-             std::string(parsed.error().description());
-    return false;
+    return wrong(path + (line == 0 ? "" : ":" + std::to_string(line)) + ": " +
+                 std::string(parsed.error().description()));
   }
   const toml::table& root = parsed.table();
   Reader reader(path);
@@ -313,11 +307,13 @@ bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
   check_choices(root, &reader);
   // tests/pairs.py is what `never` is for.
   reader.each(root, "never", [](const toml::table&) {});
-  reader.each(root, "launch", [&](const toml::table& own) { read_launch(root, own, &reader, spec); });
-  *error = reader.error();
-  if (error->empty() && spec->launches.empty())
-    *error = path + ": there is no launch in this file; add one, which begins with [[launch]]";
-  return error->empty();
+  std::vector<Launch> launches;
+  reader.each(root, "launch", [&](const toml::table& own) { read_launch(root, own, &reader, &launches); });
+  if (!reader.error().empty()) return wrong(reader.error());
+  if (launches.empty())
+    return wrong(path + ": there is no launch in this file; add one, which begins with [[launch]]");
+  for (Launch& launch : launches) launch.file = path;
+  return launches;
 }
 
 }  // namespace glove::verify

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "glove_verify/finding.h"
+
 namespace glove::verify {
 
 // What an instruction does, as far as addresses, branches and synchronisation can depend on it.
@@ -155,17 +157,6 @@ struct PtxOperand {
   uint64_t immediate = 0;  // also the offset that is added to a variable or, in an address, a register
 };
 
-// Where an instruction comes from: the innermost source line first, then the calls that were inlined.
-struct SourceLine {
-  std::string file;
-  int line = 0;
-  int column = 0;
-};
-struct Site {
-  int ptx_line = 0;
-  std::vector<SourceLine> chain;
-};
-
 // A decoded instruction.
 struct Instruction {
   Op op = Op::kUnsupported;
@@ -242,7 +233,7 @@ struct Kernel {
 };
 
 // One PTX file.
-struct Module {
+struct Program {
   std::string target;
   std::vector<Kernel> kernels;
 };

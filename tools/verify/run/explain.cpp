@@ -1,6 +1,7 @@
 // What is said about a race: each thread's way to its access, and why no barrier orders the two.
 #include <functional>
 
+#include "report/finding_text.h"
 #include "run/kernel_run.h"
 
 namespace glove::verify {
@@ -27,7 +28,8 @@ void KernelRun::explain_race(const AccessRecord& a, int lane_a, const AccessReco
     int shown = 0;
     add_conditions(record.warp_path.get(), lane, line_of, conditions, shown);
     add_conditions(record.block_path.get(), -1, line_of, conditions, shown);
-    return thread_name(record, lane) + " comes to " + line_of(record.instruction) +
+    return thread_name(public_access(record, lane), blocks_ > 1) + " comes to " +
+           line_of(record.instruction) +
            (record.last_barrier == 0
                 ? " from the kernel's beginning, through no barrier"
                 : " from the barrier at " + line_of(static_cast<uint32_t>(record.last_barrier) - 1)) +
@@ -54,25 +56,19 @@ void KernelRun::explain_race(const AccessRecord& a, int lane_a, const AccessReco
         "behind that");
   if (flies(Flight::kProduct))
     finding.explanation.push_back(
-        "wgmma reads until its warp has waited for the group; who writes what it reads needs "
-        "fence.proxy.async behind "
-        "the write, or behind the wait for a copy, and then a barrier");
+        "wgmma reads until its warp has waited for the group; a thread that writes what it reads must "
+        "execute "
+        "fence.proxy.async after the write, or after the wait for a copy, and then a barrier");
 }
 
-std::string KernelRun::thread_name(const AccessRecord& record, int lane) const {
-  std::string name = "thread " + std::to_string(record.warp * 32 + static_cast<uint32_t>(lane));
-  if (blocks_ > 1) name += " of block " + std::to_string(record.block);
-  return name;
+Access KernelRun::public_access(const AccessRecord& record, int lane) const {
+  return {record.kind, record.flight != Flight::kNone, record.block,
+          record.warp * 32 + static_cast<uint32_t>(lane),
+          kernel_.sites[kernel_.code[record.instruction].site]};
 }
 
 void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
                             const std::string& place, bool exact, Overlap overlap, bool same_value) {
-  const auto verb = [](const AccessRecord& record) {
-    return std::string(record.flight == Flight::kNone ? "" : "asynchronous ") +
-           (record.kind == AccessKind::kRead    ? "read"
-            : record.kind == AccessKind::kWrite ? "write"
-                                                : "atomic operation");
-  };
   const Instruction& in = kernel_.code[a.instruction];
   const Instruction& other = kernel_.code[b.instruction];
   const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
@@ -85,8 +81,9 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
     assumptions_.insert("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
     return;
   }
-  std::string message = verb(a) + " by " + thread_name(a, lane_a) + " and " + verb(b) + " by " +
-                        thread_name(b, lane_b) + ", " + place;
+  const std::vector<Access> accesses = {public_access(a, lane_a), public_access(b, lane_b)};
+  std::string message =
+      text_of(accesses[0], blocks_ > 1) + " and " + text_of(accesses[1], blocks_ > 1) + ", " + place;
   FindingKind kind = same_value ? FindingKind::kSameValueRace : FindingKind::kRace;
   if (!exact && overlap == Overlap::kUnproved) {
     kind = FindingKind::kUnproved;
@@ -99,7 +96,9 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
   if (locked) message += ", unless both hold a lock: locks made of atomicCAS or atomicExch are not proved";
   const size_t before = verdict_.findings.size();
   find(kind, exact && a.certain && b.certain && !locked, in, &other, message, nullptr);
-  if (verdict_.findings.size() > before) explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
+  if (verdict_.findings.size() == before) return;
+  verdict_.findings.back().accesses = accesses;
+  explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
 }
 
 }  // namespace glove::verify

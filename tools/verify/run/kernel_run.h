@@ -10,8 +10,8 @@
 
 #include "flow/flow.h"
 #include "flow/waits.h"
-#include "launch/spec.h"
-#include "report/finding.h"
+#include "glove_verify/finding.h"
+#include "glove_verify/launch.h"
 #include "run/bundles.h"
 #include "run/state.h"
 
@@ -331,7 +331,7 @@ class KernelRun {
   bool under_conditions(const BlockState& state, const Warp& warp) const;
   [[noreturn]] void unsupported(const Instruction& in, const std::string& reason);
   [[noreturn]] void unproved(const Instruction& in, const std::string& reason, const BlockState* state);
-  std::string thread_name(const AccessRecord& record, int lane) const;
+  Access public_access(const AccessRecord& record, int lane) const;
 
   const Kernel& kernel_;
   Launch launch_;

@@ -45,6 +45,7 @@ struct DataRange {
 
 // One launch of a kernel. What is not fixed may have any value.
 struct Launch {
+  std::string file;  // that it comes from
   std::string name;
   std::string kernel;                         // a regular expression for the kernel's name
   std::array<uint32_t, 3> block = {0, 0, 0};  // 0: from .maxntid

@@ -1,13 +1,40 @@
-// What the verifier has to say about a kernel.
+// What glove-verify has to say about a kernel.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include "ptx/program.h"
 
 namespace glove::verify {
 
+// A line of the source.
+struct SourceLine {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+// Where an instruction comes from: the innermost source line first, then the calls that were inlined.
+struct Site {
+  int ptx_line = 0;
+  std::vector<SourceLine> chain;
+};
+
+// What an access does to memory.
+enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
+
+// One thread's access to memory.
+struct Access {
+  AccessKind kind = AccessKind::kRead;
+  bool asynchronous = false;  // a copy by cp.async, or what wgmma reads
+  uint32_t block = 0;
+  uint32_t thread = 0;
+  Site site;
+};
+
+// What is wrong, or could not be decided.
 enum class FindingKind {
   kRace,
   kSameValueRace,
@@ -28,7 +55,8 @@ struct Finding {
   bool definite = false;  // happens in every run; else: for some contents of memory or parameters
   std::string message;
   Site site;
-  Site other;  // of the other thread; ptx_line 0: none
+  Site other;                    // of the other thread; ptx_line 0: none
+  std::vector<Access> accesses;  // of a race, both; else empty
   std::vector<std::string> explanation;
 };
 
