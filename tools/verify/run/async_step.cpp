@@ -68,7 +68,8 @@ unsigned KernelRun::copied_bytes(BlockState& state, Warp& warp, const Instructio
          "thread " + std::to_string(warp.thread(lane)) + " copies " + std::to_string(bytes) + " bytes to " +
              std::to_string(size),
          &state);
-    throw PathEnds{};
+    end_path();
+    return size;
   }
   const auto ignores = value.known() ? std::optional<bool>(value.constant != 0)
                                      : Reasoner(table_, position(state, warp, lane)).truth(value);
@@ -86,7 +87,8 @@ void KernelRun::step_copy(BlockState& state, Warp& warp, const Instruction& in, 
   const bool sized = in.source.kind != OperandKind::kNone && !in.operands.empty() &&
                      in.operands[0].kind == OperandKind::kImmediate;
   const uint64_t size = sized ? in.operands[0].immediate : 0;
-  if (size != 4 && size != 8 && size != 16) unsupported(in, "a copy that is not one of 4, 8 or 16 bytes");
+  if (size != 4 && size != 8 && size != 16)
+    return unsupported(in, "a copy that is not one of 4, 8 or 16 bytes");
   const auto bytes = static_cast<unsigned>(size);
   Instruction whole = in, word = in, source = in;
   whole.type = size == 4 ? Type::kB32 : size == 8 ? Type::kB64 : Type::kB128;
@@ -97,6 +99,7 @@ void KernelRun::step_copy(BlockState& state, Warp& warp, const Instruction& in, 
   Guarded source_guard = guard;
   Lanes inside = 0;
   each_lane(guard.certain | guard.possible, [&](int lane) {
+    if (ended()) return;
     const auto at = static_cast<size_t>(lane);
     const Lanes bit = 1u << lane;
     to[at] = place_of(state, warp, whole, operand(state, warp, in.address, lane), lane);
@@ -107,13 +110,14 @@ void KernelRun::step_copy(BlockState& state, Warp& warp, const Instruction& in, 
     inside |= bit;
     reads[copied_bytes(state, warp, in, lane, bytes, &source_guard)] |= bit;
   });
-  if (inside == 0) return;
+  if (ended() || inside == 0) return;
   warp.copies.begin(inside);
   for (unsigned count = 1; count < reads.size(); ++count)
     if (reads[count] != 0)
       access(state, warp, in, AccessKind::kRead, count, reads[count], from, source_guard, Flight::kCopy);
   access(state, warp, in, AccessKind::kWrite, bytes, inside, to, guard, Flight::kCopy);
   each_lane(inside, [&](int lane) {
+    if (ended()) return;
     Place place = to[static_cast<size_t>(lane)];
     forget_location(state, warp, place, lane, bytes);
     const PredicateId condition = guard.condition[static_cast<size_t>(lane)];
@@ -128,7 +132,7 @@ void KernelRun::step_copy(BlockState& state, Warp& warp, const Instruction& in, 
 void KernelRun::step_copy_wait(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.op == Op::kCopyCommit) return warp.copies.commit(lanes);
   const bool numbered = !in.operands.empty() && in.operands[0].kind == OperandKind::kImmediate;
-  if (!in.wide && !numbered) unsupported(in, "the number of groups is not a constant");
+  if (!in.wide && !numbered) return unsupported(in, "the number of groups is not a constant");
   each_lane(lanes, [&](int lane) {
     const uint32_t epoch = state.clocks.epoch(warp.thread(lane));
     if (in.wide)
@@ -142,7 +146,7 @@ void KernelRun::step_copy_wait(BlockState& state, Warp& warp, Lanes lanes, const
 // descriptor without swizzling, components first).
 void KernelRun::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
                             uint64_t descriptor, unsigned groups) {
-  if (descriptor >> 62 != 0) unsupported(in, "operands with swizzling are not modelled");
+  if (descriptor >> 62 != 0) return unsupported(in, "operands with swizzling are not modelled");
   const uint64_t start = (descriptor & 0x3fff) << 4, next_depth = (descriptor >> 16 & 0x3fff) << 4,
                  next_rows = (descriptor >> 32 & 0x3fff) << 4;
   Guarded guard;
@@ -154,7 +158,7 @@ void KernelRun::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const In
     if (at + kCoreBytes > shared_end()) {
       find(FindingKind::kBounds, !under_conditions(state, warp), in, nullptr,
            where + ", which ends at " + std::to_string(shared_end()), &state);
-      throw PathEnds{};
+      return end_path();
     }
     for (uint64_t part = at; part < at + kCoreBytes && !options_.allow_undefined; part += 4)
       if (state.shared.at(part).known == Known::kNothingWritten) {
@@ -168,6 +172,7 @@ void KernelRun::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const In
     std::array<Place, 32> places;
     places.fill(place);
     access(state, warp, in, AccessKind::kRead, kCoreBytes, lanes, places, guard, Flight::kProduct);
+    if (ended()) return;
   }
 }
 
@@ -175,11 +180,11 @@ void KernelRun::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const In
 void KernelRun::step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.op == Op::kWgmmaFence) return;
   if (context_ != nullptr || (in.has_guard && evaluate_guard(state, warp, lanes, in).certain != lanes))
-    unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
+    return unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
   if (in.op == Op::kWgmmaCommit) return warp.products.commit(lanes);
   if (in.op == Op::kWgmmaWait) {
     if (in.operands.empty() || in.operands[0].kind != OperandKind::kImmediate)
-      unsupported(in, "the number of groups is not a constant");
+      return unsupported(in, "the number of groups is not a constant");
     return each_lane(lanes, [&](int lane) {
       warp.products.wait(lane, static_cast<uint32_t>(in.operands[0].immediate),
                          state.clocks.epoch(warp.thread(lane)));
@@ -187,10 +192,10 @@ void KernelRun::step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Ins
   }
   const bool a_in_memory = !in.operands.empty() && register_bits(in.operands[0]) == 64;
   const size_t b = a_in_memory ? 1 : 4, transposed = a_in_memory ? 5 : 8;
-  if (in.operands.size() <= b) unsupported(in, "operands that are not understood");
+  if (in.operands.size() <= b) return unsupported(in, "operands that are not understood");
   for (size_t i = transposed; i < in.operands.size(); ++i)
     if (in.operands[i].kind != OperandKind::kImmediate || in.operands[i].immediate != 0)
-      unsupported(in, "transposed operands are not modelled");
+      return unsupported(in, "transposed operands are not modelled");
   const int first = std::countr_zero(lanes);
   Lanes readers = 1u << first;
   each_lane(lanes, [&](int lane) {
@@ -201,12 +206,14 @@ void KernelRun::step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Ins
   warp.last_product = static_cast<uint32_t>(&in - kernel_.code.data());
   for (size_t i = a_in_memory ? 0 : b; i <= b; i += b) {
     const Value descriptor = operand(state, warp, in.operands[i], first);
-    if (!descriptor.known()) unproved(in, "the place of an operand is not known", &state);
+    if (!descriptor.known()) return unproved(in, "the place of an operand is not known", &state);
     each_lane(lanes, [&](int lane) {
       if (!(operand(state, warp, in.operands[i], lane) == descriptor))
         unproved(in, "the lanes of a warp name different operands", &state);
     });
+    if (ended()) return;
     read_matrix(state, warp, readers, in, descriptor.constant, i == 0 ? kRowGroups : in.vector);
+    if (ended()) return;
   }
 }
 

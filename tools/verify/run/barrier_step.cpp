@@ -20,7 +20,7 @@ void KernelRun::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes l
          "a barrier stands behind this condition, which is not known to be the same for " + who +
              " and others",
          &state);
-  throw PathEnds{};
+  end_path();
 }
 
 void KernelRun::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
@@ -30,15 +30,15 @@ void KernelRun::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc)
     const PredicateId condition = guard.condition[static_cast<size_t>(std::countr_zero(guard.possible))];
     if (context_ == nullptr && table_.scope_of_predicate(condition) != Scope::kThread)
       return fork(state, condition, static_cast<uint32_t>(pc));
-    unknown_barrier_condition(state, warp, guard.possible, pc, condition);
+    return unknown_barrier_condition(state, warp, guard.possible, pc, condition);
   }
-  if (context_ != nullptr) unproved(in, "a barrier under a condition that is not known", &state);
+  if (context_ != nullptr) return unproved(in, "a barrier under a condition that is not known", &state);
   if (in.aligned && guard.certain != lanes && guard.certain != 0) {
     find(FindingKind::kDivergence, !under_conditions(state, warp), in, nullptr,
          "only some lanes of a warp come to '" + in.text + "': thread " +
              std::to_string(warp.thread(std::countr_zero(lanes & ~guard.certain))) + " does not",
          &state);
-    throw PathEnds{};
+    return end_path();
   }
   each_lane(lanes & ~guard.certain, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
   // bar.red's condition is its last operand.
@@ -46,11 +46,12 @@ void KernelRun::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc)
       in.operands.size() - (in.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
   std::map<std::pair<uint32_t, uint32_t>, Lanes> groups;
   each_lane(guard.certain, [&](int lane) {
+    if (ended()) return;
     uint64_t number[2] = {0, (uint64_t{threads_} + 31) / 32 * 32};
     for (size_t i = 0; i < std::min<size_t>(numbers, 2); ++i) {
       const Value value = operand(state, warp, in.operands[i], lane);
       if (!value.known())
-        unproved(
+        return unproved(
             in,
             i == 0 ? "the number of the barrier is not known" : "the barrier's count of threads is not known",
             &state);
@@ -64,16 +65,18 @@ void KernelRun::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc)
                "block's " +
                std::to_string(threads_),
            &state);
-      throw PathEnds{};
+      return end_path();
     }
     groups[{static_cast<uint32_t>(number[0]), static_cast<uint32_t>(number[1])}] |= 1u << lane;
   });
+  if (ended()) return;
   if (in.aligned && groups.size() > 1) {
     find(FindingKind::kDivergence, !under_conditions(state, warp), in, nullptr,
          "the lanes of a warp come to different barriers", &state);
-    throw PathEnds{};
+    return end_path();
   }
-  for (const auto& [which, group] : groups) arrive(state, warp, group, in, pc, which.first, which.second);
+  for (const auto& [which, group] : groups)
+    if (!ended()) arrive(state, warp, group, in, pc, which.first, which.second);
 }
 
 void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc,
@@ -95,7 +98,7 @@ void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruc
              " has left the kernel before a barrier at which thread " +
              std::to_string(warp.thread(std::countr_zero(lanes))) + " arrives",
          &state);
-    throw PathEnds{};
+    return end_path();
   }
   arrival.waits = in.barrier != BarrierOp::kArrive;
   arrival.instruction = static_cast<uint32_t>(pc);
@@ -104,7 +107,7 @@ void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruc
     find(FindingKind::kDivergence, !under_conditions(state, warp), in,
          &kernel_.code[state.barriers[barrier].instructions[0]],
          "the threads of the block come to different barriers of the program", &state);
-    throw PathEnds{};
+    return end_path();
   }
   if (const auto problem = state.barriers.arrive(arrival, threads_of(warp, lanes), state.clocks)) {
     const FindingKind kind = problem->fault == BarrierFault::kCount       ? FindingKind::kCount
@@ -112,7 +115,7 @@ void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruc
                                                                           : FindingKind::kArriveOnly;
     find(kind, !under_conditions(state, warp), in, &kernel_.code[problem->other_instruction], problem->detail,
          &state);
-    throw PathEnds{};
+    return end_path();
   }
   if (arrival.waits)
     warp.waiting |= lanes;

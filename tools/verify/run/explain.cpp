@@ -78,7 +78,7 @@ void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecor
   };
   if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
     reported_races_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
-    assumptions_.insert("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
+    assume("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
     return;
   }
   const std::vector<Access> accesses = {public_access(a, lane_a), public_access(b, lane_b)};

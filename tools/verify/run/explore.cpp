@@ -66,7 +66,7 @@ uint64_t KernelRun::place_of_state(const BlockState& state) const {
 
 void KernelRun::fork(BlockState& state, PredicateId condition, uint32_t site) {
   if (forks_.size() > 4096)
-    unproved(kernel_.code[site], "too many conditions with barriers behind them", &state);
+    return unproved(kernel_.code[site], "too many conditions with barriers behind them", &state);
   ++state.forks;
   BlockState other = state;
   other.path = extend(state.path, condition ^ 1, site);
@@ -133,7 +133,7 @@ void KernelRun::at_full_barrier(BlockState& state) {
     bool facts_differ = false;
     if (!subsumed(*general, state, &facts_differ)) continue;
     log_.instances.emplace_back(general->progress, state.progress);
-    if (!facts_differ) throw PathEnds{true};
+    if (!facts_differ) return end_path(true);
     // The same state under other conditions: go on once more without them.
     state.path = common_facts(*general, state);
     general->path = state.path;
@@ -168,7 +168,7 @@ void KernelRun::at_full_barrier(BlockState& state) {
     state.path = now->path;
     now->end = static_cast<SymbolId>(table_.symbol_count());
     now->generalisations = ++state.generalisations;
-    assumptions_.insert("loop counters do not wrap");
+    assume("loop counters do not wrap");
   }
   lineage.push_back(now);
   if (known.size() < kMostSnapshots)

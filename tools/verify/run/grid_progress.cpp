@@ -53,9 +53,10 @@ class KernelRun::GridProgress {
     for (const PossibleChange& change : log_.possible) note_possible(change);
     for (auto& [block, ends] : log_.ends) {
       ways_.emplace_back();
-      for (const EventLog::End& end : ends) add_way(ways_.back(), end);
+      for (const EventLog::End& end : ends)
+        if (!run_.ended()) add_way(ways_.back(), end);
     }
-    if (!same_instances() || !monotonous()) return;
+    if (run_.ended() || !same_instances() || !monotonous()) return;
     chosen_.resize(ways_.size());
     choose(0);
   }
@@ -143,8 +144,8 @@ class KernelRun::GridProgress {
     }
     if (always) return {};
     if (data)
-      run_.assumptions_.insert("the loop at " + run_.source_line(at(wait.instruction)) +
-                               " ends, although no thread of the launch writes what it waits for");
+      run_.assume("the loop at " + run_.source_line(at(wait.instruction)) +
+                  " ends, although no thread of the launch writes what it waits for");
     else if (ends.empty())
       run_.find(FindingKind::kUnproved, false, at(wait.instruction), nullptr,
                 "a loop waits here for what threads write, and that this always comes is not understood",
@@ -171,7 +172,7 @@ class KernelRun::GridProgress {
       places[*event] = static_cast<uint32_t>(steps.size());
       steps.push_back(std::move(step));
     }
-    run_.tick(1);
+    run_.tick();
     return steps;
   }
 
@@ -191,6 +192,7 @@ class KernelRun::GridProgress {
     for (const auto& pair : log_.instances) {
       if (pair.first == pair.second || !seen.insert(pair).second) continue;
       const std::vector<ProgressStep> steps = steps_until(pair.first), others = steps_until(pair.second);
+      if (run_.ended()) return false;
       if (steps == others) continue;
       const auto& longer = steps.size() > others.size() ? steps : others;
       run_.find(FindingKind::kUnproved, false, at(longer.back().instruction), nullptr,
@@ -234,13 +236,13 @@ class KernelRun::GridProgress {
                       [&](const Way* other) { return !way.goes_with(*other); }))
         continue;
       chosen_[block] = &way;
-      if (together_ > kMostTogether) return;
+      if (together_ > kMostTogether || run_.ended()) return;
       choose(block + 1);
     }
   }
 
   void judge() {
-    run_.tick(1);
+    if (!run_.tick()) return;
     if (++together_ > kMostTogether) return too_many();
     std::vector<const std::vector<ProgressStep>*> blocks;
     for (const Way* way : chosen_) blocks.push_back(&way->steps);
@@ -301,9 +303,8 @@ class KernelRun::GridProgress {
     const ProgressStep& wait = step(where);
     if (wait.kind != ProgressStep::kWait || wait.ends.empty()) return;
     for (const WaitEnd& end : wait.ends) {
-      run_.assumptions_.insert(
-          std::string(places_[end.place].stores ? "flags" : "counters of grid barriers") +
-          " are zero before the launch, and all blocks are resident");
+      run_.assume(std::string(places_[end.place].stores ? "flags" : "counters of grid barriers") +
+                  " are zero before the launch, and all blocks are resident");
       if (progress.total(end.place) > places_[end.place].limit)
         return run_.find(FindingKind::kUnproved, false, at(wait.instruction), nullptr,
                          "threads wait for a counter here that may begin anew", nullptr);
@@ -311,7 +312,7 @@ class KernelRun::GridProgress {
     const bool exactly =
         std::all_of(wait.ends.begin(), wait.ends.end(), [](const WaitEnd& e) { return e.exactly; });
     if (!exactly) return;
-    run_.tick(1);
+    if (!run_.tick()) return;
     progress.run(where);
     const WaitEnd& end = wait.ends.front();
     const uint64_t number = progress.number(end.place);

@@ -161,9 +161,10 @@ void KernelRun::compare_blocks() {
                     "global memory at byte " + std::to_string(place.granule * granule_) + " of a buffer",
                     true, Overlap::kPossible, false);
       }
-    tick(1);
+    if (!tick()) return;
   }
-  for (const auto& [object, ranges] : grid_ranges_) compare_blocks_at(object);
+  for (const auto& [object, ranges] : grid_ranges_)
+    if (!ended()) compare_blocks_at(object);
 }
 
 namespace {
@@ -221,14 +222,14 @@ void KernelRun::compare_blocks_at(SymbolId object) {
       for (const AccessEntry& entry : entries)
         members(entry.record).cells.push_back({{place.granule * granule_, place.form}, entry});
   const auto compare = [&](const RangeAccess& range, uint32_t other, Lanes lanes, unsigned bytes,
-                           auto address_of) {
+                           auto address_of) -> bool {
     each_lane(range.lanes, [&](int lane) {
       each_lane(lanes, [&](int other_lane) {
         compare_one(range.record, lane, range.address[static_cast<size_t>(lane)], other, other_lane,
                     address_of(other_lane), bytes);
       });
     });
-    tick(1);
+    return tick();
   };
   const auto compare_extents = [&](const SameExtent& left, const SameExtent& right, unsigned bytes,
                                    unsigned other_bytes) {
@@ -237,8 +238,9 @@ void KernelRun::compare_blocks_at(SymbolId object) {
       return;
     for (const RangeAccess* range : left.ranges)
       for (const RangeAccess* other : right.ranges)
-        compare(*range, other->record, other->lanes, other_bytes,
-                [&](int lane) { return other->address[static_cast<size_t>(lane)]; });
+        if (!compare(*range, other->record, other->lanes, other_bytes,
+                     [&](int lane) { return other->address[static_cast<size_t>(lane)]; }))
+          return;
   };
   for (const auto& [key, mine] : classes)
     for (const auto& [other_key, other] : classes) {
@@ -249,18 +251,18 @@ void KernelRun::compare_blocks_at(SymbolId object) {
           compare_extents(left, other.extents[i], a.bytes, b.bytes);
         for (const auto& [address, entry] : other.cells)
           for (const RangeAccess* range : left.ranges)
-            compare(*range, entry.record, entry.lanes, granule_, [place = address](int) { return place; });
-        tick(1);
+            if (!ended())
+              compare(*range, entry.record, entry.lanes, granule_, [place = address](int) { return place; });
+        if (!tick()) return;
       }
     }
 }
 
 void KernelRun::validate_counters() {
   for (const uint32_t counter : used_counters_) {
-    assumptions_.insert(
-        raised_.count(counter) > 0
-            ? "flags are zero before the launch, and all blocks are resident"
-            : "counters of grid barriers are zero before the launch, and all blocks are resident");
+    assume(raised_.count(counter) > 0
+               ? "flags are zero before the launch, and all blocks are resident"
+               : "counters of grid barriers are zero before the launch, and all blocks are resident");
   }
 }
 

@@ -27,6 +27,7 @@ void KernelRun::increment(BlockState& state, Warp& warp, const Instruction& in, 
   const uint32_t at = location(place);
   incremented_.insert(at);
   counter_addition(state, warp, in, place, lane, {1, 0}, certain);
+  if (ended()) return;
   if (spoiled_.count(at) > 0 || counters_.count({at, 1}) == 0) spoil_tickets(place, 4);
 }
 
@@ -127,10 +128,10 @@ void KernelRun::counter_addition(BlockState& state, Warp& warp, const Instructio
   const auto known = counters_.find({at, round});
   const auto number = known != counters_.end() ? known->second : free_number();
   if (!number && (round > 1 || reversing_.count(at) > 0))
-    unproved(in,
-             "the blocks meet more often than " + std::to_string(Clocks::kCounters) +
-                 " times, or how often is not known",
-             &state);
+    return unproved(in,
+                    "the blocks meet more often than " + std::to_string(Clocks::kCounters) +
+                        " times, or how often is not known",
+                    &state);
   const auto flag = flags_.find(at);
   if (!number || (flag != flags_.end() && raised_.count(flag->second) > 0)) return spoil_counter(place);
   const uint32_t counter = *number;

@@ -61,57 +61,63 @@ BlockState KernelRun::initial_state(uint32_t block) {
   return state;
 }
 
+void KernelRun::forget() {
+  records_.clear();
+  recent_records_.clear();
+  found_.clear();
+  reported_races_.clear();
+  verdict_.findings.clear();
+  grid_cells_.clear();
+  grid_forms_.clear();
+  grid_ranges_.clear();
+  grid_known_.clear();
+  grid_adjusted_.clear();
+  read_objects_.clear();
+  read_anywhere_.clear();
+  read_words_.clear();
+  locations_.clear();
+  ticketed_.clear();
+  arrivals_.clear();
+  counters_.clear();
+  flags_.clear();
+  reversing_.clear();
+  raised_.clear();
+  needs_sequential_ = seen_without_sequential_ = light_releases_ = seen_elsewhere_ = 0;
+  counter_places_.clear();
+  spoiled_.clear();
+  assumptions_.clear();
+  used_counters_.clear();
+  drawings_.clear();
+  forks_.clear();
+  snapshots_.clear();
+  log_ = {};
+  located_.clear();
+  context_ = nullptr;
+}
+
+// From the first block to the last comparison, or until the run ends.
+void KernelRun::run_once() {
+  for (uint32_t block = 0; block < blocks_ && !ended(); ++block) run_block(block);
+  if (check_global_ && blocks_ > 1 && !ended()) compare_blocks();
+  if (!ended()) check_progress();
+  if (!ended()) validate_counters();
+}
+
 Verdict KernelRun::run() {
   const auto begin = std::chrono::steady_clock::now();
-  for (bool again = true; again;) {
-    again = false;
-    try {
-      for (uint32_t block = 0; block < blocks_; ++block) run_block(block);
-      if (check_global_ && blocks_ > 1) compare_blocks();
-      check_progress();
-      validate_counters();
-    } catch (const Restart&) {
-      again = true;
-      records_.clear();
-      recent_records_.clear();
-      found_.clear();
-      reported_races_.clear();
-      verdict_.findings.clear();
-      grid_cells_.clear();
-      grid_forms_.clear();
-      grid_ranges_.clear();
-      grid_known_.clear();
-      grid_adjusted_.clear();
-      read_objects_.clear();
-      read_anywhere_.clear();
-      read_words_.clear();
-      locations_.clear();
-      ticketed_.clear();
-      arrivals_.clear();
-      counters_.clear();
-      flags_.clear();
-      reversing_.clear();
-      raised_.clear();
-      needs_sequential_ = seen_without_sequential_ = light_releases_ = seen_elsewhere_ = 0;
-      counter_places_.clear();
-      spoiled_.clear();
-      forks_.clear();
-      snapshots_.clear();
-      log_ = {};
-      located_.clear();
-      context_ = nullptr;
-    } catch (const RunEnds&) {
-    }
+  for (run_once(); ended_ == Ended::kAgain; run_once()) {
+    ended_ = Ended::kNot;
+    forget();
   }
-  if (writes_unknown_ && check_global_)
-    assumptions_.insert("pointers from memory point to buffers of their own");
+  ended_ = Ended::kNot;
+  if (writes_unknown_ && check_global_) assume("pointers from memory point to buffers of their own");
   if (!written_objects_.empty()) {
     std::set<SymbolId> buffers(written_objects_.begin(), written_objects_.end());
     buffers.insert(read_objects_.begin(), read_objects_.end());
     buffers.erase(SymbolId{0});
-    if (buffers.size() > 1) assumptions_.insert("different pointer parameters point to different buffers");
+    if (buffers.size() > 1) assume("different pointer parameters point to different buffers");
   }
-  if (table_.assumed_no_wrap()) assumptions_.insert("index arithmetic in 32 bits does not wrap");
+  if (table_.assumed_no_wrap()) assume("index arithmetic in 32 bits does not wrap");
   verdict_.assumptions.assign(assumptions_.begin(), assumptions_.end());
   verdict_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   list_uncovered();
@@ -150,16 +156,16 @@ void KernelRun::run_block(uint32_t block) {
     BlockState state = std::move(forks_.back());
     forks_.pop_back();
     ++verdict_.paths;
-    try {
-      run_path(state);
-      log_end(state);
-    } catch (const PathEnds& end) {
-      log_.complete &= end.goes_on;
-      context_ = nullptr;
-    } catch (const RunEnds&) {
+    run_path(state);
+    if (ended_ == Ended::kRun) {
       forks_.push_back(std::move(state));  // ends with the engine, for which the caller may choose the time
-      throw;
+      return;
     }
+    if (ended_ == Ended::kAgain) return;
+    if (ended_ == Ended::kNot) log_end(state);
+    log_.complete &= ended_ != Ended::kPath;
+    context_ = nullptr;
+    ended_ = Ended::kNot;
     if (check_global_) keep_for_grid(state);
   }
 }
@@ -171,22 +177,25 @@ void KernelRun::run_path(BlockState& state) {
       if ((warp.alive & ~warp.waiting) == 0) continue;
       progress = true;
       run_warp(state, warp);
+      if (ended()) return;
       if (state.at_full_barrier) {
         state.at_full_barrier = false;
         at_full_barrier(state);
+        if (ended()) return;
       }
     }
   }
   for (const Warp& warp : state.warps)
     if (warp.waiting != 0) {
       report_stuck(state);
-      throw PathEnds{};
+      return end_path();
     }
   if (has_products_) check_warpgroups(state);
 }
 
 void KernelRun::run_warp(BlockState& state, Warp& warp) {
-  while ((warp.alive & ~warp.waiting) != 0 && !state.at_full_barrier) run_group(state, warp, ~Lanes{0}, -1);
+  while ((warp.alive & ~warp.waiting) != 0 && !state.at_full_barrier && !ended())
+    run_group(state, warp, ~Lanes{0}, -1);
 }
 
 // One instruction of the lanes that are furthest behind; false if none of `scope` can run before `stop`.
@@ -211,10 +220,11 @@ bool KernelRun::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) 
   const int pc = best >= 0 ? best : waiting_pc;
   if (pc < 0) return false;
   each_lane(ready, [&](int lane) { group |= Lanes{warp.pc[static_cast<size_t>(lane)] == pc} << lane; });
-  tick(static_cast<uint32_t>(std::popcount(group)));
+  if (!tick()) return false;
   if (best < 0) {
-    if (run_complete_group(state, warp, ready, stop)) return true;
+    if (run_complete_group(state, warp, ready, stop) || ended()) return true;
     lanes_apart(state, warp, group, pc);
+    return false;
   }
   executed_[static_cast<size_t>(pc)] = true;
   step(state, warp, group, pc);
@@ -232,7 +242,9 @@ bool KernelRun::run_complete_group(BlockState& state, Warp& warp, Lanes ready, i
   for (const int place : places) {
     Lanes there = 0, members = 0;
     each_lane(ready, [&](int lane) { there |= Lanes{warp.pc[static_cast<size_t>(lane)] == place} << lane; });
-    if (!warp_complete(state, warp, there, place, &members)) continue;
+    const bool complete = warp_complete(state, warp, there, place, &members);
+    if (ended()) return false;
+    if (!complete) continue;
     executed_[static_cast<size_t>(place)] = true;
     if (kernel_.code[static_cast<size_t>(place)].op == Op::kWarpBarrier)
       step_warp_barrier(state, warp, members);
@@ -264,19 +276,21 @@ void KernelRun::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
       message += " is elsewhere";
   }
   find(FindingKind::kDivergence, !under_conditions(state, warp), in, other, message, &state);
-  throw PathEnds{};
+  end_path();
 }
 
-void KernelRun::tick(uint32_t) {
+bool KernelRun::tick() {
+  if (ended()) return false;
   const bool in_steps = ++verdict_.steps < options_.most_steps;
-  if (in_steps && ((verdict_.steps & 0xf) != 0 || std::chrono::steady_clock::now() < deadline_)) return;
+  if (in_steps && ((verdict_.steps & 0xf) != 0 || std::chrono::steady_clock::now() < deadline_)) return true;
   verdict_.out_of_time = true;
   Finding finding;
   finding.kind = FindingKind::kUnproved;
   finding.message = std::string(in_steps ? "the time limit" : "the limit of steps") +
                     " ended the search after " + std::to_string(verdict_.steps) + " warp instructions";
   verdict_.findings.push_back(finding);
-  throw RunEnds{};
+  ended_ = Ended::kRun;
+  return false;
 }
 
 void KernelRun::report_stuck(BlockState& state) {
@@ -302,6 +316,7 @@ bool KernelRun::under_conditions(const BlockState& state, const Warp& warp) cons
 
 void KernelRun::find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
                      std::string message, const BlockState* state) {
+  if (ended()) return;
   Finding finding;
   finding.kind = kind;
   finding.definite = definite;
@@ -332,17 +347,29 @@ void KernelRun::find(FindingKind kind, bool definite, const Instruction& in, con
     finding.explanation.push_back("on a path that is decided at " + conditions);
   }
   verdict_.findings.push_back(std::move(finding));
-  if (verdict_.findings.size() >= options_.most_findings) throw RunEnds{};
+  if (verdict_.findings.size() >= options_.most_findings) ended_ = Ended::kRun;
+}
+
+void KernelRun::end_path(bool goes_on) {
+  if (!ended()) ended_ = goes_on ? Ended::kCovered : Ended::kPath;
+}
+
+void KernelRun::begin_again() {
+  if (!ended()) ended_ = Ended::kAgain;
+}
+
+void KernelRun::assume(const std::string& what) {
+  if (!ended()) assumptions_.insert(what);
 }
 
 void KernelRun::unsupported(const Instruction& in, const std::string& reason) {
   find(FindingKind::kUnsupported, true, in, nullptr, "'" + in.text + "': " + reason, nullptr);
-  throw RunEnds{};
+  ended_ = Ended::kRun;
 }
 
 void KernelRun::unproved(const Instruction& in, const std::string& reason, const BlockState* state) {
   find(FindingKind::kUnproved, false, in, nullptr, reason, state);
-  throw PathEnds{};
+  end_path();
 }
 
 }  // namespace glove::verify

@@ -30,12 +30,14 @@ class KernelRun {
 
   static constexpr uint32_t kWorkspace = 0x7fffffffu;  // stands for the offset of a parameter
 
-  // Thrown and caught inside: this path of the exploration needs or allows no more steps.
-  struct PathEnds {
-    bool goes_on = false;  // as another path did
+  // Why no more instructions are run. Whoever calls what may end looks at it first.
+  enum class Ended : uint8_t {
+    kNot,
+    kPath,     // with a defect, or unproved
+    kCovered,  // the path goes on as another one did
+    kRun,      // nothing more can be said about the kernel
+    kAgain,    // what was taken to be so turned out not to be: the run begins again
   };
-  struct RunEnds {};  // nothing more can be said about the kernel
-  struct Restart {};  // an object that was taken for read-only is written
 
   struct Guarded {
     Lanes certain = 0;
@@ -52,10 +54,15 @@ class KernelRun {
   void run_warp(BlockState& state, Warp& warp);
   bool run_group(BlockState& state, Warp& warp, Lanes scope, int stop);
   bool run_complete_group(BlockState& state, Warp& warp, Lanes ready, int stop);
-  [[noreturn]] void lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc);
+  void lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc);
   void report_stuck(BlockState& state);
-  void tick(uint32_t lanes);
-  void end_path_if_done(BlockState& state);
+  bool ended() const { return ended_ != Ended::kNot; }
+  void end_path(bool goes_on = false);
+  void begin_again();
+  void assume(const std::string& what);
+  void forget();
+  void run_once();
+  bool tick();
   std::vector<uint32_t> threads_of(const Warp& warp, Lanes lanes) const;
 
   // step.cpp
@@ -261,8 +268,7 @@ class KernelRun {
   void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc, uint32_t barrier,
               uint32_t count);
   void release(BlockState& state, uint32_t barrier);
-  [[noreturn]] void unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                                              PredicateId condition);
+  void unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc, PredicateId condition);
 
   // regions.cpp and join.cpp
   void unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
@@ -329,8 +335,8 @@ class KernelRun {
   void find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
             std::string message, const BlockState* state);
   bool under_conditions(const BlockState& state, const Warp& warp) const;
-  [[noreturn]] void unsupported(const Instruction& in, const std::string& reason);
-  [[noreturn]] void unproved(const Instruction& in, const std::string& reason, const BlockState* state);
+  void unsupported(const Instruction& in, const std::string& reason);
+  void unproved(const Instruction& in, const std::string& reason, const BlockState* state);
   Access public_access(const AccessRecord& record, int lane) const;
 
   const Kernel& kernel_;
@@ -342,6 +348,7 @@ class KernelRun {
   std::unordered_map<uint32_t, MemorySpan> located_;  // what locations_ has named
   SymbolTable table_;
   Verdict verdict_;
+  Ended ended_ = Ended::kNot;
   std::chrono::steady_clock::time_point deadline_;
   uint32_t threads_ = 0;
   uint32_t blocks_ = 1;

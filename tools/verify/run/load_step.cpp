@@ -36,9 +36,8 @@ Value KernelRun::load_parameter(const Place& place, Type type, unsigned bits) {
         table_.change(table_.single(base)).unsigned_range = {1, Wide{1} << 62};
         if (!parameter.distinct.empty()) {
           table_.declare_distinct(table_.single(base), {parameter.distinct, parameter.every});
-          assumptions_.insert(parameter.distinct +
-                              " are distinct, also those of different lists: " + parameter.buffer +
-                              " holds one every " + std::to_string(parameter.every) + " bytes");
+          assume(parameter.distinct + " are distinct, also those of different lists: " + parameter.buffer +
+                 " holds one every " + std::to_string(parameter.every) + " bytes");
         }
         return base;
       }
@@ -67,7 +66,7 @@ Value KernelRun::load_constant(const Instruction& in, const Place& place, unsign
       const uint64_t at = place.address.constant;
       if (bytes <= 8 && at <= initial.size() && bytes <= initial.size() - at) {
         // The host may copy other numbers there before the launch.
-        assumptions_.insert("constant memory with an initial value keeps it");
+        assume("constant memory with an initial value keeps it");
         uint64_t value = 0;
         for (unsigned i = 0; i < bytes; ++i) value |= uint64_t{initial[at + i]} << (8 * i);
         return {is_signed(in.type)
@@ -196,8 +195,8 @@ void KernelRun::apply_range(const Instruction& in, Value value) {
     Symbol& symbol = table_.change(single);
     symbol.range = symbol.range.meet({range.least, range.most});
     if (range.least >= 0) symbol.unsigned_range = symbol.unsigned_range.meet({range.least, range.most});
-    assumptions_.insert("what " + source_line(in) + " loads is from " + std::to_string(range.least) + " to " +
-                        std::to_string(range.most) + ": " + range.reason);
+    assume("what " + source_line(in) + " loads is from " + std::to_string(range.least) + " to " +
+           std::to_string(range.most) + ": " + range.reason);
   }
 }
 
@@ -208,6 +207,7 @@ void KernelRun::step_load(BlockState& state, Warp& warp, Lanes lanes, const Inst
   (void)lanes;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   each_lane(guard.certain | guard.possible, [&](int lane) {
+    if (ended()) return;
     places[static_cast<size_t>(lane)] =
         place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
     if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
@@ -216,6 +216,7 @@ void KernelRun::step_load(BlockState& state, Warp& warp, Lanes lanes, const Inst
   });
   const Lanes active = inside;
   each_lane(active, [&](int lane) {
+    if (ended()) return;
     Place place = places[static_cast<size_t>(lane)];
     for (unsigned i = 0; i < in.vector; ++i) {
       if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
@@ -234,12 +235,14 @@ void KernelRun::step_load(BlockState& state, Warp& warp, Lanes lanes, const Inst
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
+  if (ended()) return;
   access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
 }
 
 void KernelRun::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
                                    const Guarded& guard) {
-  if (guard.possible != 0) unproved(in, "a matrix is moved under a condition that is not known", &state);
+  if (guard.possible != 0)
+    return unproved(in, "a matrix is moved under a condition that is not known", &state);
   const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
   std::array<Place, 32> places;
   const Lanes active = lanes & rows;
@@ -248,10 +251,12 @@ void KernelRun::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, c
   row.vector = 1;
   row.space = Space::kShared;
   each_lane(active, [&](int lane) {
+    if (ended()) return;
     Place& place = places[static_cast<size_t>(lane)];
     place = place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
     place.space = Space::kShared;
     (void)check_bounds(state, warp, row, place, lane, true);
+    if (ended()) return;
     for (uint64_t i = 0; i < 16 && place.kind == Place::kNumber; i += 4) {
       if (in.op == Op::kMatrixStore) {
         if (context_ != nullptr)
@@ -269,6 +274,7 @@ void KernelRun::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, c
     if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)
       store_value(state, warp, row, place, lane, {}, false, 0);
   });
+  if (ended()) return;
   Guarded certain;
   certain.certain = active;
   access(state, warp, in, in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16, active,

@@ -53,9 +53,11 @@ bool KernelRun::visit_loop(BlockState& state, Warp& warp, Context& context, Lane
   if (loop.widened == 0) loop.general = loop.start;
   begin_iterations(context, loop, first);
   const std::vector<uint32_t> ages = warp.copies.ages(old);
-  if (ages.size() > kMostInFlight)
+  if (ages.size() > kMostInFlight) {
     unproved(kernel_.code[static_cast<size_t>(pc)],
              "a loop whose length is not known begins copies and does not wait for them", &state);
+    return false;
+  }
   const bool changed = generalise(warp, context, loop, old, first, pc) || first != 0 || fresh != 0 ||
                        loop.blurred != blurred_ || loop.ages != ages;
   loop.widened |= old;
@@ -75,7 +77,7 @@ bool KernelRun::visit_loop(BlockState& state, Warp& warp, Context& context, Lane
   general.copies = warp.copies;
   general.path = fresh != 0 ? common_path(loop.general.path, warp.path) : loop.general.path;
   restore(state, warp, context, general);
-  assumptions_.insert("loops that the data end do end, and their counters do not wrap");
+  assume("loops that the data end do end, and their counters do not wrap");
   return true;
 }
 

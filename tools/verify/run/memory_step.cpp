@@ -106,7 +106,7 @@ bool KernelRun::check_bounds(BlockState& state, Warp& warp, const Instruction& i
     const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
     const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
     if (range.lo < 0 || range.hi + bytes > shared_end())
-      assumptions_.insert("the index into shared memory at " + source_line(in) + " stays inside its array");
+      assume("the index into shared memory at " + source_line(in) + " stays inside its array");
     return true;
   }
   const std::string what = outside(in, place);
@@ -118,7 +118,8 @@ bool KernelRun::check_bounds(BlockState& state, Warp& warp, const Instruction& i
     return false;
   }
   find(FindingKind::kBounds, true, in, nullptr, thread + " accesses " + what, &state);
-  throw PathEnds{};
+  end_path();
+  return false;
 }
 
 std::string KernelRun::source_line(const Instruction& in) const {
@@ -188,6 +189,7 @@ void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instructi
   Lanes inside = guard.certain | guard.possible;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   each_lane(guard.certain | guard.possible, [&](int lane) {
+    if (ended()) return;
     places[static_cast<size_t>(lane)] =
         place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
     if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
@@ -196,12 +198,14 @@ void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instructi
     if (places[static_cast<size_t>(lane)].space == Space::kParam)
       unproved(in, "a store through a pointer that is not understood", &state);
   });
+  if (ended()) return;
   const Lanes active = inside;
   access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
+  if (ended()) return;
   if (in.release) step_fence(state, warp, active & guard.certain, in);
   each_lane(active, [&](int lane) {
     Place place = places[static_cast<size_t>(lane)];
-    for (unsigned i = 0; i < in.vector; ++i) {
+    for (unsigned i = 0; i < in.vector && !ended(); ++i) {
       const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
       const Value value = known ? operand(state, warp, in.operands[i], lane) : Value{};
       store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
@@ -211,7 +215,7 @@ void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instructi
           (in.is_volatile || in.strong) && known && raise_flag(state, warp, in, place, lane, value, certain);
       if ((place.space == Space::kGlobal || place.space == Space::kShared) && !raises)
         forget_location(state, warp, place, lane, bytes);
-      if (in.is_volatile || in.strong) spoil_tickets(place, bytes);
+      if (!ended() && (in.is_volatile || in.strong)) spoil_tickets(place, bytes);
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
@@ -243,7 +247,7 @@ void KernelRun::spoil_tickets(const Place& place, unsigned bytes) {
     for (unsigned i = 0; i < bytes; i += 4, key.granule += 4)
       drawn |= tickets_spoiled_.insert(key).second && ticketed_.count(key) > 0;
   }
-  if (drawn) throw Restart{};
+  if (drawn) begin_again();
 }
 
 // Whether additions to a place return different numbers, as far as the run has seen; remembers that they
@@ -268,6 +272,7 @@ bool KernelRun::draws_tickets(const Place& place, unsigned bytes) {
 void KernelRun::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
                                 unsigned bytes) {
   if (has_named_barriers_) spoil_tickets(place, bytes);
+  if (ended()) return;
   if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) {
     if (resets_counter(state, warp, place, lane)) return;
     plainly_written_.insert(key_of(place));
@@ -326,7 +331,7 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   if (in.acquire && in.fence == FenceScope::kDevice) symbol.arguments[1] = {1, 0};
   symbol.range.lo = 0;
   symbol.unsigned_range = symbol.range;
-  assumptions_.insert("counters of atomic additions do not wrap");
+  assume("counters of atomic additions do not wrap");
   return value;
 }
 
@@ -361,17 +366,20 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
   Lanes inside = guard.certain | guard.possible;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   each_lane(guard.certain | guard.possible, [&](int lane) {
+    if (ended()) return;
     places[static_cast<size_t>(lane)] =
         place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
     if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
                       (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
       inside &= ~(1u << lane);
   });
+  if (ended()) return;
   const Lanes active = inside;
   if ((in.atomic == AtomicOp::kCas || in.atomic == AtomicOp::kExchange) && in_loop())
     warp.exchanged |= active;
   access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
   each_lane(active, [&](int lane) {
+    if (ended()) return;
     const Place& place = places[static_cast<size_t>(lane)];
     const bool certain = (guard.certain >> lane & 1) != 0 && context_ == nullptr;
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
@@ -381,6 +389,7 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
     log_change(state, warp, in, place, lane, amount, certain);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       counter_addition(state, warp, in, place, lane, amount, certain);
+      if (ended()) return;
       if (in.results.empty() || in.results[0].kind != OperandKind::kRegister)
         (void)atomic_result(state, warp, in, place, lane, amount);  // may spoil the place for others
     } else if (place.space == Space::kGlobal && counts_up(in, amount)) {
@@ -390,10 +399,11 @@ void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruct
       spoil_tickets(place, bytes);
     } else {
       forget_location(state, warp, place, lane, bytes);
-      spoil_tickets(place, bytes);
+      if (!ended()) spoil_tickets(place, bytes);
     }
+    if (ended()) return;
     store_atomically(state, warp, in, place, lane, amount, certain, guard);
-    for (size_t i = 0; i < in.results.size(); ++i)
+    for (size_t i = 0; i < in.results.size() && !ended(); ++i)
       if (in.results[i].kind == OperandKind::kRegister)
         write_result(state, warp, in.results[i], lane,
                      i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)

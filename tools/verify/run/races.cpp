@@ -48,6 +48,7 @@ void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, Acc
   acquire_seen(state, warp, lanes);
   Lanes shared = 0, global = 0;
   each_lane(lanes, [&](int lane) {
+    if (ended()) return;
     const Place& place = places[static_cast<size_t>(lane)];
     if (place.space == Space::kShared) shared |= 1u << lane;
     if (place.space != Space::kGlobal || !check_global_) return;
@@ -56,7 +57,7 @@ void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, Acc
         if (!writes_unknown_) writes_unknown_ = true;
         find(FindingKind::kUnproved, false, in, nullptr, "a store to a buffer that is not known", &state);
       } else if (note_written(place, bytes)) {
-        throw Restart{};
+        return begin_again();
       }
     } else if (is_constant(place, bytes)) {
       note_read(place, bytes);
@@ -64,7 +65,7 @@ void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, Acc
     }
     global |= 1u << lane;
   });
-  if ((shared | global) == 0) return;
+  if (ended() || (shared | global) == 0) return;
   PathPointer path =
       guard.possible != 0 ? lane_path(warp.path, guard.possible, guard.condition, false, 0) : warp.path;
   const bool certain = context_ == nullptr && state.path == nullptr && path == nullptr;
@@ -74,13 +75,14 @@ void KernelRun::access(BlockState& state, Warp& warp, const Instruction& in, Acc
       (in.is_volatile && (shared != 0 ? options_.volatile_shared_strong : options_.volatile_global_strong));
   Lanes ranges = 0;
   each_lane(shared | global, [&](int lane) {
+    if (ended()) return;
     const Place& place = places[static_cast<size_t>(lane)];
     if (place.kind == Place::kNumber)
       exact_access(state, warp, id, lane, place);
     else
       ranges |= 1u << lane;
   });
-  if (ranges != 0) range_access(state, warp, id, ranges, places);
+  if (ranges != 0 && !ended()) range_access(state, warp, id, ranges, places);
 }
 
 void KernelRun::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
@@ -272,6 +274,7 @@ void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lan
   std::vector<RangeAccess> groups = grouped(state, warp, record, lanes, places);
   for (const RangeAccess& range : groups)
     each_lane(range.lanes, [&](int lane) {
+      if (ended()) return;
       const Value address = range.address[static_cast<size_t>(lane)];
       compare_with_cells(state, warp, record, lane, range.object, address);
       Extent mine = range;
@@ -280,7 +283,7 @@ void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lan
       mine.constants = {constant, constant + records_[record].bytes - 1};
       compare_with_ranges(state, warp, record, lane, address, mine);
     });
-  for (size_t i = 0; i < groups.size(); ++i) {
+  for (size_t i = 0; i < groups.size() && !ended(); ++i) {
     for (size_t j = i; j < groups.size(); ++j) compare_lanes(groups[i], groups[j]);
     const RangeAccess& range = groups[i];
     const bool known =
@@ -293,7 +296,7 @@ void KernelRun::range_access(BlockState& state, Warp& warp, uint32_t record, Lan
           return same;
         });
     if (!known) state.shadow.ranges.push_back(range);
-    tick(1);
+    tick();
   }
 }
 
@@ -322,7 +325,7 @@ void KernelRun::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, 
     const AccessRecord& other = records_[range.record];
     if (!conflict(other, records_[id]) || apart(mine, records_[id].bytes, range, other.bytes, table_))
       continue;
-    tick(1);
+    if (!tick()) return;
     each_lane(range.lanes, [&](int other_lane) {
       if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
       if (ordered(state, other, other_lane, range.epoch[static_cast<size_t>(other_lane)], warp, lane,

@@ -40,7 +40,7 @@ void KernelRun::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int p
       each_lane(lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = pc; });
       return fork(state, condition, static_cast<uint32_t>(pc));
     }
-    unknown_barrier_condition(state, warp, lanes, pc, condition);
+    return unknown_barrier_condition(state, warp, lanes, pc, condition);
   }
   run_region(state, warp, lanes, pc, region, taken, target, fall);
 }
@@ -51,7 +51,7 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
   context.outer = context_;
   if (context_ != nullptr) context.depth = context_->depth + 1;
   if (context.depth > kMostNested)
-    unproved(kernel_.code[static_cast<size_t>(pc)], "too many branches inside each other", &state);
+    return unproved(kernel_.code[static_cast<size_t>(pc)], "too many branches inside each other", &state);
   context.scope = lanes;
   context.branch = pc;
   context.before = warp.path;
@@ -88,8 +88,9 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
     context.split_off.reset();
   }
   if (first.lanes != 0) context.pending.push_back(std::move(first));
-  run_bundles(state, warp, context, finished);
+  if (!ended()) run_bundles(state, warp, context, finished);
   context_ = outer;
+  if (ended()) return;
 
   warp.path = before_path;
   end_waits(state, warp, context);
@@ -105,7 +106,9 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
 void KernelRun::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
                       const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context& context = *context_;
-  if (!visit_loop(state, warp, context, lanes, pc)) {
+  const bool goes_on = visit_loop(state, warp, context, lanes, pc);
+  if (ended()) return;
+  if (!goes_on) {
     context.dropped = true;
     return;
   }
@@ -170,6 +173,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
     context.running = &bundle;
     const bool done = run_bundle(state, warp, context, bundle);
     context.running = nullptr;
+    if (ended()) return;
     if (context.split_off) {
       context.pending.push_back(std::move(*context.split_off));
       context.split_off.reset();
@@ -206,7 +210,7 @@ bool KernelRun::run_bundle(BlockState& state, Warp& warp, Context& context, Bund
       if (block.first == at && block.predecessors.size() > 1) return false;
     }
     const std::array<int, 32> before = warp.pc;
-    if (!run_group(state, warp, bundle.lanes, context.stop)) return true;
+    if (!run_group(state, warp, bundle.lanes, context.stop) || ended()) return true;
     moved = true;
     if (context.split_off || context.dropped) return false;
     each_lane(bundle.lanes & warp.alive, [&](int lane) {

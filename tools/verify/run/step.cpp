@@ -75,7 +75,7 @@ Value KernelRun::workspace() {
   const Value address = table_.input(SymbolKind::kObject, kWorkspace, 64, Scope::kGrid);
   Symbol& symbol = table_.change(table_.single(address));
   symbol.range = symbol.unsigned_range = {1, (Wide{1} << 31) - 1};
-  assumptions_.insert("the launch is cooperative");
+  assume("the launch is cooperative");
   return address;
 }
 
@@ -344,10 +344,11 @@ void KernelRun::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc) 
 
 void KernelRun::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   each_lane(lanes, [&](int lane) {
+    if (ended()) return;
     const Value index = operand(state, warp, in.operands[0], lane);
-    if (!index.known()) unproved(in, "the target of a branch depends on unknown data", &state);
+    if (!index.known()) return unproved(in, "the target of a branch depends on unknown data", &state);
     if (index.constant >= in.targets.size())
-      unproved(in, "the target of a branch lies outside its table", &state);
+      return unproved(in, "the target of a branch lies outside its table", &state);
     warp.pc[static_cast<size_t>(lane)] = in.targets[index.constant];
   });
 }
@@ -367,7 +368,7 @@ void KernelRun::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
     case Op::kBarrier:
       return step_barrier(state, warp, lanes, pc);
     case Op::kUnsupported:
-      unsupported(in, in.reason);
+      return unsupported(in, in.reason);
     case Op::kLoad:
       step_load(state, warp, lanes, in, evaluate_guard(state, warp, lanes, in));
       return next();

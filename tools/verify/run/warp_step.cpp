@@ -38,14 +38,18 @@ bool KernelRun::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   const int first = std::countr_zero(lanes);
   const Value mask = operand(state, warp, in.operands[static_cast<size_t>(index)], first);
   const bool voters = in.op == Op::kShuffle && voters_come(state, warp, lanes, in);
-  if (!mask.known() && !voters) unproved(in, "the lanes that '" + in.text + "' names are not known", &state);
+  if (!mask.known() && !voters) {
+    unproved(in, "the lanes that '" + in.text + "' names are not known", &state);
+    return false;
+  }
   const Lanes named = voters ? lanes : static_cast<Lanes>(mask.constant);
   if ((named >> first & 1) == 0) {
     find(FindingKind::kDivergence, !under_conditions(state, warp), in, nullptr,
          "thread " + std::to_string(warp.thread(first)) + " executes '" + in.text +
              "', which does not name it",
          &state);
-    throw PathEnds{};
+    end_path();
+    return false;
   }
   Lanes come = lanes;
   if (in.op == Op::kWarpBarrier)  // lanes may come to different ones
@@ -62,7 +66,8 @@ bool KernelRun::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
       std::popcount(needed) > 1) {
     find(FindingKind::kDivergence, false, in, nullptr,
          "'" + in.text + "' stands under a condition that may differ between the lanes it names", &state);
-    throw PathEnds{};
+    end_path();
+    return false;
   }
   for (Context* context = context_; context != nullptr; context = context->outer)
     context->synchronises = true;
@@ -82,7 +87,7 @@ void KernelRun::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const 
   if (in.has_guard && evaluate_guard(state, warp, lanes, in).certain != lanes) {
     const Guarded guard = evaluate_guard(state, warp, lanes, in);
     if (guard.possible != 0)
-      unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
+      return unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
     lanes = guard.certain;
     if (lanes == 0) return;
   }
