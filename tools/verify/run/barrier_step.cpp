@@ -1,44 +1,43 @@
-// The barriers of a block.
+#include "run/barrier_step.h"
+
 #include <algorithm>
 
-#include "run/kernel_run.h"
-
 namespace glove::verify {
-
-void KernelRun::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                                          PredicateId condition) {
-  const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
+void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                                             PredicateId condition) {
+  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
   const bool data = table_.predicate(condition).data;
   const std::string who = "thread " + std::to_string(warp.thread(std::countr_zero(lanes)));
   if (data || table_.scope_of_predicate(condition) == Scope::kGrid)
-    find(FindingKind::kDivergence, false, in, nullptr,
-         "a barrier stands behind this condition, and the data may decide it differently for " + who +
-             " and others",
-         &state);
+    report_.find(FindingKind::kDivergence, false, in, nullptr,
+                 "a barrier stands behind this condition, and the data may decide it differently for " + who +
+                     " and others",
+                 &state);
   else
-    find(FindingKind::kUnproved, false, in, nullptr,
-         "a barrier stands behind this condition, which is not known to be the same for " + who +
-             " and others",
-         &state);
-  end_path();
+    report_.find(FindingKind::kUnproved, false, in, nullptr,
+                 "a barrier stands behind this condition, which is not known to be the same for " + who +
+                     " and others",
+                 &state);
+  report_.end_path();
 }
 
-void KernelRun::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
-  const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
-  const Guarded guard = evaluate_guard(state, warp, lanes, in);
+void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
+  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Guarded guard = operands_.guard(state, warp, lanes, in);
   if (guard.possible != 0) {
     const PredicateId condition = guard.condition[static_cast<size_t>(std::countr_zero(guard.possible))];
-    if (context_ == nullptr && table_.scope_of_predicate(condition) != Scope::kThread)
-      return fork(state, condition, static_cast<uint32_t>(pc));
+    if (open_.innermost == nullptr && table_.scope_of_predicate(condition) != Scope::kThread)
+      return explorer_.fork(state, condition, static_cast<uint32_t>(pc));
     return unknown_barrier_condition(state, warp, guard.possible, pc, condition);
   }
-  if (context_ != nullptr) return unproved(in, "a barrier under a condition that is not known", &state);
+  if (open_.innermost != nullptr)
+    return report_.unproved(in, "a barrier under a condition that is not known", &state);
   if (in.aligned && guard.certain != lanes && guard.certain != 0) {
-    find(FindingKind::kDivergence, !under_conditions(state, warp), in, nullptr,
-         "only some lanes of a warp come to '" + in.text + "': thread " +
-             std::to_string(warp.thread(std::countr_zero(lanes & ~guard.certain))) + " does not",
-         &state);
-    return end_path();
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
+                 "only some lanes of a warp come to '" + in.text + "': thread " +
+                     std::to_string(warp.thread(std::countr_zero(lanes & ~guard.certain))) + " does not",
+                 &state);
+    return report_.end_path();
   }
   each_lane(lanes & ~guard.certain, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
   // bar.red's condition is its last operand.
@@ -46,42 +45,43 @@ void KernelRun::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc)
       in.operands.size() - (in.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
   std::map<std::pair<uint32_t, uint32_t>, Lanes> groups;
   each_lane(guard.certain, [&](int lane) {
-    if (ended()) return;
-    uint64_t number[2] = {0, (uint64_t{threads_} + 31) / 32 * 32};
+    if (report_.ended()) return;
+    uint64_t number[2] = {0, (uint64_t{setup_.threads} + 31) / 32 * 32};
     for (size_t i = 0; i < std::min<size_t>(numbers, 2); ++i) {
-      const Value value = operand(state, warp, in.operands[i], lane);
+      const Value value = operands_.read(state, warp, in.operands[i], lane);
       if (!value.known())
-        return unproved(
+        return report_.unproved(
             in,
             i == 0 ? "the number of the barrier is not known" : "the barrier's count of threads is not known",
             &state);
       number[i] = value.constant;
     }
     if (number[0] >= Clocks::kBarriers || number[1] == 0 || number[1] % 32 != 0 ||
-        number[1] > (threads_ + 31) / 32 * 32) {
-      find(FindingKind::kCount, !under_conditions(state, warp), in, nullptr,
-           "barrier " + std::to_string(number[0]) + " with " + std::to_string(number[1]) +
-               " threads: there are barriers 0 to 15, and a count must be a multiple of 32 and at most the "
-               "block's " +
-               std::to_string(threads_),
-           &state);
-      return end_path();
+        number[1] > (setup_.threads + 31) / 32 * 32) {
+      report_.find(
+          FindingKind::kCount, !open_.under_conditions(state, warp), in, nullptr,
+          "barrier " + std::to_string(number[0]) + " with " + std::to_string(number[1]) +
+              " threads: there are barriers 0 to 15, and a count must be a multiple of 32 and at most the "
+              "block's " +
+              std::to_string(setup_.threads),
+          &state);
+      return report_.end_path();
     }
     groups[{static_cast<uint32_t>(number[0]), static_cast<uint32_t>(number[1])}] |= 1u << lane;
   });
-  if (ended()) return;
+  if (report_.ended()) return;
   if (in.aligned && groups.size() > 1) {
-    find(FindingKind::kDivergence, !under_conditions(state, warp), in, nullptr,
-         "the lanes of a warp come to different barriers", &state);
-    return end_path();
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
+                 "the lanes of a warp come to different barriers", &state);
+    return report_.end_path();
   }
   for (const auto& [which, group] : groups)
-    if (!ended()) arrive(state, warp, group, in, pc, which.first, which.second);
+    if (!report_.ended()) arrive(state, warp, group, in, pc, which.first, which.second);
 }
 
-void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc,
-                       uint32_t barrier, uint32_t count) {
-  acquire_seen(state, warp, lanes);
+void BarrierSteps::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc,
+                          uint32_t barrier, uint32_t count) {
+  grid_.acquire_seen(state, warp, lanes);
   Arrival arrival;
   arrival.barrier = barrier;
   arrival.count = count;
@@ -91,31 +91,31 @@ void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruc
     const Lanes rest = warp.alive & ~lanes;
     if (rest == 0) arrival.weight += static_cast<uint32_t>(32 - std::popcount(warp.lanes));
   }
-  if (in.aligned && lanes != warp.lanes && !options_.strict_barriers) {
+  if (in.aligned && lanes != warp.lanes && !setup_.options.strict_barriers) {
     // Lanes that left the kernel before never arrive.
-    find(FindingKind::kDivergence, !under_conditions(state, warp), in, nullptr,
-         "thread " + std::to_string(warp.thread(std::countr_zero(warp.lanes & ~lanes))) +
-             " has left the kernel before a barrier at which thread " +
-             std::to_string(warp.thread(std::countr_zero(lanes))) + " arrives",
-         &state);
-    return end_path();
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
+                 "thread " + std::to_string(warp.thread(std::countr_zero(warp.lanes & ~lanes))) +
+                     " has left the kernel before a barrier at which thread " +
+                     std::to_string(warp.thread(std::countr_zero(lanes))) + " arrives",
+                 &state);
+    return report_.end_path();
   }
   arrival.waits = in.barrier != BarrierOp::kArrive;
   arrival.instruction = static_cast<uint32_t>(pc);
-  if (options_.strict_barriers && !state.barriers[barrier].instructions.empty() && in.operands.size() < 2 &&
-      state.barriers[barrier].instructions[0] != arrival.instruction) {
-    find(FindingKind::kDivergence, !under_conditions(state, warp), in,
-         &kernel_.code[state.barriers[barrier].instructions[0]],
-         "the threads of the block come to different barriers of the program", &state);
-    return end_path();
+  if (setup_.options.strict_barriers && !state.barriers[barrier].instructions.empty() &&
+      in.operands.size() < 2 && state.barriers[barrier].instructions[0] != arrival.instruction) {
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in,
+                 &setup_.kernel.code[state.barriers[barrier].instructions[0]],
+                 "the threads of the block come to different barriers of the program", &state);
+    return report_.end_path();
   }
   if (const auto problem = state.barriers.arrive(arrival, threads_of(warp, lanes), state.clocks)) {
     const FindingKind kind = problem->fault == BarrierFault::kCount       ? FindingKind::kCount
                              : problem->fault == BarrierFault::kRecycling ? FindingKind::kRecycling
                                                                           : FindingKind::kArriveOnly;
-    find(kind, !under_conditions(state, warp), in, &kernel_.code[problem->other_instruction], problem->detail,
-         &state);
-    return end_path();
+    report_.find(kind, !open_.under_conditions(state, warp), in,
+                 &setup_.kernel.code[problem->other_instruction], problem->detail, &state);
+    return report_.end_path();
   }
   if (arrival.waits)
     warp.waiting |= lanes;
@@ -124,7 +124,7 @@ void KernelRun::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruc
   if (state.barriers.complete(barrier)) release(state, barrier);
 }
 
-void KernelRun::release(BlockState& state, uint32_t barrier) {
+void BarrierSteps::release(BlockState& state, uint32_t barrier) {
   uint32_t alive = 0;
   for (const Warp& warp : state.warps) alive += static_cast<uint32_t>(std::popcount(warp.alive));
   const bool only_waiters = state.barriers[barrier].passed_by.empty();
@@ -142,11 +142,11 @@ void KernelRun::release(BlockState& state, uint32_t barrier) {
   for (const uint32_t thread : released) {
     Warp& warp = state.warps[thread / 32];
     const int lane = static_cast<int>(thread % 32);
-    const Instruction& in = kernel_.code[static_cast<size_t>(warp.pc[static_cast<size_t>(lane)])];
+    const Instruction& in = setup_.kernel.code[static_cast<size_t>(warp.pc[static_cast<size_t>(lane)])];
     if (in.barrier == BarrierOp::kReduce && !in.results.empty() &&
         in.results[0].kind == OperandKind::kRegister)
-      write_result(state, warp, in.results[0], lane,
-                   kernel_.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
+      operands_.write(state, warp, in.results[0], lane,
+                      setup_.kernel.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
     warp.waiting &= ~(1u << lane);
     warp.observed[static_cast<size_t>(lane)] |= seen * Observed::kElsewhere;
     warp.exchanged |= Lanes{locked} << lane;
@@ -154,6 +154,23 @@ void KernelRun::release(BlockState& state, uint32_t barrier) {
     ++warp.pc[static_cast<size_t>(lane)];
   }
   if (only_waiters && released.size() == alive && state.barriers.idle()) state.at_full_barrier = true;
+}
+
+void BarrierSteps::report_stuck(BlockState& state) {
+  for (uint32_t barrier = 0; barrier < Clocks::kBarriers; ++barrier) {
+    const NamedBarrier& stuck = state.barriers[barrier];
+    if (stuck.waiting.empty()) continue;
+    const Instruction& in = setup_.kernel.code[stuck.instructions[0]];
+    std::string message = "thread " + std::to_string(stuck.waiting[0]) + " waits for ever at barrier " +
+                          std::to_string(barrier) + ": " + std::to_string(stuck.arrived) + " of " +
+                          std::to_string(stuck.expected) + " threads arrive";
+    uint32_t gone = 0;
+    for (const Warp& warp : state.warps)
+      gone += static_cast<uint32_t>(std::popcount(warp.lanes & ~warp.alive));
+    if (gone > 0) message += "; " + std::to_string(gone) + " have left the kernel";
+    report_.find(gone > 0 && in.operands.size() < 2 ? FindingKind::kDivergence : FindingKind::kDeadlock,
+                 !state.path, in, nullptr, message, &state);
+  }
 }
 
 }  // namespace glove::verify

@@ -1,12 +1,10 @@
 // Lanes that run under a condition which is not known: what their side of a branch has changed so far.
+#include "run/bundles.h"
+
 #include <algorithm>
 
-#include "run/kernel_run.h"
-
 namespace glove::verify {
-
-Bundle KernelRun::capture(const BlockState& state, const Warp& warp, const Context& context,
-                          Lanes lanes) const {
+Bundle capture(const BlockState& state, const Warp& warp, const Context& context, Lanes lanes) {
   Bundle bundle;
   bundle.lanes = lanes;
   bundle.pc = warp.pc;
@@ -27,8 +25,7 @@ Bundle KernelRun::capture(const BlockState& state, const Warp& warp, const Conte
   return bundle;
 }
 
-// One side must not profit from what another has synchronised.
-void KernelRun::restore(BlockState& state, Warp& warp, const Context& context, const Bundle& bundle) const {
+void restore(BlockState& state, Warp& warp, const Context& context, const Bundle& bundle) {
   for (size_t i = 0; i < context.written->size(); ++i) {
     WarpRegister& target = warp.registers.change((*context.written)[i]);
     if (bundle.lanes == ~Lanes{0})
@@ -48,8 +45,7 @@ void KernelRun::restore(BlockState& state, Warp& warp, const Context& context, c
   warp.path = bundle.path;
 }
 
-// What the lanes know whichever of the two ways they came.
-void KernelRun::meet_knowledge(Bundle& into, const Bundle& other) {
+void meet_knowledge(Bundle& into, const Bundle& other) {
   if (into.knows == nullptr || other.knows == nullptr) return;
   auto both = std::make_shared<Knowledge>(*into.knows);
   each_lane(into.lanes, [&](int at) {
@@ -66,6 +62,43 @@ void KernelRun::meet_knowledge(Bundle& into, const Bundle& other) {
             mark.acquires && others.acquires};
   });
   into.knows = std::move(both);
+}
+
+PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
+                      bool negate, uint32_t site) {
+  auto path = std::make_shared<Path>();
+  path->parent = std::move(parent);
+  path->site = site;
+  path->by_lane = std::make_unique<std::array<PredicateId, 32>>();
+  path->by_lane->fill(0);
+  each_lane(lanes, [&](int lane) {
+    (*path->by_lane)[static_cast<size_t>(lane)] = conditions[static_cast<size_t>(lane)] ^ (negate ? 1u : 0u);
+  });
+  return path;
+}
+
+PathPointer common_path(PathPointer a, PathPointer b) {
+  const auto depth = [](const PathPointer& path) {
+    int count = 0;
+    for (const Path* at = path.get(); at != nullptr; at = at->parent.get()) ++count;
+    return count;
+  };
+  for (int da = depth(a), db = depth(b); a != b;) {
+    if (da >= db)
+      a = a->parent, --da;
+    else
+      b = b->parent, --db;
+  }
+  return a;
+}
+
+bool OpenBranches::in_loop() const {
+  for (const Context* at = innermost; at != nullptr; at = at->outer) {
+    if (at->loops) return true;
+    for (const auto& [pc, loop] : at->loop_states)
+      if (loop.visits > 1) return true;
+  }
+  return false;
 }
 
 }  // namespace glove::verify

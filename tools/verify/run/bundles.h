@@ -46,7 +46,7 @@ struct LoopState {
   std::unordered_set<SymbolId> goes_on;  // the iterations of which the present state is the next round
   std::unordered_set<SymbolId> anything;
   uint32_t blurred = 0;
-  int last_rounds = 0;         // that are left once the general state covers the present one
+  int rounds_left = 0;         // once the general state covers the present one
   std::vector<uint32_t> ages;  // of copies in flight at the last visit
 };
 
@@ -76,5 +76,29 @@ struct Context {
   Bundle* running = nullptr;
   std::map<std::pair<int, int>, PendingWait> waits;  // by loop and lane
 };
+
+// The branches inside which the running lanes are.
+struct OpenBranches {
+  Context* innermost = nullptr;
+
+  // Whether an instruction may run more often than it is stepped.
+  bool in_loop() const;
+  // Whether what happens now depends on something that is not known.
+  bool under_conditions(const BlockState& state, const Warp& warp) const {
+    return innermost != nullptr || state.path != nullptr || warp.path != nullptr;
+  }
+};
+
+// What the lanes have come to.
+Bundle capture(const BlockState& state, const Warp& warp, const Context& context, Lanes lanes);
+// The lanes go on from there. One side must not profit from what another has synchronised.
+void restore(BlockState& state, Warp& warp, const Context& context, const Bundle& bundle);
+// What the lanes know whichever of the two ways they came.
+void meet_knowledge(Bundle& into, const Bundle& other);
+// The path behind a branch at `site`, under a condition for each lane or its negation.
+PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<PredicateId, 32>& conditions,
+                      bool negate, uint32_t site);
+// What both paths begin with.
+PathPointer common_path(PathPointer a, PathPointer b);
 
 }  // namespace glove::verify

@@ -1,9 +1,8 @@
-// Whether all blocks go on: at the end of the run, what each block waits for is compared with what the others
-// bring, for each way through the kernel that they can take together.
+#include "run/grid_progress.h"
+
 #include <algorithm>
 #include <map>
 
-#include "run/kernel_run.h"
 #include "sync/progress.h"
 
 namespace glove::verify {
@@ -39,11 +38,11 @@ struct Way {
   }
 };
 
-}  // namespace
-
-class KernelRun::GridProgress {
+// Compares the waits of all blocks with what all bring.
+class GridProgress {
  public:
-  explicit GridProgress(KernelRun& run) : run_(run), log_(run.log_) {}
+  GridProgress(const Basics& basics, const EventLog& log, const GridOrder& grid)
+      : setup_(basics.setup), table_(basics.learned.table), report_(basics.report), log_(log), grid_(grid) {}
 
   void check() {
     find_places();
@@ -54,15 +53,19 @@ class KernelRun::GridProgress {
     for (auto& [block, ends] : log_.ends) {
       ways_.emplace_back();
       for (const EventLog::End& end : ends)
-        if (!run_.ended()) add_way(ways_.back(), end);
+        if (!report_.ended()) add_way(ways_.back(), end);
     }
-    if (run_.ended() || !same_instances() || !monotonous()) return;
+    if (report_.ended() || !same_instances() || !monotonous()) return;
     chosen_.resize(ways_.size());
     choose(0);
   }
 
  private:
-  const Instruction& at(uint32_t instruction) const { return run_.kernel_.code[instruction]; }
+  void unproved(uint32_t instruction, const std::string& reason) {
+    report_.find(FindingKind::kUnproved, false, at(instruction), nullptr, reason, nullptr);
+  }
+
+  const Instruction& at(uint32_t instruction) const { return setup_.kernel.code[instruction]; }
 
   void find_places() {
     for (const ProgressEvent& event : log_.events)
@@ -73,11 +76,9 @@ class KernelRun::GridProgress {
           continue;
         places_.push_back({});
         places_.back().span = cause.span;
-        for (const auto& [location, instruction] : run_.reversing_) {
-          const MemorySpan& turning = run_.located_.at(location);
+        for (const MemorySpan& turning : grid_.reversing_places())
           places_.back().turns |=
               turning.object == cause.span.object && turning.bytes.lo == cause.span.bytes.lo;
-        }
       }
   }
 
@@ -144,19 +145,18 @@ class KernelRun::GridProgress {
     }
     if (always) return {};
     if (data)
-      run_.assume("the loop at " + run_.source_line(at(wait.instruction)) +
-                  " ends, although no thread of the launch writes what it waits for");
+      report_.assume("the loop at " + setup_.source_line(at(wait.instruction)) +
+                     " ends, although no thread of the launch writes what it waits for");
     else if (ends.empty())
-      run_.find(FindingKind::kUnproved, false, at(wait.instruction), nullptr,
-                "a loop waits here for what threads write, and that this always comes is not understood",
-                nullptr);
+      unproved(wait.instruction,
+               "a loop waits here for what threads write, and that this always comes is not understood");
     return ends;
   }
 
   // The barrier of a cooperative grid of one block.
   bool meets_alone(const MemorySpan& span) const {
-    if (run_.blocks_ > 1 || span.object == 0) return false;
-    const Symbol& symbol = run_.table_.symbol(span.object);
+    if (setup_.blocks > 1 || span.object == 0) return false;
+    const Symbol& symbol = table_.symbol(span.object);
     return symbol.kind == SymbolKind::kObject && symbol.detail == kWorkspace;
   }
 
@@ -172,7 +172,7 @@ class KernelRun::GridProgress {
       places[*event] = static_cast<uint32_t>(steps.size());
       steps.push_back(std::move(step));
     }
-    run_.tick();
+    report_.tick();
     return steps;
   }
 
@@ -192,11 +192,10 @@ class KernelRun::GridProgress {
     for (const auto& pair : log_.instances) {
       if (pair.first == pair.second || !seen.insert(pair).second) continue;
       const std::vector<ProgressStep> steps = steps_until(pair.first), others = steps_until(pair.second);
-      if (run_.ended()) return false;
+      if (report_.ended()) return false;
       if (steps == others) continue;
       const auto& longer = steps.size() > others.size() ? steps : others;
-      run_.find(FindingKind::kUnproved, false, at(longer.back().instruction), nullptr,
-                "blocks wait for each other in a loop, and how often is not known", nullptr);
+      unproved(longer.back().instruction, "blocks wait for each other in a loop, and how often is not known");
       return false;
     }
     return true;
@@ -223,8 +222,7 @@ class KernelRun::GridProgress {
         }
       }
     if (store == nullptr) return true;
-    run_.find(FindingKind::kUnproved, false, at(store->instruction), nullptr,
-              "threads wait for a number here that may become less again", nullptr);
+    unproved(store->instruction, "threads wait for a number here that may become less again");
     return false;
   }
 
@@ -236,13 +234,13 @@ class KernelRun::GridProgress {
                       [&](const Way* other) { return !way.goes_with(*other); }))
         continue;
       chosen_[block] = &way;
-      if (together_ > kMostTogether || run_.ended()) return;
+      if (together_ > kMostTogether || report_.ended()) return;
       choose(block + 1);
     }
   }
 
   void judge() {
-    if (!run_.tick()) return;
+    if (!report_.tick()) return;
     if (++together_ > kMostTogether) return too_many();
     std::vector<const std::vector<ProgressStep>*> blocks;
     for (const Way* way : chosen_) blocks.push_back(&way->steps);
@@ -261,8 +259,7 @@ class KernelRun::GridProgress {
     for (const Way* way : chosen_)
       for (const ProgressStep& step : way->steps)
         if (step.kind == ProgressStep::kWait)
-          return run_.find(FindingKind::kUnproved, false, at(step.instruction), nullptr,
-                           "there are too many ways in which the blocks may meet", nullptr);
+          return unproved(step.instruction, "there are too many ways in which the blocks may meet");
   }
 
   const ProgressStep& step(const StepPlace& where) const { return chosen_[where.block]->steps[where.step]; }
@@ -292,9 +289,9 @@ class KernelRun::GridProgress {
                     (certain ? "the launch brings there is " : "is certain to come is ") +
                     std::to_string(progress.total(end.place))
               : "it waits for " + number + ", which comes only behind waits that do not end before";
-    run_.find(certain ? FindingKind::kDeadlock : FindingKind::kUnproved, certain, at(wait.instruction),
-              never ? nullptr : other, name(where) + (certain ? " waits" : " may wait") + " for ever: " + why,
-              nullptr);
+    report_.find(certain ? FindingKind::kDeadlock : FindingKind::kUnproved, certain, at(wait.instruction),
+                 never ? nullptr : other,
+                 name(where) + (certain ? " waits" : " may wait") + " for ever: " + why, nullptr);
   }
 
   // A wait that ends in the best order: what was brought stays, and no more than the wait allows comes before
@@ -303,30 +300,33 @@ class KernelRun::GridProgress {
     const ProgressStep& wait = step(where);
     if (wait.kind != ProgressStep::kWait || wait.ends.empty()) return;
     for (const WaitEnd& end : wait.ends) {
-      run_.assume(std::string(places_[end.place].stores ? "flags" : "counters of grid barriers") +
-                  " are zero before the launch, and all blocks are resident");
+      report_.assume(std::string(places_[end.place].stores ? "flags" : "counters of grid barriers") +
+                     " are zero before the launch, and all blocks are resident");
       if (progress.total(end.place) > places_[end.place].limit)
-        return run_.find(FindingKind::kUnproved, false, at(wait.instruction), nullptr,
-                         "threads wait for a counter here that may begin anew", nullptr);
+        return unproved(wait.instruction, "threads wait for a counter here that may begin anew");
     }
     const bool exactly =
         std::all_of(wait.ends.begin(), wait.ends.end(), [](const WaitEnd& e) { return e.exactly; });
     if (!exactly) return;
-    if (!run_.tick()) return;
+    if (!report_.tick()) return;
     progress.run(where);
     const WaitEnd& end = wait.ends.front();
     const uint64_t number = progress.number(end.place);
     if (number == end.number && !places_[end.place].more) return;
     const bool passes = number > end.number && one_way() && wait.certain;
-    run_.find(passes ? FindingKind::kDeadlock : FindingKind::kUnproved, false, at(wait.instruction), nullptr,
-              name(where) + " may wait for ever: it waits for exactly " + std::to_string(end.number) +
-                  ", and before it looks there may be " +
-                  (places_[end.place].more ? std::string("more") : std::to_string(number)),
-              nullptr);
+    report_.find(passes ? FindingKind::kDeadlock : FindingKind::kUnproved, false, at(wait.instruction),
+                 nullptr,
+                 name(where) + " may wait for ever: it waits for exactly " + std::to_string(end.number) +
+                     ", and before it looks there may be " +
+                     (places_[end.place].more ? std::string("more") : std::to_string(number)),
+                 nullptr);
   }
 
-  KernelRun& run_;
+  const Setup& setup_;
+  const SymbolTable& table_;
+  Reporter& report_;
   const EventLog& log_;
+  const GridOrder& grid_;
   bool waits_ = false;
   std::vector<WaitedPlace> places_;
   std::vector<std::vector<Way>> ways_;  // by block
@@ -334,8 +334,10 @@ class KernelRun::GridProgress {
   size_t together_ = 0;
 };
 
-void KernelRun::check_progress() {
-  if (logs() && log_.complete) GridProgress(*this).check();
+}  // namespace
+
+void check_progress(const Basics& basics, const EventLog& log, const GridOrder& grid) {
+  if (log.complete) GridProgress(basics, log, grid).check();
 }
 
 }  // namespace glove::verify

@@ -1,172 +1,10 @@
-// Races between blocks. Blocks run one after another, so their accesses are kept and compared at the end; two
-// are ordered only through a grid barrier.
+#include "run/grid_races.h"
+
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
-#include "run/kernel_run.h"
-
 namespace glove::verify {
-
-// Called at the end of a phase and of a path: what the block did to global memory since the last full
-// barrier.
-void KernelRun::keep_for_grid(BlockState& state) {
-  if (blocks_ < 2) return;
-  const auto covered = [&](uint32_t counter, uint32_t thread, uint32_t epoch) {
-    const auto& [adder, mark] = state.releases.at(counter);
-    if (thread == adder) return epoch <= mark.epoch;
-    return (*mark.clock)[thread] >= epoch;
-  };
-  const uint32_t recent = state.arrived & ~state.arrived_before;
-  note_unfenced(state);
-  const auto settle = [&](uint32_t record, Lanes lanes, auto epoch_at, const GlobalPlace* place) {
-    uint32_t mask = 0;
-    for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
-      if ((recent >> counter & 1) == 0) continue;
-      if (place != nullptr && is_arrival(state, counter, records_[record], lanes, *place)) continue;
-      bool all = true;
-      each_lane(lanes, [&](int lane) {
-        all &= covered(counter, records_[record].warp * 32 + static_cast<uint32_t>(lane),
-                       epoch_of(state, records_[record], lane, epoch_at(lane)));
-      });
-      if (!all) mask |= 1u << counter;
-    }
-    if (mask == 0) return record;
-    const auto [found, added] =
-        grid_adjusted_.try_emplace({record, mask}, static_cast<uint32_t>(records_.size()));
-    if (added) {
-      records_.push_back(records_[record]);
-      records_.back().uncovered |= mask;
-    }
-    return found->second;
-  };
-  for (const auto& [place, cell] : state.shadow.global) {
-    auto& kept = grid_cells_[place];
-    const SymbolId object = object_of({0, place.form});
-    grid_forms_[object].insert(place.form);
-    for (const AccessEntry& entry : cell.entries) {
-      const auto epoch_at = [&](int) { return entry.epoch; };
-      const AccessEntry settled = {settle(entry.record, entry.lanes, epoch_at, &place), entry.lanes, 0};
-      bool known = false;
-      for (AccessEntry& other : kept)
-        if (other.record == settled.record) other.lanes |= settled.lanes, known = true;
-      if (!known) kept.push_back(settled);
-    }
-  }
-  for (RangeAccess range : state.shadow.ranges) {
-    if (range.object == 0) continue;
-    range.record = settle(
-        range.record, range.lanes, [&](int lane) { return range.epoch[static_cast<size_t>(lane)]; }, nullptr);
-    keep_range_for_grid(range);
-  }
-}
-
-// Whether the access is the addition by which the block has arrived: who sees the counter full has seen it.
-bool KernelRun::is_arrival(const BlockState& state, uint32_t counter, const AccessRecord& record, Lanes lanes,
-                           const GlobalPlace& place) const {
-  if (record.kind != AccessKind::kAtomic) return false;
-  const GlobalPlace& at = counter_places_.at(counter);
-  const uint64_t begin = place.granule * granule_;
-  if (place.form != at.form || begin + granule_ <= at.granule || begin >= at.granule + record.bytes)
-    return false;
-  const uint32_t adder = state.releases.at(counter).first;
-  return record.warp == adder / 32 && lanes == Lanes{1} << adder % 32;
-}
-
-// Remembers the phase if some thread has not fenced all that it did in global memory.
-void KernelRun::note_unfenced(BlockState& state) {
-  const auto fenced = [&](uint32_t record, Lanes lanes, auto epoch_at) {
-    const Warp& warp = state.warps[records_[record].warp];
-    bool all = true;
-    each_lane(lanes, [&](int lane) {
-      const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
-      all &= mark.sequential && mark.phase == state.shadow.phase &&
-             epoch_of(state, records_[record], lane, epoch_at(lane)) <= mark.epoch;
-    });
-    return all;
-  };
-  bool all = true;
-  for (const auto& [place, cell] : state.shadow.global)
-    for (const AccessEntry& entry : cell.entries)
-      all = all && fenced(entry.record, entry.lanes, [&](int) { return entry.epoch; });
-  for (const RangeAccess& range : state.shadow.ranges)
-    if (range.object != 0)
-      all = all && fenced(range.record, range.lanes,
-                          [&](int lane) { return range.epoch[static_cast<size_t>(lane)]; });
-  if (!all) state.unfenced_phase = state.shadow.phase;
-}
-
-// Paths that part from each other have their beginnings in common.
-void KernelRun::keep_range_for_grid(const RangeAccess& range) {
-  uint64_t hash = range.record * 0x9e3779b97f4a7c15u ^ range.lanes;
-  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdu, hash ^= hash >> 32; };
-  each_lane(range.lanes, [&](int lane) {
-    mix(range.address[static_cast<size_t>(lane)].constant);
-    mix(range.address[static_cast<size_t>(lane)].form);
-  });
-  auto& kept = grid_ranges_[range.object];
-  const auto [first, last] = grid_known_.equal_range(hash);
-  for (auto at = first; at != last; ++at) {
-    if (at->second.first != range.object) continue;
-    const RangeAccess& other = kept[at->second.second];
-    bool same = other.record == range.record && other.lanes == range.lanes;
-    each_lane(same ? range.lanes : 0, [&](int lane) {
-      same &= other.address[static_cast<size_t>(lane)] == range.address[static_cast<size_t>(lane)];
-    });
-    if (same) return;
-  }
-  grid_known_.emplace(hash, std::pair(range.object, kept.size()));
-  kept.push_back(range);
-}
-
-bool KernelRun::blocks_ordered(const AccessRecord& a, const AccessRecord& b) {
-  // Whether the access of a block came before those who have seen the counter full, or the flag raised.
-  const auto released_by = [&](uint32_t counter, uint32_t block) {
-    if (((needs_sequential_ & seen_without_sequential_) >> counter & 1) != 0) return false;
-    if (((light_releases_ & seen_elsewhere_) >> counter & 1) != 0) return false;
-    for (const auto& [at, number] : counters_)
-      if (number == counter && spoiled_.count(at.first) > 0) return false;
-    for (const auto& [at, number] : flags_)
-      if (number == counter && spoiled_.count(at) > 0) return false;
-    const auto place = counter_places_.find(counter);
-    if (place == counter_places_.end() || plainly_written_.count(place->second) > 0) return false;
-    if (somewhere_written_.count(object_of({0, place->second.form})) > 0) return false;
-    if (const auto flag = raised_.find(counter); flag != raised_.end()) return flag->second == block;
-    const auto blocks = arrivals_.find(counter);
-    return blocks != arrivals_.end() && blocks->second.size() == blocks_;
-  };
-  for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
-    const bool forth = (b.acquired >> counter & 1) != 0 && (a.uncovered >> counter & 1) == 0;
-    const bool back = (a.acquired >> counter & 1) != 0 && (b.uncovered >> counter & 1) == 0;
-    if ((forth && released_by(counter, a.block)) || (back && released_by(counter, b.block))) return true;
-  }
-  return false;
-}
-
-void KernelRun::compare_blocks() {
-  for (const auto& [place, entries] : grid_cells_) {
-    for (size_t i = 0; i < entries.size(); ++i)
-      for (size_t j = i + 1; j < entries.size(); ++j) {
-        const AccessRecord& a = records_[entries[i].record];
-        const AccessRecord& b = records_[entries[j].record];
-        if (a.block == b.block || !conflict(a, b) || blocks_ordered(a, b)) continue;
-        const int lane_a = std::countr_zero(entries[i].lanes), lane_b = std::countr_zero(entries[j].lanes);
-        if ((!a.certain || !b.certain) &&
-            exclude_each_other({a.warp_path.get(), a.block_path.get(), lane_a},
-                               {b.warp_path.get(), b.block_path.get(), lane_b}, table_))
-          continue;
-        // The write first: which cell comes first is accidental.
-        const bool swap = a.kind == AccessKind::kRead;
-        report_race(swap ? b : a, swap ? lane_b : lane_a, swap ? a : b, swap ? lane_a : lane_b,
-                    "global memory at byte " + std::to_string(place.granule * granule_) + " of a buffer",
-                    true, Overlap::kPossible, false);
-      }
-    if (!tick()) return;
-  }
-  for (const auto& [object, ranges] : grid_ranges_)
-    if (!ended()) compare_blocks_at(object);
-}
-
 namespace {
 
 // What decides whether accesses of two blocks conflict and whether a grid barrier orders them.
@@ -206,30 +44,148 @@ struct AccessesOfClass {
 
 }  // namespace
 
+// Called at the end of a phase and of a path: what the block did to global memory since the last full
+// barrier.
+void GridRaces::keep(BlockState& state) {
+  if (setup_.blocks < 2) return;
+  const auto covered = [&](uint32_t counter, uint32_t thread, uint32_t epoch) {
+    const auto& [adder, mark] = state.releases.at(counter);
+    if (thread == adder) return epoch <= mark.epoch;
+    return (*mark.clock)[thread] >= epoch;
+  };
+  const uint32_t recent = state.arrived & ~state.arrived_before;
+  note_unfenced(state);
+  const auto settle = [&](uint32_t record, Lanes lanes, auto epoch_at, const GlobalPlace* place) {
+    uint32_t mask = 0;
+    for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
+      if ((recent >> counter & 1) == 0) continue;
+      if (place != nullptr && grid_.is_arrival(state, counter, records_[record], lanes, *place)) continue;
+      bool all = true;
+      each_lane(lanes, [&](int lane) {
+        all &= covered(counter, records_[record].warp * 32 + static_cast<uint32_t>(lane),
+                       records_.epoch_of(state, records_[record], lane, epoch_at(lane)));
+      });
+      if (!all) mask |= 1u << counter;
+    }
+    if (mask == 0) return record;
+    return records_.uncovered(record, mask);
+  };
+  for (const auto& [place, cell] : state.shadow.global) {
+    auto& kept = cells_[place];
+    const SymbolId object = places_.object_of({0, place.form});
+    forms_[object].insert(place.form);
+    for (const AccessEntry& entry : cell.entries) {
+      const auto epoch_at = [&](int) { return entry.epoch; };
+      const AccessEntry settled = {settle(entry.record, entry.lanes, epoch_at, &place), entry.lanes, 0};
+      bool known = false;
+      for (AccessEntry& other : kept)
+        if (other.record == settled.record) other.lanes |= settled.lanes, known = true;
+      if (!known) kept.push_back(settled);
+    }
+  }
+  for (RangeAccess range : state.shadow.ranges) {
+    if (range.object == 0) continue;
+    range.record = settle(
+        range.record, range.lanes, [&](int lane) { return range.epoch[static_cast<size_t>(lane)]; }, nullptr);
+    keep_range(range);
+  }
+}
+
+// Remembers the phase if some thread has not fenced all that it did in global memory.
+void GridRaces::note_unfenced(BlockState& state) {
+  const auto fenced = [&](uint32_t record, Lanes lanes, auto epoch_at) {
+    const Warp& warp = state.warps[records_[record].warp];
+    bool all = true;
+    each_lane(lanes, [&](int lane) {
+      const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+      all &= mark.sequential && mark.phase == state.shadow.phase &&
+             records_.epoch_of(state, records_[record], lane, epoch_at(lane)) <= mark.epoch;
+    });
+    return all;
+  };
+  bool all = true;
+  for (const auto& [place, cell] : state.shadow.global)
+    for (const AccessEntry& entry : cell.entries)
+      all = all && fenced(entry.record, entry.lanes, [&](int) { return entry.epoch; });
+  for (const RangeAccess& range : state.shadow.ranges)
+    if (range.object != 0)
+      all = all && fenced(range.record, range.lanes,
+                          [&](int lane) { return range.epoch[static_cast<size_t>(lane)]; });
+  if (!all) state.unfenced_phase = state.shadow.phase;
+}
+
+// Paths that part from each other have their beginnings in common.
+void GridRaces::keep_range(const RangeAccess& range) {
+  uint64_t hash = range.record * 0x9e3779b97f4a7c15u ^ range.lanes;
+  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdu, hash ^= hash >> 32; };
+  each_lane(range.lanes, [&](int lane) {
+    mix(range.address[static_cast<size_t>(lane)].constant);
+    mix(range.address[static_cast<size_t>(lane)].form);
+  });
+  auto& kept = ranges_[range.object];
+  const auto [first, last] = known_.equal_range(hash);
+  for (auto at = first; at != last; ++at) {
+    if (at->second.first != range.object) continue;
+    const RangeAccess& other = kept[at->second.second];
+    bool same = other.record == range.record && other.lanes == range.lanes;
+    each_lane(same ? range.lanes : 0, [&](int lane) {
+      same &= other.address[static_cast<size_t>(lane)] == range.address[static_cast<size_t>(lane)];
+    });
+    if (same) return;
+  }
+  known_.emplace(hash, std::pair(range.object, kept.size()));
+  kept.push_back(range);
+}
+
+void GridRaces::compare_blocks() {
+  for (const auto& [place, entries] : cells_) {
+    for (size_t i = 0; i < entries.size(); ++i)
+      for (size_t j = i + 1; j < entries.size(); ++j) {
+        const AccessRecord& a = records_[entries[i].record];
+        const AccessRecord& b = records_[entries[j].record];
+        if (a.block == b.block || !conflict(a, b) || ordered(a, b)) continue;
+        const int lane_a = std::countr_zero(entries[i].lanes), lane_b = std::countr_zero(entries[j].lanes);
+        if ((!a.certain || !b.certain) &&
+            exclude_each_other({a.warp_path.get(), a.block_path.get(), lane_a},
+                               {b.warp_path.get(), b.block_path.get(), lane_b}, table_))
+          continue;
+        // The write first: which cell comes first is accidental.
+        const bool swap = a.kind == AccessKind::kRead;
+        race_reports_.report(
+            swap ? b : a, swap ? lane_b : lane_a, swap ? a : b, swap ? lane_a : lane_b,
+            "global memory at byte " + std::to_string(place.granule * setup_.granule) + " of a buffer", true,
+            Overlap::kPossible, false);
+      }
+    if (!report_.tick()) return;
+  }
+  for (const auto& [object, ranges] : ranges_)
+    if (!report_.ended()) compare_at(object);
+}
+
 // Ranges of one object with each other and with its cells. Most pairs are told apart by their classes and
 // extents, before any lane is looked at.
-void KernelRun::compare_blocks_at(SymbolId object) {
+void GridRaces::compare_at(SymbolId object) {
   std::map<AccessClass, AccessesOfClass> classes;
   const auto members = [&](uint32_t record) -> AccessesOfClass& {
     AccessesOfClass& found = classes[class_of(records_[record])];
     found.record = record;
     return found;
   };
-  for (const RangeAccess& range : grid_ranges_[object]) members(range.record).add(range);
-  const auto& forms = grid_forms_[object];
-  for (const auto& [place, entries] : grid_cells_)
+  for (const RangeAccess& range : ranges_[object]) members(range.record).add(range);
+  const auto& forms = forms_[object];
+  for (const auto& [place, entries] : cells_)
     if (forms.count(place.form) > 0)
       for (const AccessEntry& entry : entries)
-        members(entry.record).cells.push_back({{place.granule * granule_, place.form}, entry});
+        members(entry.record).cells.push_back({{place.granule * setup_.granule, place.form}, entry});
   const auto compare = [&](const RangeAccess& range, uint32_t other, Lanes lanes, unsigned bytes,
                            auto address_of) -> bool {
     each_lane(range.lanes, [&](int lane) {
       each_lane(lanes, [&](int other_lane) {
-        compare_one(range.record, lane, range.address[static_cast<size_t>(lane)], other, other_lane,
-                    address_of(other_lane), bytes);
+        race_reports_.compare(range.record, lane, range.address[static_cast<size_t>(lane)], other, other_lane,
+                              address_of(other_lane), bytes);
       });
     });
-    return tick();
+    return report_.tick();
   };
   const auto compare_extents = [&](const SameExtent& left, const SameExtent& right, unsigned bytes,
                                    unsigned other_bytes) {
@@ -245,25 +201,28 @@ void KernelRun::compare_blocks_at(SymbolId object) {
   for (const auto& [key, mine] : classes)
     for (const auto& [other_key, other] : classes) {
       const AccessRecord &a = records_[mine.record], &b = records_[other.record];
-      if (a.block == b.block || !conflict(a, b) || blocks_ordered(a, b)) continue;
+      if (a.block == b.block || !conflict(a, b) || ordered(a, b)) continue;
       for (const SameExtent& left : mine.extents) {
         for (size_t i = 0; key < other_key && i < other.extents.size(); ++i)
           compare_extents(left, other.extents[i], a.bytes, b.bytes);
         for (const auto& [address, entry] : other.cells)
           for (const RangeAccess* range : left.ranges)
-            if (!ended())
-              compare(*range, entry.record, entry.lanes, granule_, [place = address](int) { return place; });
-        if (!tick()) return;
+            if (!report_.ended())
+              compare(*range, entry.record, entry.lanes, setup_.granule,
+                      [place = address](int) { return place; });
+        if (!report_.tick()) return;
       }
     }
 }
 
-void KernelRun::validate_counters() {
-  for (const uint32_t counter : used_counters_) {
-    assume(raised_.count(counter) > 0
-               ? "flags are zero before the launch, and all blocks are resident"
-               : "counters of grid barriers are zero before the launch, and all blocks are resident");
+bool GridRaces::ordered(const AccessRecord& a, const AccessRecord& b) {
+  for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
+    const bool forth = (b.acquired >> counter & 1) != 0 && (a.uncovered >> counter & 1) == 0;
+    const bool back = (a.acquired >> counter & 1) != 0 && (b.uncovered >> counter & 1) == 0;
+    if ((forth && grid_.released_by(counter, a.block)) || (back && grid_.released_by(counter, b.block)))
+      return true;
   }
+  return false;
 }
 
 }  // namespace glove::verify

@@ -1,8 +1,7 @@
-// Loops that the data end: after some rounds the state at the branch is generalised, until it covers all
-// later rounds.
+#include "run/loops.h"
+
 #include <algorithm>
 
-#include "run/kernel_run.h"
 #include "value/inputs.h"
 
 namespace glove::verify {
@@ -11,27 +10,12 @@ namespace {
 constexpr uint32_t kUnrolled = 6;              // rounds before a loop is generalised
 constexpr size_t kMostInFlight = 2 * 32 * 32;  // two numbers for each lane and group
 
-PathPointer common_path(PathPointer a, PathPointer b) {
-  const auto depth = [](const PathPointer& path) {
-    int count = 0;
-    for (const Path* at = path.get(); at != nullptr; at = at->parent.get()) ++count;
-    return count;
-  };
-  for (int da = depth(a), db = depth(b); a != b;) {
-    if (da >= db)
-      a = a->parent, --da;
-    else
-      b = b->parent, --db;
-  }
-  return a;
-}
-
 }  // namespace
 
 // Lanes come to a branch once more. Returns false if all that follows was seen.
-bool KernelRun::visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc) {
+bool Loops::visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc) {
   LoopState& loop = context.loop_states[pc];
-  if (++loop.visits < kUnrolled || !flow_.region(pc).loops) return true;
+  if (++loop.visits < kUnrolled || !setup_.flow.region(pc).loops) return true;
   if (loop.start.registers.empty() && loop.start.lanes == 0) {
     loop.start = capture(state, warp, context, lanes);
     return true;
@@ -48,26 +32,26 @@ bool KernelRun::visit_loop(BlockState& state, Warp& warp, Context& context, Lane
     if (loop.widened != 0) loop.general.path = common_path(loop.general.path, warp.path);
     if (old == 0) return true;
   }
-  if (loop.last_rounds > 0) return --loop.last_rounds > 0;
+  if (loop.rounds_left > 0) return --loop.rounds_left > 0;
   const Lanes first = old & ~loop.widened;
   if (loop.widened == 0) loop.general = loop.start;
   begin_iterations(context, loop, first);
   const std::vector<uint32_t> ages = warp.copies.ages(old);
   if (ages.size() > kMostInFlight) {
-    unproved(kernel_.code[static_cast<size_t>(pc)],
-             "a loop whose length is not known begins copies and does not wait for them", &state);
+    report_.unproved(setup_.kernel.code[static_cast<size_t>(pc)],
+                     "a loop whose length is not known begins copies and does not wait for them", &state);
     return false;
   }
   const bool changed = generalise(warp, context, loop, old, first, pc) || first != 0 || fresh != 0 ||
-                       loop.blurred != blurred_ || loop.ages != ages;
+                       loop.blurred != state.blurred || loop.ages != ages;
   loop.widened |= old;
-  loop.blurred = blurred_;
+  loop.blurred = state.blurred;
   loop.ages = ages;
   if (!changed) {
     // Where the lanes synchronise, the end of a round meets the beginning of the next: one round more. What
     // is in flight meets all rounds until it is complete.
-    loop.last_rounds = (context.synchronises ? 1 : 0) + static_cast<int>(warp.copies.batches(old));
-    return loop.last_rounds > 0;
+    loop.rounds_left = (context.synchronises ? 1 : 0) + static_cast<int>(warp.copies.batches(old));
+    return loop.rounds_left > 0;
   }
   Bundle general = loop.general;
   general.lanes = old;
@@ -77,12 +61,12 @@ bool KernelRun::visit_loop(BlockState& state, Warp& warp, Context& context, Lane
   general.copies = warp.copies;
   general.path = fresh != 0 ? common_path(loop.general.path, warp.path) : loop.general.path;
   restore(state, warp, context, general);
-  assume("loops that the data end do end, and their counters do not wrap");
+  report_.assume("loops that the data end do end, and their counters do not wrap");
   return true;
 }
 
 // The lanes' general state is where they started, and the number of rounds since then is a symbol.
-void KernelRun::begin_iterations(const Context& context, LoopState& loop, Lanes lanes) {
+void Loops::begin_iterations(const Context& context, LoopState& loop, Lanes lanes) {
   const bool together = context.synchronises && context.running->uniform;
   SymbolId shared = 0;
   each_lane(lanes, [&](int lane) {
@@ -101,7 +85,7 @@ void KernelRun::begin_iterations(const Context& context, LoopState& loop, Lanes 
 }
 
 // Whether a value is that of the general one's next round.
-bool KernelRun::goes_on(Value now, Value general, SymbolId iteration, unsigned bits) {
+bool Loops::goes_on(Value now, Value general, SymbolId iteration, unsigned bits) {
   for (const LinearTerm& term : table_.terms(general.form))
     if (term.symbol == iteration)
       return table_.subtract(now, general, bits) ==
@@ -110,15 +94,15 @@ bool KernelRun::goes_on(Value now, Value general, SymbolId iteration, unsigned b
 }
 
 // Whether a value is that of the general one's own round, while others of the lane have gone one round on.
-bool KernelRun::left_behind(const LoopState& loop, Value general, bool predicate, int lane) const {
+bool Loops::left_behind(const LoopState& loop, Value general, bool predicate, int lane) const {
   const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
   return loop.goes_on.count(iteration) > 0 && computed_from(table_, general, predicate, iteration);
 }
 
 // The general value that covers `now`: the general one if it does, the start plus a multiple of the rounds,
 // or anything.
-Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
-                               unsigned bits, bool integer) {
+Value Loops::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
+                           unsigned bits, bool integer) {
   const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
   if (now == general && !left_behind(loop, general, false, lane)) return general;
   const SymbolId symbol = table_.single(general);
@@ -166,8 +150,7 @@ Value KernelRun::general_value(LoopState& loop, Value now, Value start, Value ge
 }
 
 // The same for a predicate: comparisons of the same kind stay comparisons.
-Value KernelRun::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first,
-                                   int lane) {
+Value Loops::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane) {
   if (now == general && !left_behind(loop, general, true, lane)) return general;
   if (!general.known() && loop.anything.count((general.form & ~1u) | 0x80000000u) > 0) return general;
   const auto alike = [&](Value a, Value b) {
@@ -201,13 +184,13 @@ Value KernelRun::general_predicate(LoopState& loop, Value now, Value start, Valu
 }
 
 // Makes the general state cover the present one; returns whether it had to change.
-bool KernelRun::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
+bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
   bool changed = false;
-  const auto& live = flow_.live_in(pc);
+  const auto& live = setup_.flow.live_in(pc);
   loop.goes_on.clear();
   for (size_t i = 0; i < context.written->size(); ++i) {
     const uint32_t r = (*context.written)[i];
-    const Type type = kernel_.registers[r].type;
+    const Type type = setup_.kernel.registers[r].type;
     if (type == Type::kPred || is_float(type) || !std::binary_search(live.begin(), live.end(), r)) continue;
     each_lane(lanes & ~first, [&](int lane) {
       const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
@@ -219,7 +202,7 @@ bool KernelRun::generalise(Warp& warp, Context& context, LoopState& loop, Lanes 
   for (size_t i = 0; i < context.written->size(); ++i) {
     const uint32_t r = (*context.written)[i];
     if (!std::binary_search(live.begin(), live.end(), r)) continue;
-    const Type type = kernel_.registers[r].type;
+    const Type type = setup_.kernel.registers[r].type;
     each_lane(lanes, [&](int lane) {
       const Value now = warp.registers[r].get(lane);
       const Value start = loop.start.registers[i].get(lane);
@@ -234,16 +217,6 @@ bool KernelRun::generalise(Warp& warp, Context& context, LoopState& loop, Lanes 
     });
   }
   return changed;
-}
-
-// Whether the instruction may run more often than it is stepped.
-bool KernelRun::in_loop() const {
-  for (const Context* at = context_; at != nullptr; at = at->outer) {
-    if (at->loops) return true;
-    for (const auto& [pc, loop] : at->loop_states)
-      if (loop.visits > 1) return true;
-  }
-  return false;
 }
 
 }  // namespace glove::verify

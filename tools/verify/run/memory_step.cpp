@@ -1,145 +1,12 @@
-// Which memory an address belongs to; stores and atomics.
+#include "run/memory_step.h"
+
 #include <algorithm>
 
-#include "run/kernel_run.h"
-
 namespace glove::verify {
-namespace {
-
-constexpr uint64_t kShared = uint64_t{1} << 60;
-constexpr uint64_t kLocal = uint64_t{2} << 60;
-constexpr uint64_t kParam = uint64_t{3} << 60;
-
-}  // namespace
-
-// The buffer to which an address belongs: a pointer that is added once.
-SymbolId KernelRun::object_of(Value address) {
-  SymbolId best = 0;
-  int rank = 0, ties = 0;
-  for (const LinearTerm& term : table_.terms(address.form)) {
-    const Symbol& symbol = table_.symbol(term.symbol);
-    if (term.factor != 1 || symbol.bits != 64) continue;
-    const bool input = symbol.kind == SymbolKind::kInput ||
-                       (symbol.kind == SymbolKind::kOperation && symbol.op == Op::kLoad);
-    const int worth = symbol.kind == SymbolKind::kObject ? 3
-                      : pointers_.count(term.symbol) > 0 ? 2
-                      : input                            ? 1
-                                                         : 0;
-    if (worth == 0) continue;
-    if (worth == rank) ++ties;
-    if (worth > rank) rank = worth, best = term.symbol, ties = 0;
-  }
-  if (ties > 0) return 0;
-  if (best != 0 && rank < 3 && table_.symbol(best).scope == Scope::kThread) return 0;
-  return best;
-}
-
-KernelRun::Place KernelRun::place_of(const BlockState& state, const Warp& warp, const Instruction& in,
-                                     Value address, int lane) {
-  Place place;
-  place.space = in.space;
-  place.address = address;
-  if (address.form != 0) {
-    place.address = Reasoner(table_, position(state, warp, lane)).simplify(address, 64);
-    if (in.space == Space::kShared) place.address = table_.sign_extended(place.address, 32);
-  } else if (in.space == Space::kShared) {
-    place.address.constant = mask_bits(address.constant, 32);
-  }
-  if (in.space == Space::kGeneric || (in.space == Space::kGlobal && place.address.form == 0)) {
-    const uint64_t window = (place.address.constant + (uint64_t{1} << 59)) >> 60;
-    const bool has_object = object_of(place.address) != 0;
-    if (in.space == Space::kGeneric && !has_object && window >= 1 && window <= 3) {
-      place.space = window == 1 ? Space::kShared : window == 2 ? Space::kLocal : Space::kParam;
-      place.address.constant -= window == 1 ? kShared : window == 2 ? kLocal : kParam;
-    } else {
-      place.space = Space::kGlobal;
-    }
-  }
-  if (place.space == Space::kGlobal) {
-    place.object = object_of(place.address);
-    const auto& terms = table_.terms(place.address.form);
-    place.kind = place.object != 0 && terms.size() == 1 ? Place::kNumber : Place::kRange;
-  } else {
-    place.kind = place.address.form == 0 ? Place::kNumber : Place::kRange;
-  }
-  return place;
-}
-
-// Where shared memory ends; without --dynamic-shared, as far as it can end at all.
-uint64_t KernelRun::shared_end() const {
-  uint64_t end = kernel_.shared_bytes;
-  for (const Variable& variable : kernel_.variables) {
-    if (variable.space != Space::kShared || !variable.is_extern) continue;
-    end = std::max(end, launch_.dynamic_shared ? variable.offset + *launch_.dynamic_shared : kMostShared);
-  }
-  return end;
-}
-
-// What is wrong with an access to a known place; empty if nothing is.
-std::string KernelRun::outside(const Instruction& in, const Place& place) const {
-  const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
-  const uint64_t address = place.address.constant;
-  const std::string at = std::to_string(static_cast<int64_t>(address));
-  if (place.space == Space::kShared) {
-    if (address > kMostShared || address + bytes > shared_end())
-      return "shared memory at " + at + ", which ends at " + std::to_string(shared_end());
-    if (address % bytes != 0 && in.op != Op::kMatrixLoad)
-      return "shared memory at " + at + ", which is not aligned to " + std::to_string(bytes) + " bytes";
-  } else if (place.space == Space::kGlobal && place.object != 0) {
-    const Symbol& symbol = table_.symbol(place.object);
-    for (const ParameterValue& parameter : launch_.parameters)
-      if (parameter.is_buffer && parameter.buffer_bytes > 0 && symbol.kind == SymbolKind::kObject &&
-          symbol.detail == parameter.offset &&
-          (address > parameter.buffer_bytes || bytes > parameter.buffer_bytes - address))
-        return "the buffer '" + parameter.buffer + "' at byte " + at + " of " +
-               std::to_string(parameter.buffer_bytes);
-  }
-  return "";
-}
-
-// Returns false for an access that cannot be there. It is a defect if it is certain to happen; where a
-// condition that is not known decides, whether it happens is not proved.
-bool KernelRun::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
-                             int lane, bool certain) {
-  if (place.kind != Place::kNumber) {
-    if (place.space != Space::kShared) return true;
-    const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
-    const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
-    if (range.lo < 0 || range.hi + bytes > shared_end())
-      assume("the index into shared memory at " + source_line(in) + " stays inside its array");
-    return true;
-  }
-  const std::string what = outside(in, place);
-  if (what.empty()) return true;
-  const std::string thread = "thread " + std::to_string(warp.thread(lane));
-  if (!certain) {
-    find(FindingKind::kUnproved, false, in, nullptr,
-         "under a condition that is not known, " + thread + " accesses " + what, &state);
-    return false;
-  }
-  find(FindingKind::kBounds, true, in, nullptr, thread + " accesses " + what, &state);
-  end_path();
-  return false;
-}
-
-std::string KernelRun::source_line(const Instruction& in) const {
-  const Site& site = kernel_.sites[in.site];
-  if (site.chain.empty()) return "PTX line " + std::to_string(site.ptx_line);
-  const std::string& file = site.chain[0].file;
-  return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(site.chain[0].line);
-}
-
-// Whether a line of the source, the innermost or one that it was inlined into, is that of the instruction.
-bool KernelRun::comes_from(const Instruction& in, const std::string& file, int line) const {
-  for (const SourceLine& at : kernel_.sites[in.site].chain)
-    if (at.line == line && at.file.ends_with(file)) return true;
-  return false;
-}
-
-void KernelRun::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
-                            int lane, Value value, bool known, PredicateId condition) {
+void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                              int lane, Value value, bool known, PredicateId condition) {
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
-  const bool maybe = condition != 0 || context_ != nullptr;
+  const bool maybe = condition != 0 || open_.innermost != nullptr;
   if (place.space == Space::kLocal) {
     if (warp.local.empty()) warp.local.resize(32);
     Contents& local = warp.local[static_cast<size_t>(lane)];
@@ -157,17 +24,18 @@ void KernelRun::store_value(BlockState& state, Warp& warp, const Instruction& in
     const uint64_t from = range.lo < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.lo, kMostShared));
     const uint64_t to =
         range.hi < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.hi + bytes - 1, kMostShared));
-    if (state.shared.blur(from, to)) ++blurred_;
+    if (state.shared.blur(from, to)) ++state.blurred;
     return;
   }
   if (!maybe) return state.shared.write(place.address.constant, bytes, value, known);
   // Under one condition that all threads share, the value is a selection.
-  const PredicateId shared =
-      condition != 0 ? (context_ == nullptr ? condition : 0)
-                     : (context_->outer == nullptr && !context_->loops && context_->running != nullptr &&
-                                context_->running->side != 0 && warp.path != nullptr
-                            ? warp.path->of(lane)
-                            : 0);
+  const PredicateId shared = condition != 0
+                                 ? (open_.innermost == nullptr ? condition : 0)
+                                 : (open_.innermost->outer == nullptr && !open_.innermost->loops &&
+                                            open_.innermost->running != nullptr &&
+                                            open_.innermost->running->side != 0 && warp.path != nullptr
+                                        ? warp.path->of(lane)
+                                        : 0);
   Slot& slot = state.shared.at(place.address.constant);
   if (shared != 0 && known && bytes >= 4 && table_.scope_of_predicate(shared) != Scope::kThread &&
       place.address.constant % 4 == 0) {
@@ -180,136 +48,76 @@ void KernelRun::store_value(BlockState& state, Warp& warp, const Instruction& in
                        table_.operation(Op::kSelect, in.type, 0, 8 * bytes, arguments, shared & ~1u), true);
     return;
   }
-  if (state.shared.write_maybe(place.address.constant, bytes)) ++blurred_;
+  if (state.shared.write_maybe(place.address.constant, bytes)) ++state.blurred;
 }
 
-void KernelRun::step_store(BlockState& state, Warp& warp, Lanes, const Instruction& in,
-                           const Guarded& guard) {
+void MemorySteps::step_store(BlockState& state, Warp& warp, Lanes, const Instruction& in,
+                             const Guarded& guard) {
   std::array<Place, 32> places;
   Lanes inside = guard.certain | guard.possible;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   each_lane(guard.certain | guard.possible, [&](int lane) {
-    if (ended()) return;
+    if (report_.ended()) return;
     places[static_cast<size_t>(lane)] =
-        place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
-    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
       inside &= ~(1u << lane);
     if (places[static_cast<size_t>(lane)].space == Space::kParam)
-      unproved(in, "a store through a pointer that is not understood", &state);
+      report_.unproved(in, "a store through a pointer that is not understood", &state);
   });
-  if (ended()) return;
+  if (report_.ended()) return;
   const Lanes active = inside;
-  access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
-  if (ended()) return;
-  if (in.release) step_fence(state, warp, active & guard.certain, in);
+  races_.access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
+  if (report_.ended()) return;
+  if (in.release) grid_.step_fence(state, warp, active & guard.certain, in);
   each_lane(active, [&](int lane) {
     Place place = places[static_cast<size_t>(lane)];
-    for (unsigned i = 0; i < in.vector && !ended(); ++i) {
+    for (unsigned i = 0; i < in.vector && !report_.ended(); ++i) {
       const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
-      const Value value = known ? operand(state, warp, in.operands[i], lane) : Value{};
+      const Value value = known ? operands_.read(state, warp, in.operands[i], lane) : Value{};
       store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
-      const bool certain = context_ == nullptr && (guard.certain >> lane & 1) != 0 && in.vector == 1;
-      log_change(state, warp, in, place, lane, known ? value : Value{0, kUnnamed}, certain);
-      const bool raises =
-          (in.is_volatile || in.strong) && known && raise_flag(state, warp, in, place, lane, value, certain);
+      const bool certain = open_.innermost == nullptr && (guard.certain >> lane & 1) != 0 && in.vector == 1;
+      wait_log_.log_change(state, warp, in, place, lane, known ? value : Value{0, kUnnamed}, certain);
+      const bool raises = (in.is_volatile || in.strong) && known &&
+                          grid_.raise_flag(state, warp, in, place, lane, value, certain);
       if ((place.space == Space::kGlobal || place.space == Space::kShared) && !raises)
         forget_location(state, warp, place, lane, bytes);
-      if (!ended() && (in.is_volatile || in.strong)) spoil_tickets(place, bytes);
+      if (!report_.ended() && (in.is_volatile || in.strong)) tickets_.spoil(place, bytes);
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
 }
 
-GlobalPlace KernelRun::key_of(const Place& place) {
-  return {place.address.form,
-          place.address.constant ^ (place.space == Space::kShared ? uint64_t{1} << 63 : 0)};
-}
-
-// Names a place in memory, between two stores to it.
-uint32_t KernelRun::location(const Place& place) {
-  const auto [found, added] = locations_.try_emplace(key_of(place), next_location_);
-  if (added) located_[next_location_++] = span_of(place, 0);
-  located_objects_.insert(place.space == Space::kShared ? 0 : place.object);
-  return found->second;
-}
-
-// Something that races with nothing, but is no addition of a positive number, changes a place: what additions
-// return there may repeat.
-void KernelRun::spoil_tickets(const Place& place, unsigned bytes) {
-  const SymbolId object = place.space == Space::kShared ? 0 : place.object;
-  bool drawn = false;
-  if (place.kind == Place::kRange) {
-    if (!ticket_objects_spoiled_.insert(object).second) return;
-    drawn = !ticketed_.empty();
-  } else {
-    GlobalPlace key = key_of(place);
-    for (unsigned i = 0; i < bytes; i += 4, key.granule += 4)
-      drawn |= tickets_spoiled_.insert(key).second && ticketed_.count(key) > 0;
-  }
-  if (drawn) begin_again();
-}
-
-// Whether additions to a place return different numbers, as far as the run has seen; remembers that they
-// must.
-bool KernelRun::draws_tickets(const Place& place, unsigned bytes) {
-  if (ticket_objects_spoiled_.count(place.space == Space::kShared ? 0 : place.object) > 0) return false;
-  const GlobalPlace first = key_of(place);
-  GlobalPlace key = first;
-  for (unsigned i = 0; i < bytes; i += 4, key.granule += 4) {
-    if (tickets_spoiled_.count(key) > 0) return false;
-    const auto [found, added] = ticketed_.try_emplace(key, first.granule, bytes);
-    if (!added && found->second != std::pair(first.granule, bytes)) {  // an addition to a part of it
-      spoil_tickets(place, bytes);
-      return false;
-    }
-  }
-  return true;
-}
-
 // After a plain store. One that other threads' additions are not ordered with is a race, and reported as
 // such; with named barriers warps may be phases apart, so that a new name does not tell the phases apart.
-void KernelRun::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
-                                unsigned bytes) {
-  if (has_named_barriers_) spoil_tickets(place, bytes);
-  if (ended()) return;
-  if (blocks_ > 1 && check_global_ && place.space == Space::kGlobal) {
-    if (resets_counter(state, warp, place, lane)) return;
-    plainly_written_.insert(key_of(place));
-    if (place.kind == Place::kRange) somewhere_written_.insert(place.object);
+void MemorySteps::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
+                                  unsigned bytes) {
+  if (setup_.has_named_barriers) tickets_.spoil(place, bytes);
+  if (report_.ended()) return;
+  if (setup_.blocks > 1 && setup_.check_global && place.space == Space::kGlobal) {
+    if (grid_.resets_counter(state, warp, place, lane)) return;
+    learned_.plainly_written.insert(key_of(place));
+    if (place.kind == Place::kRange) learned_.somewhere_written.insert(place.object);
   }
-  if (place.kind == Place::kNumber) {
-    locations_.erase(key_of(place));
-  } else {
-    const bool shared = place.space == Space::kShared;
-    if (located_objects_.count(shared ? 0 : place.object) == 0) return;
-    const Interval range =
-        shared ? Reasoner(table_, position(state, warp, lane)).exact_range(place.address) : Interval{};
-    std::erase_if(locations_, [&](const auto& entry) {
-      const GlobalPlace& key = entry.first;
-      if (!shared) return key.form != 0 && object_of({0, key.form}) == place.object;
-      const Wide at = static_cast<Wide>(key.granule & ~(uint64_t{1} << 63));
-      return key.form == 0 && at + 7 >= range.lo && at < range.hi + bytes;
-    });
-  }
+  locations_.forget(place, bytes, state, warp, lane);
 }
 
-Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
-                               int lane, Value amount) {
+Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                                 int lane, Value amount) {
   const unsigned bits = std::max(16u, bits_of(in.type));
   const Value value = table_.fresh(bits, Scope::kThread);
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
   const bool named = table_.scope_of(place.address) != Scope::kThread &&
                      (place.space == Space::kShared || place.object != 0);
-  const bool turns = adds && named && !reversing_.empty() && reversing_.count(location(place)) > 0;
+  const bool turns = adds && named && grid_.any_reverses() && grid_.reverses(locations_.number(place));
   if (adds && named && in.fence != FenceScope::kBlock && amount.known() &&
       (turns || amount.constant == 0)) {  // a strong load
-    if (const uint32_t round = turns ? rounds(state, location(place)) : 0; round > 0 && amount.constant != 0)
-      state.arrived_at[counters_.at({location(place), round})] = table_.single(value);
-    observe(state, warp, in, place, lane, value);
+    if (turns && amount.constant != 0) grid_.note_turn(state, locations_.number(place), value);
+    grid_.observe(state, warp, in, place, lane, value);
     return value;
   }
-  const bool increments = place.space == Space::kGlobal && counts_up(in, amount);
+  const bool increments = place.space == Space::kGlobal && grid_.counts_up(in, amount);
   if (increments) amount = {1, 0};
   if ((!adds && !increments) || !named) return value;
   const Interval range = Reasoner(table_, position(state, warp, lane)).range(amount, bits, false);
@@ -317,41 +125,41 @@ Value KernelRun::atomic_result(BlockState& state, Warp& warp, const Instruction&
   // Additions of what may be negative, or very large, give no order.
   if (range.lo < 0 || range.hi >= (Wide{1} << (bits - 1))) {
     if (!(amount.form != 0 && range.lo >= 0)) {
-      spoil_tickets(place, bits / 8);
+      tickets_.spoil(place, bits / 8);
       return value;
     }
   }
-  if (!draws_tickets(place, bits / 8)) return value;
+  if (!tickets_.draw(place, bits / 8)) return value;
   warp.unfenced_loads |= 1u << lane;
   symbol.kind = SymbolKind::kTicket;
-  symbol.detail = location(place);
-  symbol.owner = owner_of(state, warp, lane);
+  symbol.detail = locations_.number(place);
+  symbol.owner = setup_.owner_of(state, warp, lane);
   symbol.epoch = state.clocks.epoch(warp.thread(lane));
   symbol.arguments[0] = amount;
   if (in.acquire && in.fence == FenceScope::kDevice) symbol.arguments[1] = {1, 0};
   symbol.range.lo = 0;
   symbol.unsigned_range = symbol.range;
-  assume("counters of atomic additions do not wrap");
+  report_.assume("counters of atomic additions do not wrap");
   return value;
 }
 
 // Stores what an atomic instruction leaves at a place, of which little is known.
-void KernelRun::store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
-                                 int lane, const Value& amount, bool certain, const Guarded& guard) {
+void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                                   int lane, const Value& amount, bool certain, const Guarded& guard) {
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
-  if (place.space == Space::kShared && place.kind == Place::kNumber && !options_.allow_undefined &&
+  if (place.space == Space::kShared && place.kind == Place::kNumber && !setup_.options.allow_undefined &&
       state.shared.at(place.address.constant).known == Known::kNothingWritten &&
       in.atomic != AtomicOp::kExchange)
-    find(FindingKind::kUndefinedRead, certain && !under_conditions(state, warp), in, nullptr,
-         "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
-             std::to_string(place.address.constant) + ", where nothing has been written",
-         &state);
+    report_.find(FindingKind::kUndefinedRead, certain && !open_.under_conditions(state, warp), in, nullptr,
+                 "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
+                     std::to_string(place.address.constant) + ", where nothing has been written",
+                 &state);
   if (place.space == Space::kShared && place.kind == Place::kNumber) {
     const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type) && bytes == 4 && amount.known();
-    if (adds && !in_loop() && state.shared.count(place.address.constant, amount.constant, table_)) {
+    if (adds && !open_.in_loop() && state.shared.count(place.address.constant, amount.constant, table_)) {
       // Its bounds are all that is known.
-    } else if (context_ != nullptr || !certain) {
-      if (state.shared.write_maybe(place.address.constant, bytes)) ++blurred_;
+    } else if (open_.innermost != nullptr || !certain) {
+      if (state.shared.write_maybe(place.address.constant, bytes)) ++state.blurred;
     } else {
       state.shared.write(place.address.constant, bytes, {}, false);
     }
@@ -360,55 +168,140 @@ void KernelRun::store_atomically(BlockState& state, Warp& warp, const Instructio
   }
 }
 
-void KernelRun::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in,
-                            const Guarded& guard) {
+void MemorySteps::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in,
+                              const Guarded& guard) {
   std::array<Place, 32> places;
   Lanes inside = guard.certain | guard.possible;
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   each_lane(guard.certain | guard.possible, [&](int lane) {
-    if (ended()) return;
+    if (report_.ended()) return;
     places[static_cast<size_t>(lane)] =
-        place_of(state, warp, in, operand(state, warp, in.address, lane), lane);
-    if (!check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                      (guard.certain >> lane & 1) != 0 && !under_conditions(state, warp)))
+        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
       inside &= ~(1u << lane);
   });
-  if (ended()) return;
+  if (report_.ended()) return;
   const Lanes active = inside;
-  if ((in.atomic == AtomicOp::kCas || in.atomic == AtomicOp::kExchange) && in_loop())
+  if ((in.atomic == AtomicOp::kCas || in.atomic == AtomicOp::kExchange) && open_.in_loop())
     warp.exchanged |= active;
-  access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
+  races_.access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
   each_lane(active, [&](int lane) {
-    if (ended()) return;
+    if (report_.ended()) return;
     const Place& place = places[static_cast<size_t>(lane)];
-    const bool certain = (guard.certain >> lane & 1) != 0 && context_ == nullptr;
+    const bool certain = (guard.certain >> lane & 1) != 0 && open_.innermost == nullptr;
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
                              ? table_.fresh(8 * bytes, Scope::kThread)
-                             : operand(state, warp, in.operands[0], lane);
-    if (in.release && (guard.certain >> lane & 1) != 0) step_fence(state, warp, 1u << lane, in);
-    log_change(state, warp, in, place, lane, amount, certain);
+                             : operands_.read(state, warp, in.operands[0], lane);
+    if (in.release && (guard.certain >> lane & 1) != 0) grid_.step_fence(state, warp, 1u << lane, in);
+    wait_log_.log_change(state, warp, in, place, lane, amount, certain);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
-      counter_addition(state, warp, in, place, lane, amount, certain);
-      if (ended()) return;
+      grid_.counter_addition(state, warp, in, place, lane, amount, certain);
+      if (report_.ended()) return;
       if (in.results.empty() || in.results[0].kind != OperandKind::kRegister)
         (void)atomic_result(state, warp, in, place, lane, amount);  // may spoil the place for others
-    } else if (place.space == Space::kGlobal && counts_up(in, amount)) {
-      increment(state, warp, in, place, lane, certain);
+    } else if (place.space == Space::kGlobal && grid_.counts_up(in, amount)) {
+      grid_.increment(state, warp, in, place, lane, certain);
     } else if (in.atomic == AtomicOp::kExchange &&
-               raise_flag(state, warp, in, place, lane, amount, certain)) {
-      spoil_tickets(place, bytes);
+               grid_.raise_flag(state, warp, in, place, lane, amount, certain)) {
+      tickets_.spoil(place, bytes);
     } else {
       forget_location(state, warp, place, lane, bytes);
-      if (!ended()) spoil_tickets(place, bytes);
+      if (!report_.ended()) tickets_.spoil(place, bytes);
     }
-    if (ended()) return;
+    if (report_.ended()) return;
     store_atomically(state, warp, in, place, lane, amount, certain, guard);
-    for (size_t i = 0; i < in.results.size() && !ended(); ++i)
+    for (size_t i = 0; i < in.results.size() && !report_.ended(); ++i)
       if (in.results[i].kind == OperandKind::kRegister)
-        write_result(state, warp, in.results[i], lane,
-                     i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)
-                                              : table_.fresh(std::max(16u, 8 * bytes), Scope::kThread),
-                     guard.condition[static_cast<size_t>(lane)]);
+        operands_.write(state, warp, in.results[i], lane,
+                        i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)
+                                                 : table_.fresh(std::max(16u, 8 * bytes), Scope::kThread),
+                        guard.condition[static_cast<size_t>(lane)]);
+  });
+}
+
+void MemorySteps::step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                            const Guarded& guard) {
+  std::array<Place, 32> places;
+  Lanes inside = guard.certain | guard.possible;
+  (void)lanes;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  each_lane(guard.certain | guard.possible, [&](int lane) {
+    if (report_.ended()) return;
+    places[static_cast<size_t>(lane)] =
+        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
+      inside &= ~(1u << lane);
+  });
+  const Lanes active = inside;
+  each_lane(active, [&](int lane) {
+    if (report_.ended()) return;
+    Place place = places[static_cast<size_t>(lane)];
+    for (unsigned i = 0; i < in.vector; ++i) {
+      if (place.space == Space::kShared && place.kind == Place::kNumber && !setup_.options.allow_undefined &&
+          state.shared.at(place.address.constant).known == Known::kNothingWritten) {
+        report_.find(FindingKind::kUndefinedRead,
+                     (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp), in, nullptr,
+                     "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
+                         std::to_string(place.address.constant) + ", where nothing has been written",
+                     &state);
+      }
+      if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
+        const Value value = loads_.load_value(state, warp, in, place, lane, i);
+        if (!setup_.launch.ranges.empty()) loads_.apply_range(in, value);
+        operands_.write(state, warp, in.results[i], lane, value, guard.condition[static_cast<size_t>(lane)]);
+      }
+      place.address = table_.add(place.address, {bytes, 0}, 64);
+    }
+  });
+  if (report_.ended()) return;
+  races_.access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
+}
+
+void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                                     const Guarded& guard) {
+  if (guard.possible != 0)
+    return report_.unproved(in, "a matrix is moved under a condition that is not known", &state);
+  const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
+  std::array<Place, 32> places;
+  const Lanes active = lanes & rows;
+  Instruction row = in;
+  row.type = Type::kB128;
+  row.vector = 1;
+  row.space = Space::kShared;
+  each_lane(active, [&](int lane) {
+    if (report_.ended()) return;
+    Place& place = places[static_cast<size_t>(lane)];
+    place = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    place.space = Space::kShared;
+    (void)places_.check_bounds(state, warp, row, place, lane, true);
+    if (report_.ended()) return;
+    for (uint64_t i = 0; i < 16 && place.kind == Place::kNumber; i += 4) {
+      if (in.op == Op::kMatrixStore) {
+        if (open_.innermost != nullptr)
+          state.shared.write_maybe(place.address.constant + i, 4);
+        else
+          state.shared.write(place.address.constant + i, 4, {}, false);
+      } else if (!setup_.options.allow_undefined &&
+                 state.shared.at(place.address.constant + i).known == Known::kNothingWritten) {
+        report_.find(FindingKind::kUndefinedRead, !open_.under_conditions(state, warp), in, nullptr,
+                     "shared memory at " + std::to_string(place.address.constant + i) +
+                         " is read, where nothing has been written",
+                     &state);
+      }
+    }
+    if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)
+      store_value(state, warp, row, place, lane, {}, false, 0);
+  });
+  if (report_.ended()) return;
+  Guarded certain;
+  certain.certain = active;
+  races_.access(state, warp, in, in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16,
+                active, places, certain);
+  each_lane(lanes, [&](int lane) {
+    for (const PtxOperand& result : in.results)
+      operands_.write(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
   });
 }
 

@@ -1,8 +1,10 @@
-// Branches whose condition is not known. Both sides run, as bundles of lanes that may be there, up to the
-// branch's post-dominator; bundles that meet are joined, and loops are run until nothing new comes.
+#include "run/regions.h"
+
 #include <algorithm>
 
-#include "run/kernel_run.h"
+#include "run/barrier_step.h"
+#include "run/explorer.h"
+#include "run/scheduler.h"
 
 namespace glove::verify {
 namespace {
@@ -11,24 +13,10 @@ constexpr int kMostNested = 256;  // regions inside each other, each with a fram
 
 }  // namespace
 
-PathPointer KernelRun::lane_path(PathPointer parent, Lanes lanes,
-                                 const std::array<PredicateId, 32>& conditions, bool negate,
-                                 uint32_t site) const {
-  auto path = std::make_shared<Path>();
-  path->parent = std::move(parent);
-  path->site = site;
-  path->by_lane = std::make_unique<std::array<PredicateId, 32>>();
-  path->by_lane->fill(0);
-  each_lane(lanes, [&](int lane) {
-    (*path->by_lane)[static_cast<size_t>(lane)] = conditions[static_cast<size_t>(lane)] ^ (negate ? 1u : 0u);
-  });
-  return path;
-}
-
-void KernelRun::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                               const std::array<PredicateId, 32>& taken, int target, int fall) {
-  const Region& region = flow_.region(pc);
-  if (context_ != nullptr && region.join == context_->stop)
+void Regions::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                             const std::array<PredicateId, 32>& taken, int target, int fall) {
+  const Region& region = setup_.flow.region(pc);
+  if (open_.innermost != nullptr && region.join == open_.innermost->stop)
     return split(state, warp, lanes, pc, taken, target, fall);
   if (region.block_barrier) {
     const PredicateId condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
@@ -36,49 +24,51 @@ void KernelRun::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int p
     each_lane(lanes, [&](int lane) { same &= taken[static_cast<size_t>(lane)] == condition; });
     const bool may_differ =
         !same && table_.predicate(condition).data;  // the data decide for each lane by itself
-    if (context_ == nullptr && !may_differ && table_.scope_of_predicate(condition) != Scope::kThread) {
+    if (open_.innermost == nullptr && !may_differ && table_.scope_of_predicate(condition) != Scope::kThread) {
       each_lane(lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = pc; });
-      return fork(state, condition, static_cast<uint32_t>(pc));
+      return explorer_.fork(state, condition, static_cast<uint32_t>(pc));
     }
-    return unknown_barrier_condition(state, warp, lanes, pc, condition);
+    return barriers_.unknown_barrier_condition(state, warp, lanes, pc, condition);
   }
   run_region(state, warp, lanes, pc, region, taken, target, fall);
 }
 
-void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
-                           const std::array<PredicateId, 32>& taken, int target, int fall) {
+void Regions::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
+                         const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context context;
-  context.outer = context_;
-  if (context_ != nullptr) context.depth = context_->depth + 1;
+  context.outer = open_.innermost;
+  if (open_.innermost != nullptr) context.depth = open_.innermost->depth + 1;
   if (context.depth > kMostNested)
-    return unproved(kernel_.code[static_cast<size_t>(pc)], "too many branches inside each other", &state);
+    return report_.unproved(setup_.kernel.code[static_cast<size_t>(pc)],
+                            "too many branches inside each other", &state);
   context.scope = lanes;
   context.branch = pc;
   context.before = warp.path;
   context.stop = region.join;
   context.loops = region.loops;
-  context.learns = region.orders || acquires_;
+  context.learns = region.orders || setup_.acquires;
   context.written = &region.written;
   context.condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
   each_lane(lanes, [&](int lane) {
     if (taken[static_cast<size_t>(lane)] != context.condition) context.condition = 0;
   });
-  const bool uniform = context.condition != 0 &&
-                       (context_ == nullptr || (context_->running != nullptr && context_->running->uniform));
+  const bool uniform =
+      context.condition != 0 && (open_.innermost == nullptr ||
+                                 (open_.innermost->running != nullptr && open_.innermost->running->uniform));
   const PathPointer before_path = warp.path;
   std::vector<ClockPointer> before_clocks;
   each_lane(lanes, [&](int lane) { before_clocks.push_back(state.clocks.known(warp.thread(lane))); });
   const auto before_fence = warp.fence;
 
   std::vector<Bundle> finished;
-  Context* const outer = context_;
+  Context* const outer = open_.innermost;
   Bundle start = capture(state, warp, context, lanes);
   start.uniform = uniform;
-  context_ = &context;
+  open_.innermost = &context;
   context.running = &start;
   split(state, warp, lanes, pc, taken, target, fall);
   Bundle first = capture(state, warp, context, start.lanes);
-  first.trips = flow_.order(std::min(target, flow_.end() - 1)) <= flow_.order(pc) ? 1 : 0;
+  first.trips = setup_.flow.order(std::min(target, setup_.flow.end() - 1)) <= setup_.flow.order(pc) ? 1 : 0;
   first.side = 1;
   first.uniform = start.uniform;
   context.running = nullptr;
@@ -88,46 +78,47 @@ void KernelRun::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, c
     context.split_off.reset();
   }
   if (first.lanes != 0) context.pending.push_back(std::move(first));
-  if (!ended()) run_bundles(state, warp, context, finished);
-  context_ = outer;
-  if (ended()) return;
+  if (!report_.ended()) run_bundles(state, warp, context, finished);
+  open_.innermost = outer;
+  if (report_.ended()) return;
 
   warp.path = before_path;
-  end_waits(state, warp, context);
-  join_bundles(state, warp, context, finished, lanes);
+  wait_log_.end_waits(state, warp, context);
+  joins_.join_bundles(state, warp, context, finished, lanes);
   // What a side learned from others holds only if it was taken.
   size_t i = 0;
   each_lane(lanes, [&](int lane) { state.clocks.forget(warp.thread(lane), before_clocks[i++]); });
   warp.fence = before_fence;
-  if (context_ == nullptr && warp.alive == 0) warp.path = nullptr;
+  if (open_.innermost == nullptr && warp.alive == 0) warp.path = nullptr;
 }
 
 // The running bundle goes the taken way, a new one the other.
-void KernelRun::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
-                      const std::array<PredicateId, 32>& taken, int target, int fall) {
-  Context& context = *context_;
-  const bool goes_on = visit_loop(state, warp, context, lanes, pc);
-  if (ended()) return;
+void Regions::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                    const std::array<PredicateId, 32>& taken, int target, int fall) {
+  Context& context = *open_.innermost;
+  const bool goes_on = loops_.visit_loop(state, warp, context, lanes, pc);
+  if (report_.ended()) return;
   if (!goes_on) {
     context.dropped = true;
     return;
   }
   // Generalised registers may have changed the condition.
   std::array<PredicateId, 32> condition = taken;
-  const Instruction& in = kernel_.code[static_cast<size_t>(pc)];
+  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
   const bool leaves = in.op != Op::kBranch;
   Lanes taken_lanes = lanes, fall_lanes = lanes;
   each_lane(lanes, [&](int lane) {
-    const Value value = operand(state, warp, in.guard, lane);
+    const Value value = operands_.read(state, warp, in.guard, lane);
     const auto truth = value.known() ? std::optional<bool>(value.constant != 0)
                                      : Reasoner(table_, position(state, warp, lane)).truth(value);
     condition[static_cast<size_t>(lane)] = value.known() ? 0 : value.form;
     if (truth && *truth) fall_lanes &= ~(1u << lane);
     if (truth && !*truth) taken_lanes &= ~(1u << lane);
   });
-  for (const WaitBranch& wait : waits_.at(pc))
-    each_lane(taken_lanes & fall_lanes,
-              [&](int lane) { note_wait(state, lane, pc, wait, condition[static_cast<size_t>(lane)]); });
+  for (const WaitBranch& wait : setup_.waits.at(pc))
+    each_lane(taken_lanes & fall_lanes, [&](int lane) {
+      wait_log_.note_wait(state, lane, pc, wait, condition[static_cast<size_t>(lane)]);
+    });
   const PredicateId first = condition[static_cast<size_t>(std::countr_zero(lanes))];
   each_lane(lanes,
             [&](int lane) { context.running->uniform &= condition[static_cast<size_t>(lane)] == first; });
@@ -145,17 +136,18 @@ void KernelRun::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
   const Lanes gone = lanes & ~taken_lanes;
   if (gone != 0) context.running->lanes &= ~gone;
   if (fall_lanes != 0) context.split_off = std::move(other);
-  if (target < flow_.end() && flow_.order(target) <= flow_.order(pc)) ++context.running->trips;
+  if (target < setup_.flow.end() && setup_.flow.order(target) <= setup_.flow.order(pc))
+    ++context.running->trips;
 }
 
-void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished) {
+void Regions::run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished) {
   while (!context.pending.empty()) {
     // The bundle that is furthest behind: fewest rounds, then program order.
     const auto rank = [&](const Bundle& bundle) {
-      int least = flow_.end() * 2;
+      int least = setup_.flow.end() * 2;
       each_lane(bundle.lanes & ~bundle.exited, [&](int lane) {
         const int at = bundle.pc[static_cast<size_t>(lane)];
-        least = std::min(least, at >= flow_.end() ? flow_.end() : flow_.order(at));
+        least = std::min(least, at >= setup_.flow.end() ? setup_.flow.end() : setup_.flow.order(at));
       });
       return std::pair<uint32_t, int>(bundle.trips, least);
     };
@@ -164,7 +156,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
     Bundle bundle = std::move(*next);
     context.pending.erase(next);
     for (size_t i = 0; i < context.pending.size();) {
-      if (merge_into(context, bundle, context.pending[i], state))
+      if (joins_.merge_into(context, bundle, context.pending[i], state))
         context.pending.erase(context.pending.begin() + static_cast<long>(i));
       else
         ++i;
@@ -173,7 +165,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
     context.running = &bundle;
     const bool done = run_bundle(state, warp, context, bundle);
     context.running = nullptr;
-    if (ended()) return;
+    if (report_.ended()) return;
     if (context.split_off) {
       context.pending.push_back(std::move(*context.split_off));
       context.split_off.reset();
@@ -182,7 +174,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
       context.dropped = false;
       continue;
     }
-    if (done) note_facts(state, warp, bundle.lanes & warp.alive);
+    if (done) grid_.note_facts(state, warp, bundle.lanes & warp.alive);
     Bundle after = capture(state, warp, context, bundle.lanes);
     after.trips = bundle.trips;
     after.side = bundle.side;
@@ -193,7 +185,7 @@ void KernelRun::run_bundles(BlockState& state, Warp& warp, Context& context, std
 }
 
 // Runs until all lanes are at the join, or a branch has split the bundle, or it may meet another one.
-bool KernelRun::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle) {
+bool Regions::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle) {
   bool moved = false;
   while (true) {
     int at = -1;
@@ -205,72 +197,21 @@ bool KernelRun::run_bundle(BlockState& state, Warp& warp, Context& context, Bund
       together &= at == pc;
     });
     if (all_done) return true;
-    if (moved && together && !context.pending.empty() && at < flow_.end()) {
-      const BasicBlock& block = flow_.blocks()[static_cast<size_t>(flow_.block_of(at))];
+    if (moved && together && !context.pending.empty() && at < setup_.flow.end()) {
+      const BasicBlock& block = setup_.flow.blocks()[static_cast<size_t>(setup_.flow.block_of(at))];
       if (block.first == at && block.predecessors.size() > 1) return false;
     }
     const std::array<int, 32> before = warp.pc;
-    if (!run_group(state, warp, bundle.lanes, context.stop) || ended()) return true;
+    if (!scheduler_.run_group(state, warp, bundle.lanes, context.stop) || report_.ended()) return true;
     moved = true;
     if (context.split_off || context.dropped) return false;
     each_lane(bundle.lanes & warp.alive, [&](int lane) {
       const int now = warp.pc[static_cast<size_t>(lane)], then = before[static_cast<size_t>(lane)];
-      if (now != then && now < flow_.end() && flow_.order(now) <= flow_.order(then) &&
+      if (now != then && now < setup_.flow.end() && setup_.flow.order(now) <= setup_.flow.order(then) &&
           lane == std::countr_zero(bundle.lanes & warp.alive))
         ++bundle.trips;
     });
   }
-}
-
-bool KernelRun::merge_into(Context& context, Bundle& into, const Bundle& other, const BlockState& state) {
-  if (into.lanes != other.lanes || into.exited != 0 || other.exited != 0 || into.trips != other.trips)
-    return false;
-  const int at = into.pc[static_cast<size_t>(std::countr_zero(into.lanes))];
-  bool same = true;
-  each_lane(into.lanes, [&](int lane) {
-    same &= into.pc[static_cast<size_t>(lane)] == at && other.pc[static_cast<size_t>(lane)] == at;
-  });
-  // Those at the join are joined there, where all are known.
-  if (!same || at >= flow_.end() || (at == context.stop && !context.loops)) return false;
-  const auto& live = flow_.live_in(at);
-  // The condition that tells the two apart, if they split at one branch.
-  for (size_t i = 0; i < context.written->size(); ++i) {
-    const uint32_t r = (*context.written)[i];
-    if (!std::binary_search(live.begin(), live.end(), r)) continue;
-    each_lane(into.lanes, [&](int lane) {
-      const Value a = into.registers[i].get(lane), b = other.registers[i].get(lane);
-      if (a == b) return;
-      PredicateId condition = 0;
-      if (into.path && other.path && into.path->parent == other.path->parent) {
-        const PredicateId p = into.path->of(lane), q = other.path->of(lane);
-        if (p != 0 && p == (q ^ 1)) condition = p;
-      }
-      const std::vector<std::pair<const Bundle*, Value>> values = {{&into, a}, {&other, b}};
-      into.registers[i].set(lane, join_values(values, kernel_.registers[r].type, condition, lane, state));
-    });
-  }
-  each_lane(into.lanes, [&](int lane) {
-    into.observed[static_cast<size_t>(lane)] &= other.observed[static_cast<size_t>(lane)];
-  });
-  meet_knowledge(into, other);
-  into.copies.merge(into.lanes, other.copies);
-  // What both know.
-  PathPointer a = into.path, b = other.path;
-  const auto depth = [](const PathPointer& path) {
-    int count = 0;
-    for (const Path* at_path = path.get(); at_path != nullptr; at_path = at_path->parent.get()) ++count;
-    return count;
-  };
-  for (int da = depth(a), db = depth(b); a != b;) {
-    if (da >= db)
-      a = a->parent, --da;
-    else
-      b = b->parent, --db;
-  }
-  into.path = a;
-  into.uniform &= other.uniform;
-  if (into.side != other.side) into.side = 0;
-  return true;
 }
 
 }  // namespace glove::verify

@@ -17,6 +17,7 @@
 
 namespace glove::verify {
 
+// Calls visit(lane) for each of the lanes.
 template <class Visit>
 void each_lane(Lanes lanes, Visit visit) {
   for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
@@ -153,10 +154,23 @@ struct BlockState {
   std::map<uint32_t, SymbolId> arrived_at;  // counter that changes its top bit -> what its addition returned
   uint32_t exited_threads = 0;
   uint32_t progress = 0;  // its last event in the log of progress; 0: none
+  uint32_t blurred = 0;   // how often a slot of shared memory began to vary
   bool at_full_barrier = false;
   std::map<uint64_t, std::vector<std::shared_ptr<const BlockSnapshot>>> lineage;  // by place
   std::map<uint64_t, uint32_t> lineage_forks;
 };
+
+// What a lane knows.
+inline Position position(const BlockState& state, const Warp& warp, int lane) {
+  return {warp.path.get(), state.path.get(), lane};
+}
+
+// The numbers of a warp's threads in the block.
+inline std::vector<uint32_t> threads_of(const Warp& warp, Lanes lanes) {
+  std::vector<uint32_t> threads;
+  each_lane(lanes, [&](int lane) { threads.push_back(warp.thread(lane)); });
+  return threads;
+}
 
 // The place of a state in the program, its registers and contents, at a full barrier.
 struct BlockSnapshot {

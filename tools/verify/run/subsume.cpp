@@ -1,7 +1,8 @@
 // Whether a state is an instance of a general one from which everything was explored.
+#include "run/generaliser.h"
+
 #include <algorithm>
 
-#include "run/kernel_run.h"
 #include "value/inputs.h"
 
 namespace glove::verify {
@@ -147,11 +148,11 @@ class Instance {
 
 }  // namespace
 
-bool KernelRun::subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ) {
+bool Generaliser::subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ) {
   Instance instance(general, table_);
   const auto warp_matches = [&](const Warp& pattern, const Warp& warp, int place) {
-    for (const uint32_t r : flow_.live_in(place)) {
-      const Type type = kernel_.registers[r].type;
+    for (const uint32_t r : setup_.flow.live_in(place)) {
+      const Type type = setup_.kernel.registers[r].type;
       bool all = true;
       each_lane(warp.alive, [&](int lane) {
         if (!all || warp.pc[static_cast<size_t>(lane)] != place) return;
@@ -170,7 +171,7 @@ bool KernelRun::subsumed(const BlockSnapshot& general, const BlockState& state, 
     for (const int place : places)
       if (!warp_matches(general.warps[w], warp, place)) return false;
   }
-  if (!instance.matches_contents(general.shared, state.shared) || general.flights != flights(state))
+  if (!instance.matches_contents(general.shared, state.shared) || general.flights != records_.flights(state))
     return false;
   const Reasoner reasoner(table_, {nullptr, state.path.get(), 0});
   for (const Path* path = general.path.get(); path != nullptr; path = path->parent.get()) {

@@ -1,20 +1,27 @@
 #include "run/verify_kernel.h"
 
-#include "flow/slice.h"
-#include "run/kernel_run.h"
-
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <system_error>
 #include <thread>
 
+#include "flow/slice.h"
+#include "run/run.h"
+
 namespace glove::verify {
 namespace {
 
-// A run and the code that it refers to.
+// A run and what it refers to.
 struct HeldRun {
-  Kernel sliced;
-  std::unique_ptr<KernelRun> engine;
+  HeldRun(Kernel code, const Launch& launch, const Options& options,
+          std::chrono::steady_clock::time_point deadline)
+      : sliced(std::move(code)), setup(sliced, launch, options, deadline) {}
+
+  const Kernel sliced;
+  const Setup setup;
+  Learned learned;
+  std::unique_ptr<Run> run;
 };
 
 // The end of a run that has filled gigabytes takes seconds, which the time limit does not have.
@@ -52,12 +59,17 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
       std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                              std::chrono::duration<double>(options.time_limit));
   const auto run = [&](const std::set<int>& keep_data) {
-    auto held = std::make_unique<HeldRun>();
-    held->sliced = slice(kernel, {keep_data, options.shared_only}, nullptr);
     Options exact = options;
     exact.name_all_data = !keep_data.empty();
-    held->engine = std::make_unique<KernelRun>(held->sliced, launch, exact, deadline);
-    Verdict found = held->engine->run();
+    auto held = std::make_unique<HeldRun>(slice(kernel, {keep_data, options.shared_only}, nullptr), launch,
+                                          exact, deadline);
+    const auto begin = std::chrono::steady_clock::now();
+    do {
+      held->run.reset();
+      held->run = std::make_unique<Run>(held->setup, held->learned);
+    } while (!held->run->once());
+    Verdict found = held->run->verdict();
+    found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (std::chrono::steady_clock::now() >= deadline) end_aside(std::move(held));
     return found;
   };

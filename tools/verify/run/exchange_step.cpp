@@ -1,26 +1,99 @@
-// Votes of a warp, and what its lanes do on behalf of each other: one adds for all to a counter and hands the
-// result round.
+#include "run/exchange_step.h"
+
 #include <algorithm>
 
-#include "run/kernel_run.h"
-
 namespace glove::verify {
+void ExchangeSteps::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+  if (in.has_guard && operands_.guard(state, warp, lanes, in).certain != lanes) {
+    const Guarded guard = operands_.guard(state, warp, lanes, in);
+    if (guard.possible != 0)
+      return report_.unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
+    lanes = guard.certain;
+    if (lanes == 0) return;
+  }
+  if (in.op == Op::kShuffle) return step_shuffle(state, warp, lanes, in);
+  if (in.op == Op::kVote || in.op == Op::kActiveMask) return step_vote(state, warp, lanes, in);
+  if (in.op == Op::kReduce) {  // the same for all
+    const Value value = table_.fresh(32, Scope::kBlock);
+    each_lane(lanes, [&](int lane) { operands_.write(state, warp, in.results[0], lane, value, 0); });
+    return;
+  }
+  each_lane(lanes, [&](int lane) {
+    for (const PtxOperand& result : in.results) {
+      if (result.kind != OperandKind::kRegister) continue;
+      const Type type = setup_.kernel.registers[result.index].type;
+      operands_.write(state, warp, result, lane,
+                      type == Type::kPred ? table_.fresh_predicate(Scope::kThread, false)
+                                          : table_.fresh(std::max(16u, bits_of(type)), Scope::kThread),
+                      0);
+    }
+  });
+}
 
-void KernelRun::step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+  std::array<Value, 32> data{};
+  const bool needed = !in.results.empty() && in.results[0].kind == OperandKind::kRegister;
+  if (needed)
+    each_lane(lanes, [&](int lane) {
+      data[static_cast<size_t>(lane)] = operands_.read(state, warp, in.operands[0], lane);
+    });
+  each_lane(lanes, [&](int lane) {
+    const Value by = operands_.read(state, warp, in.operands[1], lane),
+                clamp = operands_.read(state, warp, in.operands[2], lane);
+    const bool checks = in.results.size() > 1 && in.results[1].kind == OperandKind::kRegister;
+    std::optional<Value> result, valid;  // once they are known
+    if (by.known() && clamp.known()) {
+      const int segment = static_cast<int>(clamp.constant >> 8 & 0x1f),
+                limit = static_cast<int>(clamp.constant & 0x1f);
+      const int b = static_cast<int>(by.constant & 0x1f);
+      const int most = (lane & segment) | (limit & ~segment), least = lane & segment;
+      int from = lane;
+      bool inside = true;
+      switch (in.shuffle) {
+        case 'u':
+          from = lane - b, inside = from >= most;
+          break;
+        case 'd':
+          from = lane + b, inside = from <= most;
+          break;
+        case 'b':
+          from = lane ^ b, inside = from <= most;
+          break;
+        default:
+          from = least | (b & ~segment), inside = from <= most;
+          break;
+      }
+      if (!inside) from = lane;
+      valid = Value{inside ? 1u : 0u, 0};
+      if ((lanes >> from & 1) != 0) result = data[static_cast<size_t>(from)];
+    } else if (needed && in.shuffle == 'i') {
+      result = shuffled_from(state, warp, lanes, in, lane, data);
+    }
+    if (needed)
+      operands_.write(state, warp, in.results[0], lane, result ? *result : table_.fresh(32, Scope::kThread),
+                      0);
+    if (checks)
+      operands_.write(state, warp, in.results[1], lane,
+                      valid ? *valid : table_.fresh_predicate(Scope::kThread, false), 0);
+  });
+}
+
+void ExchangeSteps::step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.results.empty() || in.results[0].kind != OperandKind::kRegister) return;
-  const bool predicate = kernel_.registers[in.results[0].index].type == Type::kPred;
+  const bool predicate = setup_.kernel.registers[in.results[0].index].type == Type::kPred;
   const auto all = [&](Value value) {
-    each_lane(lanes, [&](int lane) { write_result(state, warp, in.results[0], lane, value, 0); });
+    each_lane(lanes, [&](int lane) { operands_.write(state, warp, in.results[0], lane, value, 0); });
   };
   if (in.op == Op::kActiveMask)
-    return all(context_ == nullptr ? table_.fresh(32, Scope::kBlock) : table_.fresh(32, Scope::kThread));
+    return all(open_.innermost == nullptr ? table_.fresh(32, Scope::kBlock)
+                                          : table_.fresh(32, Scope::kThread));
   Lanes yes = 0;
   bool known = true;
   Votes votes{};
   Value first;
   bool same = true;
   each_lane(lanes, [&](int lane) {
-    Value value = operand(state, warp, in.operands[0], lane);
+    Value value = operands_.read(state, warp, in.operands[0], lane);
     if (!value.known())
       if (const auto truth = Reasoner(table_, position(state, warp, lane)).truth(value))
         value = {*truth ? 1u : 0u, 0};
@@ -41,7 +114,7 @@ void KernelRun::step_vote(BlockState& state, Warp& warp, Lanes lanes, const Inst
 }
 
 // Whether the number is that of the first or the last lane that has voted yes in the ballot.
-bool KernelRun::is_voter(Value lane, SymbolId ballot) const {
+bool ExchangeSteps::is_voter(Value lane, SymbolId ballot) const {
   const Symbol& found = table_.symbol(table_.single(lane));
   if (found.kind != SymbolKind::kOperation || found.op != Op::kFindBit || found.type != Type::kU32)
     return false;
@@ -52,7 +125,7 @@ bool KernelRun::is_voter(Value lane, SymbolId ballot) const {
 }
 
 // Whether a value may turn out to be a ticket where more is known.
-bool KernelRun::may_be_ticket(Value value) const {
+bool ExchangeSteps::may_be_ticket(Value value) const {
   const auto& sum = table_.terms(value.form);
   return std::any_of(sum.begin(), sum.end(), [&](const LinearTerm& term) {
     const Symbol& symbol = table_.symbol(term.symbol);
@@ -62,17 +135,17 @@ bool KernelRun::may_be_ticket(Value value) const {
 }
 
 // What a lane gets from another, whose number is not known; nullopt: nothing is known about it.
-std::optional<Value> KernelRun::shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
-                                              const Instruction& in, int lane,
-                                              const std::array<Value, 32>& data) {
+std::optional<Value> ExchangeSteps::shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
+                                                  const Instruction& in, int lane,
+                                                  const std::array<Value, 32>& data) {
   bool tickets = false;  // all others are not told apart
   each_lane(lanes, [&](int from) { tickets |= may_be_ticket(data[static_cast<size_t>(from)]); });
   if (!tickets) return std::nullopt;
-  const Value by = operand(state, warp, in.operands[1], lane);
+  const Value by = operands_.read(state, warp, in.operands[1], lane);
   // A lane that does not take part gives nothing, and the lane's number counts modulo 32.
-  const Value mask = in.operands.size() > 3 ? operand(state, warp, in.operands[3], lane) : Value{};
+  const Value mask = in.operands.size() > 3 ? operands_.read(state, warp, in.operands[3], lane) : Value{};
   const bool all = lanes == ~Lanes{0} && mask == Value{~Lanes{0}, 0};
-  if (!(operand(state, warp, in.operands[2], lane) == Value{31, 0}) || by.known() ||
+  if (!(operands_.read(state, warp, in.operands[2], lane) == Value{31, 0}) || by.known() ||
       (!all && (mask.known() || !is_voter(by, table_.single(mask)))) ||
       !Interval{0, 31}.contains(Reasoner(table_, position(state, warp, lane)).range(by, 32, true)))
     return std::nullopt;
@@ -89,7 +162,7 @@ std::optional<Value> KernelRun::shuffled_from(const BlockState& state, const War
 
 // One of the values, which lane `by` has: the same for all who ask that lane. Each is a ticket that its lane
 // has drawn by an addition of the same number; then so is the result, and all are one drawing.
-std::optional<Value> KernelRun::handed_round(Value by, const std::vector<Value>& values) {
+std::optional<Value> ExchangeSteps::handed_round(Value by, const std::vector<Value>& values) {
   if (values.empty()) return std::nullopt;
   const auto ticket = [&](Value value) { return table_.symbol(table_.single(value)); };
   const Symbol first = ticket(values[0]);
@@ -115,65 +188,17 @@ std::optional<Value> KernelRun::handed_round(Value by, const std::vector<Value>&
   return table_.of(id);
 }
 
-// If the addresses of a group differ by votes of one ballot alone, and each lane's own vote comes after those
-// that it counts, the group's addresses are one behind the other.
-void KernelRun::bound_by_votes(const BlockState& state, const Warp& warp, RangeAccess& group) {
-  SymbolId ballot = 0;
-  int64_t factor = 0;
-  bool same = true;
-  each_lane(group.lanes, [&](int lane) {
-    Value begin = group.address[static_cast<size_t>(lane)];
-    for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(begin.form))) {
-      if (!table_.counts_votes(term.symbol)) continue;
-      const SymbolId counted = table_.single(table_.symbol(term.symbol).arguments[0]);
-      const Value count = table_.of(term.symbol);
-      if (count == table_.count_votes(counted, ~0u)) continue;
-      same &= ballot == 0 || (ballot == counted && factor == term.factor);
-      ballot = counted, factor = term.factor;
-      begin = table_.subtract(begin, table_.scale(count, term.factor, 64), 64);
-    }
-    if (lane == std::countr_zero(group.lanes)) group.begin = begin;
-    same &= group.begin == begin;
-  });
-  if (!same || ballot == 0 || factor <= 0) return;
-  const Value end = table_.add(group.begin, table_.scale(table_.count_votes(ballot, ~0u), factor, 64), 64);
-  each_lane(group.lanes, [&](int lane) {
-    const Value room = table_.subtract(end, group.address[static_cast<size_t>(lane)], 64);
-    same &= Reasoner(table_, position(state, warp, lane)).exact_range(room).lo >=
-            Wide{records_[group.record].bytes};
-  });
-  if (same) group.end = end;
-}
-
-// If all addresses of a group are the same but for distinct numbers, remembers where these come from.
-void KernelRun::find_distinct(RangeAccess& group) {
-  DistinctPlaces all;
-  Interval offsets;
-  bool same = true;
-  each_lane(group.lanes, [&](int lane) {
-    const DistinctPlaces one = distinct_places(group.address[static_cast<size_t>(lane)], table_);
-    const auto offset = Wide{static_cast<int64_t>(one.source.constant)};
-    if (lane == std::countr_zero(group.lanes)) all = one, offsets = Interval::exactly(offset);
-    offsets = offsets.hull(Interval::exactly(offset));
-    same &= one.object != 0 && one.object == all.object && one.factor == all.factor && one.rest == all.rest &&
-            one.source.form == all.source.form;
-  });
-  if (!same || offsets.hi - offsets.lo > 65536) return;
-  all.source.constant = static_cast<uint64_t>(offsets.lo);
-  all.source_bytes = static_cast<uint32_t>(offsets.hi - offsets.lo) + 4;
-  group.places = all;
-}
-
 // Whether a mask that is not known names those that come: they are in the branch that their votes decide, and
 // the mask is the ballot.
-bool KernelRun::voters_come(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in) {
-  const auto mask_of = [&](int lane) { return operand(state, warp, in.operands.back(), lane); };
+bool ExchangeSteps::voters_come(const BlockState& state, const Warp& warp, Lanes lanes,
+                                const Instruction& in) {
+  const auto mask_of = [&](int lane) { return operands_.read(state, warp, in.operands.back(), lane); };
   const Value mask = mask_of(std::countr_zero(lanes));
   const Votes* votes = table_.votes_of(table_.single(mask));
-  if (votes == nullptr || context_ == nullptr || context_->loops || warp.path == nullptr ||
-      warp.path->parent != context_->before)
+  if (votes == nullptr || open_.innermost == nullptr || open_.innermost->loops || warp.path == nullptr ||
+      warp.path->parent != open_.innermost->before)
     return false;
-  for (const Context* outer = context_->outer; outer != nullptr; outer = outer->outer)
+  for (const Context* outer = open_.innermost->outer; outer != nullptr; outer = outer->outer)
     if (outer->loops || outer->running == nullptr || !outer->running->uniform) return false;
   bool all = true;
   for (int lane = 0; lane < 32; ++lane) {

@@ -1,12 +1,14 @@
-// What is said about a race: each thread's way to its access, and why no barrier orders the two.
+#include "run/race_reports.h"
+
+#include <algorithm>
 #include <functional>
 
 #include "report/finding_text.h"
-#include "run/kernel_run.h"
 
 namespace glove::verify {
 namespace {
 
+constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not be told apart
 constexpr int kMostConditions = 8;
 
 // The places where a path was decided, the last first.
@@ -20,15 +22,35 @@ void add_conditions(const Path* path, int lane, const std::function<std::string(
 
 }  // namespace
 
-void KernelRun::explain_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
-                             Finding& finding) const {
-  const auto line_of = [&](uint32_t instruction) { return source_line(kernel_.code[instruction]); };
+void RaceReports::compare(uint32_t id, int lane, Value address, uint32_t other, int other_lane,
+                          Value other_address, unsigned other_bytes) {
+  const AccessRecord& a = records_[id];
+  const AccessRecord& b = records_[other];
+  if (already_reported(a, b)) return;
+  const Side left = {address, a.bytes, {a.warp_path.get(), a.block_path.get(), lane}};
+  const Side right = {other_address, other_bytes, {b.warp_path.get(), b.block_path.get(), other_lane}};
+  const Overlap overlap = compare_addresses(left, right, table_);
+  if (overlap == Overlap::kNever || exclude_each_other(left.position, right.position, table_)) return;
+  report(a, lane, b, other_lane, "an address that is not known", false, overlap, false);
+}
+
+// One race of two instructions is enough; so are a few attempts to prove that there is none.
+bool RaceReports::already_reported(const AccessRecord& a, const AccessRecord& b) const {
+  const auto found = reported_.find(std::minmax(a.instruction, b.instruction));
+  return found != reported_.end() && found->second >= kMostAttempts;
+}
+
+void RaceReports::explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                          Finding& finding) const {
+  const auto line_of = [&](uint32_t instruction) {
+    return setup_.source_line(setup_.kernel.code[instruction]);
+  };
   const auto way = [&](const AccessRecord& record, int lane) {
     std::string conditions;
     int shown = 0;
     add_conditions(record.warp_path.get(), lane, line_of, conditions, shown);
     add_conditions(record.block_path.get(), -1, line_of, conditions, shown);
-    return thread_name(public_access(record, lane), blocks_ > 1) + " comes to " +
+    return thread_name(public_access(record, lane), setup_.blocks > 1) + " comes to " +
            line_of(record.instruction) +
            (record.last_barrier == 0
                 ? " from the kernel's beginning, through no barrier"
@@ -61,44 +83,43 @@ void KernelRun::explain_race(const AccessRecord& a, int lane_a, const AccessReco
         "fence.proxy.async after the write, or after the wait for a copy, and then a barrier");
 }
 
-Access KernelRun::public_access(const AccessRecord& record, int lane) const {
+Access RaceReports::public_access(const AccessRecord& record, int lane) const {
   return {record.kind, record.flight != Flight::kNone, record.block,
           record.warp * 32 + static_cast<uint32_t>(lane),
-          kernel_.sites[kernel_.code[record.instruction].site]};
+          setup_.kernel.sites[setup_.kernel.code[record.instruction].site]};
 }
 
-void KernelRun::report_race(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
-                            const std::string& place, bool exact, Overlap overlap, bool same_value) {
-  const Instruction& in = kernel_.code[a.instruction];
-  const Instruction& other = kernel_.code[b.instruction];
+void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                         const std::string& place, bool exact, Overlap overlap, bool same_value) {
+  const Instruction& in = setup_.kernel.code[a.instruction];
+  const Instruction& other = setup_.kernel.code[b.instruction];
   const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
-    for (const Lemma& lemma : launch_.lemmas)
-      if (comes_from(at, lemma.file, lemma.line)) return &lemma;
+    for (const Lemma& lemma : setup_.launch.lemmas)
+      if (setup_.comes_from(at, lemma.file, lemma.line)) return &lemma;
     return nullptr;
   };
   if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
-    reported_races_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
-    assume("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
+    reported_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
+    report_.assume("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
     return;
   }
   const std::vector<Access> accesses = {public_access(a, lane_a), public_access(b, lane_b)};
-  std::string message =
-      text_of(accesses[0], blocks_ > 1) + " and " + text_of(accesses[1], blocks_ > 1) + ", " + place;
+  std::string message = text_of(accesses[0], setup_.blocks > 1) + " and " +
+                        text_of(accesses[1], setup_.blocks > 1) + ", " + place;
   FindingKind kind = same_value ? FindingKind::kSameValueRace : FindingKind::kRace;
   if (!exact && overlap == Overlap::kUnproved) {
     kind = FindingKind::kUnproved;
     message = "these may touch the same bytes: " + message;
   }
   if (kind != FindingKind::kSameValueRace)
-    reported_races_[std::minmax(a.instruction, b.instruction)] +=
-        kind == FindingKind::kRace ? kMostAttempts : 1;
+    reported_[std::minmax(a.instruction, b.instruction)] += kind == FindingKind::kRace ? kMostAttempts : 1;
   const bool locked = a.may_hold_lock && b.may_hold_lock;
   if (locked) message += ", unless both hold a lock: locks made of atomicCAS or atomicExch are not proved";
-  const size_t before = verdict_.findings.size();
-  find(kind, exact && a.certain && b.certain && !locked, in, &other, message, nullptr);
-  if (verdict_.findings.size() == before) return;
-  verdict_.findings.back().accesses = accesses;
-  explain_race(a, lane_a, b, lane_b, verdict_.findings.back());
+  Finding* finding =
+      report_.find(kind, exact && a.certain && b.certain && !locked, in, &other, message, nullptr);
+  if (finding == nullptr) return;
+  finding->accesses = accesses;
+  explain(a, lane_a, b, lane_b, *finding);
 }
 
 }  // namespace glove::verify

@@ -1,14 +1,12 @@
-// Where bundles of lanes meet behind a branch whose condition is not known: what their registers hold.
+#include "run/bundle_join.h"
+
 #include <algorithm>
 #include <bit>
 #include <numeric>
 
-#include "run/kernel_run.h"
-
 namespace glove::verify {
-
-Value KernelRun::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
-                             PredicateId condition, int lane, const BlockState& state) {
+Value BundleJoin::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
+                              PredicateId condition, int lane, const BlockState& state) {
   const Value first = values[0].second;
   if (std::all_of(values.begin(), values.end(), [&](const auto& v) { return v.second == first; }))
     return first;
@@ -31,8 +29,8 @@ Value KernelRun::join_values(const std::vector<std::pair<const Bundle*, Value>>&
 }
 
 // What all the values have in common, plus an unknown whose range and residue cover the rest of each.
-Value KernelRun::join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits,
-                               int lane, const BlockState& state) {
+Value BundleJoin::join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits,
+                                int lane, const BlockState& state) {
   const Value first = values[0].second;
   Value common;
   for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(first.form)))
@@ -72,7 +70,8 @@ Value KernelRun::join_integers(const std::vector<std::pair<const Bundle*, Value>
 
 // In which order a lane's bundles are joined, two sides of one branch at a time, so that what two sides agree
 // on keeps its name; nothing if that is not how they parted.
-std::vector<KernelRun::Meeting> KernelRun::meetings_of(const std::vector<const Bundle*>& bundles, int lane) {
+std::vector<BundleJoin::Meeting> BundleJoin::meetings_of(const std::vector<const Bundle*>& bundles,
+                                                         int lane) {
   std::vector<const Path*> paths;
   for (const Bundle* bundle : bundles) paths.push_back(bundle->path.get());
   std::vector<Meeting> meetings;
@@ -95,9 +94,9 @@ std::vector<KernelRun::Meeting> KernelRun::meetings_of(const std::vector<const B
 
 // What the lane's bundles have in register `i` of those that their branch writes. condition: that of the
 // first branch, if its sides alone are joined.
-Value KernelRun::joined(const std::vector<const Bundle*>& bundles, size_t i,
-                        const std::vector<Meeting>& meetings, PredicateId condition, Type type, int lane,
-                        const BlockState& state) {
+Value BundleJoin::joined(const std::vector<const Bundle*>& bundles, size_t i,
+                         const std::vector<Meeting>& meetings, PredicateId condition, Type type, int lane,
+                         const BlockState& state) {
   std::vector<std::pair<const Bundle*, Value>> values;
   for (const Bundle* bundle : bundles) values.emplace_back(bundle, bundle->registers[i].get(lane));
   // Where no two sides agree, what each knows of its value bounds them best together.
@@ -121,12 +120,12 @@ Value KernelRun::joined(const std::vector<const Bundle*>& bundles, size_t i,
   return join_values(values, type, condition, lane, state);
 }
 
-void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
-                             const std::vector<Bundle>& finished, Lanes before) {
-  const bool ends = context.stop >= flow_.end();
+void BundleJoin::join_bundles(BlockState& state, Warp& warp, Context& context,
+                              const std::vector<Bundle>& finished, Lanes before) {
+  const bool ends = context.stop >= setup_.flow.end();
   static const std::vector<uint32_t> kNone;
   static const std::vector<Meeting> kNoMeetings;
-  const std::vector<uint32_t>& live = ends ? kNone : flow_.live_in(context.stop);
+  const std::vector<uint32_t>& live = ends ? kNone : setup_.flow.live_in(context.stop);
   const bool simple = finished.size() == 2 && context.condition != 0 &&
                       finished[0].side + finished[1].side == 3 && finished[0].side != 0 && !context.loops;
   std::array<std::vector<const Bundle*>, 32> arrived;
@@ -155,7 +154,7 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
       const uint32_t r = (*context.written)[i];
       if (!ends && !std::binary_search(live.begin(), live.end(), r)) continue;
       warp.registers.change(r).set(lane, joined(bundles, i, meetings, simple ? context.condition : 0,
-                                                kernel_.registers[r].type, lane, state));
+                                                setup_.kernel.registers[r].type, lane, state));
     }
   });
   Lanes seen = 0;
@@ -168,6 +167,45 @@ void KernelRun::join_bundles(BlockState& state, Warp& warp, Context& context,
   }
   // The others have left the kernel: what the one way knows holds from here on.
   if (only && only_lanes == before) warp.path = only;
+}
+
+bool BundleJoin::merge_into(Context& context, Bundle& into, const Bundle& other, const BlockState& state) {
+  if (into.lanes != other.lanes || into.exited != 0 || other.exited != 0 || into.trips != other.trips)
+    return false;
+  const int at = into.pc[static_cast<size_t>(std::countr_zero(into.lanes))];
+  bool same = true;
+  each_lane(into.lanes, [&](int lane) {
+    same &= into.pc[static_cast<size_t>(lane)] == at && other.pc[static_cast<size_t>(lane)] == at;
+  });
+  // Those at the join are joined there, where all are known.
+  if (!same || at >= setup_.flow.end() || (at == context.stop && !context.loops)) return false;
+  const auto& live = setup_.flow.live_in(at);
+  // The condition that tells the two apart, if they split at one branch.
+  for (size_t i = 0; i < context.written->size(); ++i) {
+    const uint32_t r = (*context.written)[i];
+    if (!std::binary_search(live.begin(), live.end(), r)) continue;
+    each_lane(into.lanes, [&](int lane) {
+      const Value a = into.registers[i].get(lane), b = other.registers[i].get(lane);
+      if (a == b) return;
+      PredicateId condition = 0;
+      if (into.path && other.path && into.path->parent == other.path->parent) {
+        const PredicateId p = into.path->of(lane), q = other.path->of(lane);
+        if (p != 0 && p == (q ^ 1)) condition = p;
+      }
+      const std::vector<std::pair<const Bundle*, Value>> values = {{&into, a}, {&other, b}};
+      into.registers[i].set(lane,
+                            join_values(values, setup_.kernel.registers[r].type, condition, lane, state));
+    });
+  }
+  each_lane(into.lanes, [&](int lane) {
+    into.observed[static_cast<size_t>(lane)] &= other.observed[static_cast<size_t>(lane)];
+  });
+  meet_knowledge(into, other);
+  into.copies.merge(into.lanes, other.copies);
+  into.path = common_path(into.path, other.path);
+  into.uniform &= other.uniform;
+  if (into.side != other.side) into.side = 0;
+  return true;
 }
 
 }  // namespace glove::verify

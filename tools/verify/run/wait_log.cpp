@@ -1,20 +1,11 @@
-// Loops in which a thread waits for others: what lets it out, and what else happens at such places. Progress
-// of all blocks is checked at the end (grid_progress.cpp).
+#include "run/wait_log.h"
+
 #include <algorithm>
 
-#include "run/kernel_run.h"
 #include "value/inputs.h"
 
 namespace glove::verify {
-
-MemorySpan KernelRun::span_of(const Place& place, unsigned bytes) const {
-  if (place.space != Space::kGlobal) return {};
-  if (place.kind != Place::kNumber) return {place.object, {}, true};
-  const auto begin = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
-  return {place.object, {begin, begin + bytes - 1}, false};
-}
-
-void KernelRun::log_event(BlockState& state, ProgressEvent event) {
+void WaitLog::log_event(BlockState& state, ProgressEvent event) {
   event.block = state.block;
   event.before = state.progress;
   const ProgressEvent& last = log_.events[state.progress];
@@ -31,16 +22,17 @@ void KernelRun::log_event(BlockState& state, ProgressEvent event) {
 }
 
 // A thread stores to global memory or changes it by an atomic.
-void KernelRun::log_change(BlockState& state, const Warp& warp, const Instruction& in, const Place& place,
-                           int lane, Value amount, bool certain) {
+void WaitLog::log_change(BlockState& state, const Warp& warp, const Instruction& in, const Place& place,
+                         int lane, Value amount, bool certain) {
   if (!logs() || place.space != Space::kGlobal || place.object == 0) return;
   const unsigned bits = bits_of(in.type);
   ProgressEvent event;
   event.span = span_of(place, std::max(1u, bits / 8));
   if (event.span.somewhere)
-    event.span.bytes = touched_bytes(state, warp, lane, place.object, place.address, std::max(1u, bits / 8));
+    event.span.bytes =
+        places_.touched_bytes(state, warp, lane, place.object, place.address, std::max(1u, bits / 8));
   event.thread = warp.thread(lane);
-  event.instruction = static_cast<uint32_t>(&in - kernel_.code.data());
+  event.instruction = setup_.number_of(in);
   const bool number = amount.known() && !is_float(in.type);
   const uint64_t value = number ? mask_bits(amount.constant, bits) : 0;
   const bool positive = number && sign_extend(value, bits) >= 0;
@@ -57,7 +49,7 @@ void KernelRun::log_change(BlockState& state, const Warp& warp, const Instructio
 }
 
 // Whether the thread itself brings the end: it leaves when an addition of its own has returned enough.
-bool KernelRun::draws_out(PredicateId leaves) {
+bool WaitLog::draws_out(PredicateId leaves) {
   const Predicate predicate = table_.predicate(leaves);
   if (predicate.kind != PredicateKind::kCompare || predicate.is_float ||
       predicate.compare != CompareKind::kLt)
@@ -78,23 +70,23 @@ bool KernelRun::draws_out(PredicateId leaves) {
 }
 
 // What lets a thread out of a loop, if it leaves under this condition.
-std::vector<WaitCause> KernelRun::causes_of(const BlockState& state, PredicateId leaves) {
+std::vector<WaitCause> WaitLog::causes_of(const BlockState& state, PredicateId leaves) {
   const auto span_seen = [&](const Symbol& symbol) {
-    const auto known = located_.find(symbol.detail);
-    MemorySpan span = symbol.detail == 0 || known == located_.end() ? MemorySpan{} : known->second;
+    MemorySpan span = locations_.span(symbol.detail);
     span.bytes.hi =
         span.somewhere ? span.bytes.hi : span.bytes.lo + std::max(1u, bits_of(symbol.type) / 8) - 1;
     return span;
   };
   SymbolId by = 0;
-  if (const auto round = turn_seen(state, leaves, &by))
-    return {{WaitCause::kNumber, span_seen(table_.symbol(by)), uint64_t{round->second} * blocks_, false}};
+  if (const auto round = grid_.turn_seen(state, leaves, &by))
+    return {
+        {WaitCause::kNumber, span_seen(table_.symbol(by)), uint64_t{round->second} * setup_.blocks, false}};
   if (draws_out(leaves)) return {{WaitCause::kAlways, {}, 0, false}};
-  const Seen seen = seen_in(leaves);
+  const GridOrder::Seen seen = grid_.seen_in(leaves);
   if (seen.symbol != 0 && table_.symbol(seen.symbol).kind == SymbolKind::kObserved) {
     const Symbol& symbol = table_.symbol(seen.symbol);
     const MemorySpan span = span_seen(symbol);
-    const bool turns = reversing_.count(symbol.detail) > 0;
+    const bool turns = grid_.reverses(symbol.detail);
     return {{span.object == 0 || span.somewhere || turns ? WaitCause::kUnclear : WaitCause::kNumber, span,
              seen.least, seen.exactly}};
   }
@@ -113,11 +105,11 @@ std::vector<WaitCause> KernelRun::causes_of(const BlockState& state, PredicateId
 }
 
 // A lane comes to a branch that may let it out; `taken`: the condition of the branch.
-void KernelRun::note_wait(const BlockState& state, int lane, int pc, const WaitBranch& wait,
-                          PredicateId taken) {
+void WaitLog::note_wait(const BlockState& state, int lane, int pc, const WaitBranch& wait,
+                        PredicateId taken) {
   if (!logs()) return;
-  Context* loop = context_;
-  while (loop->outer != nullptr && waits_.inside(wait.loop, loop->outer->branch)) loop = loop->outer;
+  Context* loop = open_.innermost;
+  while (loop->outer != nullptr && setup_.waits.inside(wait.loop, loop->outer->branch)) loop = loop->outer;
   PendingWait& pending = loop->waits[{wait.loop, lane}];
   pending.branch = static_cast<uint32_t>(pc);
   for (WaitCause& cause : causes_of(state, taken ^ (wait.taken_stays ? 1u : 0u)))
@@ -126,11 +118,11 @@ void KernelRun::note_wait(const BlockState& state, int lane, int pc, const WaitB
 }
 
 // The lanes have left the loops that began with the context.
-void KernelRun::end_waits(BlockState& state, const Warp& warp, const Context& context) {
+void WaitLog::end_waits(BlockState& state, const Warp& warp, const Context& context) {
   for (const auto& [at, pending] : context.waits) {
     ProgressEvent event;
     event.kind = ProgressEvent::kWait;
-    event.certain = context_ == nullptr && warp.path == nullptr;
+    event.certain = open_.innermost == nullptr && warp.path == nullptr;
     event.thread = warp.thread(at.second);
     event.epoch = state.clocks.epoch(event.thread);
     event.instruction = pending.branch;
@@ -140,7 +132,7 @@ void KernelRun::end_waits(BlockState& state, const Warp& warp, const Context& co
 }
 
 // All threads of a block leave a loop.
-void KernelRun::log_wait(BlockState& state, uint32_t site, PredicateId leaves) {
+void WaitLog::log_wait(BlockState& state, uint32_t site, PredicateId leaves) {
   if (!logs()) return;
   ProgressEvent event;
   event.kind = ProgressEvent::kWait;
@@ -151,7 +143,7 @@ void KernelRun::log_wait(BlockState& state, uint32_t site, PredicateId leaves) {
 }
 
 // A path of a block has come to its end.
-void KernelRun::log_end(const BlockState& state) {
+void WaitLog::log_end(const BlockState& state) {
   if (!logs()) return;
   std::set<PredicateId> facts;
   for (const Path* path = state.path.get(); path != nullptr; path = path->parent.get())
@@ -160,11 +152,11 @@ void KernelRun::log_end(const BlockState& state) {
   log_.ends[state.block].push_back({state.progress, std::move(facts)});
 }
 
-void KernelRun::undecided_loop(int pc) {
-  if (check_global_)
-    find(FindingKind::kUnproved, false, kernel_.code[static_cast<size_t>(pc)], nullptr,
-         "a loop ends when other threads have written something, and when that is, is not understood",
-         nullptr);
+void WaitLog::undecided_loop(int pc) {
+  if (setup_.check_global)
+    report_.find(FindingKind::kUnproved, false, setup_.kernel.code[static_cast<size_t>(pc)], nullptr,
+                 "a loop ends when other threads have written something, and when that is, is not understood",
+                 nullptr);
 }
 
 }  // namespace glove::verify

@@ -1,0 +1,45 @@
+// The barriers of a block.
+#pragma once
+
+#include "run/explorer.h"
+#include "run/operands.h"
+
+namespace glove::verify {
+
+class Operands;
+class GridOrder;
+class Explorer;
+
+// Executes barriers.
+class BarrierSteps {
+ public:
+  BarrierSteps(const Basics& basics, Operands& operands, GridOrder& grid, Explorer& explorer)
+      : setup_(basics.setup),
+        table_(basics.learned.table),
+        report_(basics.report),
+        open_(basics.open),
+        operands_(operands),
+        grid_(grid),
+        explorer_(explorer) {}
+
+  void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  // A barrier stands behind a condition that may differ between the threads: ends the path.
+  void unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc, PredicateId condition);
+  // Threads wait, and nobody runs.
+  void report_stuck(BlockState& state);
+
+ private:
+  void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc, uint32_t barrier,
+              uint32_t count);
+  void release(BlockState& state, uint32_t barrier);
+
+  const Setup& setup_;
+  SymbolTable& table_;
+  Reporter& report_;
+  OpenBranches& open_;
+  Operands& operands_;
+  GridOrder& grid_;
+  Explorer& explorer_;
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,45 @@
+// What loads are known to return.
+#pragma once
+
+#include "run/grid_order.h"
+#include "run/read_only.h"
+
+namespace glove::verify {
+
+class GridOrder;
+class ReadOnlyMemory;
+
+// The values of loads.
+class Loads {
+ public:
+  Loads(const Basics& basics, GridOrder& grid, ReadOnlyMemory& read_only)
+      : setup_(basics.setup),
+        learned_(basics.learned),
+        table_(basics.learned.table),
+        report_(basics.report),
+        open_(basics.open),
+        grid_(grid),
+        read_only_(read_only) {}
+
+  // The value that a lane loads from a place.
+  Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                   unsigned element);
+  // What the launch declares about the data of a line.
+  void apply_range(const Instruction& in, Value value);
+
+ private:
+  Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
+  Value load_parameter(const Place& place, Type type, unsigned bits);
+  Value load_constant(const Instruction& in, const Place& place, unsigned bits);
+  Value load_shared(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
+
+  const Setup& setup_;
+  Learned& learned_;
+  SymbolTable& table_;
+  Reporter& report_;
+  OpenBranches& open_;
+  GridOrder& grid_;
+  ReadOnlyMemory& read_only_;
+};
+
+}  // namespace glove::verify

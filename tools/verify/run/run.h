@@ -1,0 +1,80 @@
+// One attempt to run a kernel: all threads with concrete indices, all data unknown.
+#pragma once
+
+#include "run/async_step.h"
+#include "run/barrier_step.h"
+#include "run/exchange_step.h"
+#include "run/interpreter.h"
+#include "run/regions.h"
+#include "run/scheduler.h"
+
+namespace glove::verify {
+
+// Owns the parts of a run. Whatever is not in Learned is made anew for the next attempt.
+class Run {
+ public:
+  Run(const Setup& setup, Learned& learned);
+  Run(const Run&) = delete;
+
+  // Runs all blocks. Returns false if the run has to begin again.
+  bool once();
+  Verdict verdict();
+
+ private:
+  // What memory there is, and what is known of it.
+  struct Memory {
+    Memory(const Basics& basics);
+    Places places;
+    Operands operands;
+    ReadOnlyMemory read_only;
+    Locations locations;
+    Tickets tickets;
+  };
+  // What orders accesses, and what does not.
+  struct Order {
+    Order(const Basics& basics, Memory& memory);
+    GridOrder grid;
+    AccessLog records;
+    RaceReports reports;
+    BlockRaces block;
+    GridRaces blocks;
+    WaitLog waits;
+  };
+  // Which ways there are.
+  struct Ways {
+    Ways(const Basics& basics, Order& order);
+    Generaliser generaliser;
+    Explorer explorer;
+    BundleJoin joins;
+    Loops loops;
+  };
+  // Instructions.
+  struct Steps {
+    Steps(const Basics& basics, Memory& memory_parts, Order& order, Ways& ways);
+    Loads loads;
+    MemorySteps memory;
+    AsyncSteps async;
+    BarrierSteps barriers;
+    ExchangeSteps exchange;
+    Regions regions;
+    Interpreter interpreter;
+    Scheduler scheduler;
+  };
+
+  void leave_unwritten(Warp& warp);
+  BlockState initial_state(uint32_t block);
+  void run_block(uint32_t block);
+  void run_path(BlockState& state);
+
+  const Setup& setup_;
+  Learned& learned_;
+  Reporter report_;
+  OpenBranches open_;
+  const Basics basics_;
+  Memory memory_;
+  Order order_;
+  Ways ways_;
+  Steps steps_;
+};
+
+}  // namespace glove::verify
