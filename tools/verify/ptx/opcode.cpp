@@ -215,9 +215,12 @@ void warp_exchange(Instruction& out, const Parts& parts) {
     if (const Type type = type_of(part); type != Type::kNone) {
       out.type = type;
     } else if (out.op == Op::kShuffle && one_of(part, {"up", "down", "bfly", "idx"})) {
-      out.shuffle = static_cast<uint8_t>(part[0]);
+      out.shuffle = static_cast<ShuffleKind>(part[0]);
     } else if (one_of(part, {"all", "any", "uni", "ballot"})) {
-      out.vote = static_cast<uint8_t>(part == "all" ? 'l' : part == "any" ? 'y' : part[0]);
+      out.vote = part == "all"   ? VoteKind::kAll
+                 : part == "any" ? VoteKind::kAny
+                 : part == "uni" ? VoteKind::kUniform
+                                 : VoteKind::kBallot;
     } else if (part == "sync") {
       out.strong = true;  // names the lanes that take part
     } else if (!one_of(part, {"add", "min", "max", "and", "or", "xor", "abs", "NaN"})) {

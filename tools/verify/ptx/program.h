@@ -157,6 +157,12 @@ struct PtxOperand {
   uint64_t immediate = 0;  // also the offset that is added to a variable or, in an address, a register
 };
 
+// From where a shuffle takes a lane's value; the first letter of its name.
+enum class ShuffleKind : uint8_t { kUp = 'u', kDown = 'd', kButterfly = 'b', kIndex = 'i' };
+
+// What a vote returns.
+enum class VoteKind : uint8_t { kAll, kAny, kUniform, kBallot };
+
 // A decoded instruction.
 struct Instruction {
   Op op = Op::kUnsupported;
@@ -179,9 +185,9 @@ struct Instruction {
   bool wide = false;  // cvt: rounds towards zero to an integer (rzi); bfind: counts from the top (shiftamt)
   bool read_only = false;  // ld.global.nc
   bool uses_carry = false;
-  uint8_t vector = 1;   // elements of a load or store; of wgmma, columns of the product by 8
-  uint8_t shuffle = 0;  // 'u', 'd', 'b', 'i'
-  uint8_t vote = 0;     // 'l' all, 'y' any, 'u' uni, 'b' ballot; match: 'y' any, 'l' all
+  uint8_t vector = 1;  // elements of a load or store; of wgmma, columns of the product by 8
+  ShuffleKind shuffle = ShuffleKind::kIndex;
+  VoteKind vote = VoteKind::kUniform;  // of match: kAll or kAny
   bool has_guard = false;
   PtxOperand guard;
   std::vector<PtxOperand> results;

@@ -1,14 +1,14 @@
 // The accesses of a run, and how long each lasts.
 #pragma once
 
-#include "run/basics.h"
+#include "run/part.h"
 
 namespace glove::verify {
 
 // Records of accesses: those of a warp by one instruction share one. A record is named by its place.
-class AccessLog {
+class AccessLog : private Part {
  public:
-  explicit AccessLog(const Basics& basics) : setup_(basics.setup), learned_(basics.learned) {}
+  explicit AccessLog(const Part& run) : Part(run) {}
 
   uint32_t add(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, AccessKind kind,
                unsigned bytes, PathPointer path, bool certain, Flight flight);
@@ -27,8 +27,6 @@ class AccessLog {
   void begin_phase(BlockState& state, bool alone);
 
  private:
-  const Setup& setup_;
-  Learned& learned_;
   std::vector<AccessRecord> records_;
   std::unordered_map<uint64_t, uint32_t> recent_;                // by instruction, warp and kind
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> uncovered_;  // by record and counters

@@ -19,17 +19,10 @@ class BlockRaces;
 class MemorySteps;
 
 // Executes copies, products, and their fences and waits.
-class AsyncSteps {
+class AsyncSteps : private Part {
  public:
-  AsyncSteps(const Basics& basics, Operands& operands, Places& places, BlockRaces& races, MemorySteps& memory)
-      : setup_(basics.setup),
-        table_(basics.learned.table),
-        report_(basics.report),
-        open_(basics.open),
-        operands_(operands),
-        places_(places),
-        races_(races),
-        memory_(memory) {}
+  AsyncSteps(const Part& run, Operands& operands, Places& places, BlockRaces& races, MemorySteps& memory)
+      : Part(run), operands_(operands), places_(places), races_(races), memory_(memory) {}
 
   void step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   // At the end of a path: the four warps of a warpgroup multiply together.
@@ -44,10 +37,6 @@ class AsyncSteps {
                    unsigned groups);
   void step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
   Operands& operands_;
   Places& places_;
   BlockRaces& races_;

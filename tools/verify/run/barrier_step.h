@@ -11,16 +11,10 @@ class GridOrder;
 class Explorer;
 
 // Executes barriers.
-class BarrierSteps {
+class BarrierSteps : private Part {
  public:
-  BarrierSteps(const Basics& basics, Operands& operands, GridOrder& grid, Explorer& explorer)
-      : setup_(basics.setup),
-        table_(basics.learned.table),
-        report_(basics.report),
-        open_(basics.open),
-        operands_(operands),
-        grid_(grid),
-        explorer_(explorer) {}
+  BarrierSteps(const Part& run, Operands& operands, GridOrder& grid, Explorer& explorer)
+      : Part(run), operands_(operands), grid_(grid), explorer_(explorer) {}
 
   void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
   // A barrier stands behind a condition that may differ between the threads: ends the path.
@@ -33,10 +27,6 @@ class BarrierSteps {
               uint32_t count);
   void release(BlockState& state, uint32_t barrier);
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
   Operands& operands_;
   GridOrder& grid_;
   Explorer& explorer_;

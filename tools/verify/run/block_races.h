@@ -16,15 +16,11 @@ class Operands;
 class Places;
 
 // Checks and remembers the accesses of the running block.
-class BlockRaces {
+class BlockRaces : private Part {
  public:
-  BlockRaces(const Basics& basics, AccessLog& records, RaceReports& race_reports, ReadOnlyMemory& read_only,
+  BlockRaces(const Part& run, AccessLog& records, RaceReports& race_reports, ReadOnlyMemory& read_only,
              Tickets& tickets, GridOrder& grid, Operands& operands, Places& places)
-      : setup_(basics.setup),
-        learned_(basics.learned),
-        table_(basics.learned.table),
-        report_(basics.report),
-        open_(basics.open),
+      : Part(run),
         records_(records),
         race_reports_(race_reports),
         read_only_(read_only),
@@ -57,11 +53,6 @@ class BlockRaces {
   void find_distinct(RangeAccess& group);
   void bound_by_votes(const BlockState& state, const Warp& warp, RangeAccess& group);
 
-  const Setup& setup_;
-  Learned& learned_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
   AccessLog& records_;
   RaceReports& race_reports_;
   ReadOnlyMemory& read_only_;

@@ -1,14 +1,14 @@
 // Where bundles of lanes meet behind a branch whose condition is not known: what their registers hold.
 #pragma once
 
-#include "run/basics.h"
+#include "run/part.h"
 
 namespace glove::verify {
 
 // Joins what the sides of a branch have come to.
-class BundleJoin {
+class BundleJoin : private Part {
  public:
-  explicit BundleJoin(const Basics& basics) : setup_(basics.setup), table_(basics.learned.table) {}
+  explicit BundleJoin(const Part& run) : Part(run) {}
 
   // All bundles at the join: what the lanes hold and know from here on.
   void join_bundles(BlockState& state, Warp& warp, Context& context, const std::vector<Bundle>& finished,
@@ -30,9 +30,6 @@ class BundleJoin {
                     PredicateId condition, int lane, const BlockState& state);
   Value join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits, int lane,
                       const BlockState& state);
-
-  const Setup& setup_;
-  SymbolTable& table_;
 };
 
 }  // namespace glove::verify

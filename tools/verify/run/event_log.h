@@ -70,7 +70,7 @@ struct EventLog {
   std::vector<ProgressEvent> events = std::vector<ProgressEvent>(1);
   std::set<PossibleChange> possible;
   std::map<uint32_t, std::vector<End>> ends;             // by block
-  std::vector<std::pair<uint32_t, uint32_t>> instances;  // paths of which one goes on as the other
+  std::vector<std::pair<uint32_t, uint32_t>> instances;  // (a, b): path b goes on exactly as path a did
   bool complete = true;                                  // no path has ended with a defect
 };
 

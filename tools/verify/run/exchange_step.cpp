@@ -50,23 +50,23 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
       int from = lane;
       bool inside = true;
       switch (in.shuffle) {
-        case 'u':
+        case ShuffleKind::kUp:
           from = lane - b, inside = from >= most;
           break;
-        case 'd':
+        case ShuffleKind::kDown:
           from = lane + b, inside = from <= most;
           break;
-        case 'b':
+        case ShuffleKind::kButterfly:
           from = lane ^ b, inside = from <= most;
           break;
-        default:
+        case ShuffleKind::kIndex:
           from = least | (b & ~segment), inside = from <= most;
           break;
       }
       if (!inside) from = lane;
       valid = Value{inside ? 1u : 0u, 0};
       if ((lanes >> from & 1) != 0) result = data[static_cast<size_t>(from)];
-    } else if (needed && in.shuffle == 'i') {
+    } else if (needed && in.shuffle == ShuffleKind::kIndex) {
       result = shuffled_from(state, warp, lanes, in, lane, data);
     }
     if (needed)
@@ -104,12 +104,14 @@ void ExchangeSteps::step_vote(BlockState& state, Warp& warp, Lanes lanes, const 
     votes[static_cast<size_t>(lane)] = value;
   });
   if (known) {
-    if (in.vote == 'b') return all({yes, 0});
-    const bool result = in.vote == 'l' ? yes == lanes : in.vote == 'y' ? yes != 0 : yes == lanes || yes == 0;
+    if (in.vote == VoteKind::kBallot) return all({yes, 0});
+    const bool result = in.vote == VoteKind::kAll   ? yes == lanes
+                        : in.vote == VoteKind::kAny ? yes != 0
+                                                    : yes == lanes || yes == 0;
     return all({result ? 1u : 0u, 0});
   }
-  if (predicate && same && in.vote != 'u') return all(first);
-  if (in.vote == 'b') return all(table_.ballot(votes));
+  if (predicate && same && in.vote != VoteKind::kUniform) return all(first);
+  if (in.vote == VoteKind::kBallot) return all(table_.ballot(votes));
   all(predicate ? table_.fresh_predicate(Scope::kBlock, false) : table_.fresh(32, Scope::kBlock));
 }
 

@@ -11,14 +11,9 @@ namespace glove::verify {
 class Operands;
 
 // Executes instructions by which lanes exchange values.
-class ExchangeSteps {
+class ExchangeSteps : private Part {
  public:
-  ExchangeSteps(const Basics& basics, Operands& operands)
-      : setup_(basics.setup),
-        table_(basics.learned.table),
-        report_(basics.report),
-        open_(basics.open),
-        operands_(operands) {}
+  ExchangeSteps(const Part& run, Operands& operands) : Part(run), operands_(operands) {}
 
   void step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   // Whether a mask that is not known names those that come: they are in the branch that their votes decide,
@@ -34,10 +29,6 @@ class ExchangeSteps {
                                      const Instruction& in, int lane, const std::array<Value, 32>& data);
   std::optional<Value> handed_round(Value by, const std::vector<Value>& values);
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
   Operands& operands_;
   // By the ticket that a lane got from another, which is not known: that lane, and what it may have drawn.
   std::unordered_map<SymbolId, std::pair<Value, std::vector<Value>>> drawings_;

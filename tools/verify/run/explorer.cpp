@@ -97,8 +97,7 @@ void Explorer::at_full_barrier(BlockState& state) {
     general->path = state.path;
     return go_on_from(*general, state);
   }
-  auto& lineage = state.lineage[place];
-  uint32_t& forks = state.lineage_forks[place];
+  auto& [lineage, forks] = state.lineages[place];
   if (!lineage.empty() && forks == state.forks) return;  // a loop of known length
   forks = state.forks;
   auto now = generaliser_.snapshot(state);

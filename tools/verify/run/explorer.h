@@ -15,13 +15,11 @@ class WaitLog;
 class AccessLog;
 
 // The states of a block that are still to be run, and those that were.
-class Explorer {
+class Explorer : private Part {
  public:
-  Explorer(const Basics& basics, Generaliser& generaliser, GridRaces& grid_races, WaitLog& wait_log,
+  Explorer(const Part& run, Generaliser& generaliser, GridRaces& grid_races, WaitLog& wait_log,
            AccessLog& records)
-      : setup_(basics.setup),
-        table_(basics.learned.table),
-        report_(basics.report),
+      : Part(run),
         generaliser_(generaliser),
         grid_races_(grid_races),
         wait_log_(wait_log),
@@ -42,9 +40,6 @@ class Explorer {
   void drop_thread_facts(BlockState& state);
   static void go_on_from(const BlockSnapshot& general, BlockState& state);
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
   Generaliser& generaliser_;
   GridRaces& grid_races_;
   WaitLog& wait_log_;

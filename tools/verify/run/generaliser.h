@@ -8,10 +8,9 @@ namespace glove::verify {
 class AccessLog;
 
 // Makes states general, and finds the states that are instances of general ones.
-class Generaliser {
+class Generaliser : private Part {
  public:
-  Generaliser(const Basics& basics, AccessLog& records)
-      : setup_(basics.setup), table_(basics.learned.table), records_(records) {}
+  Generaliser(const Part& run, AccessLog& records) : Part(run), records_(records) {}
 
   // A copy of what later states are compared with.
   std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state);
@@ -34,8 +33,6 @@ class Generaliser {
   Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
                        BlockSnapshot& result);
 
-  const Setup& setup_;
-  SymbolTable& table_;
   AccessLog& records_;
 };
 

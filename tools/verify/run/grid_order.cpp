@@ -249,12 +249,12 @@ uint32_t GridOrder::numbers_seen(const BlockState& state, PredicateId fact, Symb
 // Conditions on what a strong load or an atomic addition saw may say that a counter is full or a flag raised.
 void GridOrder::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
   if (!setup_.acquires) return;
-  if (warp.noted_path != warp.path || warp.noted_block_path != state.path) warp.noted_epoch.fill(0);
-  warp.noted_path = warp.path;
-  warp.noted_block_path = state.path;
+  if (warp.noted.path != warp.path || warp.noted.block_path != state.path) warp.noted.epoch.fill(0);
+  warp.noted.path = warp.path;
+  warp.noted.block_path = state.path;
   if (warp.path == nullptr && state.path == nullptr) return;
   each_lane(lanes, [&](int lane) {
-    uint32_t& noted = warp.noted_epoch[static_cast<size_t>(lane)];
+    uint32_t& noted = warp.noted.epoch[static_cast<size_t>(lane)];
     if (std::exchange(noted, state.clocks.epoch(warp.thread(lane))) == state.clocks.epoch(warp.thread(lane)))
       return;
     const Reasoner reasoner(table_, position(state, warp, lane));

@@ -22,16 +22,10 @@ struct FenceKinds {
 };
 
 // Follows counters and flags in global memory, and who has seen them full or raised.
-class GridOrder {
+class GridOrder : private Part {
  public:
-  GridOrder(const Basics& basics, Locations& locations, Tickets& tickets, Places& places)
-      : setup_(basics.setup),
-        learned_(basics.learned),
-        table_(basics.learned.table),
-        report_(basics.report),
-        locations_(locations),
-        tickets_(tickets),
-        places_(places) {}
+  GridOrder(const Part& run, Locations& locations, Tickets& tickets, Places& places)
+      : Part(run), locations_(locations), tickets_(tickets), places_(places) {}
 
   // What a condition says about a number that a strong load or an atomic addition returned: that it is not 0,
   // and that it is at least so much, or exactly.
@@ -93,10 +87,6 @@ class GridOrder {
   void see_counters(BlockState& state, const Warp& warp, int lane, uint64_t seen, bool sequential,
                     bool elsewhere);
 
-  const Setup& setup_;
-  Learned& learned_;
-  SymbolTable& table_;
-  Reporter& report_;
   Locations& locations_;
   Tickets& tickets_;
   Places& places_;

@@ -39,10 +39,10 @@ struct Way {
 };
 
 // Compares the waits of all blocks with what all bring.
-class GridProgress {
+class GridProgress : private Part {
  public:
-  GridProgress(const Basics& basics, const EventLog& log, const GridOrder& grid)
-      : setup_(basics.setup), table_(basics.learned.table), report_(basics.report), log_(log), grid_(grid) {}
+  GridProgress(const Part& run, const EventLog& log, const GridOrder& grid)
+      : Part(run), log_(log), grid_(grid) {}
 
   void check() {
     find_places();
@@ -322,9 +322,6 @@ class GridProgress {
                  nullptr);
   }
 
-  const Setup& setup_;
-  const SymbolTable& table_;
-  Reporter& report_;
   const EventLog& log_;
   const GridOrder& grid_;
   bool waits_ = false;
@@ -336,8 +333,8 @@ class GridProgress {
 
 }  // namespace
 
-void check_progress(const Basics& basics, const EventLog& log, const GridOrder& grid) {
-  if (log.complete) GridProgress(basics, log, grid).check();
+void check_progress(const Part& run, const EventLog& log, const GridOrder& grid) {
+  if (log.complete) GridProgress(run, log, grid).check();
 }
 
 }  // namespace glove::verify

@@ -2,13 +2,13 @@
 // bring, for each way through the kernel that they can take together.
 #pragma once
 
-#include "run/basics.h"
 #include "run/event_log.h"
 #include "run/grid_order.h"
+#include "run/part.h"
 
 namespace glove::verify {
 
 // Reports the waits that do not end, or that are not understood.
-void check_progress(const Basics& basics, const EventLog& log, const GridOrder& grid);
+void check_progress(const Part& run, const EventLog& log, const GridOrder& grid);
 
 }  // namespace glove::verify

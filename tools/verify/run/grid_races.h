@@ -13,17 +13,10 @@ class GridOrder;
 class Places;
 
 // Keeps what the blocks did to global memory.
-class GridRaces {
+class GridRaces : private Part {
  public:
-  GridRaces(const Basics& basics, AccessLog& records, RaceReports& race_reports, GridOrder& grid,
-            Places& places)
-      : setup_(basics.setup),
-        table_(basics.learned.table),
-        report_(basics.report),
-        records_(records),
-        race_reports_(race_reports),
-        grid_(grid),
-        places_(places) {}
+  GridRaces(const Part& run, AccessLog& records, RaceReports& race_reports, GridOrder& grid, Places& places)
+      : Part(run), records_(records), race_reports_(race_reports), grid_(grid), places_(places) {}
 
   // What the block did since the last full barrier, at the end of a phase and of a path.
   void keep(BlockState& state);
@@ -36,9 +29,6 @@ class GridRaces {
   bool ordered(const AccessRecord& a, const AccessRecord& b);
   void compare_at(SymbolId object);
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
   AccessLog& records_;
   RaceReports& race_reports_;
   GridOrder& grid_;

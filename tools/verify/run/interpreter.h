@@ -16,14 +16,12 @@ class ExchangeSteps;
 class Regions;
 
 // Executes one instruction of some lanes.
-class Interpreter {
+class Interpreter : private Part {
  public:
-  Interpreter(const Basics& basics, Operands& operands, Places& places, WaitLog& wait_log, GridOrder& grid,
+  Interpreter(const Part& run, Operands& operands, Places& places, WaitLog& wait_log, GridOrder& grid,
               MemorySteps& memory, AsyncSteps& async, BarrierSteps& barriers, ExchangeSteps& exchange,
               Regions& regions)
-      : setup_(basics.setup),
-        table_(basics.learned.table),
-        report_(basics.report),
+      : Part(run),
         operands_(operands),
         places_(places),
         wait_log_(wait_log),
@@ -49,9 +47,6 @@ class Interpreter {
   void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
   Operands& operands_;
   Places& places_;
   WaitLog& wait_log_;

@@ -10,16 +10,10 @@ class GridOrder;
 class ReadOnlyMemory;
 
 // The values of loads.
-class Loads {
+class Loads : private Part {
  public:
-  Loads(const Basics& basics, GridOrder& grid, ReadOnlyMemory& read_only)
-      : setup_(basics.setup),
-        learned_(basics.learned),
-        table_(basics.learned.table),
-        report_(basics.report),
-        open_(basics.open),
-        grid_(grid),
-        read_only_(read_only) {}
+  Loads(const Part& run, GridOrder& grid, ReadOnlyMemory& read_only)
+      : Part(run), grid_(grid), read_only_(read_only) {}
 
   // The value that a lane loads from a place.
   Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
@@ -33,11 +27,6 @@ class Loads {
   Value load_constant(const Instruction& in, const Place& place, unsigned bits);
   Value load_shared(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
 
-  const Setup& setup_;
-  Learned& learned_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
   GridOrder& grid_;
   ReadOnlyMemory& read_only_;
 };

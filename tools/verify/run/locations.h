@@ -10,10 +10,9 @@ namespace glove::verify {
 class Places;
 
 // Numbers places; a plain store to one makes the next number name it.
-class Locations {
+class Locations : private Part {
  public:
-  Locations(const Basics& basics, Places& places)
-      : learned_(basics.learned), table_(basics.learned.table), places_(places) {}
+  Locations(const Part& run, Places& places) : Part(run), places_(places) {}
 
   uint32_t number(const Place& place);
   // The number of a place that has one.
@@ -24,8 +23,6 @@ class Locations {
   void forget(const Place& place, unsigned bytes, const BlockState& state, const Warp& warp, int lane);
 
  private:
-  Learned& learned_;
-  SymbolTable& table_;
   Places& places_;
   std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash> numbers_;
   std::unordered_map<uint32_t, MemorySpan> spans_;  // by number

@@ -2,15 +2,14 @@
 // later rounds.
 #pragma once
 
-#include "run/basics.h"
+#include "run/part.h"
 
 namespace glove::verify {
 
 // Makes loops under a condition that is not known come to an end.
-class Loops {
+class Loops : private Part {
  public:
-  explicit Loops(const Basics& basics)
-      : setup_(basics.setup), table_(basics.learned.table), report_(basics.report) {}
+  explicit Loops(const Part& run) : Part(run) {}
 
   // Lanes come to a branch once more. Returns false if all that follows was seen.
   bool visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc);
@@ -23,10 +22,6 @@ class Loops {
                       unsigned bits, bool integer);
   Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
-
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
 };
 
 }  // namespace glove::verify

@@ -17,15 +17,11 @@ class Tickets;
 class WaitLog;
 
 // Executes instructions that access memory; each may end the path.
-class MemorySteps {
+class MemorySteps : private Part {
  public:
-  MemorySteps(const Basics& basics, Operands& operands, Places& places, Loads& loads, BlockRaces& races,
+  MemorySteps(const Part& run, Operands& operands, Places& places, Loads& loads, BlockRaces& races,
               GridOrder& grid, Locations& locations, Tickets& tickets, WaitLog& wait_log)
-      : setup_(basics.setup),
-        learned_(basics.learned),
-        table_(basics.learned.table),
-        report_(basics.report),
-        open_(basics.open),
+      : Part(run),
         operands_(operands),
         places_(places),
         loads_(loads),
@@ -54,11 +50,6 @@ class MemorySteps {
   void store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         const Value& amount, bool certain, const Guarded& guard);
 
-  const Setup& setup_;
-  Learned& learned_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
   Operands& operands_;
   Places& places_;
   Loads& loads_;

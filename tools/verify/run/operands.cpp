@@ -130,7 +130,6 @@ void Operands::write(const BlockState& state, Warp& warp, const PtxOperand& resu
       }
     }
   }
-  (void)state;
   target.set(lane, value);
 }
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "run/basics.h"
+#include "run/part.h"
 
 namespace glove::verify {
 
@@ -18,10 +18,9 @@ struct Guarded {
 };
 
 // Reads and writes the operands of instructions.
-class Operands {
+class Operands : private Part {
  public:
-  explicit Operands(const Basics& basics)
-      : setup_(basics.setup), table_(basics.learned.table), report_(basics.report) {}
+  explicit Operands(const Part& run) : Part(run) {}
 
   // The value that a lane sees. Reading a register without a name gives it one.
   Value read(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane);
@@ -33,10 +32,6 @@ class Operands {
  private:
   uint64_t special(const BlockState& state, const Warp& warp, Special special, int lane) const;
   Value workspace();
-
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
 };
 
 }  // namespace glove::verify

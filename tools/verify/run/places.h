@@ -20,13 +20,9 @@ GlobalPlace key_of(const Place& place);
 MemorySpan span_of(const Place& place, unsigned bytes);
 
 // Finds the places of addresses, and what is wrong with them.
-class Places {
+class Places : private Part {
  public:
-  explicit Places(const Basics& basics)
-      : setup_(basics.setup),
-        learned_(basics.learned),
-        table_(basics.learned.table),
-        report_(basics.report) {}
+  explicit Places(const Part& run) : Part(run) {}
 
   // The buffer to which an address belongs: a pointer that is added once. 0: it is not known.
   SymbolId object_of(Value address);
@@ -43,11 +39,6 @@ class Places {
 
  private:
   std::string outside(const Instruction& in, const Place& place) const;
-
-  const Setup& setup_;
-  Learned& learned_;
-  SymbolTable& table_;
-  Reporter& report_;
 };
 
 }  // namespace glove::verify

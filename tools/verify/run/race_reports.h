@@ -8,10 +8,9 @@ namespace glove::verify {
 class AccessLog;
 
 // Reports pairs of accesses that nothing orders, each pair of instructions once.
-class RaceReports {
+class RaceReports : private Part {
  public:
-  RaceReports(const Basics& basics, AccessLog& records)
-      : setup_(basics.setup), table_(basics.learned.table), report_(basics.report), records_(records) {}
+  RaceReports(const Part& run, AccessLog& records) : Part(run), records_(records) {}
 
   // One race of two instructions is enough; so are a few attempts to prove that there is none.
   bool already_reported(const AccessRecord& a, const AccessRecord& b) const;
@@ -25,9 +24,6 @@ class RaceReports {
   void explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, Finding& finding) const;
   Access public_access(const AccessRecord& record, int lane) const;
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
   AccessLog& records_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> reported_;  // instructions -> how often
 };

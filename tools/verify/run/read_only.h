@@ -6,9 +6,9 @@
 namespace glove::verify {
 
 // Takes every buffer for read-only until a thread writes there; then the run begins again.
-class ReadOnlyMemory {
+class ReadOnlyMemory : private Part {
  public:
-  explicit ReadOnlyMemory(const Basics& basics) : learned_(basics.learned) {}
+  explicit ReadOnlyMemory(const Part& run) : Part(run) {}
 
   // Whether nobody writes to a place in a buffer, as far as the run has seen.
   bool is_constant(const Place& place, unsigned bytes) const;
@@ -21,7 +21,6 @@ class ReadOnlyMemory {
   std::set<SymbolId> buffers() const;
 
  private:
-  Learned& learned_;
   std::unordered_set<SymbolId> read_objects_;
   std::unordered_set<SymbolId> read_anywhere_;
   std::unordered_set<GlobalPlace, GlobalPlaceHash> read_words_;

@@ -18,14 +18,11 @@ class BarrierSteps;
 class Scheduler;
 
 // Runs both sides of a branch.
-class Regions {
+class Regions : private Part {
  public:
-  Regions(const Basics& basics, Operands& operands, Loops& loops, BundleJoin& joins, WaitLog& wait_log,
+  Regions(const Part& run, Operands& operands, Loops& loops, BundleJoin& joins, WaitLog& wait_log,
           GridOrder& grid, Explorer& explorer, BarrierSteps& barriers, Scheduler& scheduler)
-      : setup_(basics.setup),
-        table_(basics.learned.table),
-        report_(basics.report),
-        open_(basics.open),
+      : Part(run),
         operands_(operands),
         loops_(loops),
         joins_(joins),
@@ -47,10 +44,6 @@ class Regions {
   void run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished);
   bool run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle);
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
   Operands& operands_;
   Loops& loops_;
   BundleJoin& joins_;

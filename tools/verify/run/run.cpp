@@ -6,45 +6,45 @@
 #include "run/grid_progress.h"
 
 namespace glove::verify {
-Run::Memory::Memory(const Basics& basics)
-    : places(basics), operands(basics), read_only(basics), locations(basics, places), tickets(basics) {}
+Run::Memory::Memory(const Part& run)
+    : places(run), operands(run), read_only(run), locations(run, places), tickets(run) {}
 
-Run::Order::Order(const Basics& basics, Memory& memory)
-    : grid(basics, memory.locations, memory.tickets, memory.places),
-      records(basics),
-      reports(basics, records),
-      block(basics, records, reports, memory.read_only, memory.tickets, grid, memory.operands, memory.places),
-      blocks(basics, records, reports, grid, memory.places),
-      waits(basics, grid, memory.locations, memory.places) {}
+Run::Order::Order(const Part& run, Memory& memory)
+    : grid(run, memory.locations, memory.tickets, memory.places),
+      records(run),
+      reports(run, records),
+      block(run, records, reports, memory.read_only, memory.tickets, grid, memory.operands, memory.places),
+      blocks(run, records, reports, grid, memory.places),
+      waits(run, grid, memory.locations, memory.places) {}
 
-Run::Ways::Ways(const Basics& basics, Order& order)
-    : generaliser(basics, order.records),
-      explorer(basics, generaliser, order.blocks, order.waits, order.records),
-      joins(basics),
-      loops(basics) {}
+Run::Ways::Ways(const Part& run, Order& order)
+    : generaliser(run, order.records),
+      explorer(run, generaliser, order.blocks, order.waits, order.records),
+      joins(run),
+      loops(run) {}
 
-Run::Steps::Steps(const Basics& basics, Memory& memory_parts, Order& order, Ways& ways)
-    : loads(basics, order.grid, memory_parts.read_only),
-      memory(basics, memory_parts.operands, memory_parts.places, loads, order.block, order.grid,
+Run::Steps::Steps(const Part& run, Memory& memory_parts, Order& order, Ways& ways)
+    : loads(run, order.grid, memory_parts.read_only),
+      memory(run, memory_parts.operands, memory_parts.places, loads, order.block, order.grid,
              memory_parts.locations, memory_parts.tickets, order.waits),
-      async(basics, memory_parts.operands, memory_parts.places, order.block, memory),
-      barriers(basics, memory_parts.operands, order.grid, ways.explorer),
-      exchange(basics, memory_parts.operands),
-      regions(basics, memory_parts.operands, ways.loops, ways.joins, order.waits, order.grid, ways.explorer,
+      async(run, memory_parts.operands, memory_parts.places, order.block, memory),
+      barriers(run, memory_parts.operands, order.grid, ways.explorer),
+      exchange(run, memory_parts.operands),
+      regions(run, memory_parts.operands, ways.loops, ways.joins, order.waits, order.grid, ways.explorer,
               barriers, scheduler),
-      interpreter(basics, memory_parts.operands, memory_parts.places, order.waits, order.grid, memory, async,
+      interpreter(run, memory_parts.operands, memory_parts.places, order.waits, order.grid, memory, async,
                   barriers, exchange, regions),
-      scheduler(basics, memory_parts.operands, exchange, interpreter) {}
+      scheduler(run, memory_parts.operands, exchange, interpreter) {}
 
 Run::Run(const Setup& setup, Learned& learned)
     : setup_(setup),
       learned_(learned),
       report_(setup, learned.effort),
-      basics_{setup_, learned_, report_, open_},
-      memory_(basics_),
-      order_(basics_, memory_),
-      ways_(basics_, order_),
-      steps_(basics_, memory_, order_, ways_) {
+      part_(setup_, learned_, report_, open_),
+      memory_(part_),
+      order_(part_, memory_),
+      ways_(part_, order_),
+      steps_(part_, memory_, order_, ways_) {
   learned_.effort.executed.resize(setup_.kernel.code.size());
 }
 
@@ -82,7 +82,7 @@ BlockState Run::initial_state(uint32_t block) {
 bool Run::once() {
   for (uint32_t block = 0; block < setup_.blocks && !report_.ended(); ++block) run_block(block);
   if (setup_.check_global && setup_.blocks > 1 && !report_.ended()) order_.blocks.compare_blocks();
-  if (order_.waits.logs() && !report_.ended()) check_progress(basics_, order_.waits.log(), order_.grid);
+  if (order_.waits.logs() && !report_.ended()) check_progress(part_, order_.waits.log(), order_.grid);
   if (!report_.ended()) order_.grid.add_assumptions();
   return report_.why_ended() != Ended::kAgain;
 }

@@ -23,7 +23,7 @@ class Run {
  private:
   // What memory there is, and what is known of it.
   struct Memory {
-    Memory(const Basics& basics);
+    Memory(const Part& run);
     Places places;
     Operands operands;
     ReadOnlyMemory read_only;
@@ -32,7 +32,7 @@ class Run {
   };
   // What orders accesses, and what does not.
   struct Order {
-    Order(const Basics& basics, Memory& memory);
+    Order(const Part& run, Memory& memory);
     GridOrder grid;
     AccessLog records;
     RaceReports reports;
@@ -42,7 +42,7 @@ class Run {
   };
   // Which ways there are.
   struct Ways {
-    Ways(const Basics& basics, Order& order);
+    Ways(const Part& run, Order& order);
     Generaliser generaliser;
     Explorer explorer;
     BundleJoin joins;
@@ -50,7 +50,7 @@ class Run {
   };
   // Instructions.
   struct Steps {
-    Steps(const Basics& basics, Memory& memory_parts, Order& order, Ways& ways);
+    Steps(const Part& run, Memory& memory_parts, Order& order, Ways& ways);
     Loads loads;
     MemorySteps memory;
     AsyncSteps async;
@@ -70,7 +70,7 @@ class Run {
   Learned& learned_;
   Reporter report_;
   OpenBranches open_;
-  const Basics basics_;
+  const Part part_;
   Memory memory_;
   Order order_;
   Ways ways_;

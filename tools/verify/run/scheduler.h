@@ -10,15 +10,10 @@ class ExchangeSteps;
 class Interpreter;
 
 // Runs the lanes of a warp.
-class Scheduler {
+class Scheduler : private Part {
  public:
-  Scheduler(const Basics& basics, Operands& operands, ExchangeSteps& exchange, Interpreter& interpreter)
-      : setup_(basics.setup),
-        report_(basics.report),
-        open_(basics.open),
-        operands_(operands),
-        exchange_(exchange),
-        interpreter_(interpreter) {}
+  Scheduler(const Part& run, Operands& operands, ExchangeSteps& exchange, Interpreter& interpreter)
+      : Part(run), operands_(operands), exchange_(exchange), interpreter_(interpreter) {}
 
   // Until all lanes wait at a barrier of the block or have left the kernel, or the path has ended.
   void run_warp(BlockState& state, Warp& warp);
@@ -31,9 +26,6 @@ class Scheduler {
   bool warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members);
   void step_warp_barrier(BlockState& state, Warp& warp, Lanes members);
 
-  const Setup& setup_;
-  Reporter& report_;
-  OpenBranches& open_;
   Operands& operands_;
   ExchangeSteps& exchange_;
   Interpreter& interpreter_;

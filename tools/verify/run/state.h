@@ -105,6 +105,12 @@ struct Observed {
   static_assert(Clocks::kCounters == 8);
 };
 
+// Where the conditions that hold were last searched for counters and flags.
+struct NotedFacts {
+  PathPointer path, block_path;
+  std::array<uint32_t, 32> epoch{};  // by lane
+};
+
 // 32 threads with their registers; the last warp of a block may have fewer.
 struct Warp {
   uint32_t index = 0;
@@ -117,9 +123,7 @@ struct Warp {
   std::array<FenceMark, 32> fence;
   Lanes unfenced_loads = 0;  // no fence of their own follows what they saw last by strong loads or atomics
   Lanes exchanged = 0;       // have been in a loop around an atomic exchange, as in a lock's
-  // Where the conditions that hold were last searched for counters and flags, lane by lane.
-  PathPointer noted_path, noted_block_path;
-  std::array<uint32_t, 32> noted_epoch{};
+  NotedFacts noted;
   AsyncGroups copies;              // cp.async
   AsyncGroups products;            // wgmma
   uint32_t product_count = 0;      // products so far
@@ -133,6 +137,12 @@ struct Warp {
 };
 
 struct BlockSnapshot;
+
+// The states of a block at one place, in their order.
+struct Lineage {
+  std::vector<std::shared_ptr<const BlockSnapshot>> states;
+  uint32_t forks = 0;  // of the block until the last of them
+};
 
 // A block between two instructions. Copies share paths, clocks and snapshots, which are immutable.
 struct BlockState {
@@ -152,12 +162,10 @@ struct BlockState {
       0;  // the last one with accesses to global memory that no fence of their thread follows
   std::map<uint32_t, std::pair<uint32_t, FenceMark>> releases;  // counter -> who added to it, and its fence
   std::map<uint32_t, SymbolId> arrived_at;  // counter that changes its top bit -> what its addition returned
-  uint32_t exited_threads = 0;
-  uint32_t progress = 0;  // its last event in the log of progress; 0: none
-  uint32_t blurred = 0;   // how often a slot of shared memory began to vary
+  uint32_t progress = 0;                    // its last event in the log of progress; 0: none
+  uint32_t blurred = 0;                     // how often a slot of shared memory began to vary
   bool at_full_barrier = false;
-  std::map<uint64_t, std::vector<std::shared_ptr<const BlockSnapshot>>> lineage;  // by place
-  std::map<uint64_t, uint32_t> lineage_forks;
+  std::map<uint64_t, Lineage> lineages;  // by place
 };
 
 // What a lane knows.

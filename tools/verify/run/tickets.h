@@ -7,13 +7,9 @@ namespace glove::verify {
 
 // Takes additions to a place to return different numbers until something else changes the place; then the run
 // begins again.
-class Tickets {
+class Tickets : private Part {
  public:
-  explicit Tickets(const Basics& basics)
-      : setup_(basics.setup),
-        learned_(basics.learned),
-        table_(basics.learned.table),
-        report_(basics.report) {}
+  explicit Tickets(const Part& run) : Part(run) {}
 
   // Something that races with nothing, but is no addition of a positive number, changes a place: what
   // additions return there may repeat.
@@ -25,10 +21,6 @@ class Tickets {
   TicketShape shape_of(const BlockState& state, const Warp& warp, int lane, Value address);
 
  private:
-  const Setup& setup_;
-  Learned& learned_;
-  SymbolTable& table_;
-  Reporter& report_;
   // Where they were taken to differ: the address and the bytes of the addition.
   std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
 };

@@ -12,16 +12,10 @@ class Locations;
 class Places;
 
 // Writes the log of waits and of changes of global memory.
-class WaitLog {
+class WaitLog : private Part {
  public:
-  WaitLog(const Basics& basics, GridOrder& grid, Locations& locations, Places& places)
-      : setup_(basics.setup),
-        table_(basics.learned.table),
-        report_(basics.report),
-        open_(basics.open),
-        grid_(grid),
-        locations_(locations),
-        places_(places) {}
+  WaitLog(const Part& run, GridOrder& grid, Locations& locations, Places& places)
+      : Part(run), grid_(grid), locations_(locations), places_(places) {}
 
   // The kernel waits nowhere: nothing is logged.
   bool logs() const { return !setup_.waits.empty() && setup_.check_global; }
@@ -48,10 +42,6 @@ class WaitLog {
   bool draws_out(PredicateId leaves);
   std::vector<WaitCause> causes_of(const BlockState& state, PredicateId leaves);
 
-  const Setup& setup_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
   GridOrder& grid_;
   Locations& locations_;
   Places& places_;
