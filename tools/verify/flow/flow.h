@@ -59,8 +59,8 @@ class Flow {
   std::vector<int> block_of_;
   std::vector<int> order_;
   bool every_block_ends_ = true;
-  mutable std::map<int, Region> regions_;  // that were asked for
-  std::vector<std::vector<uint64_t>> live_;  // by block, a bit per register
+  mutable std::map<int, Region> regions_;                    // that were asked for
+  std::vector<std::vector<uint64_t>> live_;                  // by block, a bit per register
   mutable std::map<int, std::vector<uint32_t>> live_lists_;  // that were asked for
 };
 

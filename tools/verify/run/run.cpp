@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
-#include "run/grid_progress.h"
+#include "order/grid_progress.h"
 
 namespace glove::verify {
+
 Run::Memory::Memory(const Part& run)
     : places(run), operands(run), read_only(run), locations(run, places), tickets(run) {}
 

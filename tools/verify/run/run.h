@@ -1,12 +1,12 @@
 // One attempt to run a kernel: all threads with concrete indices, all data unknown.
 #pragma once
 
-#include "run/async_step.h"
-#include "run/barrier_step.h"
-#include "run/exchange_step.h"
-#include "run/interpreter.h"
-#include "run/regions.h"
-#include "run/scheduler.h"
+#include "steps/async_steps.h"
+#include "steps/barrier_steps.h"
+#include "steps/exchange_steps.h"
+#include "steps/interpreter.h"
+#include "steps/scheduler.h"
+#include "ways/regions.h"
 
 namespace glove::verify {
 
