@@ -290,8 +290,6 @@ EXPECTED_BREAKS = {check_arrows: 10, check_foreign_headers: 4, check_backends: 1
 TO_MEND = (
     "gpu/kernels/kmeans.h KMeansParams has",
     "tools/verify/ptx/program.h Instruction has",
-    "tools/verify/run/kernel_run.h KernelRun has",
-    "tools/verify/value/symbols.h SymbolTable has",
     "analysis has", "cpu has", "gpu has", "search has", "sql has",
 )
 
