@@ -163,6 +163,38 @@ enum class ShuffleKind : uint8_t { kUp = 'u', kDown = 'd', kButterfly = 'b', kIn
 // What a vote returns.
 enum class VoteKind : uint8_t { kAll, kAny, kUniform, kBallot };
 
+// From `least` to `most` operands.
+struct OperandCount {
+  int least = 0;
+  int most = 1000;  // any number
+
+  constexpr OperandCount() = default;
+  constexpr OperandCount(int count) : least(count), most(count) {}
+  constexpr OperandCount(int from, int to) : least(from), most(to) {}
+  bool holds(size_t count) const {
+    return static_cast<size_t>(least) <= count && count <= static_cast<size_t>(most);
+  }
+};
+
+// Which results and operands of an instruction are predicates, where the others are numbers.
+enum class OperandClasses : uint8_t {
+  kEither,    // the modifiers say it, or nobody looks
+  kOfType,    // all, if the type is .pred
+  kCompares,  // all results, and the operands behind the second
+  kTests,     // all results
+  kSelects,   // the operands behind the second
+  kVotes,     // the first operand; results are not checked
+  kShuffles,  // the results behind the first
+};
+
+// What an instruction must have behind its opcode.
+struct OperandForm {
+  OperandCount results;
+  OperandCount operands;
+  OperandClasses classes = OperandClasses::kEither;
+  OperandCount groups = {};  // as Instruction::groups counts them
+};
+
 // A decoded instruction.
 struct Instruction {
   Op op = Op::kUnsupported;
@@ -197,8 +229,9 @@ struct Instruction {
   PtxOperand source;         // of a copy
   std::vector<int> targets;  // instructions to branch to
   uint32_t site = 0;         // index into Kernel::sites
-  std::string text;          // the opcode as it was written
-  std::string reason;        // of kUnsupported
+  OperandForm form;
+  std::string text;    // the opcode as it was written
+  std::string reason;  // of kUnsupported
 };
 
 // A virtual register.
@@ -241,6 +274,8 @@ struct Kernel {
 // One PTX file.
 struct Program {
   std::string target;
+  std::string path;                // of the file, as errors name it
+  std::vector<std::string> files;  // the sources that it names
   std::vector<Kernel> kernels;
 };
 
