@@ -94,12 +94,14 @@ void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& 
   const Instruction& other = setup_.kernel.code[b.instruction];
   const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
     for (const Lemma& lemma : setup_.launch.lemmas)
-      if (setup_.comes_from(at, lemma.file, lemma.line)) return &lemma;
+      if (setup_.comes_from(at, lemma.at.file, lemma.at.line)) return &lemma;
     return nullptr;
   };
   if (const Lemma* lemma = at_lemma(in); lemma != nullptr && at_lemma(other) != nullptr) {
     reported_[std::minmax(a.instruction, b.instruction)] += kMostAttempts;
-    report_.assume("lemma at " + lemma->file + ":" + std::to_string(lemma->line) + ": " + lemma->reason);
+    const std::string& file = lemma->at.file;
+    report_.assume("lemma at " + file.substr(file.find_last_of('/') + 1) + ":" +
+                   std::to_string(lemma->at.line) + ": " + lemma->reason);
     return;
   }
   const std::vector<Access> accesses = {public_access(a, lane_a), public_access(b, lane_b)};

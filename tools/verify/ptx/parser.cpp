@@ -263,6 +263,7 @@ std::vector<SourceLine> LineTable::location(Cursor& in) {
 }
 
 void LineTable::resolve(Program* program) const {
+  for (const auto& [number, file] : files_) program->files.push_back(file);
   for (Kernel& kernel : program->kernels)
     for (Site& site : kernel.sites)
       for (SourceLine& line : site.chain) {

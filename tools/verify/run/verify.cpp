@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "launch/marks.h"
 #include "launch/parameters.h"
 #include "launch/spec_file.h"
 #include "ptx/parser.h"
@@ -19,6 +20,7 @@ Module::Module(Program program) : program_(std::make_shared<const Program>(std::
 Result<Module> parse(std::string_view ptx, const std::string& file) {
   Result<Program> program = parse_program(ptx, file);
   if (!program.ok()) return program.error();
+  program.value().path = file;
   return Module(std::move(program.value()));
 }
 
@@ -27,6 +29,13 @@ Result<std::vector<Launch>> read_launches(const std::string& path, const Module&
   if (!launches.ok()) return launches;
   if (const Status status = check_shared_parameters(launches.value(), module.program()); !status.ok())
     return status.error();
+  const Marks marks(module.program());
+  for (Launch& launch : launches.value()) {
+    const auto kernels = kernels_of(launch, module);
+    if (!kernels.ok()) return kernels.error();
+    if (kernels.value().empty()) continue;  // it is for another file
+    if (const Status status = marks.place(&launch); !status.ok()) return status.error();
+  }
   return launches;
 }
 

@@ -157,7 +157,7 @@ void Loads::apply_range(const Instruction& in, Value value) {
   const SymbolId single = table_.single(value);
   if (single == 0) return;
   for (const DataRange& range : setup_.launch.ranges) {
-    if (!setup_.comes_from(in, range.file, range.line)) continue;
+    if (!setup_.comes_from(in, range.at.file, range.at.line)) continue;
     Symbol& symbol = table_.change(single);
     symbol.range = symbol.range.meet({range.least, range.most});
     if (range.least >= 0) symbol.unsigned_range = symbol.unsigned_range.meet({range.least, range.most});

@@ -27,17 +27,24 @@ struct ParameterValue {
   bool own = false;      // the launch's alone, and not what several launches of the file share
 };
 
+// The source line that a declared fact is about. A launch file may give its name in a comment instead, in
+// place of which read_launches() puts the lines of that name.
+struct MarkedLine {
+  std::string name;
+  std::string file;  // the end of its path
+  int line = 0;
+  int declared_at = 0;  // line of the launch file
+};
+
 // A fact about the program that is declared and not proved: accesses of these lines do not meet.
 struct Lemma {
-  std::string file;
-  int line = 0;
+  MarkedLine at;
   std::string reason;
 };
 
 // A fact about the data that is declared and not proved: what a load of this line returns lies in the range.
 struct DataRange {
-  std::string file;
-  int line = 0;
+  MarkedLine at;
   int64_t least = 0;
   int64_t most = 0;
   std::string reason;

@@ -52,7 +52,8 @@ class Module {
 Result<Module> parse(std::string_view ptx, const std::string& file);
 
 // The launches of a launch file (TOML; README.md describes it). An error if they do not fit the module's
-// kernels.
+// kernels. The lines that they name are looked up in the sources that the PTX names or, where there is none,
+// in those of the same names beside the file that parse() was given.
 Result<std::vector<Launch>> read_launches(const std::string& path, const Module& module);
 
 // The module's kernels that a launch is for, by their places. An error if launch.kernel is no regular
