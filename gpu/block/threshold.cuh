@@ -43,8 +43,8 @@ __device__ inline float block_threshold(const uint32_t* counts, uint32_t rank, T
   if (before < rank && before + mine >= rank) {
     int p = first;
     while (p + 1 < last && before + counts[kBins - 1 - p] < rank) before += counts[kBins - 1 - p++];
-    // Atomic only because glove-verify cannot see that the sums let one thread through.
-    atomicExch(&scratch.threshold, bin_floor(kBins - 1 - p));
+    // verify: lemma one-thread-reaches-rank
+    scratch.threshold = bin_floor(kBins - 1 - p);
   }
   __syncthreads();
   return scratch.threshold;

@@ -97,7 +97,9 @@ __device__ void write_best(const BatchScanParams& scan, int64_t query, uint32_t 
       better += other > similarity || (other == similarity && memory.rows[memory.leaders[j]] < row);
     }
     if (better >= wanted) continue;
+    // verify: lemma ranks-distinct
     ids[better] = row;
+    // verify: lemma ranks-distinct
     similarities[better] = similarity;
   }
   if (threadIdx.x == 0) scan.answers.sizes[query] = static_cast<int32_t>(min(count, wanted));

@@ -25,7 +25,9 @@ __device__ inline void list_change(const KMeansParams& params, int32_t row, int3
                                    bool wants) {
   const uint32_t place = append(&params.counters->changes, wants);
   if (!wants) return;
+  // verify: lemma own-place
   params.changes[place] = {row, from, to};
+  // verify: lemma row-listed-once
   params.labels[row] = to;
 }
 

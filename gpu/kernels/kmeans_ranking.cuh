@@ -134,6 +134,7 @@ struct OwnRow {
     if (row < 0) return;
     length = params.halves.lengths[row];
     residual = params.halves.residuals[row];
+    // verify: lemma row-listed-once
     if (params.wanted == 1) label = params.labels[row];
   }
 };
@@ -201,6 +202,7 @@ __device__ __forceinline__ void finish(const KMeansParams& params, const Tops& t
         const double reach = static_cast<double>(gap) - kLeastGap + params.travelled[best.cluster + 1];
         limit = __double2float_rn(reach * (1 - static_cast<double>(kLimitSlack)));
       }
+      // verify: lemma row-listed-once
       params.limits[row] = limit;
     }
     list_change(params, row, own.label, best.cluster, decided && own.label != best.cluster);
@@ -214,12 +216,14 @@ __device__ __forceinline__ void finish(const KMeansParams& params, const Tops& t
   const bool few = undecided && list_candidates(params, tops, bounds, beaten, listed);
   const bool grouped = Tops::kGroups && few && !(bounds.hidden < beaten);
   const uint32_t place = append(&params.counters->undecided, few && !grouped);
+  // verify: lemma own-place
   if (few && !grouped) params.undecided[place] = listed;
   if constexpr (Tops::kGroups) {
     const uint32_t group_place = append(&params.counters->grouped, grouped);
     if (grouped) params.wgmma.grouped[group_place] = listed;
   }
   const uint32_t open_place = append(&params.counters->open, undecided && !few);
+  // verify: lemma own-place
   if (undecided && !few) params.open[open_place] = row;
 }
 

@@ -195,6 +195,7 @@ struct ScanRange {
   int stride;
 
   __device__ ScanRange(const KMeansParams& params, int first, int last, int block_rows)
+      // verify: range row-count
       : count(min(last, params.wanted == 1 ? static_cast<int>(params.counters->visits)
                                            : static_cast<int>(params.part.rows))),
         start(first + static_cast<int>(blockIdx.x) * block_rows),

@@ -47,6 +47,7 @@ __device__ void sort_entries(SumEntry own, uint32_t* keys, SumEntry* sorted) {
   uint32_t place = 0;
 #pragma unroll 8
   for (int i = 0; i < kThreads; ++i) place += keys[i] < key;
+  // verify: lemma ranks-distinct
   sorted[place] = own;
   __syncthreads();
 }
@@ -108,6 +109,7 @@ __global__ void __launch_bounds__(kThreads, kLaneColumns == kManyColumns ? 2 : 4
     kmeans_sums_kernel(const __grid_constant__ KMeansParams params) {
   __shared__ uint32_t keys[kThreads];
   __shared__ SumEntry sorted[kThreads];
+  // verify: range changes
   const uint32_t changes = params.counters->changes;
   for (uint32_t base = blockIdx.x * kBlockChanges; base < changes; base += gridDim.x * kBlockChanges) {
     const uint32_t i = base + threadIdx.x / 2;

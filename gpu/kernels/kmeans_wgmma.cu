@@ -35,6 +35,7 @@ constexpr int shared_bytes(int pairs) {
 
 // Returns the number of rows that the launch scores.
 __device__ int row_count(const KMeansParams& params, int last) {
+  // verify: range row-count
   return min(last, params.wanted == 1 ? static_cast<int>(params.counters->visits)
                                       : static_cast<int>(params.part.rows));
 }

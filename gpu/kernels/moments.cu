@@ -222,6 +222,7 @@ __global__ void __launch_bounds__(kMostGramWarps* kWarpLanes)
   extern __shared__ double buffers[];  // [2][kGramRows, gram_stride(width)]
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const auto own_tile = static_cast<int>(blockIdx.x * shape.warps + threadIdx.x / kWarpLanes);
+  // verify: range tile
   const GramTile tile = shape.tiles[own_tile];
   const int left = max(int{tile.left}, 0);  // the sums of a warp without a tile are not used
   const int right = max(int{tile.right}, 0);

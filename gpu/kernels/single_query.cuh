@@ -127,11 +127,14 @@ __device__ inline void write_candidates(const SingleScanParams& scan, const Shar
   // A few candidates are spread over as many warps.
   for (int base = 0; base < count; base += 4 * kWarps) {
     const int i = base + (lane >> 3) * kWarps + warp;
+    // verify: lemma own-bounds
     const int row = i < count ? rows[i] : -1;
     double similarity = 0.0;
     if (scan.part.vectors != nullptr)
       similarity = team_similarity(scan, query, row, lane);
     else if (row >= 0)
+      // verify: lemma own-bounds
+      // verify: unreached by coarse_scan_kernel, which always has vectors
       similarity = upper_of_code(uppers[share.index(scan, row)]);
     if (base == 0) __syncthreads();  // first_slot was fetched while the products were computed
     const uint32_t slot = first_slot + static_cast<uint32_t>(i);
@@ -175,7 +178,9 @@ __device__ inline void rank_candidates(const SingleScanParams& scan, RankedRow* 
     }
     before = warp_sum(before);
     if (lane == 0 && mine < count && before < static_cast<uint32_t>(scan.top_rows)) {
+      // verify: lemma ranks-distinct
       __stcg(scan.ranked_similarities + before, __ldcg(scan.similarities + mine));
+      // verify: lemma ranks-distinct
       __stcg(scan.ranked_ids + before, own.id);
     }
   }

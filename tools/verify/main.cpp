@@ -1,24 +1,27 @@
 // glove-verify: proves that kernels in PTX have no deadlock, no misuse of barriers and no race.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <regex>
 #include <sstream>
+#include <string>
+#include <vector>
 
-#include "launch/parameters.h"
-#include "launch/spec_file.h"
-#include "ptx/parser.h"
-#include "report/json.h"
-#include "report/text.h"
-#include "run/verify.h"
+#include "glove_verify/verify.h"
 
 namespace {
 
+using glove::verify::Error;
+using glove::verify::ErrorCode;
+using glove::verify::KernelInfo;
 using glove::verify::Launch;
+using glove::verify::Module;
 using glove::verify::Verdict;
 
 constexpr int kUsage = 4;
@@ -105,28 +108,6 @@ std::string check_options(CommandLine* arguments) {
   return "";
 }
 
-// What forbids this launch of the kernel, or nothing.
-std::string launch_error(const glove::verify::Kernel& kernel, const Launch& launch) {
-  if (launch.block[0] == 0) return kernel.name + " has no .maxntid; please give its size with --block";
-  const uint64_t threads = product(launch.block), most = product(kernel.max_threads);
-  if (threads > 1024)
-    return kernel.name + ": a block has at most 1024 threads, and not " + std::to_string(threads);
-  if (kernel.max_threads[0] != 0 && threads > most)
-    return kernel.name + " is compiled for at most " + std::to_string(most) +
-           " threads per block (.maxntid), and --block or the launch file asks for " +
-           std::to_string(threads);
-  if (kernel.exact_threads && threads != most)
-    return kernel.name + " is compiled for exactly " + std::to_string(most) +
-           " threads per block (.reqntid), and --block or the launch file asks for " +
-           std::to_string(threads);
-  if (const uint64_t bytes = kernel.shared_bytes + launch.dynamic_shared.value_or(0);
-      launch.dynamic_shared && bytes > glove::verify::kMostBlockShared)
-    return kernel.name + " would have " + std::to_string(bytes) +
-           " bytes of shared memory with the dynamic_shared of the launch file, and a block has at most " +
-           std::to_string(glove::verify::kMostBlockShared);
-  return "";
-}
-
 // The worse of two exit codes: a defect, a usage error, something unsupported, something unproved.
 int worse(int a, int b) {
   const auto rank = [](int code) {
@@ -140,7 +121,11 @@ int complain(const std::string& message) {
   return kUsage;
 }
 
-std::optional<glove::verify::Module> read_module(const std::string& file) {
+int complain(const Error& error) {
+  return complain((error.code == ErrorCode::kLaunch ? "glove-verify: " : "") + error.message);
+}
+
+std::optional<Module> read_module(const std::string& file) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {
     complain("glove-verify: '" + file + "' is a directory; name a PTX file");
@@ -153,59 +138,60 @@ std::optional<glove::verify::Module> read_module(const std::string& file) {
     complain("glove-verify: cannot read '" + file + "'");
     return std::nullopt;
   }
-  const std::string source = text.str();
-  glove::verify::ParseError error;
-  auto module = glove::verify::parse(source, &error);
-  if (!module) complain(file + ":" + std::to_string(error.line) + ": " + error.message);
-  return module;
+  auto module = glove::verify::parse(text.str(), file);
+  if (module.ok()) return std::move(module.value());
+  complain(module.error());
+  return std::nullopt;
 }
 
 // One line per kernel: its name, the size of its blocks, its static shared memory.
-void list_kernel(const glove::verify::Kernel& kernel) {
+void list_kernel(const KernelInfo& kernel) {
   std::cout << kernel.name << ": ";
   if (kernel.max_threads[0] == 0)
     std::cout << "any block";
   else
     std::cout << "block " << kernel.max_threads[0] << "," << kernel.max_threads[1] << ","
               << kernel.max_threads[2];
-  std::cout << ", " << kernel.shared_bytes << " bytes of shared memory, " << kernel.code.size()
+  std::cout << ", " << kernel.shared_bytes << " bytes of shared memory, " << kernel.instructions
             << " instructions\n";
 }
 
-int run_kernel(const glove::verify::Kernel& kernel, Launch launch, const CommandLine& arguments,
-               const std::string& file, std::vector<Verdict>* verdicts) {
-  if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
-  if (launch.block[0] == 0) launch.block = kernel.max_threads;
-  if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
-  if (const std::string error = glove::verify::own_parameter_error(launch, kernel, arguments.launch);
-      !error.empty())
-    return complain(error);
-  if (const std::string error = launch_error(kernel, launch); !error.empty())
-    return complain("glove-verify: " + error);
-  Verdict verdict = glove::verify::verify(kernel, launch, arguments.options);
-  verdict.file = file;
-  if (arguments.format == "text") std::cout << glove::verify::text_of(verdict, arguments.explain);
-  const int code = verdict.exit_code();
-  verdicts->push_back(std::move(verdict));
-  return code;
-}
+// A launch that the command line asks for, and the kernels that it is for.
+struct Wanted {
+  Launch launch;
+  std::vector<size_t> kernels;
+};
 
-// The launches that the command line asks for. Returns what is wrong with the launch file, or nothing.
-std::string read_launches(const CommandLine& arguments, const glove::verify::Module& module,
-                          glove::verify::SpecFile* spec) {
-  if (arguments.launch.empty()) {
-    spec->launches.emplace_back();
-    return "";
+// An Error of the launch file, which is printed, or its launches whose names match.
+std::optional<std::vector<Wanted>> read_wanted(const CommandLine& arguments, const Module& module) {
+  std::vector<Launch> launches(1);
+  if (!arguments.launch.empty()) {
+    auto read = glove::verify::read_launches(arguments.launch, module);
+    if (!read.ok()) {
+      complain(read.error());
+      return std::nullopt;
+    }
+    launches = std::move(read.value());
   }
-  std::string error;
-  if (!glove::verify::read_spec(arguments.launch, spec, &error)) return error;
-  return glove::verify::shared_parameter_error(*spec, module, arguments.launch);
+  const std::regex name(arguments.name);
+  std::vector<Wanted> wanted;
+  for (Launch& launch : launches) {
+    if (!std::regex_search(launch.name, name)) continue;
+    if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
+    if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
+    auto kernels = glove::verify::kernels_of(launch, module);
+    if (!kernels.ok()) {
+      complain(kernels.error());
+      return std::nullopt;
+    }
+    wanted.push_back({std::move(launch), std::move(kernels.value())});
+  }
+  return wanted;
 }
 
 // Why nothing of a file was verified.
-std::string nothing_matched(const std::string& file, const glove::verify::Module& module,
-                            const CommandLine& arguments) {
-  if (module.kernels.empty()) return file + ": there is no kernel in this file";
+std::string nothing_matched(const std::string& file, const Module& module, const CommandLine& arguments) {
+  if (module.kernels().empty()) return file + ": there is no kernel in this file";
   std::string text = file + ": no kernel";
   if (!arguments.kernel.empty()) text += " matches --kernel '" + arguments.kernel + "'";
   if (arguments.launch.empty() || arguments.list) return text;
@@ -214,28 +200,37 @@ std::string nothing_matched(const std::string& file, const glove::verify::Module
   return text + (arguments.name.empty() ? "" : " whose name matches --name '" + arguments.name + "'");
 }
 
+int run_kernel(const Module& module, size_t kernel, const Launch& launch, const CommandLine& arguments,
+               const std::string& file, std::vector<Verdict>* verdicts) {
+  auto result = glove::verify::verify(module, kernel, launch, arguments.options);
+  if (!result.ok()) return complain(result.error());
+  Verdict& verdict = result.value();
+  verdict.file = file;
+  if (arguments.format == "text") std::cout << glove::verify::text_of(verdict, arguments.explain);
+  const int code = verdict.exit_code();
+  verdicts->push_back(std::move(verdict));
+  return code;
+}
+
 int run_file(const std::string& file, const CommandLine& arguments, std::vector<Verdict>* verdicts) {
   const auto module = read_module(file);
   if (!module) return kUsage;
-  glove::verify::SpecFile spec;
-  if (const std::string error = read_launches(arguments, *module, &spec); !error.empty())
-    return complain(error);
+  const auto wanted = read_wanted(arguments, *module);
+  if (!wanted) return kUsage;
+  const std::regex pattern(arguments.kernel);
   int worst = 0;
   size_t matched = 0;
-  const auto matches = [](const std::string& text, const std::string& pattern) {
-    return pattern.empty() || std::regex_search(text, std::regex(pattern));
-  };
-  for (const auto& kernel : module->kernels) {
-    if (!matches(kernel.name, arguments.kernel)) continue;
+  for (size_t kernel = 0; kernel < module->kernels().size(); ++kernel) {
+    if (!std::regex_search(module->kernels()[kernel].name, pattern)) continue;
     if (arguments.list) {
       ++matched;
-      list_kernel(kernel);
+      list_kernel(module->kernels()[kernel]);
       continue;
     }
-    for (const Launch& launch : spec.launches) {
-      if (!glove::verify::is_launch_of(launch, kernel) || !matches(launch.name, arguments.name)) continue;
+    for (const auto& [launch, kernels] : *wanted) {
+      if (!std::binary_search(kernels.begin(), kernels.end(), kernel)) continue;
       ++matched;
-      worst = worse(worst, run_kernel(kernel, launch, arguments, file, verdicts));
+      worst = worse(worst, run_kernel(*module, kernel, launch, arguments, file, verdicts));
     }
   }
   return matched == 0 ? complain(nothing_matched(file, *module, arguments)) : worst;

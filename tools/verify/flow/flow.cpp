@@ -210,7 +210,7 @@ void Flow::find_post_dominators() {
   }
 }
 
-const Region& Flow::region(int branch) {
+const Region& Flow::region(int branch) const {
   const auto [found, added] = regions_.try_emplace(branch);
   Region& region = found->second;
   if (!added) return region;
@@ -273,7 +273,7 @@ void Flow::find_live() {
   }
 }
 
-const std::vector<uint32_t>& Flow::live_in(int instruction) {
+const std::vector<uint32_t>& Flow::live_in(int instruction) const {
   const auto [found, added] = live_lists_.try_emplace(instruction);
   if (!added || instruction >= end()) return found->second;
   std::vector<uint64_t> live(live_[static_cast<size_t>(exit_block())].size(), 0);

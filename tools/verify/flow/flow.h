@@ -44,9 +44,9 @@ class Flow {
   // Lanes at the instruction with the least order run first.
   int order(int instruction) const { return order_[static_cast<size_t>(instruction)]; }
   // REQUIRES: the instruction is a branch or a guarded return.
-  const Region& region(int branch);
+  const Region& region(int branch) const;
   // Registers that are read at or behind an instruction that begins a block, before they are written.
-  const std::vector<uint32_t>& live_in(int instruction);
+  const std::vector<uint32_t>& live_in(int instruction) const;
 
  private:
   void find_blocks();
@@ -59,9 +59,9 @@ class Flow {
   std::vector<int> block_of_;
   std::vector<int> order_;
   bool every_block_ends_ = true;
-  std::map<int, Region> regions_;
-  std::vector<std::vector<uint64_t>> live_;  // by block, a bit per register
-  std::map<int, std::vector<uint32_t>> live_lists_;
+  mutable std::map<int, Region> regions_;                    // that were asked for
+  std::vector<std::vector<uint64_t>> live_;                  // by block, a bit per register
+  mutable std::map<int, std::vector<uint32_t>> live_lists_;  // that were asked for
 };
 
 // bar and barrier in all forms; shfl, vote, mma and what else the lanes of a warp execute together.

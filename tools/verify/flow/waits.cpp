@@ -7,7 +7,7 @@
 namespace glove::verify {
 namespace {
 
-constexpr int kMostParts = 16;  // of a condition inside each other
+constexpr int kMostNested = 16;  // of a condition inside each other
 
 bool is_load(const Instruction& in) {
   return in.op == Op::kLoad && in.space != Space::kParam && in.space != Space::kConst;
@@ -156,7 +156,7 @@ class Waits::Loop {
 
   // The same, if it goes on only if the predicate is `needed`.
   bool counts(const PtxOperand& predicate, bool needed, int depth) const {
-    if (predicate.kind != OperandKind::kRegister || depth > kMostParts) return false;
+    if (predicate.kind != OperandKind::kRegister || depth > kMostNested) return false;
     if (predicate.negated) needed = !needed;
     std::set<uint32_t> open, done;
     if (tainted_.count(predicate.index) == 0) return varies(predicate.index, open, done);

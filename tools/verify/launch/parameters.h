@@ -1,23 +1,24 @@
 // Whether a launch fits the kernels that it is for.
 #pragma once
 
-#include <string>
+#include <vector>
 
-#include "launch/spec_file.h"
+#include "glove_verify/launch.h"
+#include "glove_verify/status.h"
 #include "ptx/program.h"
 
 namespace glove::verify {
 
-// Whether the launch is one of this kernel. REQUIRES: launch.kernel is a regular expression.
-bool is_launch_of(const Launch& launch, const Kernel& kernel);
+// The kernels that a launch is for, by their places. An error if launch.kernel is no regular expression.
+Result<std::vector<size_t>> matching_kernels(const Launch& launch, const Program& program);
 
-// What is wrong with the offsets of the launch's own parameters for this kernel, or nothing. path: of the
-// launch file.
-std::string own_parameter_error(const Launch& launch, const Kernel& kernel, const std::string& path);
+// Whether the kernel can have these blocks and has the launch's own parameters. block: of the launch, or
+// what .maxntid says.
+Status check_launch(const Launch& launch, const std::array<uint32_t, 3>& block, const Kernel& kernel);
 
-// What is wrong with the parameters that launches share, or nothing: one is wrong if no kernel that the file
-// launches has it, as kernels with fewer parameters may stand beside others. Nothing is known if the kernel
-// of a launch is not in this module.
-std::string shared_parameter_error(const SpecFile& spec, const Module& module, const std::string& path);
+// Checks the parameters that the launches of a file share: one is wrong if no kernel that the file launches
+// has it, as kernels with fewer parameters may stand beside others. Nothing is known if the kernel of a
+// launch is not in this program.
+Status check_shared_parameters(const std::vector<Launch>& launches, const Program& program);
 
 }  // namespace glove::verify

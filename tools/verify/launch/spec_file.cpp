@@ -24,13 +24,12 @@ constexpr std::string_view kSetKeys[] = {"name",           "kernel",     "block"
                                          "dynamic_shared", "parameters", "lemmas", "ranges"};
 constexpr std::string_view kLaunchKeys[] = {"with",           "name",       "kernel", "block", "grid",
                                             "dynamic_shared", "parameters", "lemmas", "ranges"};
-constexpr std::string_view kFileKeys[] = {"launch",     "choices", "never", "name",
-                                          "kernel",     "block",   "grid",  "dynamic_shared",
-                                          "parameters", "lemmas",  "ranges"};
+constexpr std::string_view kFileKeys[] = {"launch", "choices",        "name",       "kernel", "block",
+                                          "grid",   "dynamic_shared", "parameters", "lemmas", "ranges"};
 constexpr std::string_view kParameterKeys[] = {"at",       "buffer", "bytes", "zeroed",
                                                "distinct", "every",  "u32",   "u64"};
-constexpr std::string_view kRangeKeys[] = {"file", "line", "least", "most", "reason"};
-constexpr std::string_view kLemmaKeys[] = {"file", "line", "reason"};
+constexpr std::string_view kRangeKeys[] = {"name", "file", "line", "least", "most", "reason"};
+constexpr std::string_view kLemmaKeys[] = {"name", "file", "line", "reason"};
 
 // Reads the tables of a file. Keeps the first thing that is wrong in them.
 class Reader {
@@ -45,10 +44,12 @@ class Reader {
   }
   void fail(const toml::node& node, const std::string& what) { fail(node.source(), what); }
 
-  // Whether the table has none but these keys. `what`: what the table is, with its article.
+  // Whether the table has none but these keys, and those of other programs, which begin with "x-". `what`:
+  // what the table is, with its article.
   bool check_keys(const toml::table& table, const std::string& what, Keys known) {
     for (const auto& [key, node] : table) {
       if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+      if (key.str().starts_with("x-")) continue;
       std::string keys;
       for (const std::string_view name : known) keys += (keys.empty() ? "" : ", ") + std::string(name);
       fail(key.source(), what + " has no key '" + std::string(key.str()) + "'; its keys are " + keys);
@@ -179,14 +180,23 @@ class Reader {
     launch->parameters.push_back(value);
   }
 
+  // Whether the table has a name, or a file and a line.
+  bool marked_line(const toml::table& table, MarkedLine* at) {
+    at->declared_at = static_cast<int>(table.source().begin.line);
+    if (table.contains("name") == table.contains("file")) return false;
+    if (table.contains("name")) return !table.contains("line") && text(table, "name", &at->name);
+    return text(table, "file", &at->file) && number(table, "line", 1, INT_MAX, &at->line);
+  }
+
   void range(const toml::table& table, Launch* launch) {
     if (!check_keys(table, "a range", kRangeKeys)) return;
     DataRange range;
-    const bool whole = text(table, "file", &range.file) && number(table, "line", 1, INT_MAX, &range.line) &&
-                       number(table, "least", INT64_MIN, INT64_MAX, &range.least) &&
-                       number(table, "most", INT64_MIN, INT64_MAX, &range.most) &&
-                       text(table, "reason", &range.reason);
-    if (!whole) return fail(table, "a range has a file, a line, the least and the most number, and a reason");
+    const bool whole =
+        marked_line(table, &range.at) && number(table, "least", INT64_MIN, INT64_MAX, &range.least) &&
+        number(table, "most", INT64_MIN, INT64_MAX, &range.most) && text(table, "reason", &range.reason);
+    if (!whole)
+      return fail(table,
+                  "a range has a name, or a file and a line; the least and the most number; and a reason");
     if (range.least > range.most)
       return fail(table, "least = " + std::to_string(range.least) +
                              " must not be above most = " + std::to_string(range.most));
@@ -196,9 +206,8 @@ class Reader {
   void lemma(const toml::table& table, Launch* launch) {
     if (!check_keys(table, "a lemma", kLemmaKeys)) return;
     Lemma lemma;
-    if (!text(table, "file", &lemma.file) || !number(table, "line", 1, INT_MAX, &lemma.line) ||
-        !text(table, "reason", &lemma.reason))
-      return fail(table, "a lemma has a file, a line and a reason");
+    if (!marked_line(table, &lemma.at) || !text(table, "reason", &lemma.reason))
+      return fail(table, "a lemma has a name, or a file and a line; and a reason");
     launch->lemmas.push_back(lemma);
   }
 
@@ -264,7 +273,8 @@ void check_choices(const toml::table& root, Reader* reader) {
   }
 }
 
-void read_launch(const toml::table& root, const toml::table& own, Reader* reader, SpecFile* spec) {
+void read_launch(const toml::table& root, const toml::table& own, Reader* reader,
+                 std::vector<Launch>* launches) {
   reader->check_keys(own, "a launch", kLaunchKeys);
   Layers layers(reader);
   layers.add(root, false);
@@ -276,48 +286,41 @@ void read_launch(const toml::table& root, const toml::table& own, Reader* reader
       reader->fail(own, "`with` is a table of names from [choices]");
   }
   layers.add(own, true);
-  spec->launches.push_back(layers.take());
+  launches->push_back(layers.take());
 }
 
 }  // namespace
 
-bool read_spec(const std::string& path, SpecFile* spec, std::string* error) {
+Result<std::vector<Launch>> read_spec(const std::string& path) {
+  const auto wrong = [](std::string message) { return Error{ErrorCode::kLaunchFile, std::move(message)}; };
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    *error = path + " is a directory; give --launch a file";
-    return false;
-  }
+  if (std::filesystem::is_directory(path, ignored))
+    return wrong(path + " is a directory; give --launch a file");
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) {
-    *error = path + ": cannot be read";
-    return false;
-  }
+  if (!file) return wrong(path + ": cannot be read");
   // The TOML library's tables of letters have gaps that it takes for impossible.
   const auto foreign = std::find_if(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; });
-  if (foreign != text.end()) {
-    *error = path + ":" + std::to_string(1 + std::count(text.begin(), foreign, '\n')) +
-             ": a launch file has ASCII characters only";
-    return false;
-  }
+  if (foreign != text.end())
+    return wrong(path + ":" + std::to_string(1 + std::count(text.begin(), foreign, '\n')) +
+                 ": a launch file has ASCII characters only");
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed) {
     const auto line = parsed.error().source().begin.line;
-    *error = path + (line == 0 ? "" : ":" + std::to_string(line)) + ": " +
-             std::string(parsed.error().description());
-    return false;
+    return wrong(path + (line == 0 ? "" : ":" + std::to_string(line)) + ": " +
+                 std::string(parsed.error().description()));
   }
   const toml::table& root = parsed.table();
   Reader reader(path);
   reader.check_keys(root, "a launch file", kFileKeys);
   check_choices(root, &reader);
-  // tests/pairs.py is what `never` is for.
-  reader.each(root, "never", [](const toml::table&) {});
-  reader.each(root, "launch", [&](const toml::table& own) { read_launch(root, own, &reader, spec); });
-  *error = reader.error();
-  if (error->empty() && spec->launches.empty())
-    *error = path + ": there is no launch in this file; add one, which begins with [[launch]]";
-  return error->empty();
+  std::vector<Launch> launches;
+  reader.each(root, "launch", [&](const toml::table& own) { read_launch(root, own, &reader, &launches); });
+  if (!reader.error().empty()) return wrong(reader.error());
+  if (launches.empty())
+    return wrong(path + ": there is no launch in this file; add one, which begins with [[launch]]");
+  for (Launch& launch : launches) launch.file = path;
+  return launches;
 }
 
 }  // namespace glove::verify

@@ -4,18 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "launch/spec.h"
+#include "glove_verify/launch.h"
+#include "glove_verify/status.h"
 
 namespace glove::verify {
 
-// One `[[launch]]` of a file. Options that a launch sets (lockstep and the like) are the command line's
-// affair.
-struct SpecFile {
-  std::vector<Launch> launches;
-};
-
-// Returns false and sets `error`, one sentence with the file and the line, if the file does not say what it
-// must.
-bool read_spec(const std::string& path, SpecFile* spec, std::string* error);
+// The launches of a file, at least one. Options (lockstep and the like) are the command line's affair.
+Result<std::vector<Launch>> read_spec(const std::string& path);
 
 }  // namespace glove::verify

@@ -4,14 +4,12 @@
 #include <array>
 #include <cstdint>
 
+#include "glove_verify/finding.h"
 #include "value/reason.h"
 
 namespace glove::verify {
 
 using Lanes = uint32_t;
-
-// What an access does to memory.
-enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
 
 // Asynchronous accesses last until their thread has waited for them.
 enum class Flight : uint8_t { kNone, kCopy, kProduct };

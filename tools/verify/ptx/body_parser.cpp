@@ -4,8 +4,7 @@
 
 #include "ptx/opcode.h"
 #include "ptx/opcode_table.h"
-#include "ptx/operand_classes.h"
-#include "ptx/operand_counts.h"
+#include "ptx/operands.h"
 #include "ptx/parser_state.h"
 
 namespace glove::verify {
@@ -282,6 +281,7 @@ class BodyParser {
     }
     if (touches_call_) {  // the arguments and the result of a call
       out.op = out.op == Op::kLoad ? Op::kPure : Op::kNothing;
+      out.form = {};
       out.operands.clear();
       out.address = {};
     }

@@ -1,126 +1,232 @@
 #include "ptx/opcode_table.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace glove::verify {
 namespace {
 
+using enum OperandClasses;
+
+constexpr OperandCount kAny;
+
+// In this table the operands of an instruction without modifiers. Those that a modifier adds or that depend
+// on it, such as the mask of .sync, are added in form_of() of opcode.cpp.
 constexpr OpcodeEntry kOpcodes[] = {
-    {"mov", Op::kMove, Family::kArithmetic},
-    {"add", Op::kAdd, Family::kArithmetic},
-    {"sub", Op::kSub, Family::kArithmetic},
-    {"mul", Op::kMul, Family::kArithmetic},
-    {"mad", Op::kMad, Family::kArithmetic},
-    {"fma", Op::kFma, Family::kArithmetic},
-    {"div", Op::kDiv, Family::kArithmetic},
-    {"rem", Op::kRem, Family::kArithmetic},
-    {"min", Op::kMin, Family::kArithmetic},
-    {"max", Op::kMax, Family::kArithmetic},
-    {"neg", Op::kNeg, Family::kArithmetic},
-    {"abs", Op::kAbs, Family::kArithmetic},
-    {"and", Op::kAnd, Family::kArithmetic},
-    {"or", Op::kOr, Family::kArithmetic},
-    {"xor", Op::kXor, Family::kArithmetic},
-    {"not", Op::kNot, Family::kArithmetic},
-    {"cnot", Op::kCnot, Family::kArithmetic},
-    {"shl", Op::kShl, Family::kArithmetic},
-    {"shr", Op::kShr, Family::kArithmetic},
-    {"shf", Op::kPure, Family::kPlain},
-    {"bfe", Op::kBitExtract, Family::kArithmetic},
-    {"bfi", Op::kBitInsert, Family::kArithmetic},
-    {"brev", Op::kBitReverse, Family::kArithmetic},
-    {"popc", Op::kPopCount, Family::kArithmetic},
-    {"clz", Op::kCountLeadingZeros, Family::kArithmetic},
-    {"bfind", Op::kFindBit, Family::kArithmetic},
-    {"prmt", Op::kPermute, Family::kArithmetic},
-    {"lop3", Op::kLogic3, Family::kArithmetic},
-    {"selp", Op::kSelect, Family::kArithmetic},
-    {"slct", Op::kPure, Family::kArithmetic},
+    {"mov", Op::kMove, Family::kArithmetic, {{1, 4}, {1, 4}, kOfType}},
+    {"add", Op::kAdd, Family::kArithmetic, {1, 2, kOfType}},
+    {"sub", Op::kSub, Family::kArithmetic, {1, 2, kOfType}},
+    {"mul", Op::kMul, Family::kArithmetic, {1, 2, kOfType}},
+    {"mad", Op::kMad, Family::kArithmetic, {1, 3, kOfType}},
+    {"fma", Op::kFma, Family::kArithmetic, {1, 3, kOfType}},
+    {"div", Op::kDiv, Family::kArithmetic, {1, 2, kOfType}},
+    {"rem", Op::kRem, Family::kArithmetic, {1, 2, kOfType}},
+    {"min", Op::kMin, Family::kArithmetic, {1, 2, kOfType}},
+    {"max", Op::kMax, Family::kArithmetic, {1, 2, kOfType}},
+    {"neg", Op::kNeg, Family::kArithmetic, {1, 1, kOfType}},
+    {"abs", Op::kAbs, Family::kArithmetic, {1, 1, kOfType}},
+    {"and", Op::kAnd, Family::kArithmetic, {1, 2, kOfType}},
+    {"or", Op::kOr, Family::kArithmetic, {1, 2, kOfType}},
+    {"xor", Op::kXor, Family::kArithmetic, {1, 2, kOfType}},
+    {"not", Op::kNot, Family::kArithmetic, {1, 1, kOfType}},
+    {"cnot", Op::kCnot, Family::kArithmetic, {1, 1, kOfType}},
+    {"shl", Op::kShl, Family::kArithmetic, {1, 2, kOfType}},
+    {"shr", Op::kShr, Family::kArithmetic, {1, 2, kOfType}},
+    {"bfe", Op::kBitExtract, Family::kArithmetic, {1, 3, kOfType}},
+    {"bfi", Op::kBitInsert, Family::kArithmetic, {1, 4, kOfType}},
+    {"brev", Op::kBitReverse, Family::kArithmetic, {1, 1, kOfType}},
+    {"popc", Op::kPopCount, Family::kArithmetic, {1, 1, kOfType}},
+    {"clz", Op::kCountLeadingZeros, Family::kArithmetic, {1, 1, kOfType}},
+    {"bfind", Op::kFindBit, Family::kArithmetic, {1, 1, kOfType}},
+    {"prmt", Op::kPermute, Family::kArithmetic, {1, 3, kOfType}},
+    {"lop3", Op::kLogic3, Family::kArithmetic, {1, 4, kOfType}},
+    {"selp", Op::kSelect, Family::kArithmetic, {1, 3, kSelects}},
+    {"slct addc subc madc", Op::kPure, Family::kArithmetic},
     {"set", Op::kSet, Family::kComparison},
-    {"setp", Op::kSetPredicate, Family::kComparison},
-    {"cvt", Op::kConvert, Family::kArithmetic},
-    {"cvta", Op::kConvertAddress, Family::kPlain},
-    {"isspacep", Op::kIsSpace, Family::kPlain},
-    {"addc", Op::kPure, Family::kArithmetic},
-    {"subc", Op::kPure, Family::kArithmetic},
-    {"madc", Op::kPure, Family::kArithmetic},
-    {"rcp", Op::kPure, Family::kPlain},
-    {"sqrt", Op::kPure, Family::kPlain},
-    {"rsqrt", Op::kPure, Family::kPlain},
-    {"sin", Op::kPure, Family::kPlain},
-    {"cos", Op::kPure, Family::kPlain},
-    {"lg2", Op::kPure, Family::kPlain},
-    {"ex2", Op::kPure, Family::kPlain},
-    {"tanh", Op::kPure, Family::kPlain},
-    {"copysign", Op::kPure, Family::kPlain},
-    {"testp", Op::kPure, Family::kPlain},
-    {"sad", Op::kPure, Family::kPlain},
-    {"fns", Op::kPure, Family::kPlain},
-    {"dp4a", Op::kPure, Family::kPlain},
-    {"dp2a", Op::kPure, Family::kPlain},
-    {"mul24", Op::kPure, Family::kPlain},
-    {"mad24", Op::kPure, Family::kPlain},
-    {"szext", Op::kPure, Family::kPlain},
-    {"bmsk", Op::kPure, Family::kPlain},
-    {"tex", Op::kPure, Family::kPlain},
-    {"tld4", Op::kPure, Family::kPlain},
-    {"txq", Op::kPure, Family::kPlain},
-    {"createpolicy", Op::kPure, Family::kPlain},
-    {"vadd", Op::kPure, Family::kPlain},
-    {"vsub", Op::kPure, Family::kPlain},
-    {"vmin", Op::kPure, Family::kPlain},
-    {"vmax", Op::kPure, Family::kPlain},
-    {"vadd4", Op::kPure, Family::kPlain},
-    {"vsub4", Op::kPure, Family::kPlain},
-    {"vabsdiff4", Op::kPure, Family::kPlain},
-    {"vset4", Op::kPure, Family::kPlain},
-    {"ld", Op::kLoad, Family::kMemory},
-    {"ldu", Op::kLoad, Family::kMemory},
-    {"st", Op::kStore, Family::kMemory},
-    {"atom", Op::kAtomic, Family::kAtomic},
-    {"red", Op::kAtomic, Family::kAtomic},
-    {"bar", Op::kBarrier, Family::kBarrier},
-    {"barrier", Op::kBarrier, Family::kBarrier},
-    {"bra", Op::kBranch, Family::kPlain},
-    {"brx", Op::kBranchIndexed, Family::kPlain},
-    {"ret", Op::kReturn, Family::kPlain},
-    {"exit", Op::kReturn, Family::kPlain},
-    {"trap", Op::kTrap, Family::kPlain},
-    {"brkpt", Op::kNothing, Family::kPlain},
-    {"shfl", Op::kShuffle, Family::kWarp},
-    {"vote", Op::kVote, Family::kWarp},
-    {"match", Op::kMatch, Family::kWarp},
-    {"redux", Op::kReduce, Family::kWarp},
-    {"activemask", Op::kActiveMask, Family::kPlain},
-    {"elect", Op::kElect, Family::kPlain},
-    {"mma", Op::kMatrix, Family::kMatrix},
-    {"wmma", Op::kMatrix, Family::kMatrix},
-    {"movmatrix", Op::kMatrix, Family::kMatrix},
-    {"ldmatrix", Op::kMatrixLoad, Family::kMatrix},
-    {"stmatrix", Op::kMatrixStore, Family::kMatrix},
+    {"setp", Op::kSetPredicate, Family::kComparison, {{1, 2}, 2, kCompares}},
+    {"cvt", Op::kConvert, Family::kArithmetic, {1, 1, kOfType}},
+    {"cvta", Op::kConvertAddress, Family::kAddress, {1, 1, kOfType}},
+    {"isspacep", Op::kIsSpace, Family::kAddress, {1, 1, kTests}},
+    {"shf rcp sqrt rsqrt sin cos lg2 ex2 tanh copysign testp sad fns dp4a dp2a mul24 mad24 szext bmsk tex "
+     "tld4 txq "
+     "createpolicy vadd vsub vmin vmax vadd4 vsub4 vabsdiff4 vset4",
+     Op::kPure, Family::kPlain},
+    {"brkpt griddepcontrol nanosleep prefetch prefetchu pmevent setmaxnreg applypriority", Op::kNothing,
+     Family::kPlain},
+    {"ld ldu", Op::kLoad, Family::kMemory, {{1, kVector}, 0, kOfType, 1}},
+    {"st", Op::kStore, Family::kMemory, {0, {1, kVector}, kOfType, 2}},
+    {"atom red", Op::kAtomic, Family::kAtomic, {{0, kVector}, {1, kVector}, kOfType, 2}},
+    {"bar barrier", Op::kBarrier, Family::kBarrier, {0, {1, 2}}},
+    {"bra", Op::kBranch, Family::kPlain, {0, 0}},
+    {"brx", Op::kBranchIndexed, Family::kPlain, {0, 1, kOfType}},
+    {"ret exit", Op::kReturn, Family::kPlain, {0, 0}},
+    {"trap", Op::kTrap, Family::kPlain, {0, 0}},
+    {"shfl", Op::kShuffle, Family::kShuffle, {{1, 2}, 3, kShuffles}},
+    {"vote", Op::kVote, Family::kWarp, {1, 1, kVotes}},
+    {"match", Op::kMatch, Family::kWarp, {{1, 2}, 1}},
+    {"redux", Op::kReduce, Family::kWarp, {1, 1, kOfType}},
+    {"activemask", Op::kActiveMask, Family::kPlain, {1, 0, kOfType}},
+    {"elect", Op::kElect, Family::kPlain, {{1, 2}, 1}},
+    {"mma wmma movmatrix", Op::kMatrix, Family::kMatrix, {kAny, kAny, kOfType}},
+    {"ldmatrix", Op::kMatrixLoad, Family::kMatrix, {{1, kVector}, 0, kOfType, 1}},
+    {"stmatrix", Op::kMatrixStore, Family::kMatrix, {0, {1, kVector}, kOfType, 2}},
     {"wgmma", Op::kWgmma, Family::kWgmma},
-    {"cp", Op::kCopy, Family::kCopy},
-    {"membar", Op::kFence, Family::kFence},
-    {"fence", Op::kFence, Family::kFence},
-    {"griddepcontrol", Op::kNothing, Family::kPlain},
-    {"nanosleep", Op::kNothing, Family::kPlain},
-    {"prefetch", Op::kNothing, Family::kPlain},
-    {"prefetchu", Op::kNothing, Family::kPlain},
-    {"pmevent", Op::kNothing, Family::kPlain},
-    {"setmaxnreg", Op::kNothing, Family::kPlain},
-    {"applypriority", Op::kNothing, Family::kPlain},
+    {"cp", Op::kCopy, Family::kCopy, {0, {1, 3}}},
+    {"membar fence", Op::kFence, Family::kFence, {kAny, kAny, kOfType}},
 };
+
+constexpr uint32_t bits(std::initializer_list<Family> families) {
+  uint32_t result = 0;
+  for (const Family family : families) result |= 1u << static_cast<unsigned>(family);
+  return result;
+}
+constexpr uint32_t kArithmetic = bits({Family::kArithmetic});
+constexpr uint32_t kComparison = bits({Family::kComparison});
+constexpr uint32_t kAtomic = bits({Family::kAtomic});
+constexpr uint32_t kAccess = bits({Family::kMemory, Family::kAtomic});
+constexpr uint32_t kSpaces = bits({Family::kMemory, Family::kAtomic, Family::kAddress, Family::kMatrix});
+constexpr uint32_t kOrder = bits({Family::kMemory, Family::kAtomic, Family::kFence});
+constexpr uint32_t kHints = bits({Family::kMemory, Family::kAtomic, Family::kCopy});
+constexpr uint32_t kBarrier = bits({Family::kBarrier});
+constexpr uint32_t kWarp = bits({Family::kWarp, Family::kShuffle});
+constexpr uint32_t kShuffle = bits({Family::kShuffle});
+constexpr uint32_t kFence = bits({Family::kFence});
+
+using Word = std::string_view;
+
+template <Compare kCompare, bool kUnordered = false>
+void compare(Instruction& in, Word) {
+  in.compare = kCompare;
+  in.unordered = kUnordered;
+}
+template <AtomicOp kOp>
+void update(Instruction& in, Word) {
+  in.atomic = kOp;
+}
+template <Space kSpace>
+void space(Instruction& in, Word) {
+  in.space = kSpace;
+}
+template <BarrierOp kOp>
+void meet(Instruction& in, Word) {
+  in.barrier = kOp;
+}
+template <VoteKind kKind>
+void vote(Instruction& in, Word) {
+  in.vote = kKind;
+}
+template <MulPart kPart>
+void part(Instruction& in, Word) {
+  in.part = kPart;
+}
+
+constexpr Modifier kModifiers[] = {
+    // Digits of a result alone, or nothing at all. The carry of .cc is read by addc, subc and madc, whose
+    // results
+    // are unknown.
+    {"rn rz rm rp rna rs ftz approx full NaN xorsign abs noftz satfinite oob rni rmi rpi pack cc",
+     kArithmetic, nullptr},
+    {"lo", kArithmetic, part<MulPart::kLow>},
+    {"hi", kArithmetic, part<MulPart::kHigh>},
+    {"wide", kArithmetic, part<MulPart::kWide>},
+    {"rzi", kArithmetic, [](Instruction& in, Word) { in.wide = true; }},
+    {"shiftamt", kArithmetic, [](Instruction& in, Word) { in.wide |= in.op == Op::kFindBit; }},
+    {"sat relu", kArithmetic, [](Instruction& in, Word) { in.op = Op::kPure; }},
+    {"eq", kComparison, compare<Compare::kEq>},
+    {"ne", kComparison, compare<Compare::kNe>},
+    {"lt lo", kComparison, compare<Compare::kLt>},
+    {"le ls", kComparison, compare<Compare::kLe>},
+    {"gt hi", kComparison, compare<Compare::kGt>},
+    {"ge hs", kComparison, compare<Compare::kGe>},
+    {"equ", kComparison, compare<Compare::kEq, true>},
+    {"neu", kComparison, compare<Compare::kNe, true>},
+    {"ltu", kComparison, compare<Compare::kLt, true>},
+    {"leu", kComparison, compare<Compare::kLe, true>},
+    {"gtu", kComparison, compare<Compare::kGt, true>},
+    {"geu", kComparison, compare<Compare::kGe, true>},
+    {"num", kComparison, compare<Compare::kNumber>},
+    {"nan", kComparison, compare<Compare::kNan>},
+    {"and", kComparison, [](Instruction& in, Word) { in.combine = '&'; }},
+    {"or", kComparison, [](Instruction& in, Word) { in.combine = '|'; }},
+    {"xor", kComparison, [](Instruction& in, Word) { in.combine = '^'; }},
+    {"ftz", kComparison, nullptr},
+    {"v2 v4 v8", kAccess,
+     [](Instruction& in, Word word) { in.vector = static_cast<uint8_t>(word[1] - '0'); }},
+    {"nc", bits({Family::kMemory}), [](Instruction& in, Word) { in.read_only = true; }},
+    {"shared shared::cta", kSpaces, space<Space::kShared>},
+    {"global", kSpaces, space<Space::kGlobal>},
+    {"local", kSpaces, space<Space::kLocal>},
+    {"const", kSpaces, space<Space::kConst>},
+    {"param param::entry", kSpaces, space<Space::kParam>},
+    {"volatile", kOrder, [](Instruction& in, Word) { in.is_volatile = true; }},
+    {"relaxed mmio", kOrder, [](Instruction& in, Word) { in.strong = true; }},
+    {"acquire", kOrder, [](Instruction& in, Word) { in.strong = in.acquire = true; }},
+    {"release", kOrder, [](Instruction& in, Word) { in.strong = in.release = true; }},
+    {"acq_rel", kOrder, [](Instruction& in, Word) { in.strong = in.acquire = in.release = true; }},
+    {"cta", kOrder, [](Instruction& in, Word) { in.fence = FenceScope::kBlock; }},
+    {"gpu sys gl cluster", kOrder, [](Instruction& in, Word) { in.fence = FenceScope::kDevice; }},
+    {"weak", kOrder, nullptr},
+    {"sc", kFence, [](Instruction& in, Word) { in.sequential = true; }},
+    {"mbarrier_init", kFence, [](Instruction& in, Word) { reject(in, "mbarriers are not modelled"); }},
+    {"ca cg cs lu cv wb wt cop L2::cache_hint unified", kHints, nullptr},
+    {"add", kAtomic, update<AtomicOp::kAdd>},
+    {"inc", kAtomic, update<AtomicOp::kInc>},
+    {"dec", kAtomic, update<AtomicOp::kDec>},
+    {"min", kAtomic, update<AtomicOp::kMin>},
+    {"max", kAtomic, update<AtomicOp::kMax>},
+    {"and", kAtomic, update<AtomicOp::kAnd>},
+    {"or", kAtomic, update<AtomicOp::kOr>},
+    {"xor", kAtomic, update<AtomicOp::kXor>},
+    {"exch", kAtomic, update<AtomicOp::kExchange>},
+    {"cas", kAtomic, update<AtomicOp::kCas>},
+    {"noftz", kAtomic, nullptr},
+    {"async shared::cluster", kAtomic,
+     [](Instruction& in, Word) { reject(in, "asynchronous or cluster-wide atomics are not modelled"); }},
+    {"warp", kBarrier, [](Instruction& in, Word) { in.op = Op::kWarpBarrier; }},
+    {"sync", kBarrier, meet<BarrierOp::kSync>},
+    {"arrive", kBarrier, meet<BarrierOp::kArrive>},
+    {"red", kBarrier, meet<BarrierOp::kReduce>},
+    {"aligned", kBarrier, [](Instruction& in, Word) { in.aligned = true; }},
+    {"cluster", kBarrier, [](Instruction& in, Word) { reject(in, "cluster barriers are not modelled"); }},
+    {"cta popc and or", kBarrier, nullptr},
+    {"up down bfly idx", kShuffle,
+     [](Instruction& in, Word word) { in.shuffle = static_cast<ShuffleKind>(word[0]); }},
+    {"all", kWarp, vote<VoteKind::kAll>},
+    {"any", kWarp, vote<VoteKind::kAny>},
+    {"uni", kWarp, vote<VoteKind::kUniform>},
+    {"ballot", kWarp, vote<VoteKind::kBallot>},
+    {"sync", kWarp, [](Instruction& in, Word) { in.strong = true; }},  // names the lanes that take part
+    {"add min max and or xor abs NaN", kWarp, nullptr},
+};
+
+// The rows of a table by each of their words.
+template <class Row, size_t kRows>
+std::unordered_multimap<Word, const Row*> by_word(const Row (&rows)[kRows], Word Row::*words) {
+  std::unordered_multimap<Word, const Row*> found;
+  for (const Row& row : rows)
+    for (size_t begin = 0, end = 0; end < (row.*words).size(); begin = end + 1) {
+      end = std::min((row.*words).find(' ', begin), (row.*words).size());
+      found.emplace((row.*words).substr(begin, end - begin), &row);
+    }
+  return found;
+}
 
 }  // namespace
 
 const OpcodeEntry* find_opcode(std::string_view name) {
-  static const auto kByName = [] {
-    std::unordered_map<std::string_view, const OpcodeEntry*> by_name;
-    for (const OpcodeEntry& entry : kOpcodes) by_name.emplace(entry.name, &entry);
-    return by_name;
-  }();
+  static const auto kByName = by_word(kOpcodes, &OpcodeEntry::names);
   const auto found = kByName.find(name);
   return found == kByName.end() ? nullptr : found->second;
+}
+
+const Modifier* find_modifier(std::string_view word, Family family) {
+  static const auto kByWord = by_word(kModifiers, &Modifier::words);
+  if (word.starts_with("L1:") || word.starts_with("L2:")) word = "L2::cache_hint";
+  const auto [first, last] = kByWord.equal_range(word);
+  const auto found = std::find_if(first, last, [&](const auto& entry) {
+    return (entry.second->families >> static_cast<unsigned>(family) & 1) != 0;
+  });
+  return found == last ? nullptr : found->second;
 }
 
 Special find_special(std::string_view name) {

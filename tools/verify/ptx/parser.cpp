@@ -22,20 +22,19 @@ std::optional<Space> space_of(std::string_view word) {
   return std::nullopt;
 }
 
-class ModuleParser {
+class ProgramParser {
  public:
-  explicit ModuleParser(std::string_view source) : in_(tokenize(source)) {}
+  explicit ProgramParser(std::string_view source) : in_(tokenize(source)) {}
 
-  std::optional<Module> run(ParseError* error) {
+  Result<Program> run(const std::string& file) {
     if (!in_.is(".version")) in_.fail("PTX begins with .version");
     while (!in_.at_end()) directive();
-    if (!in_.failed() && module_.target.empty()) in_.fail("no .target");
-    if (in_.failed()) {
-      *error = *in_.error();
-      return std::nullopt;
-    }
-    lines_.resolve(&module_);
-    return std::move(module_);
+    if (!in_.failed() && program_.target.empty()) in_.fail("no .target");
+    if (in_.failed())
+      return Error{ErrorCode::kPtx,
+                   file + ":" + std::to_string(in_.error()->line) + ": " + in_.error()->message};
+    lines_.resolve(&program_);
+    return std::move(program_);
   }
 
  private:
@@ -49,7 +48,7 @@ class ModuleParser {
     if (token.text == ".version" || token.text == ".address_size") {
       in_.take();
     } else if (token.text == ".target") {
-      module_.target = std::string(in_.take().text);
+      program_.target = std::string(in_.take().text);
       while (in_.accept(",")) in_.take();
     } else if (token.text == ".file") {
       lines_.file(in_);
@@ -64,7 +63,7 @@ class ModuleParser {
       skip_declaration();
     } else if (const auto space = space_of(token.text)) {
       auto variables = parse_variables(in_, *space, is_extern_);
-      module_variables_.insert(module_variables_.end(), variables.begin(), variables.end());
+      program_variables_.insert(program_variables_.end(), variables.begin(), variables.end());
     } else {
       in_.fail("'" + std::string(token.text) + "' is no directive of PTX");
     }
@@ -127,15 +126,15 @@ class ModuleParser {
         }
       }
     }
-    kernel.variables = module_variables_;
+    kernel.variables = program_variables_;
     parse_body(in_, lines_, kernel);
-    if (!in_.failed()) module_.kernels.push_back(std::move(kernel));
+    if (!in_.failed()) program_.kernels.push_back(std::move(kernel));
   }
 
   Cursor in_;
-  Module module_;
+  Program program_;
   LineTable lines_;
-  std::vector<Variable> module_variables_;
+  std::vector<Variable> program_variables_;
   bool is_extern_ = false;
 };
 
@@ -263,8 +262,9 @@ std::vector<SourceLine> LineTable::location(Cursor& in) {
   return chain;
 }
 
-void LineTable::resolve(Module* module) const {
-  for (Kernel& kernel : module->kernels)
+void LineTable::resolve(Program* program) const {
+  for (const auto& [number, file] : files_) program->files.push_back(file);
+  for (Kernel& kernel : program->kernels)
     for (Site& site : kernel.sites)
       for (SourceLine& line : site.chain) {
         int number = 0;
@@ -274,8 +274,8 @@ void LineTable::resolve(Module* module) const {
       }
 }
 
-std::optional<Module> parse(std::string_view source, ParseError* error) {
-  return ModuleParser(source).run(error);
+Result<Program> parse_program(std::string_view source, const std::string& file) {
+  return ProgramParser(source).run(file);
 }
 
 }  // namespace glove::verify

@@ -13,6 +13,12 @@
 
 namespace glove::verify {
 
+// The first thing that is wrong in a text.
+struct SyntaxError {
+  int line = 0;
+  std::string message;
+};
+
 // Walks over the tokens. The first error stays; after it every token is kEnd, so that all loops end.
 class Cursor {
  public:
@@ -38,10 +44,10 @@ class Cursor {
       fail("expected '" + std::string(text) + "' instead of '" + std::string(peek().text) + "'");
   }
   void fail(std::string message) {
-    if (!error_) error_ = ParseError{tokens_[at_].line, std::move(message)};
+    if (!error_) error_ = SyntaxError{tokens_[at_].line, std::move(message)};
   }
   bool failed() const { return error_.has_value(); }
-  const std::optional<ParseError>& error() const { return error_; }
+  const std::optional<SyntaxError>& error() const { return error_; }
   // Skips to behind the brace that closes the one that comes next.
   void skip_braces();
   void skip_to(std::string_view text) {
@@ -53,7 +59,7 @@ class Cursor {
  private:
   std::vector<PtxToken> tokens_;
   size_t at_ = 0;
-  std::optional<ParseError> error_;
+  std::optional<SyntaxError> error_;
 };
 
 // .file and .loc.
@@ -63,7 +69,7 @@ class LineTable {
   // Returns the chain of the .loc whose first word was taken already.
   std::vector<SourceLine> location(Cursor& in);
   // Files stand behind the code, so chains hold "#number" until then.
-  void resolve(Module* module) const;
+  void resolve(Program* program) const;
 
  private:
   std::map<std::tuple<int, int, int>, std::vector<SourceLine>> chains_;

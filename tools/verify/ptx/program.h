@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "glove_verify/finding.h"
+
 namespace glove::verify {
 
 // What an instruction does, as far as addresses, branches and synchronisation can depend on it.
@@ -155,15 +157,42 @@ struct PtxOperand {
   uint64_t immediate = 0;  // also the offset that is added to a variable or, in an address, a register
 };
 
-// Where an instruction comes from: the innermost source line first, then the calls that were inlined.
-struct SourceLine {
-  std::string file;
-  int line = 0;
-  int column = 0;
+// From where a shuffle takes a lane's value; the first letter of its name.
+enum class ShuffleKind : uint8_t { kUp = 'u', kDown = 'd', kButterfly = 'b', kIndex = 'i' };
+
+// What a vote returns.
+enum class VoteKind : uint8_t { kAll, kAny, kUniform, kBallot };
+
+// From `least` to `most` operands.
+struct OperandCount {
+  int least = 0;
+  int most = 1000;  // any number
+
+  constexpr OperandCount() = default;
+  constexpr OperandCount(int count) : least(count), most(count) {}
+  constexpr OperandCount(int from, int to) : least(from), most(to) {}
+  bool holds(size_t count) const {
+    return static_cast<size_t>(least) <= count && count <= static_cast<size_t>(most);
+  }
 };
-struct Site {
-  int ptx_line = 0;
-  std::vector<SourceLine> chain;
+
+// Which results and operands of an instruction are predicates, where the others are numbers.
+enum class OperandClasses : uint8_t {
+  kEither,    // the modifiers say it, or nobody looks
+  kOfType,    // all, if the type is .pred
+  kCompares,  // all results, and the operands behind the second
+  kTests,     // all results
+  kSelects,   // the operands behind the second
+  kVotes,     // the first operand; results are not checked
+  kShuffles,  // the results behind the first
+};
+
+// What an instruction must have behind its opcode.
+struct OperandForm {
+  OperandCount results;
+  OperandCount operands;
+  OperandClasses classes = OperandClasses::kEither;
+  OperandCount groups = {};  // as Instruction::groups counts them
 };
 
 // A decoded instruction.
@@ -188,9 +217,9 @@ struct Instruction {
   bool wide = false;  // cvt: rounds towards zero to an integer (rzi); bfind: counts from the top (shiftamt)
   bool read_only = false;  // ld.global.nc
   bool uses_carry = false;
-  uint8_t vector = 1;   // elements of a load or store; of wgmma, columns of the product by 8
-  uint8_t shuffle = 0;  // 'u', 'd', 'b', 'i'
-  uint8_t vote = 0;     // 'l' all, 'y' any, 'u' uni, 'b' ballot; match: 'y' any, 'l' all
+  uint8_t vector = 1;  // elements of a load or store; of wgmma, columns of the product by 8
+  ShuffleKind shuffle = ShuffleKind::kIndex;
+  VoteKind vote = VoteKind::kUniform;  // of match: kAll or kAny
   bool has_guard = false;
   PtxOperand guard;
   std::vector<PtxOperand> results;
@@ -200,8 +229,9 @@ struct Instruction {
   PtxOperand source;         // of a copy
   std::vector<int> targets;  // instructions to branch to
   uint32_t site = 0;         // index into Kernel::sites
-  std::string text;          // the opcode as it was written
-  std::string reason;        // of kUnsupported
+  OperandForm form;
+  std::string text;    // the opcode as it was written
+  std::string reason;  // of kUnsupported
 };
 
 // A virtual register.
@@ -242,8 +272,10 @@ struct Kernel {
 };
 
 // One PTX file.
-struct Module {
+struct Program {
   std::string target;
+  std::string path;                // of the file, as errors name it
+  std::vector<std::string> files;  // the sources that it names
   std::vector<Kernel> kernels;
 };
 

@@ -1,4 +1,4 @@
-#include "report/finding.h"
+#include "report/finding_text.h"
 
 namespace glove::verify {
 
@@ -37,6 +37,19 @@ bool is_defect(FindingKind kind) {
 std::string_view name_of_exit_code(int code) {
   static constexpr std::string_view kNames[] = {"proved", "DEFECT", "could not prove", "unsupported"};
   return kNames[static_cast<size_t>(code)];
+}
+
+std::string thread_name(const Access& access, bool name_block) {
+  return "thread " + std::to_string(access.thread) +
+         (name_block ? " of block " + std::to_string(access.block) : "");
+}
+
+std::string text_of(const Access& access, bool name_block) {
+  return std::string(access.asynchronous ? "asynchronous " : "") +
+         (access.kind == AccessKind::kRead    ? "read"
+          : access.kind == AccessKind::kWrite ? "write"
+                                              : "atomic operation") +
+         " by " + thread_name(access, name_block);
 }
 
 std::string_view Verdict::name() const {

@@ -1,4 +1,4 @@
-#include "report/json.h"
+#include "glove_verify/verify.h"
 
 #include <cstdio>
 #include <set>

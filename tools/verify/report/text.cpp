@@ -1,4 +1,4 @@
-#include "report/text.h"
+#include "glove_verify/verify.h"
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks the project's kernels on purpose: mutants.py PROGRAM NVCC PROJECT_DIR WORK_DIR SM_TARGET [--full | --write]
+"""Breaks the project's kernels on purpose: mutants.py PROGRAM NVCC PROJECT_DIR LAUNCH_DIR WORK_DIR SM_TARGET [--full | --write]
 
 Compiles the kernels that mutants.txt names to PTX, makes the mutants of mutate.py, and verifies the launch again with each.
 mutants.txt holds the class of every mutant. A mutant is found (a defect, or at least not proved), or it is proved and listed
@@ -93,7 +93,7 @@ def complaint(expected, launch, operator, number, status, sampled, output):
     return kind, "" if good else f"exit status {status} ({sampled} with random data), but {wanted}\n{output}"
 
 
-def main(program, nvcc, project, work, target, mode=""):
+def main(program, nvcc, project, launch_dir, work, target, mode=""):
     if not nvcc or nvcc.endswith("NOTFOUND"):
         print("skipped: there is no nvcc to compile the kernels to PTX")
         return 77
@@ -106,7 +106,7 @@ def main(program, nvcc, project, work, target, mode=""):
         most, in_ci = expected.most[launch]
         if mode == "" and in_ci == 0:
             continue
-        spec = os.path.join(project, "gpu", "kernels", f"{source}.launch.toml")
+        spec = os.path.join(launch_dir, f"{source}.launch.toml")
         if source not in compiled:
             compiled[source] = compile_kernels(nvcc, project, work, target, source)
         shared, entry, kernel = kernel_of(program, spec, name, compiled[source])

@@ -20,10 +20,12 @@ SCATTERED = """
 __global__ void __launch_bounds__(64) added_kernel(const int* in, int* out) { PLACES }
 """
 DISTINCT = LAUNCH.replace('"in"', '"in", distinct = "rows"')
+LEMMA = 'lemmas = [{ name = "rows", reason = "the rows are distinct" }]\n' + LAUNCH
+RANGE = 'ranges = [{ name = "zero", least = 0, most = 0, reason = "all are zero" }]\n' + LAUNCH
 GUARDED = ADDED.replace("in[64] > 0", "gridDim.x > 1")
 
 
-def complaints(program, nvcc, work, target, source, launch, unproved=(), excused=()):
+def complaints(program, nvcc, work, target, source, launch, unproved=()):
     folder = os.path.join(work, "gpu", "kernels")
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(folder)
@@ -32,7 +34,7 @@ def complaints(program, nvcc, work, target, source, launch, unproved=(), excused
     if launch is not None:
         with open(os.path.join(folder, "added.launch.toml"), "w", encoding="utf-8") as file:
             file.write(launch)
-    return check(program, nvcc, work, work, target, "ci", set(unproved), set(excused))
+    return check(program, nvcc, work, folder, work, target, "ci", set(unproved))
 
 
 def main(program, nvcc, work, target):
@@ -47,7 +49,10 @@ def main(program, nvcc, work, target):
     guarded = GUARDED.replace("BARRIER", "__syncthreads();")
     rows = SCATTERED.replace("PLACES", "out[in[threadIdx.x]] = 1;")
     next_rows = SCATTERED.replace("PLACES", "const int row = in[threadIdx.x]; out[row] = 1; out[row + 1] = 1;")
-    lines = [f"added.cu:{number}" for number, line in enumerate(guarded.split("\n"), 1) if "out[" in line]
+    excused = guarded.replace("  if (grid", "\n  // verify: unreached with one block\n\n  // A comment.\n  if (grid")
+    write = "out[in[threadIdx.x]] = 1;"
+    marked = SCATTERED.replace("PLACES", f"\n  // verify: lemma rows\n\n  // A comment.\n  {write}\n")
+    ranged = SCATTERED.replace("PLACES", "\n  // verify: range zero\n  const int value = in[threadIdx.x];\n  // verify: unreached, as all are zero\n  if (value > 0) *out = value;\n")
     cases = {
         "with a launch": (count(whole, LAUNCH), 0),
         "without a launch": (count(whole, None), 1),
@@ -57,7 +62,16 @@ def main(program, nvcc, work, target):
         "listed after it is gone": (count(whole, LAUNCH, unproved=["old_kernel"]), 1),
         "with a race": (count(broken, LAUNCH), 1),
         "with a line that no launch reaches": (count(guarded, LAUNCH) > 0, True),
-        "with such a line and its reason": (count(guarded, LAUNCH, excused=lines), 0),
+        "with such a line and its reason": (count(excused, LAUNCH), 0),
+        "with such a line and no reason": (count(excused.replace(" with one block", ""), LAUNCH) > 0, True),
+        "with a lemma above the line": (count(marked, LEMMA), 0),
+        "with a lemma at the end of the line": (count(SCATTERED.replace("PLACES", f"{write}  // verify: lemma rows\n"), LEMMA), 0),
+        "with a lemma at a line that has moved": (count("\n" * 10 + marked, LEMMA), 0),
+        "with a lemma at another line": (count(SCATTERED.replace("PLACES", f"\n{write}\n// verify: lemma rows\n"), LEMMA) > 0, True),
+        "with a lemma of another name": (count(marked, LEMMA.replace("rows", "columns")) > 0, True),
+        "with a range above the line": (count(ranged, RANGE), 0),
+        "with a range at a line that has moved": (count("\n" * 10 + ranged, RANGE), 0),
+        "with a range that is too wide": (count(ranged, RANGE.replace("most = 0", "most = 1")) > 0, True),
         "at rows that may repeat": (count(rows, LAUNCH) > 0, True),
         "at rows that are declared to be distinct": (count(rows, DISTINCT), 0),
         "at such rows and the next ones": (count(next_rows, DISTINCT) > 0, True),

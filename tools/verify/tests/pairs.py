@@ -1,11 +1,12 @@
-"""Checks the lists of launches: pairs.py SPEC...
+"""Checks the lists of launches: pairs.py LAUNCH_DIR
 
-Each kernel's launches cover every value of its choices and every pair of values of two choices, but for pairs that `never`
+Each kernel's launches cover every value of its choices and every pair of values of two choices, but for pairs that `x-never`
 rules out, with at most MOST launches. Those that CI proves, whose names begin with "ci", have both values of each choice that has
 two, and two blocks. Choices named in VALUES have exactly those values. Then it takes away all launches with one value, for
 each value, and checks that this is noticed.
 """
 
+import glob
 import itertools
 import os
 import sys
@@ -50,11 +51,12 @@ def read(path):
     for launch in spec["launch"]:
         choices = {factor: str(value) for factor, value in launch.get("with", {}).items()}
         kernels.setdefault(launch.get("kernel", spec.get("kernel")), []).append((launch.get("name", ""), choices))
-    return kernels, values, spec.get("never", [])
+    return kernels, values, spec.get("x-never", [])
 
 
-def main(*specs):
+def main(folder):
     bad, removals = 0, 0
+    specs = sorted(glob.glob(os.path.join(folder, "*.launch.toml")))
     for path in specs:
         kernels, values, never = read(path)
         found = [f"{factor} has the values {sorted(values[factor])}" for factor in values

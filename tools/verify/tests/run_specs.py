@@ -1,9 +1,9 @@
-"""Proves the project's own kernels: run_specs.py PROGRAM NVCC PROJECT_DIR WORK_DIR SM_TARGET SUBSET
+"""Proves the project's own kernels: run_specs.py PROGRAM NVCC PROJECT_DIR LAUNCH_DIR WORK_DIR SM_TARGET SUBSET
 
-Compiles each gpu/kernels/NAME.cu to PTX and runs glove-verify on every launch of gpu/kernels/NAME.launch.toml whose name begins
+Compiles each gpu/kernels/NAME.cu to PTX and runs glove-verify on every launch of LAUNCH_DIR/NAME.launch.toml whose name begins
 with SUBSET (all of them if it is empty). It fails on any verdict but "proved", on a kernel entry without a launch, unless
-without_proof.txt lists it with a reason, and on a synchronising or memory instruction that no launch reached, unless
-allowed_uncovered.txt lists its source line with a reason.
+without_proof.txt lists it with a reason, and on a synchronising or memory instruction that no launch reached, unless the
+source says above its line why: "// verify: unreached REASON".
 """
 
 import os
@@ -28,6 +28,24 @@ def short(kernel):
     """A kernel's name without the mangled namespaces around it."""
     match = re.search(r"([a-z_]+_kernel)(I(?:L[bi]\d+E)+E)?", re.sub(r"^.*_cu_[0-9a-f]{8}\d{1,2}", "", kernel))
     return match[0] if match else kernel
+
+
+def excused(folder):
+    """FILE:LINE of each line of code in a folder that stands below a comment "// verify: unreached REASON"."""
+    places = set()
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith((".cu", ".cuh", ".h")):
+            continue
+        marked = False
+        with open(os.path.join(folder, name), encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.lstrip().startswith("//"):
+                    marked |= bool(re.search(r"// verify: unreached\W+\w", line))
+                elif line.strip():
+                    if marked:
+                        places.add(f"{name}:{number}")
+                    marked = False
+    return places
 
 
 def allowed(path):
@@ -61,10 +79,10 @@ def prove(program, spec, ptx, subset):
     return result.returncode == 0, missed
 
 
-def check(program, nvcc, project, work, target, subset, unproved, excused):
-    """The number of complaints, which are printed. unproved: kernels without a proof; excused: lines that none reaches."""
+def check(program, nvcc, project, launch_dir, work, target, subset, unproved):
+    """The number of complaints, which are printed. unproved: kernels without a proof."""
     folder = os.path.join(project, "gpu", "kernels")
-    bad, kernels = 0, set()
+    bad, kernels, unreached = 0, set(), excused(folder)
 
     def complain(text):
         nonlocal bad
@@ -73,7 +91,7 @@ def check(program, nvcc, project, work, target, subset, unproved, excused):
 
     for name in sorted(entry.removesuffix(".cu") for entry in os.listdir(folder) if entry.endswith(".cu")):
         ptx = compile_kernels(nvcc, project, work, target, name)
-        spec, missed = os.path.join(folder, f"{name}.launch.toml"), {}
+        spec, missed = os.path.join(launch_dir, f"{name}.launch.toml"), {}
         if os.path.exists(spec):
             proved, missed = prove(program, spec, ptx, subset)
             if not proved:
@@ -91,22 +109,21 @@ def check(program, nvcc, project, work, target, subset, unproved, excused):
                 complain(f"{name}.cu: {short(entry)} has no launch")
         for kernel, launches in missed.items():
             for place in sorted(set.intersection(*launches)):
-                if place.split()[-1] not in excused:
+                if place.split()[-1] not in unreached:
                     complain(f"{short(kernel)}: no launch reaches {place}")
     for kernel in sorted(unproved - kernels):
         complain(f"without_proof.txt: there is no {kernel}")
     return bad
 
 
-def main(program, nvcc, project, work, target, subset):
+def main(program, nvcc, project, launch_dir, work, target, subset):
     if not nvcc or nvcc.endswith("NOTFOUND"):
         print("skipped: there is no nvcc to compile the kernels to PTX")
         return 77
     os.makedirs(work, exist_ok=True)
     here = os.path.dirname(os.path.abspath(__file__))
     unproved = allowed(os.path.join(here, "without_proof.txt"))
-    excused = allowed(os.path.join(here, "allowed_uncovered.txt"))
-    return check(program, nvcc, project, work, target, subset, unproved, excused) != 0
+    return check(program, nvcc, project, launch_dir, work, target, subset, unproved) != 0
 
 
 if __name__ == "__main__":

@@ -21,12 +21,6 @@ import tomllib
 MOST_BARRIERS = 3  # of each kernel, that are broken in turn
 BUFFER_BYTES = 4 << 20
 SECONDS = 30  # for a run of glove-verify or of the sanitizer
-# What parameters hold that a launch leaves open: {kernel: {offset: 32 bits}}.
-OPEN = {
-    "score_all_kernel": {16: 1000}, "batch_kernel": {160: 32}, "single_scan_kernel": {148: 1, 192: 48}, "column_sums_kernel": {8: 2500},
-    "coarse_scan_kernel": {192: 48}, "add_blocks_kernel": {8: 3, 16: 600}, "kmeans_rows_kernel": {8: 512},
-    "kmeans_forget_kernel": {8: 512}, "kmeans_columns_kernel": {352: 500},
-}
 ZEROS = {"counters", "next_counters", "ids", "lists", "tiles", "group_of", "words", "sizes", "report", "done", "sums"}
 
 
@@ -140,9 +134,8 @@ def launch_once(ptx_dir, spec_dir, case):
     size = parameter_bytes(text, case[2])
     block = numpy.zeros(size, numpy.uint8)
     kernel = re.search(r"\d([a-z][a-z_]*_kernel)", case[2])[1]
-    for at, value in OPEN.get(kernel, {}).items():
-        block[at:at + 4] = numpy.frombuffer(numpy.uint32(value).tobytes(), numpy.uint8)
-    for at, value in launch["parameters"].items():
+    left_open = [item for settings in launch.get("x-when-run", []) if settings["kernel"] == kernel for item in settings["parameters"]]
+    for at, value in [(item["at"], item) for item in left_open] + list(launch["parameters"].items()):
         if at >= size:
             continue
         if "buffer" in value:

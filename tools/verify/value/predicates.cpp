@@ -16,23 +16,6 @@ Interval found_bits(const Symbol& symbol) {
 
 }  // namespace
 
-InternKey SymbolTable::key_of(const Predicate& predicate) {
-  return {{static_cast<uint64_t>(predicate.kind) | static_cast<uint64_t>(predicate.compare) << 8 |
-               uint64_t{predicate.is_float} << 16 | uint64_t{predicate.is_signed} << 17 |
-               uint64_t{predicate.bits} << 24,
-           predicate.a.form | uint64_t{predicate.b.form} << 32, predicate.a.constant, predicate.b.constant,
-           predicate.p | uint64_t{predicate.q} << 32, 0, 2}};
-}
-
-PredicateId SymbolTable::intern(const Predicate& predicate) {
-  const auto found = predicate_ids_.find(key_of(predicate));
-  if (found != predicate_ids_.end()) return *found << 1;
-  const auto id = static_cast<uint32_t>(predicates_.size());
-  predicates_.push_back(predicate);
-  predicate_ids_.insert(id);
-  return id << 1;
-}
-
 Value SymbolTable::compare(CompareKind kind, bool is_float, bool is_signed, unsigned bits, Value a, Value b) {
   Predicate predicate;
   predicate.kind = PredicateKind::kCompare;

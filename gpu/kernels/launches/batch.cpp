@@ -1,0 +1,158 @@
+// The kernels of batch_scan.cu, batch_answers.cu and batch_wgmma.cu.
+#include "gpu/kernels/batch_scan.h"
+#include "gpu/kernels/launches/launch_file.h"
+#include "gpu/query_codes.h"
+
+namespace glove::gpu::launches {
+namespace {
+
+std::vector<LaunchParameter> arrays(const BatchScanParams& scan) {
+  return {buffer(scan.part.level.codes, "codes"),
+          buffer(scan.part.level.scales, "scales"),
+          buffer(scan.part.level.residuals, "residuals"),
+          buffer(scan.fragments, "fragments"),
+          buffer(scan.query_vectors, "query_vectors"),
+          buffer(scan.parameters, "parameters"),
+          buffer(scan.sample_best, "sample_best"),
+          buffer(scan.thresholds, "thresholds"),
+          buffer(scan.list_sizes, "list_sizes"),
+          buffer(scan.lists, "lists"),
+          buffer(scan.answers.sizes, "answer_sizes"),
+          buffer(scan.answers.ids, "answer_ids"),
+          buffer(scan.answers.similarities, "answer_similarities"),
+          number(scan.top_rows, 10),
+          number(scan.list_capacity, 48)};
+}
+
+std::vector<LaunchParameter> operator+(std::vector<LaunchParameter> left,
+                                       const std::vector<LaunchParameter>& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+}  // namespace
+
+// answer_kernel(scan)
+LaunchFile batch_answers() {
+  const auto [scan] = arguments<BatchScanParams>();
+  LaunchFile file = {.source = "batch_answers"};
+  file.all = {.kernel = "answer_kernel",
+              .dynamic_shared = 53512,
+              .parameters = arrays(scan) + std::vector{number(scan.answer_capacity, 16)},
+              .lemmas = {{"ranks-distinct", "ranks in a strict total order are distinct"},
+                         one_thread_reaches_rank()}};
+  file.choices = {choice_of("dims", {1, 3, 16, 300},
+                            [&, &scan = scan](int dims) {
+                              return LaunchSettings{.parameters = {number(scan.part.dims, dims)}};
+                            }),
+                  blocks(),
+                  {"vectors",
+                   {{.name = "off", .parameters = {null(scan.part.vectors), null(scan.part.norms_squared)}},
+                    {.name = "on",
+                     .parameters = {buffer(scan.part.vectors, "vectors"),
+                                    buffer(scan.part.norms_squared, "norms_squared")}}}}};
+  file.add({}, {{"ci answer, with vectors", "dims 16, blocks 2, vectors on"},
+                {"ci answer, without vectors", "dims 3, blocks 2, vectors off"}});
+  file.add({.parameters = {number(scan.list_capacity, 300)}},
+           {{"ci answer, more than one per thread", "dims 1, blocks 1, vectors on"}});
+  file.add_unnamed(
+      {}, {"dims 300, blocks 1, vectors on", "dims 1, blocks 3, vectors on", "dims 16, blocks 1, vectors off",
+           "dims 300, blocks 3, vectors off", "dims 1, blocks 2, vectors off", "dims 3, blocks 3, vectors on",
+           "dims 3, blocks 1, vectors off", "dims 300, blocks 2, vectors off",
+           "dims 1, blocks 1, vectors off", "dims 16, blocks 3, vectors on"});
+  return file;
+}
+
+// batch_kernel(scan, first_tile, last_tile, chunk_queries, query_chunks), and threshold_kernel(scan) and
+// tighten_threshold_kernel(scan). The instances of batch_kernel scan a sample or fill lists, and have a
+// tile's codes in registers or read them in parts.
+LaunchFile batch_scan() {
+  const auto [scan, first_tile, last_tile, chunk_queries, query_chunks] =
+      arguments<BatchScanParams, int, int, int, int>();
+  LaunchFile file = {.source = "batch_scan"};
+  file.all.parameters =
+      arrays(scan) + std::vector{number(scan.tiles, 40),        number(scan.padded_queries, 32),
+                                 number(scan.sample_tiles, 26), number(scan.sample_groups, 26),
+                                 number(first_tile, 0),         number(last_tile, 26),
+                                 number(chunk_queries, 32),     number(query_chunks, 1)};
+  const auto of_dims = [&, &scan = scan](int dims, int shared) {
+    return LaunchSettings{.dynamic_shared = shared,
+                          .parameters = {number(scan.part.dims, dims),
+                                         number(scan.groups, static_cast<int32_t>(component_groups(dims))),
+                                         number(scan.steps, static_cast<int32_t>(matrix_steps(dims)))}};
+  };
+  file.choices = {
+      choice_of("dims", {1, 3, 16, 300}, [&](int dims) { return of_dims(dims, dims == 300 ? 10496 : 1280); }),
+      blocks()};
+  const auto streamed = [&](const char* name, const char* kernel) {
+    LaunchSettings launch = of_dims(340, 11520);
+    launch.name = name;
+    launch.kernel = kernel;
+    launch.grid = {2, 1};
+    file.launches.push_back(launch);
+  };
+  file.add({.kernel = "batch_kernelILb1"},
+           {{"ci sample, dims 16", "dims 16, blocks 2"}, {"ci sample, dims 300", "dims 300, blocks 2"}});
+  file.add_rest({.kernel = "batch_kernelILb1"}, {"dims", "blocks"});
+  streamed("ci sample, streamed", "batch_kernelILb1ELb0");
+  file.add({.kernel = "batch_kernelILb0"},
+           {{"ci lists, dims 16", "dims 16, blocks 2"}, {"ci lists, dims 300", "dims 300, blocks 2"}});
+  file.add_rest({.kernel = "batch_kernelILb0"}, {"dims", "blocks"});
+  streamed("ci lists, streamed", "batch_kernelILb0ELb0");
+  const LaunchSettings threshold = {.kernel = "[0-9]threshold_kernel",
+                                    .parameters = {number(scan.sample_groups, 300)},
+                                    .lemmas = {one_thread_reaches_rank()}};
+  file.add(threshold, {{"ci threshold", "blocks 2"}});
+  file.add_rest(threshold, {"blocks"});
+  const LaunchSettings tighten = {.kernel = "tighten_threshold_kernel",
+                                  .lemmas = {one_thread_reaches_rank()}};
+  file.add(tighten, {{"ci tighten", "blocks 2"}});
+  file.add_rest(tighten, {"blocks"});
+  file.when_run = {{.kernel = "batch_kernel", .parameters = {number(scan.queries, 32)}}};
+  return file;
+}
+
+// batch_wgmma_kernel(scan, first, last, query_chunks) where it samples rows; without_proof.txt says why not
+// where it lists them. Whole pieces of rows, and rows of whole multiplications: what is multiplied beyond
+// those has never been written, and counts for nothing.
+LaunchFile batch_wgmma() {
+  const auto [scan, first, last, query_chunks] = arguments<BatchScanParams, int, int, int>();
+  LaunchFile file = {.source = "batch_wgmma"};
+  file.all.parameters = {buffer(scan.part.level.scales, "scales"),
+                         buffer(scan.part.level.residuals, "residuals"),
+                         buffer(scan.part.packed_rows, "packed_rows"),
+                         buffer(scan.columns, "columns"),
+                         buffer(scan.query_vectors, "query_vectors"),
+                         buffer(scan.parameters, "parameters"),
+                         buffer(scan.sample_best, "sample_best"),
+                         buffer(scan.thresholds, "thresholds"),
+                         buffer(scan.list_sizes, "list_sizes"),
+                         buffer(scan.lists, "lists"),
+                         number(scan.tiles, 300),
+                         number(scan.sample_tiles, 72),
+                         number(scan.sample_groups, 36),
+                         number(first, 0),
+                         number(last, 72),
+                         number(query_chunks, 1)};
+  const auto queries = [&, &scan = scan](const char* name, int count, int padded) {
+    return LaunchSettings{.name = name,
+                          .parameters = {number(scan.queries, count), number(scan.padded_queries, padded)}};
+  };
+  file.choices = {
+      {"shape", {{.name = "dims_16", .dynamic_shared = 51200, .parameters = {number(scan.part.dims, 16)}}}},
+      {"large",
+       {{.name = "dims_300", .dynamic_shared = 100352, .parameters = {number(scan.part.dims, 300)}}}},
+      {"queries", {queries("some", 40, 64), queries("whole", 256, 256)}},
+      blocks()};
+  const LaunchSettings small = {.kernel = "batch_wgmma_kernelILb1ELi2"};
+  file.add(small, {{"ci sample, dims 16", "shape dims_16, blocks 2, queries some"},
+                   {"ci sample, dims 16, whole", "shape dims_16, blocks 2, queries whole"}});
+  file.add_rest(small, {"shape", "blocks", "queries"});
+  const LaunchSettings large = {.kernel = "batch_wgmma_kernelILb1ELi5"};
+  file.add(large, {{"ci sample, dims 300", "large dims_300, blocks 2, queries some"},
+                   {"ci sample, dims 300, whole", "large dims_300, blocks 2, queries whole"}});
+  file.add_rest(large, {"large", "blocks", "queries"});
+  return file;
+}
+
+}  // namespace glove::gpu::launches

@@ -1,0 +1,88 @@
+// What glove-verify has to say about a kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glove::verify {
+
+// A line of the source.
+struct SourceLine {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+// Where an instruction comes from: the innermost source line first, then the calls that were inlined.
+struct Site {
+  int ptx_line = 0;
+  std::vector<SourceLine> chain;
+};
+
+// What an access does to memory.
+enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
+
+// One thread's access to memory.
+struct Access {
+  AccessKind kind = AccessKind::kRead;
+  bool asynchronous = false;  // a copy by cp.async, or what wgmma reads
+  uint32_t block = 0;
+  uint32_t thread = 0;
+  Site site;
+};
+
+// What is wrong, or could not be decided.
+enum class FindingKind {
+  kRace,
+  kSameValueRace,
+  kDeadlock,
+  kCount,
+  kRecycling,
+  kArriveOnly,
+  kDivergence,
+  kUndefinedRead,
+  kBounds,
+  kUnproved,
+  kUnsupported,
+};
+
+// One defect, or one thing that could not be proved.
+struct Finding {
+  FindingKind kind = FindingKind::kUnproved;
+  bool definite = false;  // happens in every run; else: for some contents of memory or parameters
+  std::string message;
+  Site site;
+  Site other;                    // of the other thread; ptx_line 0: none
+  std::vector<Access> accesses;  // of a race, both; else empty
+  std::vector<std::string> explanation;
+};
+
+// As reports print it.
+std::string_view name_of(FindingKind kind);
+// "proved", "DEFECT", "could not prove" or "unsupported".
+std::string_view name_of_exit_code(int code);
+// A defect, and not merely something that could not be proved.
+bool is_defect(FindingKind kind);
+
+// The result for one launch of one kernel.
+struct Verdict {
+  std::string file;  // with the PTX
+  std::string kernel;
+  std::string shape;  // block, grid, what is fixed
+  std::vector<Finding> findings;
+  std::vector<std::string> assumptions;
+  std::vector<std::string> uncovered;  // synchronising and memory instructions that no path reached
+  bool out_of_time = false;
+  bool sampled = false;  // the data were random numbers, so that this is a test and no proof
+  size_t paths = 0;
+  size_t steps = 0;  // warp instructions
+  double seconds = 0;
+  int exit_code() const;  // 0 proved, 1 defect, 2 could not prove, 3 unsupported
+  // name_of_exit_code, or "no defect found" where that would be "proved" and the data were a sample.
+  std::string_view name() const;
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,83 @@
+// How a kernel is launched: what the command line or a .launch.toml file fixes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace glove::verify {
+
+// Bytes of shared memory, static and dynamic, that a block can have on any GPU.
+constexpr uint64_t kMostBlockShared = 227 * 1024;
+
+// What a launch says of one parameter, or of a part of one.
+struct ParameterValue {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  // of the parameter
+  uint64_t value = 0;  // of a number
+  bool is_buffer = false;
+  std::string buffer;         // its name
+  uint64_t buffer_bytes = 0;  // 0: unknown
+  bool zeroed = false;
+  std::string distinct;  // the numbers that it holds, which are declared to be distinct; empty: nothing is
+  uint64_t every = 4;    // bytes from one of these to the next
+  int line = 0;          // of the launch file
+  bool own = false;      // the launch's alone, and not what several launches of the file share
+};
+
+// The source line that a declared fact is about. A launch file may give its name in a comment instead, in
+// place of which read_launches() puts the lines of that name.
+struct MarkedLine {
+  std::string name;
+  std::string file;  // the end of its path
+  int line = 0;
+  int declared_at = 0;  // line of the launch file
+};
+
+// A fact about the program that is declared and not proved: accesses of these lines do not meet.
+struct Lemma {
+  MarkedLine at;
+  std::string reason;
+};
+
+// A fact about the data that is declared and not proved: what a load of this line returns lies in the range.
+struct DataRange {
+  MarkedLine at;
+  int64_t least = 0;
+  int64_t most = 0;
+  std::string reason;
+};
+
+// One launch of a kernel. What is not fixed may have any value.
+struct Launch {
+  std::string file;  // that it comes from
+  std::string name;
+  std::string kernel;                         // a regular expression for the kernel's name
+  std::array<uint32_t, 3> block = {0, 0, 0};  // 0: from .maxntid
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  std::optional<uint64_t> dynamic_shared;
+  std::vector<ParameterValue> parameters;
+  std::vector<Lemma> lemmas;
+  std::vector<DataRange> ranges;
+};
+
+// What a run looks for, and for how long.
+struct Options {
+  bool shared_only = false;
+  bool lockstep = false;
+  bool strict_barriers = false;
+  bool allow_undefined = false;
+  bool volatile_shared_strong = false;
+  bool volatile_global_strong = true;
+  double time_limit = 60;        // seconds
+  size_t most_steps = SIZE_MAX;  // warp instructions; ends a search at the same place on every machine
+  size_t most_findings = 64;
+  // Instead of any data: numbers that this seed decides in memory that nobody writes and in 32-bit parameters
+  // that the launch leaves open.
+  std::optional<uint64_t> data_seed;
+  bool name_all_data = false;  // also what arithmetic in floats makes of data, to see equal values
+};
+
+}  // namespace glove::verify

@@ -1,0 +1,362 @@
+#include "order/block_races.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace glove::verify {
+
+void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
+                        Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard,
+                        Flight flight) {
+  grid_.acquire_seen(state, warp, lanes);
+  Lanes shared = 0, global = 0;
+  each_lane(lanes, [&](int lane) {
+    if (report_.ended()) return;
+    const Place& place = places[static_cast<size_t>(lane)];
+    if (place.space == Space::kShared) shared |= 1u << lane;
+    if (place.space != Space::kGlobal || !setup_.check_global) return;
+    if (kind != AccessKind::kRead) {
+      if (place.object == 0) {
+        learned_.writes_unknown = true;
+        report_.find(FindingKind::kUnproved, false, in, nullptr, "a store to a buffer that is not known",
+                     &state);
+      } else if (read_only_.note_written(place, bytes)) {
+        return report_.begin_again();
+      }
+    } else if (read_only_.is_constant(place, bytes)) {
+      read_only_.note_read(place, bytes);
+      return;  // nobody writes there
+    }
+    global |= 1u << lane;
+  });
+  if (report_.ended() || (shared | global) == 0) return;
+  PathPointer path =
+      guard.possible != 0 ? lane_path(warp.path, guard.possible, guard.condition, false, 0) : warp.path;
+  const bool certain = open_.innermost == nullptr && state.path == nullptr && path == nullptr;
+  const uint32_t id = records_.add(state, warp, shared | global, in, kind, bytes, path, certain, flight);
+  records_[id].strong = in.strong || in.acquire || in.release ||
+                        (in.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
+                                                        : setup_.options.volatile_global_strong));
+  Lanes ranges = 0;
+  each_lane(shared | global, [&](int lane) {
+    if (report_.ended()) return;
+    const Place& place = places[static_cast<size_t>(lane)];
+    if (place.kind == Place::kNumber)
+      exact_access(state, warp, id, lane, place);
+    else
+      ranges |= 1u << lane;
+  });
+  if (ranges != 0 && !report_.ended()) range_access(state, warp, id, ranges, places);
+}
+
+void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
+  const uint64_t first = place.address.constant / setup_.granule;
+  const uint64_t last = (place.address.constant + records_[record].bytes - 1) / setup_.granule;
+  for (uint64_t granule = first; granule <= last; ++granule) {
+    if (place.space == Space::kShared) {
+      if (granule > kMostShared) return;
+      if (granule >= state.shadow.shared.size()) state.shadow.shared.resize(granule + 256);
+      Cell& cell = state.shadow.shared[granule];
+      if (cell.phase != state.shadow.phase) {
+        cell.entries.clear();
+        cell.phase = state.shadow.phase;
+        cell.has_flight = false;
+      }
+      const bool outlasts = records_[record].flight != Flight::kNone ||
+                            (setup_.has_products && records_[record].kind != AccessKind::kRead);
+      if (outlasts && !std::exchange(cell.has_flight, true)) state.shadow.flights.push_back(granule);
+      check_cell(state, warp, record, lane, cell, place);
+    } else {
+      const auto [cell, added] = state.shadow.global.try_emplace({place.address.form, granule});
+      if (added) {
+        auto& forms = state.shadow.forms[place.object];
+        if (std::find(forms.begin(), forms.end(), place.address.form) == forms.end())
+          forms.push_back(place.address.form);
+      }
+      check_cell(state, warp, record, lane, cell->second, place);
+    }
+  }
+  if (state.shadow.ranges.empty()) return;
+  Extent mine;
+  mine.object = place.space == Space::kShared ? 0 : place.object;
+  const Wide at = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
+  if (table_.terms(place.address.form).size() < 2) mine.bytes = {at, at + records_[record].bytes - 1};
+  compare_with_ranges(state, warp, record, lane, place.address, mine);
+}
+
+bool BlockRaces::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
+                         const Warp& warp, int lane, const AccessRecord& mine) const {
+  const uint32_t end = records_.epoch_of(state, other, other_lane, epoch);
+  if (end == AsyncGroups::kInFlight) return false;
+  if (end == AsyncGroups::kElsewhere)  // on another way, which other lanes may go meanwhile
+    return open_.innermost == nullptr || open_.innermost->running->uniform || other.warp != warp.index ||
+           other_lane == lane;
+  const uint32_t thread = other.warp * 32 + static_cast<uint32_t>(other_lane);
+  if (mine.flight == Flight::kProduct) return state.clocks.before_proxy(thread, end, warp.thread(lane));
+  if (setup_.options.lockstep && other.warp == warp.index) return true;
+  return state.clocks.before(thread, end, warp.thread(lane));
+}
+
+// Whether a store of shared memory writes what the store before it, which nothing orders with it, has
+// written.
+bool BlockRaces::writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
+                                      const AccessEntry& entry, const Place& place) {
+  const Instruction& in = setup_.kernel.code[records_[id].instruction];
+  if (in.op != Op::kStore || in.operands.size() < in.vector) return false;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const bool together = entry.record == id;  // the slots do not hold the other lane's values yet
+  const int other = std::countr_zero(entry.lanes);
+  if (together &&
+      !(operands_.read(state, warp, in.address, lane) == operands_.read(state, warp, in.address, other)))
+    return false;
+  for (unsigned i = 0; i < in.vector; ++i) {
+    if (in.operands[i].kind == OperandKind::kNone) return false;
+    const Value mine = operands_.read(state, warp, in.operands[i], lane);
+    const Slot& slot = state.shared.at(place.address.constant + i * bytes);
+    if (!together && (slot.known != Known::kValue || slot.bytes != bytes)) return false;
+    if (!(mine == (together ? operands_.read(state, warp, in.operands[i], other) : slot.value))) return false;
+  }
+  return true;
+}
+
+void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
+                            const Place& place) {
+  const uint32_t epoch = records_.epoch_now(state, warp, records_[id], lane);
+  AccessEntry* same = nullptr;
+  bool all_before = true;
+  for (AccessEntry& entry : cell.entries) {
+    // A thread's groups are complete in their order: the last of its reads stands for those before.
+    if (entry.record == id &&
+        (entry.epoch == epoch || (records_[id].flight != Flight::kNone && entry.lanes == Lanes{1} << lane &&
+                                  records_[id].kind == AccessKind::kRead)))
+      same = &entry;
+    const AccessRecord& other = records_[entry.record];
+    const AccessRecord& mine = records_[id];
+    const bool conflicts = conflict(other, mine);
+    if (!conflicts && mine.kind != AccessKind::kWrite) continue;
+    Lanes open = 0;
+    each_lane(entry.lanes, [&](int other_lane) {
+      open |= Lanes{!ordered(state, other, other_lane, entry.epoch, warp, lane, mine)} << other_lane;
+    });
+    if (other.warp == warp.index && other.flight == Flight::kNone && mine.flight != Flight::kProduct)
+      open &= ~(1u << lane);
+    all_before &= open == 0;
+    if (open == 0 || !conflicts) continue;
+    const int other_lane = std::countr_zero(open);
+    if (race_reports_.already_reported(mine, other)) continue;
+    if ((!mine.certain || !other.certain) &&
+        exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
+                           {other.warp_path.get(), other.block_path.get(), other_lane}, table_))
+      continue;
+    const bool same_value = mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
+                            place.space == Space::kShared &&
+                            writes_what_is_there(state, warp, id, lane, entry, place);
+    const std::string where =
+        place.space == Space::kShared
+            ? "shared memory at " + std::to_string(place.address.constant)
+            : "global memory at byte " + std::to_string(place.address.constant) + " of a buffer";
+    race_reports_.report(records_[id], lane, records_[entry.record], other_lane, where, true,
+                         Overlap::kPossible, same_value);
+  }
+  // A certain write that all before it are ordered with stands for them.
+  if (all_before && same == nullptr && records_[id].certain && records_[id].kind == AccessKind::kWrite &&
+      setup_.blocks == 1 && place.space == Space::kShared)
+    cell.entries.clear();
+  if (same != nullptr)
+    same->lanes |= 1u << lane, same->epoch = epoch;
+  else
+    cell.entries.push_back({id, 1u << lane, epoch});
+}
+
+// The lanes of an access in groups of the same object and of addresses that differ in nothing but a ticket.
+std::vector<RangeAccess> BlockRaces::grouped(const BlockState& state, const Warp& warp, uint32_t record,
+                                             Lanes lanes, const std::array<Place, 32>& places) {
+  std::vector<RangeAccess> groups;
+  each_lane(lanes, [&](int lane) {
+    const Place& place = places[static_cast<size_t>(lane)];
+    const SymbolId object = place.space == Space::kShared ? 0 : place.object;
+    if (place.space == Space::kGlobal && object == 0) return;  // reported or nobody writes
+    const TicketShape shape = tickets_.shape_of(state, warp, lane, place.address);
+    const Interval touched =
+        places_.touched_bytes(state, warp, lane, object, place.address, records_[record].bytes);
+    const auto owned = [&] {
+      return owned_range(place.address, object, records_[record].bytes, position(state, warp, lane), table_);
+    };
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const RangeAccess& other) {
+      return other.object == object && other.shape == shape;
+    });
+    if (group == groups.end()) {
+      groups.emplace_back();
+      group = groups.end() - 1;
+      group->record = record;
+      group->lanes = 0;
+      group->object = object;
+      group->shape = shape;
+      group->bytes = touched;
+      group->form = place.address.form;
+      group->owned = owned();
+      group->constants = {kWideLimit, -kWideLimit};
+    } else if (group->owned.location != 0 && !(group->owned == owned())) {
+      group->owned = {};
+    }
+    if (group->form != place.address.form) group->form = 0;
+    const auto constant = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
+    group->constants = group->constants.hull({constant, constant + records_[record].bytes - 1});
+    group->lanes |= 1u << lane;
+    group->bytes = group->bytes.hull(touched);
+    group->epoch[static_cast<size_t>(lane)] = records_.epoch_now(state, warp, records_[record], lane);
+    group->address[static_cast<size_t>(lane)] = place.address;
+  });
+  for (RangeAccess& group : groups) bound_by_votes(state, warp, group), find_distinct(group);
+  return groups;
+}
+
+void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                              const std::array<Place, 32>& places) {
+  std::vector<RangeAccess> groups = grouped(state, warp, record, lanes, places);
+  for (const RangeAccess& range : groups)
+    each_lane(range.lanes, [&](int lane) {
+      if (report_.ended()) return;
+      const Value address = range.address[static_cast<size_t>(lane)];
+      compare_with_cells(state, warp, record, lane, range.object, address);
+      Extent mine = range;
+      const auto constant = static_cast<Wide>(static_cast<int64_t>(address.constant));
+      mine.form = address.form;
+      mine.constants = {constant, constant + records_[record].bytes - 1};
+      compare_with_ranges(state, warp, record, lane, address, mine);
+    });
+  for (size_t i = 0; i < groups.size() && !report_.ended(); ++i) {
+    for (size_t j = i; j < groups.size(); ++j) compare_lanes(groups[i], groups[j]);
+    const RangeAccess& range = groups[i];
+    const bool known =
+        std::any_of(state.shadow.ranges.begin(), state.shadow.ranges.end(), [&](const RangeAccess& other) {
+          bool same = other.record == record && other.object == range.object && other.lanes == range.lanes;
+          each_lane(same ? range.lanes : 0, [&](int lane) {
+            const auto at = static_cast<size_t>(lane);
+            same &= other.epoch[at] == range.epoch[at] && other.address[at] == range.address[at];
+          });
+          return same;
+        });
+    if (!known) state.shadow.ranges.push_back(range);
+    report_.tick();
+  }
+}
+
+// Lanes of one instruction against each other.
+void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
+  const AccessRecord& record = records_[a.record];
+  if (record.kind != AccessKind::kWrite || a.object != b.object ||
+      apart(a.shape, record.bytes, b.shape, record.bytes, table_))
+    return;
+  const bool same = &a == &b;
+  if (!same && a.bytes.meet(b.bytes).empty()) return;
+  each_lane(a.lanes, [&](int i) {
+    each_lane(same ? b.lanes & ~((Lanes{2} << i) - 1) : b.lanes, [&](int j) {
+      race_reports_.compare(a.record, i, a.address[static_cast<size_t>(i)], b.record, j,
+                            b.address[static_cast<size_t>(j)], record.bytes);
+    });
+  });
+}
+
+// `mine`: what the access's lanes have in common; of an exact access the object and the bytes alone.
+void BlockRaces::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, Value address,
+                                     const Extent& mine) {
+  for (const RangeAccess& range : state.shadow.ranges) {
+    if (range.object != mine.object || range.bytes.meet(mine.bytes).empty()) continue;
+    if (range.record == id && records_[id].kind != AccessKind::kWrite) continue;
+    const AccessRecord& other = records_[range.record];
+    if (!conflict(other, records_[id]) || apart(mine, records_[id].bytes, range, other.bytes, table_))
+      continue;
+    if (!report_.tick()) return;
+    each_lane(range.lanes, [&](int other_lane) {
+      if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
+      if (ordered(state, other, other_lane, range.epoch[static_cast<size_t>(other_lane)], warp, lane,
+                  records_[id]))
+        return;
+      race_reports_.compare(id, lane, address, range.record, other_lane,
+                            range.address[static_cast<size_t>(other_lane)], other.bytes);
+    });
+  }
+}
+
+void BlockRaces::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, int lane, SymbolId object,
+                                    Value address) {
+  const auto visit = [&](const Cell& cell, Value place) {
+    for (const AccessEntry& entry : cell.entries) {
+      if (!conflict(records_[entry.record], records_[id])) continue;
+      each_lane(entry.lanes, [&](int other_lane) {
+        const AccessRecord& other = records_[entry.record];
+        if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
+        if (ordered(state, other, other_lane, entry.epoch, warp, lane, records_[id])) return;
+        race_reports_.compare(id, lane, address, entry.record, other_lane, place, setup_.granule);
+      });
+    }
+  };
+  if (object == 0) {
+    const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(address);
+    const auto bound = [&](Wide value) {
+      return static_cast<size_t>(
+          std::clamp<Wide>(value, 0, Wide{state.shadow.shared.size() * setup_.granule}) / setup_.granule);
+    };
+    for (size_t i = bound(range.lo);
+         i < std::min(state.shadow.shared.size(), bound(range.hi + records_[id].bytes - 1) + 1); ++i)
+      if (state.shadow.shared[i].phase == state.shadow.phase)
+        visit(state.shadow.shared[i], {i * setup_.granule, 0});
+    return;
+  }
+  if (state.shadow.forms.count(object) == 0) return;
+  for (const auto& [place, cell] : state.shadow.global)
+    if (places_.object_of({0, place.form}) == object)
+      visit(cell, {place.granule * setup_.granule, place.form});
+}
+
+// If all addresses of a group are the same but for distinct numbers, remembers where these come from.
+void BlockRaces::find_distinct(RangeAccess& group) {
+  DistinctPlaces all;
+  Interval offsets;
+  bool same = true;
+  each_lane(group.lanes, [&](int lane) {
+    const DistinctPlaces one = distinct_places(group.address[static_cast<size_t>(lane)], table_);
+    const auto offset = Wide{static_cast<int64_t>(one.source.constant)};
+    if (lane == std::countr_zero(group.lanes)) all = one, offsets = Interval::exactly(offset);
+    offsets = offsets.hull(Interval::exactly(offset));
+    same &= one.object != 0 && one.object == all.object && one.factor == all.factor && one.rest == all.rest &&
+            one.source.form == all.source.form;
+  });
+  if (!same || offsets.hi - offsets.lo > 65536) return;
+  all.source.constant = static_cast<uint64_t>(offsets.lo);
+  all.source_bytes = static_cast<uint32_t>(offsets.hi - offsets.lo) + 4;
+  group.places = all;
+}
+
+// If the addresses of a group differ by votes of one ballot alone, and each lane's own vote comes after those
+// that it counts, the group's addresses are one behind the other.
+void BlockRaces::bound_by_votes(const BlockState& state, const Warp& warp, RangeAccess& group) {
+  SymbolId ballot = 0;
+  int64_t factor = 0;
+  bool same = true;
+  each_lane(group.lanes, [&](int lane) {
+    Value begin = group.address[static_cast<size_t>(lane)];
+    for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(begin.form))) {
+      if (!table_.counts_votes(term.symbol)) continue;
+      const SymbolId counted = table_.single(table_.symbol(term.symbol).arguments[0]);
+      const Value count = table_.of(term.symbol);
+      if (count == table_.count_votes(counted, ~0u)) continue;
+      same &= ballot == 0 || (ballot == counted && factor == term.factor);
+      ballot = counted, factor = term.factor;
+      begin = table_.subtract(begin, table_.scale(count, term.factor, 64), 64);
+    }
+    if (lane == std::countr_zero(group.lanes)) group.begin = begin;
+    same &= group.begin == begin;
+  });
+  if (!same || ballot == 0 || factor <= 0) return;
+  const Value end = table_.add(group.begin, table_.scale(table_.count_votes(ballot, ~0u), factor, 64), 64);
+  each_lane(group.lanes, [&](int lane) {
+    const Value room = table_.subtract(end, group.address[static_cast<size_t>(lane)], 64);
+    same &= Reasoner(table_, position(state, warp, lane)).exact_range(room).lo >=
+            Wide{records_[group.record].bytes};
+  });
+  if (same) group.end = end;
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,177 @@
+#include "steps/barrier_steps.h"
+
+#include <algorithm>
+
+namespace glove::verify {
+
+void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
+                                             PredicateId condition) {
+  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const bool data = table_.predicate(condition).data;
+  const std::string who = "thread " + std::to_string(warp.thread(std::countr_zero(lanes)));
+  if (data || table_.scope_of_predicate(condition) == Scope::kGrid)
+    report_.find(FindingKind::kDivergence, false, in, nullptr,
+                 "a barrier stands behind this condition, and the data may decide it differently for " + who +
+                     " and others",
+                 &state);
+  else
+    report_.find(FindingKind::kUnproved, false, in, nullptr,
+                 "a barrier stands behind this condition, which is not known to be the same for " + who +
+                     " and others",
+                 &state);
+  report_.end_path();
+}
+
+void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
+  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Guarded guard = operands_.guard(state, warp, lanes, in);
+  if (guard.possible != 0) {
+    const PredicateId condition = guard.condition[static_cast<size_t>(std::countr_zero(guard.possible))];
+    if (open_.innermost == nullptr && table_.scope_of_predicate(condition) != Scope::kThread)
+      return explorer_.fork(state, condition, static_cast<uint32_t>(pc));
+    return unknown_barrier_condition(state, warp, guard.possible, pc, condition);
+  }
+  if (open_.innermost != nullptr)
+    return report_.unproved(in, "a barrier under a condition that is not known", &state);
+  if (in.aligned && guard.certain != lanes && guard.certain != 0) {
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
+                 "only some lanes of a warp come to '" + in.text + "': thread " +
+                     std::to_string(warp.thread(std::countr_zero(lanes & ~guard.certain))) + " does not",
+                 &state);
+    return report_.end_path();
+  }
+  each_lane(lanes & ~guard.certain, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
+  // bar.red's condition is its last operand.
+  const size_t numbers =
+      in.operands.size() - (in.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
+  std::map<std::pair<uint32_t, uint32_t>, Lanes> groups;
+  each_lane(guard.certain, [&](int lane) {
+    if (report_.ended()) return;
+    uint64_t number[2] = {0, (uint64_t{setup_.threads} + 31) / 32 * 32};
+    for (size_t i = 0; i < std::min<size_t>(numbers, 2); ++i) {
+      const Value value = operands_.read(state, warp, in.operands[i], lane);
+      if (!value.known())
+        return report_.unproved(
+            in,
+            i == 0 ? "the number of the barrier is not known" : "the barrier's count of threads is not known",
+            &state);
+      number[i] = value.constant;
+    }
+    if (number[0] >= Clocks::kBarriers || number[1] == 0 || number[1] % 32 != 0 ||
+        number[1] > (setup_.threads + 31) / 32 * 32) {
+      report_.find(
+          FindingKind::kCount, !open_.under_conditions(state, warp), in, nullptr,
+          "barrier " + std::to_string(number[0]) + " with " + std::to_string(number[1]) +
+              " threads: there are barriers 0 to 15, and a count must be a multiple of 32 and at most the "
+              "block's " +
+              std::to_string(setup_.threads),
+          &state);
+      return report_.end_path();
+    }
+    groups[{static_cast<uint32_t>(number[0]), static_cast<uint32_t>(number[1])}] |= 1u << lane;
+  });
+  if (report_.ended()) return;
+  if (in.aligned && groups.size() > 1) {
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
+                 "the lanes of a warp come to different barriers", &state);
+    return report_.end_path();
+  }
+  for (const auto& [which, group] : groups)
+    if (!report_.ended()) arrive(state, warp, group, in, pc, which.first, which.second);
+}
+
+void BarrierSteps::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc,
+                          uint32_t barrier, uint32_t count) {
+  grid_.acquire_seen(state, warp, lanes);
+  Arrival arrival;
+  arrival.barrier = barrier;
+  arrival.count = count;
+  // A warp counts as a whole, also the last one that is not full.
+  arrival.weight = in.aligned || lanes == warp.lanes ? 32 : static_cast<uint32_t>(std::popcount(lanes));
+  if (!in.aligned && lanes != warp.lanes && warp.lanes != ~Lanes{0}) {
+    const Lanes rest = warp.alive & ~lanes;
+    if (rest == 0) arrival.weight += static_cast<uint32_t>(32 - std::popcount(warp.lanes));
+  }
+  if (in.aligned && lanes != warp.lanes && !setup_.options.strict_barriers) {
+    // Lanes that left the kernel before never arrive.
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
+                 "thread " + std::to_string(warp.thread(std::countr_zero(warp.lanes & ~lanes))) +
+                     " has left the kernel before a barrier at which thread " +
+                     std::to_string(warp.thread(std::countr_zero(lanes))) + " arrives",
+                 &state);
+    return report_.end_path();
+  }
+  arrival.waits = in.barrier != BarrierOp::kArrive;
+  arrival.instruction = static_cast<uint32_t>(pc);
+  if (setup_.options.strict_barriers && !state.barriers[barrier].instructions.empty() &&
+      in.operands.size() < 2 && state.barriers[barrier].instructions[0] != arrival.instruction) {
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in,
+                 &setup_.kernel.code[state.barriers[barrier].instructions[0]],
+                 "the threads of the block come to different barriers of the program", &state);
+    return report_.end_path();
+  }
+  if (const auto problem = state.barriers.arrive(arrival, threads_of(warp, lanes), state.clocks)) {
+    const FindingKind kind = problem->fault == BarrierFault::kCount       ? FindingKind::kCount
+                             : problem->fault == BarrierFault::kRecycling ? FindingKind::kRecycling
+                                                                          : FindingKind::kArriveOnly;
+    report_.find(kind, !open_.under_conditions(state, warp), in,
+                 &setup_.kernel.code[problem->other_instruction], problem->detail, &state);
+    return report_.end_path();
+  }
+  if (arrival.waits)
+    warp.waiting |= lanes;
+  else
+    each_lane(lanes, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
+  if (state.barriers.complete(barrier)) release(state, barrier);
+}
+
+void BarrierSteps::release(BlockState& state, uint32_t barrier) {
+  uint32_t alive = 0;
+  for (const Warp& warp : state.warps) alive += static_cast<uint32_t>(std::popcount(warp.alive));
+  const bool only_waiters = state.barriers[barrier].passed_by.empty();
+  const std::vector<uint32_t> released = state.barriers.release(barrier, state.clocks);
+  const bool locked = std::any_of(released.begin(), released.end(), [&](uint32_t thread) {
+    return (state.warps[thread / 32].exchanged >> thread % 32 & 1) != 0;
+  });
+  uint64_t seen = 0;  // before the barrier, by some thread
+  for (const uint32_t thread : released) {
+    const uint64_t observed = state.warps[thread / 32].observed[thread % 32];
+    seen |= (observed | observed / Observed::kElsewhere) & 0xff;
+  }
+  const Value reduced = table_.fresh(32, Scope::kBlock);
+  const Value agreed = table_.fresh_predicate(Scope::kBlock, false);
+  for (const uint32_t thread : released) {
+    Warp& warp = state.warps[thread / 32];
+    const int lane = static_cast<int>(thread % 32);
+    const Instruction& in = setup_.kernel.code[static_cast<size_t>(warp.pc[static_cast<size_t>(lane)])];
+    if (in.barrier == BarrierOp::kReduce && !in.results.empty() &&
+        in.results[0].kind == OperandKind::kRegister)
+      operands_.write(state, warp, in.results[0], lane,
+                      setup_.kernel.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
+    warp.waiting &= ~(1u << lane);
+    warp.observed[static_cast<size_t>(lane)] |= seen * Observed::kElsewhere;
+    warp.exchanged |= Lanes{locked} << lane;
+    warp.last_barrier[static_cast<size_t>(lane)] = warp.pc[static_cast<size_t>(lane)] + 1;
+    ++warp.pc[static_cast<size_t>(lane)];
+  }
+  if (only_waiters && released.size() == alive && state.barriers.idle()) state.at_full_barrier = true;
+}
+
+void BarrierSteps::report_stuck(BlockState& state) {
+  for (uint32_t barrier = 0; barrier < Clocks::kBarriers; ++barrier) {
+    const NamedBarrier& stuck = state.barriers[barrier];
+    if (stuck.waiting.empty()) continue;
+    const Instruction& in = setup_.kernel.code[stuck.instructions[0]];
+    std::string message = "thread " + std::to_string(stuck.waiting[0]) + " waits for ever at barrier " +
+                          std::to_string(barrier) + ": " + std::to_string(stuck.arrived) + " of " +
+                          std::to_string(stuck.expected) + " threads arrive";
+    uint32_t gone = 0;
+    for (const Warp& warp : state.warps)
+      gone += static_cast<uint32_t>(std::popcount(warp.lanes & ~warp.alive));
+    if (gone > 0) message += "; " + std::to_string(gone) + " have left the kernel";
+    report_.find(gone > 0 && in.operands.size() < 2 ? FindingKind::kDivergence : FindingKind::kDeadlock,
+                 !state.path, in, nullptr, message, &state);
+  }
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,169 @@
+#include "steps/loads.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace glove::verify {
+
+// The number that the seed of the data decides for this place: small, so that it may serve as a count or an
+// index.
+Value Loads::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) {
+  const InternKey key = {{*setup_.options.data_seed, object, offset}};
+  const DistinctNumbers* list = table_.distinct_numbers(object);
+  if (list != nullptr && bits == 32 && (offset % list->every) == 0)
+    return {learned_.distinct_samples.try_emplace({object, offset}, learned_.distinct_samples.size())
+                .first->second,
+            0};
+  const uint64_t random = InternHash()(key) >> 8;
+  if (type == Type::kF32) {
+    const float number = static_cast<float>(random % 2001) / 1000.0f - 1.0f;
+    return {std::bit_cast<uint32_t>(number), 0};
+  }
+  if (type == Type::kF64)
+    return {std::bit_cast<uint64_t>(static_cast<double>(random % 2001) / 1000.0 - 1.0), 0};
+  const uint64_t number = mask_bits(random % 256, bits_of(type));
+  if (!is_signed(type)) return {number, 0};
+  return {mask_bits(static_cast<uint64_t>(sign_extend(number, bits_of(type))), bits), 0};
+}
+
+Value Loads::load_parameter(const Place& place, Type type, unsigned bits) {
+  if (place.kind == Place::kNumber) {
+    const uint64_t offset = place.address.constant;
+    for (const ParameterValue& parameter : setup_.launch.parameters) {
+      if (offset < parameter.offset || offset >= parameter.offset + parameter.bytes) continue;
+      if (parameter.is_buffer && offset == parameter.offset && bits_of(type) == 64) {
+        const Value base = table_.input(SymbolKind::kObject, static_cast<uint32_t>(offset), 64, Scope::kGrid);
+        table_.change(table_.single(base)).range = {1, Wide{1} << 62};
+        table_.change(table_.single(base)).unsigned_range = {1, Wide{1} << 62};
+        if (!parameter.distinct.empty()) {
+          table_.declare_distinct(table_.single(base), {parameter.distinct, parameter.every});
+          report_.assume(parameter.distinct + " are distinct, also those of different lists: " +
+                         parameter.buffer + " holds one every " + std::to_string(parameter.every) + " bytes");
+        }
+        return base;
+      }
+      if (!parameter.is_buffer && offset + bits_of(type) / 8 <= parameter.offset + parameter.bytes) {
+        const uint64_t part = mask_bits(parameter.value >> (8 * (offset - parameter.offset)), bits_of(type));
+        return {
+            is_signed(type) ? mask_bits(static_cast<uint64_t>(sign_extend(part, bits_of(type))), bits) : part,
+            0};
+      }
+    }
+    if (setup_.options.data_seed && bits_of(type) == 32) return sampled(type, bits, 0, offset);
+    if (bits_of(type) >= 32)
+      return table_.input(SymbolKind::kInput, static_cast<uint32_t>(offset), bits_of(type), Scope::kGrid);
+  }
+  return table_.loaded(type, 1, bits, place.address);
+}
+
+Value Loads::load_constant(const Instruction& in, const Place& place, unsigned bits) {
+  const auto& terms = table_.terms(place.address.form);
+  const unsigned bytes = bits_of(in.type) / 8;
+  if (terms.size() == 1 && terms[0].factor == 1) {
+    const Symbol& symbol = table_.symbol(terms[0].symbol);
+    const uint32_t index = symbol.detail - 0x80000000u;
+    if (symbol.kind == SymbolKind::kObject && index < setup_.kernel.variables.size()) {
+      const auto& initial = setup_.kernel.variables[index].initial;
+      const uint64_t at = place.address.constant;
+      if (bytes <= 8 && at <= initial.size() && bytes <= initial.size() - at) {
+        // The host may copy other numbers there before the launch.
+        report_.assume("constant memory with an initial value keeps it");
+        uint64_t value = 0;
+        for (unsigned i = 0; i < bytes; ++i) value |= uint64_t{initial[at + i]} << (8 * i);
+        return {is_signed(in.type)
+                    ? mask_bits(static_cast<uint64_t>(sign_extend(value, bits_of(in.type))), bits)
+                    : value,
+                0};
+      }
+    }
+  }
+  return table_.loaded(in.type, 2, bits, place.address);
+}
+
+Value Loads::load_shared(BlockState& state, Warp&, const Instruction& in, const Place& place, int) {
+  const unsigned bits = std::max(16u, bits_of(in.type));
+  // A strong load may see what another thread's strong access has not written yet in this schedule.
+  const bool strong = in.strong || in.acquire || (in.is_volatile && setup_.options.volatile_shared_strong);
+  if (place.kind != Place::kNumber || strong) return table_.fresh(bits, Scope::kThread);
+  const unsigned bytes = bits_of(in.type) / 8;
+  Slot& slot = state.shared.at(place.address.constant);
+  const bool whole = place.address.constant % 4 == 0;
+  if (slot.known == Known::kValue && whole && slot.bytes == bytes) {
+    Value value = slot.value;
+    if (bytes < 4 && value.known())
+      value.constant =
+          is_signed(in.type)
+              ? mask_bits(static_cast<uint64_t>(sign_extend(value.constant, bits_of(in.type))), bits)
+              : mask_bits(value.constant, bits_of(in.type));
+    else if (bytes < 4 && !Interval{0, 127}.contains(table_.base_range(value, bits, true)))
+      return table_.operation(Op::kLoad, in.type, 3, bits, {value, {}, {}});
+    return value;
+  }
+  const bool stable =
+      whole &&
+      (slot.known == Known::kUnknown || slot.known == Known::kNothingWritten ||
+       ((slot.known == Known::kVaries || slot.known == Known::kCounted) && open_.innermost == nullptr));
+  if (!stable || (bytes == 8 && slot.bytes == 8 && slot.known == Known::kTail))
+    return table_.fresh(bits, Scope::kThread);
+  const bool undefined = slot.known == Known::kNothingWritten;
+  const Value value = table_.fresh(bits, Scope::kBlock);
+  if (!undefined && bytes >= 4) {
+    state.shared.write(place.address.constant, bytes, value, true);
+  } else if (!undefined && slot.bytes <= bytes) {
+    state.shared.write(place.address.constant, bytes, value, true);
+  }
+  return value;
+}
+
+Value Loads::load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                        unsigned) {
+  const unsigned bits = std::max(16u, bits_of(in.type));
+  switch (place.space) {
+    case Space::kParam:
+      return load_parameter(place, in.type, bits);
+    case Space::kConst:
+      return load_constant(in, place, bits);
+    case Space::kShared:
+      return load_shared(state, warp, in, place, lane);
+    case Space::kLocal: {
+      if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
+        return table_.fresh(bits, Scope::kThread);
+      if (warp.local.empty()) warp.local.resize(32);
+      const Slot& slot = warp.local[static_cast<size_t>(lane)].at(place.address.constant);
+      if (slot.known == Known::kValue && slot.bytes == bits_of(in.type) / 8 && slot.bytes >= 4 &&
+          place.address.constant % 4 == 0)
+        return slot.value;
+      return table_.fresh(bits, Scope::kThread);
+    }
+    default:
+      break;
+  }
+  const bool strong = in.is_volatile || ((in.strong || in.acquire) && in.fence != FenceScope::kBlock);
+  if (strong) {
+    const Value value = table_.fresh(bits, Scope::kThread);
+    grid_.observe(state, warp, in, place, lane, value);
+    return value;
+  }
+  if (place.object == 0) return table_.fresh(bits, Scope::kThread);
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  if (!read_only_.is_constant(place, bytes)) return table_.fresh(bits, Scope::kThread);
+  read_only_.note_read(place, bytes);
+  if (setup_.options.data_seed && place.kind == Place::kNumber && bits_of(in.type) <= 64)
+    return sampled(in.type, bits, place.object, place.address.constant);
+  return table_.loaded(in.type, 0, bits, place.address);
+}
+
+void Loads::apply_range(const Instruction& in, Value value) {
+  const SymbolId single = table_.single(value);
+  if (single == 0) return;
+  for (const DataRange& range : setup_.launch.ranges) {
+    if (!setup_.comes_from(in, range.at.file, range.at.line)) continue;
+    Symbol& symbol = table_.change(single);
+    symbol.range = symbol.range.meet({range.least, range.most});
+    if (range.least >= 0) symbol.unsigned_range = symbol.unsigned_range.meet({range.least, range.most});
+    report_.assume("what " + setup_.source_line(in) + " loads is from " + std::to_string(range.least) +
+                   " to " + std::to_string(range.most) + ": " + range.reason);
+  }
+}
+
+}  // namespace glove::verify

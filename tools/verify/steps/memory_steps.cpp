@@ -1,0 +1,307 @@
+#include "steps/memory_steps.h"
+
+#include <algorithm>
+
+namespace glove::verify {
+
+void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                              int lane, Value value, bool known, PredicateId condition) {
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const bool maybe = condition != 0 || open_.innermost != nullptr;
+  if (place.space == Space::kLocal) {
+    if (warp.local.empty()) warp.local.resize(32);
+    Contents& local = warp.local[static_cast<size_t>(lane)];
+    if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
+      local.blur(0, local.slots().size() * 4);
+    else if (maybe)
+      local.write_maybe(place.address.constant, bytes);
+    else
+      local.write(place.address.constant, bytes, value, known);
+    return;
+  }
+  if (place.space != Space::kShared) return;
+  if (place.kind != Place::kNumber) {
+    const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
+    const uint64_t from = range.lo < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.lo, kMostShared));
+    const uint64_t to =
+        range.hi < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.hi + bytes - 1, kMostShared));
+    if (state.shared.blur(from, to)) ++state.blurred;
+    return;
+  }
+  if (!maybe) return state.shared.write(place.address.constant, bytes, value, known);
+  // Under one condition that all threads share, the value is a selection.
+  const PredicateId shared = condition != 0
+                                 ? (open_.innermost == nullptr ? condition : 0)
+                                 : (open_.innermost->outer == nullptr && !open_.innermost->loops &&
+                                            open_.innermost->running != nullptr &&
+                                            open_.innermost->running->side != 0 && warp.path != nullptr
+                                        ? warp.path->of(lane)
+                                        : 0);
+  Slot& slot = state.shared.at(place.address.constant);
+  if (shared != 0 && known && bytes >= 4 && table_.scope_of_predicate(shared) != Scope::kThread &&
+      place.address.constant % 4 == 0) {
+    Value before = slot.value;
+    if (!(slot.known == Known::kValue && slot.bytes == bytes))
+      before = table_.fresh(8 * bytes, Scope::kBlock);
+    Value arguments[3] = {value, before, {}};
+    if ((shared & 1) != 0) std::swap(arguments[0], arguments[1]);
+    state.shared.write(place.address.constant, bytes,
+                       table_.operation(Op::kSelect, in.type, 0, 8 * bytes, arguments, shared & ~1u), true);
+    return;
+  }
+  if (state.shared.write_maybe(place.address.constant, bytes)) ++state.blurred;
+}
+
+void MemorySteps::step_store(BlockState& state, Warp& warp, Lanes, const Instruction& in,
+                             const Guarded& guard) {
+  std::array<Place, 32> places;
+  Lanes inside = guard.certain | guard.possible;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  each_lane(guard.certain | guard.possible, [&](int lane) {
+    if (report_.ended()) return;
+    places[static_cast<size_t>(lane)] =
+        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
+      inside &= ~(1u << lane);
+    if (places[static_cast<size_t>(lane)].space == Space::kParam)
+      report_.unproved(in, "a store through a pointer that is not understood", &state);
+  });
+  if (report_.ended()) return;
+  const Lanes active = inside;
+  races_.access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
+  if (report_.ended()) return;
+  if (in.release) grid_.step_fence(state, warp, active & guard.certain, in);
+  each_lane(active, [&](int lane) {
+    Place place = places[static_cast<size_t>(lane)];
+    for (unsigned i = 0; i < in.vector && !report_.ended(); ++i) {
+      const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
+      const Value value = known ? operands_.read(state, warp, in.operands[i], lane) : Value{};
+      store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
+      const bool certain = open_.innermost == nullptr && (guard.certain >> lane & 1) != 0 && in.vector == 1;
+      wait_log_.log_change(state, warp, in, place, lane, known ? value : Value{0, kUnnamed}, certain);
+      const bool raises = (in.is_volatile || in.strong) && known &&
+                          grid_.raise_flag(state, warp, in, place, lane, value, certain);
+      if ((place.space == Space::kGlobal || place.space == Space::kShared) && !raises)
+        forget_location(state, warp, place, lane, bytes);
+      if (!report_.ended() && (in.is_volatile || in.strong)) tickets_.spoil(place, bytes);
+      place.address = table_.add(place.address, {bytes, 0}, 64);
+    }
+  });
+}
+
+void MemorySteps::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
+                                  unsigned bytes) {
+  if (setup_.has_named_barriers) tickets_.spoil(place, bytes);
+  if (report_.ended()) return;
+  if (setup_.blocks > 1 && setup_.check_global && place.space == Space::kGlobal) {
+    if (grid_.resets_counter(state, warp, place, lane)) return;
+    learned_.plainly_written.insert(key_of(place));
+    if (place.kind == Place::kRange) learned_.somewhere_written.insert(place.object);
+  }
+  locations_.forget(place, bytes, state, warp, lane);
+}
+
+Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                                 int lane, Value amount) {
+  const unsigned bits = std::max(16u, bits_of(in.type));
+  const Value value = table_.fresh(bits, Scope::kThread);
+  const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
+  const bool named = table_.scope_of(place.address) != Scope::kThread &&
+                     (place.space == Space::kShared || place.object != 0);
+  const bool turns = adds && named && grid_.any_reverses() && grid_.reverses(locations_.number(place));
+  if (adds && named && in.fence != FenceScope::kBlock && amount.known() &&
+      (turns || amount.constant == 0)) {  // a strong load
+    if (turns && amount.constant != 0) grid_.note_turn(state, locations_.number(place), value);
+    grid_.observe(state, warp, in, place, lane, value);
+    return value;
+  }
+  const bool increments = place.space == Space::kGlobal && grid_.counts_up(in, amount);
+  if (increments) amount = {1, 0};
+  if ((!adds && !increments) || !named) return value;
+  const Interval range = Reasoner(table_, position(state, warp, lane)).range(amount, bits, false);
+  Symbol& symbol = table_.change(table_.single(value));
+  // Additions of what may be negative, or very large, give no order.
+  if (range.lo < 0 || range.hi >= (Wide{1} << (bits - 1))) {
+    if (!(amount.form != 0 && range.lo >= 0)) {
+      tickets_.spoil(place, bits / 8);
+      return value;
+    }
+  }
+  if (!tickets_.draw(place, bits / 8)) return value;
+  warp.unfenced_loads |= 1u << lane;
+  symbol.kind = SymbolKind::kTicket;
+  symbol.detail = locations_.number(place);
+  symbol.owner = setup_.owner_of(state, warp, lane);
+  symbol.epoch = state.clocks.epoch(warp.thread(lane));
+  symbol.arguments[0] = amount;
+  if (in.acquire && in.fence == FenceScope::kDevice) symbol.arguments[1] = {1, 0};
+  symbol.range.lo = 0;
+  symbol.unsigned_range = symbol.range;
+  report_.assume("counters of atomic additions do not wrap");
+  return value;
+}
+
+// Stores what an atomic instruction leaves at a place, of which little is known.
+void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                                   int lane, const Value& amount, bool certain, const Guarded& guard) {
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  if (place.space == Space::kShared && place.kind == Place::kNumber && !setup_.options.allow_undefined &&
+      state.shared.at(place.address.constant).known == Known::kNothingWritten &&
+      in.atomic != AtomicOp::kExchange)
+    report_.find(FindingKind::kUndefinedRead, certain && !open_.under_conditions(state, warp), in, nullptr,
+                 "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
+                     std::to_string(place.address.constant) + ", where nothing has been written",
+                 &state);
+  if (place.space == Space::kShared && place.kind == Place::kNumber) {
+    const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type) && bytes == 4 && amount.known();
+    if (adds && !open_.in_loop() && state.shared.count(place.address.constant, amount.constant, table_)) {
+      // Its bounds are all that is known.
+    } else if (open_.innermost != nullptr || !certain) {
+      if (state.shared.write_maybe(place.address.constant, bytes)) ++state.blurred;
+    } else {
+      state.shared.write(place.address.constant, bytes, {}, false);
+    }
+  } else {
+    store_value(state, warp, in, place, lane, {}, false, guard.condition[static_cast<size_t>(lane)]);
+  }
+}
+
+void MemorySteps::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in,
+                              const Guarded& guard) {
+  std::array<Place, 32> places;
+  Lanes inside = guard.certain | guard.possible;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  each_lane(guard.certain | guard.possible, [&](int lane) {
+    if (report_.ended()) return;
+    places[static_cast<size_t>(lane)] =
+        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
+      inside &= ~(1u << lane);
+  });
+  if (report_.ended()) return;
+  const Lanes active = inside;
+  if ((in.atomic == AtomicOp::kCas || in.atomic == AtomicOp::kExchange) && open_.in_loop())
+    warp.exchanged |= active;
+  races_.access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
+  each_lane(active, [&](int lane) {
+    if (report_.ended()) return;
+    const Place& place = places[static_cast<size_t>(lane)];
+    const bool certain = (guard.certain >> lane & 1) != 0 && open_.innermost == nullptr;
+    const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
+                             ? table_.fresh(8 * bytes, Scope::kThread)
+                             : operands_.read(state, warp, in.operands[0], lane);
+    if (in.release && (guard.certain >> lane & 1) != 0) grid_.step_fence(state, warp, 1u << lane, in);
+    wait_log_.log_change(state, warp, in, place, lane, amount, certain);
+    if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
+      grid_.counter_addition(state, warp, in, place, lane, amount, certain);
+      if (report_.ended()) return;
+      if (in.results.empty() || in.results[0].kind != OperandKind::kRegister)
+        (void)atomic_result(state, warp, in, place, lane, amount);  // may spoil the place for others
+    } else if (place.space == Space::kGlobal && grid_.counts_up(in, amount)) {
+      grid_.increment(state, warp, in, place, lane, certain);
+    } else if (in.atomic == AtomicOp::kExchange &&
+               grid_.raise_flag(state, warp, in, place, lane, amount, certain)) {
+      tickets_.spoil(place, bytes);
+    } else {
+      forget_location(state, warp, place, lane, bytes);
+      if (!report_.ended()) tickets_.spoil(place, bytes);
+    }
+    if (report_.ended()) return;
+    store_atomically(state, warp, in, place, lane, amount, certain, guard);
+    for (size_t i = 0; i < in.results.size() && !report_.ended(); ++i)
+      if (in.results[i].kind == OperandKind::kRegister)
+        operands_.write(state, warp, in.results[i], lane,
+                        i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)
+                                                 : table_.fresh(std::max(16u, 8 * bytes), Scope::kThread),
+                        guard.condition[static_cast<size_t>(lane)]);
+  });
+}
+
+void MemorySteps::step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                            const Guarded& guard) {
+  std::array<Place, 32> places;
+  Lanes inside = guard.certain | guard.possible;
+  (void)lanes;
+  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  each_lane(guard.certain | guard.possible, [&](int lane) {
+    if (report_.ended()) return;
+    places[static_cast<size_t>(lane)] =
+        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
+                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
+      inside &= ~(1u << lane);
+  });
+  const Lanes active = inside;
+  each_lane(active, [&](int lane) {
+    if (report_.ended()) return;
+    Place place = places[static_cast<size_t>(lane)];
+    for (unsigned i = 0; i < in.vector; ++i) {
+      if (place.space == Space::kShared && place.kind == Place::kNumber && !setup_.options.allow_undefined &&
+          state.shared.at(place.address.constant).known == Known::kNothingWritten) {
+        report_.find(FindingKind::kUndefinedRead,
+                     (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp), in, nullptr,
+                     "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
+                         std::to_string(place.address.constant) + ", where nothing has been written",
+                     &state);
+      }
+      if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
+        const Value value = loads_.load_value(state, warp, in, place, lane, i);
+        if (!setup_.launch.ranges.empty()) loads_.apply_range(in, value);
+        operands_.write(state, warp, in.results[i], lane, value, guard.condition[static_cast<size_t>(lane)]);
+      }
+      place.address = table_.add(place.address, {bytes, 0}, 64);
+    }
+  });
+  if (report_.ended()) return;
+  races_.access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
+}
+
+void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                                     const Guarded& guard) {
+  if (guard.possible != 0)
+    return report_.unproved(in, "a matrix is moved under a condition that is not known", &state);
+  const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
+  std::array<Place, 32> places;
+  const Lanes active = lanes & rows;
+  Instruction row = in;
+  row.type = Type::kB128;
+  row.vector = 1;
+  row.space = Space::kShared;
+  each_lane(active, [&](int lane) {
+    if (report_.ended()) return;
+    Place& place = places[static_cast<size_t>(lane)];
+    place = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    place.space = Space::kShared;
+    (void)places_.check_bounds(state, warp, row, place, lane, true);
+    if (report_.ended()) return;
+    for (uint64_t i = 0; i < 16 && place.kind == Place::kNumber; i += 4) {
+      if (in.op == Op::kMatrixStore) {
+        if (open_.innermost != nullptr)
+          state.shared.write_maybe(place.address.constant + i, 4);
+        else
+          state.shared.write(place.address.constant + i, 4, {}, false);
+      } else if (!setup_.options.allow_undefined &&
+                 state.shared.at(place.address.constant + i).known == Known::kNothingWritten) {
+        report_.find(FindingKind::kUndefinedRead, !open_.under_conditions(state, warp), in, nullptr,
+                     "shared memory at " + std::to_string(place.address.constant + i) +
+                         " is read, where nothing has been written",
+                     &state);
+      }
+    }
+    if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)
+      store_value(state, warp, row, place, lane, {}, false, 0);
+  });
+  if (report_.ended()) return;
+  Guarded certain;
+  certain.certain = active;
+  races_.access(state, warp, in, in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16,
+                active, places, certain);
+  each_lane(lanes, [&](int lane) {
+    for (const PtxOperand& result : in.results)
+      operands_.write(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
+  });
+}
+
+}  // namespace glove::verify

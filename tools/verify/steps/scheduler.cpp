@@ -1,0 +1,175 @@
+#include "steps/scheduler.h"
+
+#include <algorithm>
+
+#include "steps/exchange_steps.h"
+#include "steps/interpreter.h"
+
+namespace glove::verify {
+namespace {
+
+// Which operand names the lanes that take part; -1: none does.
+int mask_operand(const Instruction& in) {
+  switch (in.op) {
+    case Op::kWarpBarrier:
+      return 0;
+    case Op::kShuffle:
+      return in.strong ? 3 : -1;
+    case Op::kVote:
+    case Op::kMatch:
+    case Op::kElect:
+    case Op::kReduce:
+      return in.strong || in.op == Op::kElect ? static_cast<int>(in.operands.size()) - 1 : -1;
+    default:
+      return -1;
+  }
+}
+
+}  // namespace
+
+void Scheduler::run_warp(BlockState& state, Warp& warp) {
+  while ((warp.alive & ~warp.waiting) != 0 && !state.at_full_barrier && !report_.ended())
+    run_group(state, warp, ~Lanes{0}, -1);
+}
+
+bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
+  const Lanes ready = warp.alive & ~warp.waiting & scope;
+  int best = -1, best_order = 0;
+  int waiting_pc = -1, waiting_order = 0;
+  Lanes group = 0;
+  const auto synchronises = [&](int pc) {
+    const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+    return is_warp_synchronisation(in) || (is_block_barrier(in) && in.aligned);
+  };
+  each_lane(ready, [&](int lane) {
+    const int pc = warp.pc[static_cast<size_t>(lane)];
+    if (pc == stop) return;
+    const int order = setup_.flow.order(pc);
+    int& chosen = synchronises(pc) ? waiting_pc : best;
+    int& chosen_order = synchronises(pc) ? waiting_order : best_order;
+    if (chosen < 0 || order < chosen_order) chosen = pc, chosen_order = order;
+  });
+  // Lanes at a synchronising instruction wait until no other lane can still come to it.
+  const int pc = best >= 0 ? best : waiting_pc;
+  if (pc < 0) return false;
+  each_lane(ready, [&](int lane) { group |= Lanes{warp.pc[static_cast<size_t>(lane)] == pc} << lane; });
+  if (!report_.tick()) return false;
+  if (best < 0) {
+    if (run_complete_group(state, warp, ready, stop) || report_.ended()) return true;
+    lanes_apart(state, warp, group, pc);
+    return false;
+  }
+  report_.reach(pc);
+  interpreter_.step(state, warp, group, pc);
+  return true;
+}
+
+// All of `ready` wait at synchronising instructions: the first group that is complete goes on.
+bool Scheduler::run_complete_group(BlockState& state, Warp& warp, Lanes ready, int stop) {
+  std::vector<int> places;
+  each_lane(ready, [&](int lane) {
+    const int at = warp.pc[static_cast<size_t>(lane)];
+    if (at != stop && std::find(places.begin(), places.end(), at) == places.end()) places.push_back(at);
+  });
+  std::sort(places.begin(), places.end(),
+            [&](int a, int b) { return setup_.flow.order(a) < setup_.flow.order(b); });
+  for (const int place : places) {
+    Lanes there = 0, members = 0;
+    each_lane(ready, [&](int lane) { there |= Lanes{warp.pc[static_cast<size_t>(lane)] == place} << lane; });
+    const bool complete = warp_complete(state, warp, there, place, &members);
+    if (report_.ended()) return false;
+    if (!complete) continue;
+    report_.reach(place);
+    if (setup_.kernel.code[static_cast<size_t>(place)].op == Op::kWarpBarrier)
+      step_warp_barrier(state, warp, members);
+    else
+      interpreter_.step(state, warp, members, place);
+    return true;
+  }
+  return false;
+}
+
+// The lanes of `group` wait for others that cannot come.
+void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) {
+  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const int lane = std::countr_zero(group);
+  std::string message = "the lanes of a warp do not come to '" + in.text + "' together: thread " +
+                        std::to_string(warp.thread(lane)) + " waits here";
+  const Instruction* other = nullptr;
+  const Lanes missing = warp.lanes & ~group;
+  if (missing != 0) {
+    const int far = std::countr_zero(missing);
+    message += ", thread " + std::to_string(warp.thread(far));
+    if ((warp.alive >> far & 1) == 0)
+      message += " has left the kernel";
+    else if ((warp.waiting >> far & 1) != 0)
+      message += " waits at a barrier";
+    else
+      other = &setup_.kernel.code[static_cast<size_t>(
+          std::min<int>(warp.pc[static_cast<size_t>(far)], static_cast<int>(setup_.kernel.code.size()) - 1))],
+      message += " is elsewhere";
+  }
+  report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, other, message, &state);
+  report_.end_path();
+}
+
+// Whether all lanes that a synchronising instruction names have come to it. `members`: those that go on.
+bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members) {
+  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  *members = lanes;
+  if (in.op == Op::kBarrier || in.op == Op::kMatrix || in.op == Op::kMatrixLoad ||
+      in.op == Op::kMatrixStore || in.op == Op::kWgmma || in.op == Op::kWgmmaFence ||
+      in.op == Op::kWgmmaCommit || in.op == Op::kWgmmaWait)
+    return lanes == warp.lanes || (lanes == warp.alive && in.op == Op::kBarrier);
+  const int index = mask_operand(in);
+  if (index < 0 || static_cast<size_t>(index) >= in.operands.size()) return true;  // whoever is there
+  const int first = std::countr_zero(lanes);
+  const Value mask = operands_.read(state, warp, in.operands[static_cast<size_t>(index)], first);
+  const bool voters = in.op == Op::kShuffle && exchange_.voters_come(state, warp, lanes, in);
+  if (!mask.known() && !voters) {
+    report_.unproved(in, "the lanes that '" + in.text + "' names are not known", &state);
+    return false;
+  }
+  const Lanes named = voters ? lanes : static_cast<Lanes>(mask.constant);
+  if ((named >> first & 1) == 0) {
+    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
+                 "thread " + std::to_string(warp.thread(first)) + " executes '" + in.text +
+                     "', which does not name it",
+                 &state);
+    report_.end_path();
+    return false;
+  }
+  Lanes come = lanes;
+  if (in.op == Op::kWarpBarrier)  // lanes may come to different ones
+    each_lane(warp.alive & ~warp.waiting & named, [&](int lane) {
+      const int at = warp.pc[static_cast<size_t>(lane)];
+      if (at < setup_.flow.end() && setup_.kernel.code[static_cast<size_t>(at)].op == Op::kWarpBarrier)
+        come |= 1u << lane;
+    });
+  const Lanes needed = named & warp.alive;
+  if ((come & needed) != needed) return false;
+  *members = needed & come;
+  if (open_.innermost != nullptr && !voters &&
+      (!open_.innermost->running->uniform || (needed & ~open_.innermost->running->lanes) != 0) &&
+      std::popcount(needed) > 1) {
+    report_.find(FindingKind::kDivergence, false, in, nullptr,
+                 "'" + in.text + "' stands under a condition that may differ between the lanes it names",
+                 &state);
+    report_.end_path();
+    return false;
+  }
+  for (Context* context = open_.innermost; context != nullptr; context = context->outer)
+    context->synchronises = true;
+  return true;
+}
+
+void Scheduler::step_warp_barrier(BlockState& state, Warp& warp, Lanes members) {
+  state.clocks.synchronise(threads_of(warp, members));
+  for (Context* context = open_.innermost; context != nullptr; context = context->outer)
+    context->synchronises = true;
+  each_lane(members, [&](int lane) {
+    warp.last_barrier[static_cast<size_t>(lane)] = ++warp.pc[static_cast<size_t>(lane)];
+  });
+}
+
+}  // namespace glove::verify

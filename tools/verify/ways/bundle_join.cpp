@@ -1,0 +1,212 @@
+#include "ways/bundle_join.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace glove::verify {
+
+Value BundleJoin::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
+                              PredicateId condition, int lane, const BlockState& state) {
+  const Value first = values[0].second;
+  if (std::all_of(values.begin(), values.end(), [&](const auto& v) { return v.second == first; }))
+    return first;
+  if (type == Type::kPred) {
+    if (condition != 0 && values.size() == 2) {
+      const Value p = {0, condition};
+      return table_.logical_or(table_.logical_and(p, values[0].second),
+                               table_.logical_and(SymbolTable::logical_not(p), values[1].second));
+    }
+    return table_.fresh_predicate(Scope::kThread, false);
+  }
+  const unsigned bits = std::max(16u, bits_of(type));
+  if (condition != 0 && values.size() == 2) {
+    Value arguments[3] = {values[0].second, values[1].second, {}};
+    if ((condition & 1) != 0) std::swap(arguments[0], arguments[1]);
+    return table_.operation(Op::kSelect, type, 0, bits, arguments, condition & ~1u);
+  }
+  if (is_float(type)) return table_.fresh(bits, Scope::kThread);
+  return join_integers(values, bits, lane, state);
+}
+
+// What all the values have in common, plus an unknown whose range and residue cover the rest of each.
+Value BundleJoin::join_integers(const std::vector<std::pair<const Bundle*, Value>>& values, unsigned bits,
+                                int lane, const BlockState& state) {
+  const Value first = values[0].second;
+  Value common;
+  for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(first.form)))
+    if (std::all_of(values.begin(), values.end(), [&](const auto& value) {
+          const auto& terms = table_.terms(value.second.form);
+          return std::find(terms.begin(), terms.end(), term) != terms.end();
+        }))
+      common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+  Interval hull;
+  uint64_t stride = 0;
+  int64_t residue = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Value rest = table_.subtract(values[i].second, common, bits);
+    const Position at = {values[i].first->path.get(), state.path.get(), lane};
+    const Interval range = Reasoner(table_, at).range(rest, bits, true);
+    hull = i == 0 ? range : hull.hull(range);
+    uint64_t at_rest = rest.constant;
+    for (const LinearTerm& term : table_.terms(rest.form)) {
+      const Symbol& symbol = table_.symbol(term.symbol);
+      stride = std::gcd(stride, static_cast<uint64_t>(term.factor) * symbol.stride);
+      at_rest += static_cast<uint64_t>(term.factor) * static_cast<uint64_t>(symbol.residue);
+    }
+    if (i == 0) residue = sign_extend(at_rest, bits);
+    stride = std::gcd(stride, mask_bits(at_rest - static_cast<uint64_t>(residue), bits));
+  }
+  // Only powers of two stay congruent when a register wraps.
+  stride = stride == 0 ? 1 : uint64_t{1} << std::countr_zero(stride);
+  if (common.form != 0 && stride == 1 && hull == Interval::of_signed(bits)) common = {};
+  const Value unknown = table_.fresh_in(bits, Scope::kThread, hull);
+  if (stride > 1) {
+    Symbol& symbol = table_.change(table_.single(unknown));
+    symbol.stride = stride;
+    symbol.residue = static_cast<int64_t>(static_cast<uint64_t>(residue) % stride);
+  }
+  return table_.add(common, unknown, bits);
+}
+
+// In which order a lane's bundles are joined, two sides of one branch at a time, so that what two sides agree
+// on keeps its name; nothing if that is not how they parted.
+std::vector<BundleJoin::Meeting> BundleJoin::meetings_of(const std::vector<const Bundle*>& bundles,
+                                                         int lane) {
+  std::vector<const Path*> paths;
+  for (const Bundle* bundle : bundles) paths.push_back(bundle->path.get());
+  std::vector<Meeting> meetings;
+  for (bool found = true; found;) {
+    found = false;
+    for (size_t i = 0; !found && i < paths.size(); ++i)
+      for (size_t j = i + 1; !found && j < paths.size(); ++j) {
+        if (paths[i] == nullptr || paths[j] == nullptr || paths[i]->parent != paths[j]->parent) continue;
+        const PredicateId p = paths[i]->of(lane), q = paths[j]->of(lane);
+        if (p == 0 || p != (q ^ 1)) continue;
+        meetings.push_back({i, j, p});
+        paths[i] = paths[i]->parent.get();
+        paths.erase(paths.begin() + static_cast<long>(j));
+        found = true;
+      }
+  }
+  if (paths.size() > 1) meetings.clear();
+  return meetings;
+}
+
+// What the lane's bundles have in register `i` of those that their branch writes. condition: that of the
+// first branch, if its sides alone are joined.
+Value BundleJoin::joined(const std::vector<const Bundle*>& bundles, size_t i,
+                         const std::vector<Meeting>& meetings, PredicateId condition, Type type, int lane,
+                         const BlockState& state) {
+  std::vector<std::pair<const Bundle*, Value>> values;
+  for (const Bundle* bundle : bundles) values.emplace_back(bundle, bundle->registers[i].get(lane));
+  // Where no two sides agree, what each knows of its value bounds them best together.
+  const auto agree = [&](const Meeting& meeting) {
+    return values[meeting.into].second == values[meeting.from].second;
+  };
+  const bool keeps_name = !meetings.empty() && agree(meetings[0]);
+  for (const Meeting& meeting : keeps_name ? meetings : std::vector<Meeting>()) {
+    Value& into = values[meeting.into].second;
+    into = join_values({values[meeting.into], values[meeting.from]}, type, meeting.condition, lane, state);
+    values.erase(values.begin() + static_cast<long>(meeting.from));
+  }
+  if (bundles.size() != 2) {
+    condition = 0;
+  } else if (condition != 0) {
+    if (bundles[0]->side == 2) condition ^= 1;
+  } else if (bundles[0]->path && bundles[1]->path && bundles[0]->path->parent == bundles[1]->path->parent) {
+    const PredicateId p = bundles[0]->path->of(lane), q = bundles[1]->path->of(lane);
+    if (p != 0 && p == (q ^ 1)) condition = p;
+  }
+  return join_values(values, type, condition, lane, state);
+}
+
+void BundleJoin::join_bundles(BlockState& state, Warp& warp, Context& context,
+                              const std::vector<Bundle>& finished, Lanes before) {
+  const bool ends = context.stop >= setup_.flow.end();
+  static const std::vector<uint32_t> kNone;
+  static const std::vector<Meeting> kNoMeetings;
+  const std::vector<uint32_t>& live = ends ? kNone : setup_.flow.live_in(context.stop);
+  const bool simple = finished.size() == 2 && context.condition != 0 &&
+                      finished[0].side + finished[1].side == 3 && finished[0].side != 0 && !context.loops;
+  std::array<std::vector<const Bundle*>, 32> arrived;
+  for (const Bundle& bundle : finished)
+    each_lane(bundle.lanes & ~bundle.exited,
+              [&](int lane) { arrived[static_cast<size_t>(lane)].push_back(&bundle); });
+  PathPointer only;
+  Lanes only_lanes = 0;
+  each_lane(before, [&](int lane) {
+    auto& bundles = arrived[static_cast<size_t>(lane)];
+    const Lanes bit = 1u << lane;
+    if (bundles.empty()) {
+      warp.alive &= ~bit;
+      return;
+    }
+    warp.alive |= bit;
+    warp.pc[static_cast<size_t>(lane)] = context.stop;
+    uint64_t observed = ~uint64_t{0};
+    for (const Bundle* bundle : bundles) observed &= bundle->observed[static_cast<size_t>(lane)];
+    warp.observed[static_cast<size_t>(lane)] = observed;
+    if (bundles.size() == 1 && (!only || only == bundles[0]->path))
+      only = bundles[0]->path, only_lanes |= bit;
+    const std::vector<Meeting> meetings =
+        bundles.size() > 2 && !context.loops ? meetings_of(bundles, lane) : kNoMeetings;
+    for (size_t i = 0; i < context.written->size(); ++i) {
+      const uint32_t r = (*context.written)[i];
+      if (!ends && !std::binary_search(live.begin(), live.end(), r)) continue;
+      warp.registers.change(r).set(lane, joined(bundles, i, meetings, simple ? context.condition : 0,
+                                                setup_.kernel.registers[r].type, lane, state));
+    }
+  });
+  Lanes seen = 0;
+  for (const Bundle& bundle : finished) {
+    const Lanes here = bundle.lanes & ~bundle.exited;
+    warp.copies.assign(here & ~seen, bundle.copies);
+    warp.copies.merge(here & seen, bundle.copies);
+    warp.copies.abandon(bundle.lanes & bundle.exited, bundle.copies);
+    seen |= here;
+  }
+  // The others have left the kernel: what the one way knows holds from here on.
+  if (only && only_lanes == before) warp.path = only;
+}
+
+bool BundleJoin::merge_into(Context& context, Bundle& into, const Bundle& other, const BlockState& state) {
+  if (into.lanes != other.lanes || into.exited != 0 || other.exited != 0 || into.trips != other.trips)
+    return false;
+  const int at = into.pc[static_cast<size_t>(std::countr_zero(into.lanes))];
+  bool same = true;
+  each_lane(into.lanes, [&](int lane) {
+    same &= into.pc[static_cast<size_t>(lane)] == at && other.pc[static_cast<size_t>(lane)] == at;
+  });
+  // Those at the join are joined there, where all are known.
+  if (!same || at >= setup_.flow.end() || (at == context.stop && !context.loops)) return false;
+  const auto& live = setup_.flow.live_in(at);
+  // The condition that tells the two apart, if they split at one branch.
+  for (size_t i = 0; i < context.written->size(); ++i) {
+    const uint32_t r = (*context.written)[i];
+    if (!std::binary_search(live.begin(), live.end(), r)) continue;
+    each_lane(into.lanes, [&](int lane) {
+      const Value a = into.registers[i].get(lane), b = other.registers[i].get(lane);
+      if (a == b) return;
+      PredicateId condition = 0;
+      if (into.path && other.path && into.path->parent == other.path->parent) {
+        const PredicateId p = into.path->of(lane), q = other.path->of(lane);
+        if (p != 0 && p == (q ^ 1)) condition = p;
+      }
+      const std::vector<std::pair<const Bundle*, Value>> values = {{&into, a}, {&other, b}};
+      into.registers[i].set(lane,
+                            join_values(values, setup_.kernel.registers[r].type, condition, lane, state));
+    });
+  }
+  each_lane(into.lanes, [&](int lane) {
+    into.observed[static_cast<size_t>(lane)] &= other.observed[static_cast<size_t>(lane)];
+  });
+  meet_knowledge(into, other);
+  into.copies.merge(into.lanes, other.copies);
+  into.path = common_path(into.path, other.path);
+  into.uniform &= other.uniform;
+  if (into.side != other.side) into.side = 0;
+  return true;
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,138 @@
+#include "ways/explorer.h"
+
+#include <algorithm>
+
+namespace glove::verify {
+namespace {
+
+constexpr uint32_t kUnrolled = 4;  // rounds with a fork before a state is generalised
+constexpr size_t kMostUnrolled = 16;
+constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
+constexpr size_t kMostSnapshots = 64;
+
+}  // namespace
+
+void Explorer::begin(BlockState state) {
+  snapshots_.clear();
+  forks_.clear();
+  forks_.push_back(std::move(state));
+}
+
+std::optional<BlockState> Explorer::next() {
+  if (forks_.empty()) return std::nullopt;
+  std::optional<BlockState> state = std::move(forks_.back());
+  forks_.pop_back();
+  return state;
+}
+
+// Where all lanes are, and what orders them with other blocks: a state in which fewer counters have been seen
+// full, or which lacks a fence, is no instance of another one.
+uint64_t Explorer::place_of_state(const BlockState& state) const {
+  uint64_t hash = 1469598103934665603u;
+  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  for (const Warp& warp : state.warps) {
+    mix(warp.alive);
+    each_lane(warp.alive, [&](int lane) {
+      mix(static_cast<uint64_t>(warp.pc[static_cast<size_t>(lane)]));
+      if (!setup_.acquires) return;
+      const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+      mix(state.clocks.seen_counters(warp.thread(lane)));
+      mix(warp.observed[static_cast<size_t>(lane)]);
+      mix((mark.sequential ? 1u : 0u) + (mark.acquires ? 2u : 0u) +
+          (state.unfenced_phase < mark.phase ? 4u : 0u) + (warp.unfenced_loads >> lane & 1) * 8u);
+    });
+  }
+  mix(state.arrived);
+  return hash;
+}
+
+void Explorer::fork(BlockState& state, PredicateId condition, uint32_t site) {
+  if (forks_.size() > 4096)
+    return report_.unproved(setup_.kernel.code[site], "too many conditions with barriers behind them",
+                            &state);
+  ++state.forks;
+  BlockState other = state;
+  other.path = extend(state.path, condition ^ 1, site);
+  state.path = extend(state.path, condition, site);
+  for (const WaitBranch& wait : setup_.waits.at(static_cast<int>(site)))
+    wait_log_.log_wait(wait.taken_stays ? other : state, site, condition ^ (wait.taken_stays ? 1u : 0u));
+  forks_.push_back(std::move(other));
+}
+
+void Explorer::drop_thread_facts(BlockState& state) {
+  // What one thread knows about its own data does not matter to the others, and would tell equal states
+  // apart.
+  for (Warp& warp : state.warps) warp.path = nullptr;
+}
+
+// Takes the registers and the shared memory of a state that covers this one.
+void Explorer::go_on_from(const BlockSnapshot& general, BlockState& state) {
+  for (size_t w = 0; w < state.warps.size(); ++w) {
+    Warp warp = general.warps[w];
+    std::swap(warp.copies, state.warps[w].copies);  // what is in flight has the numbers of this state
+    std::swap(warp.products, state.warps[w].products);
+    state.warps[w] = std::move(warp);
+  }
+  state.shared = general.shared;
+}
+
+void Explorer::at_full_barrier(BlockState& state) {
+  if (setup_.check_global) grid_races_.keep(state);
+  state.arrived_before = state.arrived;
+  records_.begin_phase(state, setup_.blocks < 2 && forks_.empty());
+  state.shared.settle(table_);
+  for (const Slot& slot : state.shared.slots())
+    if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, 0);
+  drop_thread_facts(state);
+  if (state.path == nullptr) return;  // nothing unknown has decided so far
+  const uint64_t place = place_of_state(state);
+  auto& known = snapshots_[place];
+  for (auto& general : known) {
+    bool facts_differ = false;
+    if (!generaliser_.subsumed(*general, state, &facts_differ)) continue;
+    wait_log_.note_instance(general->progress, state.progress);
+    if (!facts_differ) return report_.end_path(true);
+    // The same state under other conditions: go on once more without them.
+    state.path = generaliser_.common_facts(*general, state);
+    general->path = state.path;
+    return go_on_from(*general, state);
+  }
+  auto& [lineage, forks] = state.lineages[place];
+  if (!lineage.empty() && forks == state.forks) return;  // a loop of known length
+  forks = state.forks;
+  auto now = generaliser_.snapshot(state);
+  // The last general state; a loop whose rounds alternate comes back to it only after a few.
+  size_t since = 0;
+  while (since < lineage.size() && lineage[lineage.size() - 1 - since]->iteration == 0) ++since;
+  const bool has_general = since < lineage.size();
+  // A state that was generalised elsewhere in this round is no step from the one before.
+  const bool comparable = !lineage.empty() && (lineage.back()->generalisations == state.generalisations ||
+                                               lineage.size() >= kMostUnrolled);
+  now->generalisations = state.generalisations;
+  if (has_general ? since >= 2 : comparable && lineage.size() >= kUnrolled) {
+    if (has_general) {
+      generaliser_.weaken(*lineage[lineage.size() - 1 - since], state, *now);
+    } else {
+      // The latest of those that are most alike.
+      generaliser_.widen(**std::min_element(lineage.rbegin(), lineage.rbegin() + kRemembered,
+                                            [&](const auto& a, const auto& b) {
+                                              return generaliser_.differences(*a, state) <
+                                                     generaliser_.differences(*b, state);
+                                            }),
+                         state, *now);
+    }
+    state.warps = now->warps;
+    state.shared = now->shared;
+    state.path = now->path;
+    now->end = static_cast<SymbolId>(table_.symbol_count());
+    now->generalisations = ++state.generalisations;
+    report_.assume("loop counters do not wrap");
+  }
+  lineage.push_back(now);
+  if (known.size() < kMostSnapshots)
+    known.push_back(now);
+  else if (now->iteration != 0)
+    known.back() = now;
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,221 @@
+#include "ways/loops.h"
+
+#include <algorithm>
+
+#include "value/inputs.h"
+
+namespace glove::verify {
+namespace {
+
+constexpr uint32_t kUnrolled = 6;              // rounds before a loop is generalised
+constexpr size_t kMostInFlight = 2 * 32 * 32;  // two numbers for each lane and group
+
+}  // namespace
+
+bool Loops::visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc) {
+  LoopState& loop = context.loop_states[pc];
+  if (++loop.visits < kUnrolled || !setup_.flow.region(pc).loops) return true;
+  if (loop.start.registers.empty() && loop.start.lanes == 0) {
+    loop.start = capture(state, warp, context, lanes);
+    return true;
+  }
+  // Lanes that come for the first time since then begin here.
+  const Lanes fresh = lanes & ~loop.start.lanes, old = lanes & ~fresh;
+  if (fresh != 0) {
+    for (size_t i = 0; i < context.written->size(); ++i)
+      each_lane(fresh, [&](int lane) {
+        loop.start.registers[i].set(lane, warp.registers[(*context.written)[i]].get(lane));
+      });
+    loop.start.lanes |= fresh;
+    loop.start.path = common_path(loop.start.path, warp.path);
+    if (loop.widened != 0) loop.general.path = common_path(loop.general.path, warp.path);
+    if (old == 0) return true;
+  }
+  if (loop.rounds_left > 0) return --loop.rounds_left > 0;
+  const Lanes first = old & ~loop.widened;
+  if (loop.widened == 0) loop.general = loop.start;
+  begin_iterations(context, loop, first);
+  const std::vector<uint32_t> ages = warp.copies.ages(old);
+  if (ages.size() > kMostInFlight) {
+    report_.unproved(setup_.kernel.code[static_cast<size_t>(pc)],
+                     "a loop whose length is not known begins copies and does not wait for them", &state);
+    return false;
+  }
+  const bool changed = generalise(warp, context, loop, old, first, pc) || first != 0 || fresh != 0 ||
+                       loop.blurred != state.blurred || loop.ages != ages;
+  loop.widened |= old;
+  loop.blurred = state.blurred;
+  loop.ages = ages;
+  if (!changed) {
+    // Where the lanes synchronise, the end of a round meets the beginning of the next: one round more. What
+    // is in flight meets all rounds until it is complete.
+    loop.rounds_left = (context.synchronises ? 1 : 0) + static_cast<int>(warp.copies.batches(old));
+    return loop.rounds_left > 0;
+  }
+  Bundle general = loop.general;
+  general.lanes = old;
+  general.pc = warp.pc;
+  general.exited = 0;
+  general.knows = capture(state, warp, context, old).knows;
+  general.copies = warp.copies;
+  general.path = fresh != 0 ? common_path(loop.general.path, warp.path) : loop.general.path;
+  restore(state, warp, context, general);
+  report_.assume("loops that the data end do end, and their counters do not wrap");
+  return true;
+}
+
+// The lanes' general state is where they started, and the number of rounds since then is a symbol.
+void Loops::begin_iterations(const Context& context, LoopState& loop, Lanes lanes) {
+  const bool together = context.synchronises && context.running->uniform;
+  SymbolId shared = 0;
+  each_lane(lanes, [&](int lane) {
+    for (size_t i = 0; i < context.written->size(); ++i)
+      loop.general.registers[i].set(lane, loop.start.registers[i].get(lane));
+    if (!together || shared == 0) {
+      Symbol symbol;
+      symbol.kind = SymbolKind::kIteration;
+      symbol.scope = together ? Scope::kBlock : Scope::kThread;
+      symbol.range = symbol.unsigned_range = {0, (Wide{1} << 31) - 1};
+      symbol.bits = 64;
+      shared = table_.add_symbol(symbol);
+    }
+    loop.iteration[static_cast<size_t>(lane)] = shared;
+  });
+}
+
+// Whether a value is that of the general one's next round.
+bool Loops::goes_on(Value now, Value general, SymbolId iteration, unsigned bits) {
+  for (const LinearTerm& term : table_.terms(general.form))
+    if (term.symbol == iteration)
+      return table_.subtract(now, general, bits) ==
+             Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0};
+  return false;
+}
+
+// Whether a value is that of the general one's own round, while others of the lane have gone one round on.
+bool Loops::left_behind(const LoopState& loop, Value general, bool predicate, int lane) const {
+  const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+  return loop.goes_on.count(iteration) > 0 && computed_from(table_, general, predicate, iteration);
+}
+
+// The general value that covers `now`: the general one if it does, the start plus a multiple of the rounds,
+// or anything.
+Value Loops::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
+                           unsigned bits, bool integer) {
+  const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+  if (now == general && !left_behind(loop, general, false, lane)) return general;
+  const SymbolId symbol = table_.single(general);
+  if (symbol != 0 && loop.anything.count(symbol) > 0) return general;
+  if (integer && first) {
+    const Value step = table_.subtract(now, start, bits);
+    if (step.known())
+      return table_.add(start, table_.scale(table_.of(iteration), sign_extend(step.constant, bits), bits),
+                        bits);
+  }
+  if (integer && goes_on(now, general, iteration, bits)) return general;
+  const SymbolId seen = table_.single(now), before = table_.single(start);
+  const auto differs = [&](SymbolId id) {
+    return id == 0 || table_.symbol(id).kind != SymbolKind::kOperation || table_.symbol(id).op != Op::kXor;
+  };
+  if (!differs(seen) && !differs(before) && !differs(symbol)) {  // of what two loads saw: of general ones
+    const Symbol n = table_.symbol(seen), s = table_.symbol(before), g = table_.symbol(symbol);
+    if (n.bits == s.bits && n.bits == g.bits && n.type == s.type && n.type == g.type) {
+      const Value arguments[3] = {
+          general_value(loop, n.arguments[0], s.arguments[0], g.arguments[0], first, lane, n.bits, true),
+          general_value(loop, n.arguments[1], s.arguments[1], g.arguments[1], first, lane, n.bits, true),
+          {}};
+      return table_.operation(Op::kXor, n.type, n.detail, n.bits, arguments);
+    }
+  }
+  const Value any = table_.fresh(bits, Scope::kThread);
+  if (seen != 0 && before != 0 && table_.symbol(seen).kind == SymbolKind::kObserved &&
+      table_.symbol(before).kind == SymbolKind::kObserved &&
+      table_.symbol(seen).detail == table_.symbol(before).detail) {
+    const uint32_t detail = table_.symbol(seen).detail;
+    const Value acquires = table_.symbol(seen).arguments[1];
+    const uint32_t owner = table_.symbol(seen).owner;
+    const bool both = acquires == table_.symbol(before).arguments[1];
+    const Value round = table_.symbol(seen).arguments[0];
+    const bool in_round = round == table_.symbol(before).arguments[0];
+    Symbol& same = table_.change(table_.single(any));
+    same.kind = SymbolKind::kObserved;
+    same.detail = detail;
+    if (both) same.arguments[1] = acquires;
+    if (in_round) same.arguments[0] = round;
+    if (owner == table_.symbol(before).owner) same.owner = owner;
+  }
+  loop.anything.insert(table_.single(any));
+  return any;
+}
+
+// The same for a predicate: comparisons of the same kind stay comparisons.
+Value Loops::general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane) {
+  if (now == general && !left_behind(loop, general, true, lane)) return general;
+  if (!general.known() && loop.anything.count((general.form & ~1u) | 0x80000000u) > 0) return general;
+  const auto alike = [&](Value a, Value b) {
+    if (a.known() || b.known() || ((a.form ^ b.form) & 1) != 0) return false;
+    const Predicate &p = table_.predicate(a.form), &q = table_.predicate(b.form);
+    return p.kind == PredicateKind::kCompare && q.kind == PredicateKind::kCompare && p.compare == q.compare &&
+           p.is_float == q.is_float && p.is_signed == q.is_signed && p.bits == q.bits;
+  };
+  // Against a number a comparison is written the other way round: a < b is not (b < a + 1), since counters do
+  // not wrap.
+  if (!alike(now, start) && !now.known()) {
+    const Predicate p = table_.predicate(now.form);
+    if (p.kind == PredicateKind::kCompare && p.compare == CompareKind::kLt && !p.is_float) {
+      const Value flipped =
+          table_.compare(CompareKind::kLt, false, p.is_signed, p.bits, p.b, table_.add(p.a, {1, 0}, p.bits));
+      now = (now.form & 1) != 0 ? flipped : SymbolTable::logical_not(flipped);
+      if (now == general && !left_behind(loop, general, true, lane)) return general;
+    }
+  }
+  if (alike(now, start) && alike(now, general)) {
+    const Predicate n = table_.predicate(now.form), s = table_.predicate(start.form),
+                    g = table_.predicate(general.form);
+    const Value a = general_value(loop, n.a, s.a, g.a, first, lane, n.bits, !n.is_float);
+    const Value b = general_value(loop, n.b, s.b, g.b, first, lane, n.bits, !n.is_float);
+    Value result = table_.compare(n.compare, n.is_float, n.is_signed, n.bits, a, b);
+    return (now.form & 1) != 0 ? SymbolTable::logical_not(result) : result;
+  }
+  const Value any = table_.fresh_predicate(Scope::kThread, false);
+  loop.anything.insert((any.form & ~1u) | 0x80000000u);
+  return any;
+}
+
+// Makes the general state cover the present one; returns whether it had to change.
+bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
+  bool changed = false;
+  const auto& live = setup_.flow.live_in(pc);
+  loop.goes_on.clear();
+  for (size_t i = 0; i < context.written->size(); ++i) {
+    const uint32_t r = (*context.written)[i];
+    const Type type = setup_.kernel.registers[r].type;
+    if (type == Type::kPred || is_float(type) || !std::binary_search(live.begin(), live.end(), r)) continue;
+    each_lane(lanes & ~first, [&](int lane) {
+      const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+      if (goes_on(warp.registers[r].get(lane), loop.general.registers[i].get(lane), iteration,
+                  std::max(16u, bits_of(type))))
+        loop.goes_on.insert(iteration);
+    });
+  }
+  for (size_t i = 0; i < context.written->size(); ++i) {
+    const uint32_t r = (*context.written)[i];
+    if (!std::binary_search(live.begin(), live.end(), r)) continue;
+    const Type type = setup_.kernel.registers[r].type;
+    each_lane(lanes, [&](int lane) {
+      const Value now = warp.registers[r].get(lane);
+      const Value start = loop.start.registers[i].get(lane);
+      const Value general = loop.general.registers[i].get(lane);
+      const bool begins = (first >> lane & 1) != 0;
+      const Value next = type == Type::kPred ? general_predicate(loop, now, start, general, begins, lane)
+                                             : general_value(loop, now, start, general, begins, lane,
+                                                             std::max(16u, bits_of(type)), !is_float(type));
+      if (next == general) return;
+      loop.general.registers[i].set(lane, next);
+      changed = true;
+    });
+  }
+  return changed;
+}
+
+}  // namespace glove::verify
