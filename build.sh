@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs missing packages, configures and builds.
 #
-#   ./build.sh                       build/release/glove.so, glove-convert and glove-verify
+#   ./build.sh                       build/release/glove.so and glove-convert
 #   ./build.sh --tests               also the tests
 #   ./build.sh --preset asan --tests another preset of CMakePresets.json
 #   ./build.sh --packages-only tests only install the packages for one purpose (see packages.txt)
 #
-# GLOVE_CMAKE_ARGS     additional arguments for cmake, such as -DGLOVE_CUDA=OFF
+# GLOVE_CMAKE_ARGS     additional arguments for cmake: -DGLOVE_CUDA=ON compiles the GPU kernels where no GPU is found,
+#                      -DGLOVE_VERIFY=ON builds glove-verify
 # GLOVE_NO_INSTALL=1   do not call apt-get; if a package is missing, name it and stop
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -53,13 +54,13 @@ install_packages() {
   rm -f "$log"
 }
 
-# To keep the build short, compiles only for this machine's GPU or, if there is none, for the oldest supported and one
-# recent architecture. `cmake --preset release` by itself compiles for all of them.
+# To keep the build short, compiles GPU kernels only for the GPU of this machine. `cmake --preset release` by itself compiles
+# them for all architectures; with GLOVE_CMAKE_ARGS=-DGLOVE_CUDA=ON, this script does so for the oldest and one recent.
 cuda_arguments() {
   if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     echo "-DGLOVE_CUDA_ARCHITECTURES=native"
   else
-    echo "-DGLOVE_CUDA_ARCHITECTURES=75-real;90"
+    echo "-DGLOVE_CUDA=OFF" "-DGLOVE_CUDA_ARCHITECTURES=75-real;90"
   fi
 }
 
@@ -88,10 +89,15 @@ log=build/$preset.configure.log
 mkdir -p build
 # If the build directory already includes the tests, keep them.
 if [[ -f build/$preset/CMakeCache.txt ]] && grep -q '^GLOVE_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt"; then tests=ON; fi
+read -ra cuda < <(cuda_arguments)
 # shellcheck disable=SC2086
-cmake --preset "$preset" -DGLOVE_TESTS=$tests "$(cuda_arguments)" ${GLOVE_CMAKE_ARGS:-} >"$log" 2>&1 || {
+cmake --preset "$preset" -DGLOVE_TESTS=$tests "${cuda[@]}" ${GLOVE_CMAKE_ARGS:-} >"$log" 2>&1 || {
   cat "$log" >&2
   exit 1
 }
-grep 'CUDA backend' "$log" | sed 's/^-- //' || true
+if [[ $preset == release && ${cuda[0]} == -DGLOVE_CUDA=OFF ]] && grep -q '^GLOVE_CUDA:BOOL=OFF' "build/$preset/CMakeCache.txt"; then
+  echo "No GPU was found, so this build is for the CPU; GLOVE_CMAKE_ARGS=-DGLOVE_CUDA=ON ./build.sh adds the GPU kernels."
+else
+  grep 'CUDA backend' "$log" | sed 's/^-- //' || true
+fi
 cmake --build --preset "$preset"

@@ -14,7 +14,7 @@ namespace glove::cpu {
 namespace {
 
 constexpr int64_t kChunkValues = 256 << 10;  // enough to be worth scheduling, and a few ms at most
-// Rows of fewer values count as so many: a row that floats do not decide costs a score for each cluster.
+// Rows of fewer values count as this many: a row that floats do not decide costs a score for each cluster.
 constexpr int64_t kLeastCostOfRow = 64;
 constexpr int kGroup = FloatRows::kRows;
 constexpr double kSlack = 0x1p-20;

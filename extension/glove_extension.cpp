@@ -1,5 +1,5 @@
 // The composition root: the entry points of `.load glove`. Creates the engine of the process with the
-// backends that were compiled in, and registers each SQL object with the connection. With SQLITE_CORE
+// backends that were compiled in, and registers each SQL object with the connection. With GLOVE_STATIC
 // defined, this is the entry point of the static library, which calls the SQLite that its program links.
 #include <initializer_list>
 #include <memory>
@@ -12,6 +12,9 @@
 #include "search/engine.h"
 #include "sql/boundary.h"
 #include "sql/register.h"
+#ifdef GLOVE_STATIC
+#include "extension/linked_sqlite.h"
+#endif
 #ifdef GLOVE_WITH_CUDA
 #include "gpu/cuda_backend.h"
 #endif
@@ -83,6 +86,9 @@ int register_objects(sqlite3* db) {
 // a failure and does not call the extensions registered after this one.
 extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3* db, char** error_message,
                                                                          const sqlite3_api_routines* api) {
+#ifdef GLOVE_STATIC
+  api = glove::linked_sqlite();
+#endif
   static std::once_flag once;
   try {
     std::call_once(once, set_up_process, api);
@@ -91,7 +97,7 @@ extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3
   } catch (...) {
     return SQLITE_ERROR;
   }
-#ifndef SQLITE_CORE
+#ifndef GLOVE_STATIC
   if (api != sqlite3_api) {
     *error_message = api->mprintf("glove is already loaded into another SQLite library of this process");
     return SQLITE_ERROR;
@@ -105,7 +111,7 @@ extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3
   return SQLITE_OK;
 }
 
-#ifndef SQLITE_CORE
+#ifndef GLOVE_STATIC
 // The name that SQLite derives from mod_glove.so, which is what Debian's package calls the library.
 extern "C" __attribute__((visibility("default"))) int sqlite3_modglove_init(sqlite3* db, char** error_message,
                                                                             const sqlite3_api_routines* api) {

@@ -1,15 +1,8 @@
-# glove::static and libglove.a, for programs that contain SQLite: the sources that call SQLite, compiled once more with
-# SQLITE_CORE so that they call it directly, in one archive with the rest of the project.
-find_package(nlohmann_json REQUIRED)
-get_target_property(sql_sources glove_sql SOURCES)
-get_target_property(sql_libraries glove_sql LINK_LIBRARIES)
-list(TRANSFORM sql_sources PREPEND ${PROJECT_SOURCE_DIR}/sql/)
-add_library(glove_core STATIC glove_extension.cpp ${sql_sources})
-target_compile_definitions(glove_core PRIVATE SQLITE_CORE)
-target_include_directories(glove_core BEFORE PRIVATE
-  ${PROJECT_SOURCE_DIR}/third_party/sqlite ${GLOVE_VERSION_HEADER_DIR})
-target_link_libraries(glove_core PRIVATE glove_cpu ${sql_libraries})
-add_dependencies(glove_core glove_version_header)
+# glove::static and libglove.a, for programs that contain SQLite: an entry point that calls the SQLite which the program links
+# (linked_sqlite.h), in one archive with the libraries of glove.so.
+add_library(glove_core STATIC glove_extension.cpp linked_sqlite.cpp)
+target_compile_definitions(glove_core PRIVATE GLOVE_STATIC)
+target_link_libraries(glove_core PRIVATE glove_sql glove_cpu)
 set(GLOVE_STATIC_NEEDS_CUDA OFF)
 if(GLOVE_WITH_CUDA AND TARGET glove_cuda)
   target_link_libraries(glove_core PRIVATE glove_cuda)

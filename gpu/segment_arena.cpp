@@ -13,7 +13,7 @@
 namespace glove::gpu {
 namespace {
 
-// Room for more segments: a quarter of those that are there, and at least so many bytes.
+// Room for more segments: a quarter of those that are there, and at least this many bytes.
 constexpr int64_t kSpareShare = 4;
 constexpr int64_t kLeastSpareBytes = int64_t{4} << 20;
 // One tile of this many that a scan reads may belong to segments that the index no longer has.

@@ -13,9 +13,9 @@
 namespace glove::gpu {
 namespace {
 
-// A query may exclude so many rows more than a mask hides.
+// A query may exclude up to this many rows beyond those that its mask hides.
 constexpr size_t kMostUnmasked = 32;
-// A mask is made in pieces of so many bytes, which stay in a core's cache until they are copied.
+// A mask is made in pieces of this many bytes, which stay in a core's cache until they are copied.
 constexpr size_t kMaskPieceBytes = size_t{1} << 20;
 
 bool same_excluded(const SearchRequest& a, const SearchRequest& b) {

@@ -79,9 +79,9 @@ def write_tar(path, files):
             archive.addfile(information, io.BytesIO(data))
 
 
-# What glove.so and glove-convert contain of other projects, by the Debian package that a build takes it from.
+# What glove.so, glove-convert and glove-verify contain of other projects, by the Debian package that a build takes it from.
 HEADERS = ["libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev", "libfmt-dev"]
-CONTAINED = ["libstdc++-12-dev", *HEADERS]
+CONTAINED = ["libstdc++-12-dev", *HEADERS, "libtomlplusplus-dev"]
 # The same of packaging/zig.sh's builds, and what else these contain, by the licence's file below Zig's folder.
 ZIG_CONTAINED = ["zlib1g-dev", *HEADERS, "libfast-float-dev"]
 ZIG_PARTS = {"zig": "LICENSE", "libc++": "lib/libcxx/LICENSE.TXT", "libc++abi": "lib/libcxxabi/LICENSE.TXT",

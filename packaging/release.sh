@@ -25,7 +25,7 @@ build=build/dist-$([[ $cuda == ON ]] && echo cuda || echo cpu)
 [[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only packages
 mkdir -p build
 # shellcheck disable=SC2086
-cmake -G Ninja -B "$build" -DCMAKE_BUILD_TYPE=Release -DGLOVE_CUDA=$cuda -DGLOVE_STATIC=ON -DGLOVE_TESTS=OFF ${GLOVE_CMAKE_ARGS:-} |
+cmake -G Ninja -B "$build" -DCMAKE_BUILD_TYPE=Release -DGLOVE_CUDA=$cuda -DGLOVE_STATIC=ON -DGLOVE_VERIFY=ON -DGLOVE_TESTS=OFF ${GLOVE_CMAKE_ARGS:-} |
   tee "$build.log" | grep 'CUDA backend'
 if [[ $cuda == ON ]] && ! grep -q 'CUDA backend: yes' "$build.log"; then
   echo "release.sh: there is no CUDA compiler; build without the CUDA backend with --cpu-only" >&2

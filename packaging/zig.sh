@@ -78,7 +78,7 @@ build_target() {
   build_zlib "$target"
   # shellcheck disable=SC2086
   quietly cmake -G Ninja -B "$root/$target" -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig-toolchain.cmake" \
-    -DGLOVE_ZIG_TARGET="$target" -DGLOVE_ZIG_ROOT="$root" -DGLOVE_CUDA=OFF -DGLOVE_TESTS=OFF ${GLOVE_CMAKE_ARGS:-}
+    -DGLOVE_ZIG_TARGET="$target" -DGLOVE_ZIG_ROOT="$root" -DGLOVE_CUDA=OFF -DGLOVE_TESTS=OFF -DGLOVE_FAST_BUILD=OFF ${GLOVE_CMAKE_ARGS:-}
   cmake --build "$root/$target" --target glove glove-convert
 }
 

@@ -15,12 +15,12 @@
 namespace glove {
 namespace {
 
-// A waiting caller that finds the holder of a lane inside its interrupt check so many times in a row searches
-// alone.
+// A waiting caller that finds the holder of a lane inside its interrupt check this many times in a row
+// searches alone.
 constexpr int kMostPollsOfChecks = 2;
 // The callers of a batch are expected again for this part of the time that it took.
 constexpr int kReturnShare = 2;
-// Callers of a batch of whom one wakes the others up.
+// Size of a wake-up group: its first caller wakes the rest.
 constexpr size_t kWokenTogether = 6;
 constexpr std::chrono::milliseconds kMostReturnTime{5};
 
@@ -214,8 +214,8 @@ bool CombiningSearcher::take_free_lane() {
   return true;
 }
 
-// Whether a search for so many queries may begin while there are so many callers. Beside another search it
-// must be worth its time: a full batch, or there are so few callers that each has a lane.
+// Whether a search for this many queries may begin while there are this many callers. Beside another search
+// it must be worth its time: a full batch, or there are so few callers that each has a lane.
 bool CombiningSearcher::has_lane_for(size_t queries, int callers) const {
   if (taken_lanes_ == 0) return true;
   if (taken_lanes_ >= options_.lanes) return false;

@@ -11,6 +11,9 @@
 
 #include "base/float_environment.h"
 #include "base/status.h"
+// SQLite's functions are called through this table. A program may contain other extensions with a table of
+// the usual name.
+#define sqlite3_api glove_sqlite3_api
 #include "sqlite3ext.h"
 
 SQLITE_EXTENSION_INIT3

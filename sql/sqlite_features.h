@@ -9,22 +9,6 @@
 #define GLOVE_SQLITE_CEILING 999999999
 #endif
 
-#ifdef SQLITE_CORE
-// The static library calls SQLite directly. These weak symbols are null in a program that links an older
-// SQLite, for which sqlite_has() returns false.
-#pragma weak sqlite3_set_last_insert_rowid
-#pragma weak sqlite3_bind_pointer
-#pragma weak sqlite3_value_pointer
-#pragma weak sqlite3_vtab_collation
-#pragma weak sqlite3_create_window_function
-#pragma weak sqlite3_vtab_in
-#pragma weak sqlite3_vtab_in_first
-#pragma weak sqlite3_vtab_in_next
-#pragma weak sqlite3_vtab_rhs_value
-#pragma weak sqlite3_txn_state
-#pragma weak sqlite3_is_interrupted
-#endif
-
 namespace glove::sql {
 
 // True if the running SQLite is at least `version` (3038000 is 3.38.0) and the build may use it.

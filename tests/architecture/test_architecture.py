@@ -3,6 +3,7 @@
 arrows          extension -> sql, cpu, gpu -> analysis -> search -> loader -> model -> base; sql -> text -> analysis; sql -> live -> search; convert -> loader;
                 never back. A project of tools/ includes itself alone
 foreign_headers SQLite's headers in sql/ and extension/ only, CUDA's in gpu/ only
+linked          extension/linked_sqlite.cpp lists the functions of SQLite that sql/ and extension/ call, and no others
 backends        sql/ names no concrete backend
 silence         the library never prints, aborts or exits (the glove-convert tool may)
 length          no source file has more than 420 lines
@@ -124,6 +125,22 @@ def check_foreign_headers(root):
                 yield f"{name} includes {included}: SQLite is known to sql/ and extension/ only"
             if CUDA_HEADER.match(included) and room != "gpu":
                 yield f"{name} includes {included}: CUDA is known to gpu/ only"
+
+
+def check_linked(root):
+    """What the static library must link: a call that the list lacks would go through a null pointer there."""
+    with open(os.path.join(root, "third_party", "sqlite", "sqlite3ext.h"), encoding="utf-8") as file:
+        calls = set(re.findall(r"#define (sqlite3_\w+)\s+sqlite3_api->", file.read()))
+    table, called = "extension/linked_sqlite.cpp", {}
+    listed = set("sqlite3_" + name for name in re.findall(r"\bSET\((\w+)\);", text_of(root, table)))
+    for name, room, text in sources_of(root):
+        if room in ("sql", "extension") and name != table:
+            for function in set(re.findall(r"\bsqlite3_\w+", re.sub(r'"[^"\n]*"', "", without_comments(text)))) & calls:
+                called.setdefault(function, name)
+    for function in sorted(called.keys() - listed):
+        yield f"{called[function]} calls {function}, which {table} does not list"
+    for function in sorted(listed - called.keys()):
+        yield f"{table} lists {function}, which nothing calls"
 
 
 def check_backends(root):
@@ -264,6 +281,12 @@ BREAKERS = {
         "search/c.cpp": '#include <cuda_runtime.h>\n', "sql/d.cpp": '#include <sqlite3ext.h>\n#include <cub/cub.cuh>\n',
         "gpu/e.cu": '#include <cuda_runtime.h>\n',
     },
+    check_linked: {
+        "third_party/sqlite/sqlite3ext.h": "".join(f"#define sqlite3_{name}  sqlite3_api->{name}\n" for name in ("a", "b", "c", "d")),
+        "extension/linked_sqlite.cpp": "#pragma weak sqlite3_c\nSET(a);\nSET(b);\n",
+        "sql/a.cpp": 'sqlite3_a();  // not sqlite3_d()\nconst char* text = "sqlite3_d";\n', "sql/b.h": "int x = sqlite3_c(sqlite3_value);\n",
+        "search/c.cpp": "sqlite3_d();\n",
+    },
     check_backends: {"sql/a.cpp": 'if (name == "cuda") return;  // not "cpu"\n', "search/b.cpp": 'return "cpu";\n'},
     check_silence: {
         "search/a.cpp": 'std::cerr << 1;\nstd::snprintf(b, 2, "");\n', "gpu/b.cu": 'printf("x");\n',
@@ -315,7 +338,7 @@ BREAKERS = {
         "a/b.py": "import os\n",
     },
 }
-EXPECTED_BREAKS = {check_arrows: 10, check_foreign_headers: 4, check_backends: 1, check_silence: 4, check_length: 1,
+EXPECTED_BREAKS = {check_arrows: 10, check_foreign_headers: 4, check_linked: 2, check_backends: 1, check_silence: 4, check_length: 1,
                    check_functions: 4, check_classes: 2, check_folders: 1, check_type_names: 2, check_contracts: 5, check_paths: 2,
                    check_executables: 1, check_commands: 5}
 
@@ -346,6 +369,9 @@ class Architecture(unittest.TestCase):
 
     def test_foreign_headers(self):
         self.check(check_foreign_headers)
+
+    def test_linked(self):
+        self.check(check_linked)
 
     def test_backends(self):
         self.check(check_backends)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Builds the fuzzers (clang, libFuzzer with address and undefined-behaviour sanitizers) and runs each.
+# Builds the fuzzers (clang, libFuzzer with address and undefined-behaviour sanitizers) and runs each, as many at a time as
+# there are cores.
 #
 #   tests/fuzz/run.sh [SECONDS [FUZZER...]]     20 seconds each by default; FUZZER: glove-text, expression, ...
 #   tests/fuzz/run.sh --fixed [FUZZER...]       the same inputs each time, about ten seconds each
@@ -20,14 +21,16 @@ declare -A fixed=([expression]=300000 [glove-model]=40000 [glove-shards]=20000 [
 clang=$(command -v clang++ || command -v clang++-14 || true)
 [[ -n "$clang" ]] || { echo "tests/fuzz/run.sh: skipped, because there is no clang++ (./build.sh --packages-only fuzz installs it)"; exit 0; }
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGLOVE_CUDA=OFF -DGLOVE_TESTS=OFF \
-  -DGLOVE_FUZZ=ON -DGLOVE_VERIFY=ON -DGLOVE_SANITIZE=address,undefined,fuzzer-no-link > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+  -DGLOVE_FUZZ=ON -DGLOVE_VERIFY=ON -DGLOVE_FAST_BUILD=OFF -DGLOVE_SANITIZE=address,undefined,fuzzer-no-link > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 cmake --build "$build" --target fuzzers > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 mkdir -p "$build/findings"
 
 fuzzers=("$@")
 [[ ${#fuzzers[@]} -gt 0 ]] || fuzzers=($(ls "$build"/{tests,tools/verify}/fuzz/*_fuzzer | sed 's|.*/||; s|_fuzzer$||'))
-for name in "${fuzzers[@]}"; do
-  folder=tests/fuzz
+
+# Runs one fuzzer and prints its line; prints the log and returns 1 if it found something.
+run_fuzzer() {
+  local name=$1 folder=tests/fuzz corpus learned inputs how log started=$SECONDS executions
   [[ -d "$folder/corpus/$name" ]] || folder=tools/verify/fuzz
   corpus="$folder/corpus/$name"
   learned="$build/corpus/$name"
@@ -41,16 +44,32 @@ for name in "${fuzzers[@]}"; do
   fi
   log="$build/$name.log"
   # Limits what a hostile file may cost: one allocation of 64 MiB is far above 16 times any input here.
-  started=$SECONDS
   if ! "$build/$folder/${name}_fuzzer" "${how[@]}" -max_len=16384 -rss_limit_mb=1024 -malloc_limit_mb=64 \
       -artifact_prefix="$build/findings/$name-" -print_final_stats=1 > "$log" 2>&1; then
     tail -n 60 "$log"
     echo "tests/fuzz/run.sh: $name failed; the input is in $build/findings"
-    exit 1
+    return 1
   fi
   executions=$(awk '/stat::number_of_executed_units/ { print $2 }' "$log")
   printf '%-16s %12s executions, %s s\n' "$name" "$executions" $((SECONDS - started))
   if [[ "${KEEP:-no}" == yes && "$seconds" != --fixed ]]; then
     "$build/$folder/${name}_fuzzer" -merge=1 "$corpus" "$learned" > /dev/null 2>&1
   fi
+}
+
+# As many at a time as there are cores.
+failed=0 running=0
+for name in "${fuzzers[@]}"; do
+  if [[ $running -ge $(nproc) ]]; then
+    wait -n || failed=1
+    running=$((running - 1))
+  fi
+  [[ $failed -eq 0 ]] || break
+  run_fuzzer "$name" &
+  running=$((running + 1))
 done
+while [[ $running -gt 0 ]]; do
+  wait -n || failed=1
+  running=$((running - 1))
+done
+exit $failed

@@ -6,7 +6,7 @@ mutants.txt holds the class of every mutant. A mutant is found (a defect, or at 
 as equivalent or as functional only with the reason; then glove-verify must not find anything with random data either
 (--data), where it runs the kernel with concrete numbers. Where it reaches no verdict with these, the mutant is unconfirmed. mutants.txt says how many mutants per operator each launch has, evenly
 spread over the code, and how many of these are tried without --full. --write prints the lines of mutants.txt, in which "?"
-stands for a mutant that is proved.
+stands for a mutant that is proved. verdicts.py says when the test is skipped.
 """
 
 import collections
@@ -17,6 +17,7 @@ import sys
 
 import mutate
 from run_specs import compile_kernels, short
+from verdicts import SKIPPED, StoredVerdict, hash_of, kernel_files
 
 TIME_LIMIT = 60  # seconds for a mutant
 MOST_THREADS = 1024  # of a kernel that does not say; it has no barriers that count threads
@@ -96,19 +97,25 @@ def complaint(expected, launch, operator, number, status, sampled, output):
 def main(program, nvcc, project, launch_dir, work, target, mode=""):
     if not nvcc or nvcc.endswith("NOTFOUND"):
         print("skipped: there is no nvcc to compile the kernels to PTX")
-        return 77
+        return SKIPPED
     os.makedirs(work, exist_ok=True)
-    expected = Expected(os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants.txt"))
+    verdict = StoredVerdict(os.path.join(work, f"{target}.verdict"))
+    if mode != "--write" and verdict.skips_without_verdict():
+        return SKIPPED
+    here = os.path.dirname(os.path.abspath(__file__))
+    expected = Expected(os.path.join(here, "mutants.txt"))
+    launches = [launch for launch in expected.launches if mode != "" or expected.most[launch][1] > 0]
+    compiled = {source: compile_kernels(nvcc, project, work, target, source) for source in sorted({source for source, _ in launches})}
+    rules = [os.path.join(here, name) for name in ("mutants.py", "mutate.py", "mutants.txt")]
+    hashed = hash_of([program, *rules, *compiled.values(), *kernel_files(project, launch_dir)], mode)
+    if mode != "--write" and verdict.skips_unchanged(hashed):
+        return SKIPPED
     mutant = os.path.join(work, f"mutant.{target}.ptx")
-    sizes, bad, compiled = collections.Counter(), 0, {}
-    for launch in expected.launches:
+    sizes, bad = collections.Counter(), 0
+    for launch in launches:
         source, name = launch
         most, in_ci = expected.most[launch]
-        if mode == "" and in_ci == 0:
-            continue
         spec = os.path.join(launch_dir, f"{source}.launch.toml")
-        if source not in compiled:
-            compiled[source] = compile_kernels(nvcc, project, work, target, source)
         shared, entry, kernel = kernel_of(program, spec, name, compiled[source])
         print(f"[{source}: {name}] {most}, {in_ci}" if mode == "--write" else f"{short(kernel)}, {name}", flush=True)
         for operator, texts in groups(entry).items():
@@ -139,6 +146,7 @@ def main(program, nvcc, project, launch_dir, work, target, mode=""):
     if dict(sizes) != expected.sizes.get(run):
         bad += 1
         print(f"mutants.txt has other sizes for {run}: {expected.sizes.get(run)}")
+    verdict.keep(hashed, bad == 0)
     return bad != 0
 
 

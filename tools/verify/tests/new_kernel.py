@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 
-from run_specs import check
+from run_specs import check, compile_all
 
 ADDED = """
 __global__ void __launch_bounds__(64) added_kernel(const int* in, int* out) {
@@ -34,7 +34,7 @@ def complaints(program, nvcc, work, target, source, launch, unproved=()):
     if launch is not None:
         with open(os.path.join(folder, "added.launch.toml"), "w", encoding="utf-8") as file:
             file.write(launch)
-    return check(program, nvcc, work, folder, work, target, "ci", set(unproved))
+    return check(program, work, compile_all(nvcc, work, work, target), folder, "ci", set(unproved))
 
 
 def main(program, nvcc, work, target):

@@ -3,13 +3,15 @@
 Compiles each gpu/kernels/NAME.cu to PTX and runs glove-verify on every launch of LAUNCH_DIR/NAME.launch.toml whose name begins
 with SUBSET (all of them if it is empty). It fails on any verdict but "proved", on a kernel entry without a launch, unless
 without_proof.txt lists it with a reason, and on a synchronising or memory instruction that no launch reached, unless the
-source says above its line why: "// verify: unreached REASON".
+source says above its line why: "// verify: unreached REASON". verdicts.py says when it is skipped.
 """
 
 import os
 import re
 import subprocess
 import sys
+
+from verdicts import SKIPPED, StoredVerdict, hash_of, kernel_files
 
 TIME_LIMIT = 1200  # seconds for a launch; the longest takes a tenth of it on an idle machine
 
@@ -22,6 +24,12 @@ def compile_kernels(nvcc, project, work, target, name):
     subprocess.run([nvcc, "-std=c++20", "-O3", "-ptx", "-lineinfo", f"-arch={arch}", "-I", project,
                     os.path.join(project, "gpu", "kernels", f"{name}.cu"), "-o", ptx], check=True)
     return ptx
+
+
+def compile_all(nvcc, project, work, target):
+    """{kernel file without its ending: its PTX}"""
+    names = sorted(entry.removesuffix(".cu") for entry in os.listdir(os.path.join(project, "gpu", "kernels")) if entry.endswith(".cu"))
+    return {name: compile_kernels(nvcc, project, work, target, name) for name in names}
 
 
 def short(kernel):
@@ -79,8 +87,8 @@ def prove(program, spec, ptx, subset):
     return result.returncode == 0, missed
 
 
-def check(program, nvcc, project, launch_dir, work, target, subset, unproved):
-    """The number of complaints, which are printed. unproved: kernels without a proof."""
+def check(program, project, compiled, launch_dir, subset, unproved):
+    """The number of complaints, which are printed. compiled: what compile_all() returns; unproved: kernels without a proof."""
     folder = os.path.join(project, "gpu", "kernels")
     bad, kernels, unreached = 0, set(), excused(folder)
 
@@ -89,8 +97,7 @@ def check(program, nvcc, project, launch_dir, work, target, subset, unproved):
         bad += 1
         print(text)
 
-    for name in sorted(entry.removesuffix(".cu") for entry in os.listdir(folder) if entry.endswith(".cu")):
-        ptx = compile_kernels(nvcc, project, work, target, name)
+    for name, ptx in compiled.items():
         spec, missed = os.path.join(launch_dir, f"{name}.launch.toml"), {}
         if os.path.exists(spec):
             proved, missed = prove(program, spec, ptx, subset)
@@ -119,11 +126,20 @@ def check(program, nvcc, project, launch_dir, work, target, subset, unproved):
 def main(program, nvcc, project, launch_dir, work, target, subset):
     if not nvcc or nvcc.endswith("NOTFOUND"):
         print("skipped: there is no nvcc to compile the kernels to PTX")
-        return 77
+        return SKIPPED
     os.makedirs(work, exist_ok=True)
+    verdict = StoredVerdict(os.path.join(work, f"{target}.verdict"))
+    if verdict.skips_without_verdict():
+        return SKIPPED
     here = os.path.dirname(os.path.abspath(__file__))
-    unproved = allowed(os.path.join(here, "without_proof.txt"))
-    return check(program, nvcc, project, launch_dir, work, target, subset, unproved) != 0
+    without_proof = os.path.join(here, "without_proof.txt")
+    compiled = compile_all(nvcc, project, work, target)
+    hashed = hash_of([program, __file__, without_proof, *compiled.values(), *kernel_files(project, launch_dir)], subset)
+    if verdict.skips_unchanged(hashed):
+        return SKIPPED
+    passed = check(program, project, compiled, launch_dir, subset, allowed(without_proof)) == 0
+    verdict.keep(hashed, passed)
+    return not passed
 
 
 if __name__ == "__main__":

@@ -1,0 +1,30 @@
+# Precompiled headers and unity batches: half of this project's compile time is parsing the standard library. With
+# GLOVE_FAST_BUILD=OFF each source is compiled by itself, which proves that it includes what it needs; tests/fuzz/run.sh and
+# packaging/zig.sh build so.
+option(GLOVE_FAST_BUILD "Use precompiled headers, and compile small sources together" ON)
+
+set(GLOVE_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstring>
+    <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string> <string_view> <thread> <utility>
+    <vector>)
+
+# glove_fast_build(TARGET [SHARE OWNER | WITH HEADER...] [APART SOURCE...]): gives the target the precompiled header of OWNER
+# (glove_base if neither is named), or one of its own that adds HEADER, and compiles its C++ sources in batches. Sources APART
+# are compiled alone: their names clash with those of another, they include a large library, their loops are the product's
+# arithmetic, or a test compiles them a second time. A new source whose names clash does not compile until it is named there.
+function(glove_fast_build target)
+  cmake_parse_arguments(PARSE_ARGV 1 fast "" "SHARE" "APART;WITH")
+  if(NOT GLOVE_FAST_BUILD)
+    return()
+  endif()
+  if(fast_WITH)
+    target_precompile_headers(${target} PRIVATE ${GLOVE_STANDARD_HEADERS} ${fast_WITH})
+  elseif(fast_SHARE)
+    target_precompile_headers(${target} REUSE_FROM ${fast_SHARE})
+  else()
+    target_precompile_headers(${target} REUSE_FROM glove_base)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  if(fast_APART)
+    set_source_files_properties(${fast_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()

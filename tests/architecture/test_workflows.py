@@ -1,0 +1,69 @@
+"""The workflows of .github/ are valid: test_workflows.py PROJECT_DIR NPM_FOLDER
+
+@action-validator/core from npm validates each file against GitHub's JSON schema, and finds what is wrong with a copy that is
+spoilt. The commands that a workflow runs exist. Skipped, with the reason, without node, npm or the package.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+PACKAGE = "@action-validator/core@0.6.0"
+VALIDATE = """
+const { validateWorkflow } = require('@action-validator/core');
+console.log(JSON.stringify(validateWorkflow(require('fs').readFileSync(0, 'utf8')).errors));
+"""
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+def install(folder):
+    for program in ("node", "npm"):
+        if not shutil.which(program):
+            skip(f"there is no {program}")
+    if os.path.isdir(os.path.join(folder, "node_modules", PACKAGE.rsplit("@", 1)[0])):
+        return
+    os.makedirs(folder, exist_ok=True)
+    try:
+        done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder, PACKAGE],
+                              capture_output=True, text=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        skip(f"npm could not install {PACKAGE} in two minutes")
+    if done.returncode != 0:
+        skip(f"npm cannot install {PACKAGE}: {' '.join(done.stderr.split()[-20:])}")
+
+
+def errors(folder, text):
+    """What is wrong with a workflow, as a list."""
+    done = subprocess.run(["node", "-e", VALIDATE], input=text, capture_output=True, text=True, cwd=folder, check=True)
+    return json.loads(done.stdout)
+
+
+def main(project, folder):
+    workflows = os.path.join(project, ".github", "workflows")
+    names = sorted(os.listdir(workflows))
+    assert names, f"{workflows} is empty"
+    texts = {}
+    for name in names:
+        with open(os.path.join(workflows, name), encoding="utf-8") as file:
+            texts[name] = file.read()
+        for command in re.findall(r"^\s*(?:- )?run: (\.\S+)", texts[name], re.MULTILINE):
+            assert os.access(os.path.join(project, command), os.X_OK), f"{name} runs {command}, which does not exist"
+    assert re.search(r"^\s*run: \.ci/run$", texts["ci.yml"], re.MULTILINE), "ci.yml does not run .ci/run"
+    install(folder)
+    for name, text in texts.items():
+        found = errors(folder, text)
+        assert not found, f"{name}: {found}"
+        for key in ("runs-on:", "permissions:", "steps:"):
+            spoilt = text.replace(key, "other-" + key, 1)
+            assert spoilt != text and errors(folder, spoilt), f"a spoilt {name} is found to be valid"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
