@@ -73,6 +73,7 @@ void set_other_calls(sqlite3_api_routines& routines) {
   SET(create_function_v2);
   SET(create_module_v2);
   SET(create_window_function);
+  SET(db_filename);
   SET(db_handle);
   SET(errmsg);
   SET(errstr);
@@ -80,6 +81,7 @@ void set_other_calls(sqlite3_api_routines& routines) {
   SET(file_control);
   SET(finalize);
   SET(free);
+  SET(get_autocommit);
   SET(is_interrupted);
   SET(last_insert_rowid);
   SET(libversion_number);
@@ -96,6 +98,7 @@ void set_other_calls(sqlite3_api_routines& routines) {
   SET(stmt_busy);
   SET(stmt_readonly);
   SET(stricmp);
+  SET(strnicmp);
   SET(txn_state);
 }
 

@@ -20,10 +20,11 @@ def hash_of(paths, *words):
     return total.hexdigest()
 
 
-def kernel_files(project):
-    """What is written about the kernels: every file in the folders of gpu/. (The files of gpu/ itself are host code.)"""
+def kernel_files(project, launch_dir):
+    """What is written about the kernels: every file in the folders of gpu/ (the files of gpu/ itself are host code), and the launches."""
     gpu = os.path.join(project, "gpu")
-    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(gpu) if folder != gpu for name in names)
+    sources = [os.path.join(folder, name) for folder, _, names in os.walk(gpu) if folder != gpu for name in names]
+    return sorted(sources) + sorted(os.path.join(launch_dir, name) for name in os.listdir(launch_dir) if name.endswith(".launch.toml"))
 
 
 class StoredVerdict:
