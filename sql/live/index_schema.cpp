@@ -158,7 +158,8 @@ Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable&
   run.bind(name);
   GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
   if (!exists) return wrong(index, "its table '" + name + "' was dropped; " + rebuild);
-  if (run.text(1) == "CREATE TABLE " + quoted(name) + table.columns) return {};
+  const std::string create = "CREATE TABLE " + quoted(name);
+  if (run.text(1) == create + table.columns || run.text(1) == create + table.former_columns) return {};
   const std::string kind = run.text(0) == "view" ? "VIEW " : "TABLE ";
   return wrong(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
                           index.object(table.suffix) + ", and then " + rebuild);
