@@ -48,6 +48,23 @@ MAY_INCLUDE = {
     "extension": {"extension", "sql", "cpu", "gpu", "search", "base"},
     "tools/verify": {"tools/verify"},
 }
+# The rooms inside a project of tools/. Steps run the ways behind a branch, and ways run steps.
+INNER_ROOMS = {
+    "tools/verify": {
+        "ptx": {"ptx"},
+        "report": {"report"},
+        "sync": {"sync"},
+        "flow": {"flow", "ptx"},
+        "launch": {"launch", "ptx"},
+        "value": {"value", "ptx"},
+        "memory": {"memory", "value"},
+        "state": {"state", "flow", "memory", "sync", "value"},
+        "order": {"order", "report", "state", "sync", "value"},
+        "ways": {"ways", "order", "state", "steps", "value"},
+        "steps": {"steps", "order", "ptx", "state", "value", "ways"},
+        "run": {"run", "flow", "launch", "order", "ptx", "steps", "ways"},
+    },
+}
 ROOMS = set(MAY_INCLUDE)
 SOURCES = (".h", ".cpp", ".cu", ".cuh")
 MOST_LINES = 420
@@ -116,6 +133,9 @@ def check_arrows(root):
             target = room_of(included)
             if "/" in included and target in ROOMS and target not in MAY_INCLUDE[room]:
                 yield f"{name} includes {included}: {room}/ may include {', '.join(sorted(MAY_INCLUDE[room]))}"
+            inner, folder = INNER_ROOMS.get(room, {}), name.removeprefix(room + "/").split("/")[0]
+            if "/" in included and folder in inner and included.split("/")[0] in set(inner) - inner[folder]:
+                yield f"{name} includes {included}: {folder}/ may include {', '.join(sorted(inner[folder]))}"
 
 
 def check_foreign_headers(root):
@@ -273,6 +293,7 @@ BREAKERS = {
         "text/f.cpp": '#include "analysis/moments.h"\n#include "loader/open.h"\n',
         "cpu/g.cpp": '#include "text/tokenizer.h"\n',
         "tools/verify/ptx/h.cpp": '#include "base/status.h"\n#include "ptx/parser.h"\n', "gpu/i.cpp": '#include "tools/verify/ptx/j.h"\n',
+        "tools/verify/ptx/l.cpp": '#include "run/run.h"\n#include "glove_verify/finding.h"\n',
         "tools/verify/tests/k.cpp": '#include "base/status.h"\n',
         "extension/d.cpp": '#include "model/model.h"\n#include "gpu/cuda_backend.h"\n',
     },
@@ -338,7 +359,7 @@ BREAKERS = {
         "a/b.py": "import os\n",
     },
 }
-EXPECTED_BREAKS = {check_arrows: 10, check_foreign_headers: 4, check_linked: 2, check_backends: 1, check_silence: 4, check_length: 1,
+EXPECTED_BREAKS = {check_arrows: 11, check_foreign_headers: 4, check_linked: 2, check_backends: 1, check_silence: 4, check_length: 1,
                    check_functions: 4, check_classes: 2, check_folders: 1, check_type_names: 2, check_contracts: 5, check_paths: 2,
                    check_executables: 1, check_commands: 5}
 

@@ -49,7 +49,7 @@ TEST(Query, NearAVector) {
   EXPECT_FALSE(blob({0, -0.0f}).value());
   EXPECT_EQ(blob({1, 2, 3}).error().message,
             "the vector has 12 bytes; the model's 2 dimensions need 8 (float32, little-endian)");
-  EXPECT_EQ(query_for_vector(*model, {}).error().message,
+  EXPECT_EQ(query_for_vector(*model, std::span<const std::byte>()).error().message,
             "the vector has 0 bytes; the model's 2 dimensions need 8 (float32, little-endian)");
   EXPECT_EQ(blob({1, std::nanf("")}).error().message,
             "component 2 of the vector is NaN; every component must be finite");
