@@ -18,7 +18,7 @@ import tempfile
 import fixture
 from fixture import Wrong
 
-DIMS, ROWS = 8, 60
+DIMS, ROWS = 16, 60
 COMMANDS = ("sync", "merge", "rebuild")
 
 
@@ -78,7 +78,7 @@ def fresh_changes(case):
 def test_full(case, what):
     """No page more than a limit (SQLITE_FULL)."""
     connection = case.connection
-    # The segments of so many new rows need more pages than the command frees.
+    # The segments of these new rows need more pages than the command frees, the log included.
     connection.execute("BEGIN")
     for key in range(ROWS, 6 * ROWS):
         connection.execute("INSERT OR REPLACE INTO doc VALUES (?, ?)", (key, fixture.vector(case.source, DIMS)))
