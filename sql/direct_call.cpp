@@ -40,7 +40,7 @@ bool may_run(std::string_view sql) {
 Result<std::string> calling_object(sqlite3* db, const std::string& schema, const std::string& subject) {
   OwnStatement select;
   GLOVE_RETURN_IF_ERROR(
-      select.prepare(db, "SELECT name, sql FROM " + quoted(schema) + ".sqlite_master", subject));
+      select.prepare(db, "SELECT name, sql FROM " + quoted_name(schema) + ".sqlite_master", subject));
   OwnStatement::Run object(select);
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, object.next());
@@ -48,7 +48,7 @@ Result<std::string> calling_object(sqlite3* db, const std::string& schema, const
     const std::string_view sql = object.text(1);
     const std::string_view called = called_function(sql, kDirectFunctions);
     if (!called.empty() && may_run(sql))
-      return "the definition of " + shown_value(object.value(0)) + " in the database " + quoted(schema) +
+      return "the definition of " + shown_value(object.value(0)) + " in the database " + quoted_name(schema) +
              " calls " + std::string(called) +
              ", which only a statement of the application may call; drop it, or detach the database";
   }

@@ -29,7 +29,7 @@ Status ContentRows::prepare() {
   if (logged_.prepared()) return {};
   sqlite3* const db = connection_.db();
   const std::string table = index_.content_table();
-  const std::string id = quoted(index_.rowid);
+  const std::string id = quoted_name(index_.rowid);
   GLOVE_RETURN_IF_ERROR(one_.prepare(
       db, "SELECT d." + id + columns("d") + " FROM " + table + " d WHERE d." + id + " = ?", index_.name));
   GLOVE_RETURN_IF_ERROR(exists_.prepare(db, "SELECT 1 FROM " + table + " WHERE " + id + " = ?", index_.name));
@@ -80,7 +80,8 @@ std::string ContentRows::fingerprint() const {
 // The indexed columns, each with a comma before it.
 std::string ContentRows::columns(const char* table) const {
   std::string text;
-  for (const std::string& column : index_.columns) text += std::string(", ") + table + "." + quoted(column);
+  for (const std::string& column : index_.columns)
+    text += std::string(", ") + table + "." + quoted_name(column);
   return text;
 }
 
@@ -255,7 +256,7 @@ Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
 
 std::string ContentRows::remedy_of_length(int64_t length) const {
   if (index_.is_text || index_.dims != 0 || length == 0) return {};
-  const std::string column = quoted(index_.columns.front());
+  const std::string column = quoted_name(index_.columns.front());
   OwnStatement first;
   const Status prepared = first.prepare(
       connection_.db(),

@@ -122,7 +122,7 @@ class LiveIndex {
   std::string schema() const {
     return "CREATE TABLE x(id INTEGER, similarity REAL, rank INTEGER, query TEXT HIDDEN, k INTEGER HIDDEN, "
            "backend TEXT HIDDEN, " +
-           quoted(index_.name) + " TEXT HIDDEN)";
+           quoted_name(index_.name) + " TEXT HIDDEN)";
   }
   Status create() {
     return own_work(connection_, index_, [this] { return commands_.create(); });

@@ -56,7 +56,7 @@ Result<std::vector<FoundIndex>> indexes_of(sqlite3* db) {
     const std::string name(schema.text(1));
     OwnStatement names;
     GLOVE_RETURN_IF_ERROR(names.prepare(db,
-                                        "SELECT name, sql FROM " + quoted(name) +
+                                        "SELECT name, sql FROM " + quoted_name(name) +
                                             ".sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE %' "
                                             "ORDER BY name",
                                         table));

@@ -35,7 +35,7 @@ Status IndexCommands::run(std::string_view command) {
   Passed passed{command, std::nullopt};
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(insert.prepare(
-      connection_.db(), "INSERT INTO " + index_.object("") + "(" + quoted(index_.name) + ") SELECT ?",
+      connection_.db(), "INSERT INTO " + index_.object("") + "(" + quoted_name(index_.name) + ") SELECT ?",
       index_.name));
   OwnStatement::Run run(insert);
   const Status ended = OwnStatement::finish(run.bind_pointer(&passed, kPassed));

@@ -132,16 +132,16 @@ Status check_name(const IndexDefinition& index) {
 }
 
 std::string IndexDefinition::object(const char* suffix) const {
-  return quoted(schema) + "." + quoted(name + suffix);
+  return quoted_name(schema) + "." + quoted_name(name + suffix);
 }
 
 std::string IndexDefinition::command(const char* command) const {
-  const std::string table = (schema == "main" ? "" : quoted(schema) + ".") + quoted(name);
-  return "INSERT INTO " + table + "(" + quoted(name) + ") VALUES ('" + command + "')";
+  const std::string table = (schema == "main" ? "" : quoted_name(schema) + ".") + quoted_name(name);
+  return "INSERT INTO " + table + "(" + quoted_name(name) + ") VALUES ('" + command + "')";
 }
 
 std::string IndexDefinition::content_table() const {
-  return quoted(schema) + "." + quoted(content);
+  return quoted_name(schema) + "." + quoted_name(content);
 }
 
 Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments) {

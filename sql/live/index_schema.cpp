@@ -45,7 +45,8 @@ struct ContentColumn {
 Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefinition& index) {
   OwnStatement pragma;
   GLOVE_RETURN_IF_ERROR(pragma.prepare(
-      db, "PRAGMA " + quoted(index.schema) + ".table_xinfo(" + quoted(index.content) + ")", index.name));
+      db, "PRAGMA " + quoted_name(index.schema) + ".table_xinfo(" + quoted_name(index.content) + ")",
+      index.name));
   OwnStatement::Run run(pragma);
   std::vector<ContentColumn> columns;
   while (true) {
@@ -67,7 +68,8 @@ const ContentColumn* find_column(const std::vector<ContentColumn>& columns, cons
 Result<bool> has_key_index(sqlite3* db, const IndexDefinition& index) {
   OwnStatement pragma;
   GLOVE_RETURN_IF_ERROR(pragma.prepare(
-      db, "PRAGMA " + quoted(index.schema) + ".index_list(" + quoted(index.content) + ")", index.name));
+      db, "PRAGMA " + quoted_name(index.schema) + ".index_list(" + quoted_name(index.content) + ")",
+      index.name));
   OwnStatement::Run run(pragma);
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
@@ -80,7 +82,7 @@ Status check_kind(sqlite3* db, const IndexDefinition& index) {
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(
       find.prepare(db,
-                   "SELECT type, sql LIKE 'CREATE VIRTUAL%' FROM " + quoted(index.schema) +
+                   "SELECT type, sql LIKE 'CREATE VIRTUAL%' FROM " + quoted_name(index.schema) +
                        ".sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
                    index.name));
   OwnStatement::Run run(find);
@@ -131,10 +133,10 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
 Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
                         const std::string& name) {
   OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(
-      db,
-      "SELECT 1 FROM " + quoted(index.schema) + ".sqlite_master WHERE type = ? AND name = ? COLLATE NOCASE",
-      index.name));
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT 1 FROM " + quoted_name(index.schema) +
+                                         ".sqlite_master WHERE type = ? AND name = ? COLLATE NOCASE",
+                                     index.name));
   OwnStatement::Run run(find);
   return run.bind(std::string_view(type)).bind(name).next();
 }
@@ -151,14 +153,14 @@ Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable&
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(
       find.prepare(db,
-                   "SELECT type, sql FROM " + quoted(index.schema) +
+                   "SELECT type, sql FROM " + quoted_name(index.schema) +
                        ".sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
                    index.name));
   OwnStatement::Run run(find);
   run.bind(name);
   GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
   if (!exists) return wrong(index, "its table '" + name + "' was dropped; " + rebuild);
-  const std::string create = "CREATE TABLE " + quoted(name);
+  const std::string create = "CREATE TABLE " + quoted_name(name);
   if (run.text(1) == create + table.columns || run.text(1) == create + table.former_columns) return {};
   const std::string kind = run.text(0) == "view" ? "VIEW " : "TABLE ";
   return wrong(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
@@ -193,7 +195,7 @@ Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
   }
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(db,
-                                     "SELECT sql FROM " + quoted(index.schema) +
+                                     "SELECT sql FROM " + quoted_name(index.schema) +
                                          ".sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE",
                                      index.name));
   OwnStatement::Run run(find);
@@ -208,7 +210,7 @@ Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(
       find.prepare(db,
-                   "SELECT name FROM " + quoted(index.schema) +
+                   "SELECT name FROM " + quoted_name(index.schema) +
                        ".sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE",
                    index.name));
   OwnStatement::Run run(find);
@@ -216,7 +218,7 @@ Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
   if (!found) return {};
   return wrong(index, "there is a trigger '" + std::string(run.text(0)) + "' on its table '" + log +
                           "', which may keep changes from being logged; run DROP TRIGGER " +
-                          quoted(index.schema) + "." + quoted(run.text(0)) + ", and then " +
+                          quoted_name(index.schema) + "." + quoted_name(run.text(0)) + ", and then " +
                           index.command("rebuild"));
 }
 
@@ -224,7 +226,7 @@ Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
 Result<std::array<std::string, kTriggers.size()>> trigger_texts(sqlite3* db, const IndexDefinition& index) {
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(db,
-                                     "SELECT substr(sql, 16) FROM " + quoted(index.schema) +
+                                     "SELECT substr(sql, 16) FROM " + quoted_name(index.schema) +
                                          ".sqlite_master WHERE type = 'trigger' AND name = ?",
                                      index.name));
   std::array<std::string, kTriggers.size()> texts;
@@ -328,7 +330,7 @@ Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& ind
   const std::string triggers = " WHERE type = 'trigger'";
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(db,
-                                     "SELECT name, sql FROM " + quoted(index.schema) + ".sqlite_master" +
+                                     "SELECT name, sql FROM " + quoted_name(index.schema) + ".sqlite_master" +
                                          triggers + " UNION ALL SELECT name, sql FROM sqlite_temp_master" +
                                          triggers,
                                      index.name));
@@ -355,8 +357,9 @@ Status create_triggers(sqlite3* db, const IndexDefinition& index) {
   GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
   GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
   for (size_t i = 0; i < kTriggers.size(); ++i) {
-    GLOVE_RETURN_IF_ERROR(execute(
-        db, "CREATE TRIGGER " + quoted(index.schema) + "." + trigger_text(index, i, traits), index.name));
+    GLOVE_RETURN_IF_ERROR(
+        execute(db, "CREATE TRIGGER " + quoted_name(index.schema) + "." + trigger_text(index, i, traits),
+                index.name));
     const std::string name = index.name + kTriggers[i];
     GLOVE_ASSIGN_OR_RETURN(const bool made, has_object(db, index, "trigger", name));
     if (!made)
@@ -392,7 +395,8 @@ Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string
   for (const ShadowTable& table : kTables)
     if (has_table(index, table))
       GLOVE_RETURN_IF_ERROR(execute(
-          db, "ALTER TABLE " + index.object(table.suffix) + " RENAME TO " + quoted(new_name + table.suffix),
+          db,
+          "ALTER TABLE " + index.object(table.suffix) + " RENAME TO " + quoted_name(new_name + table.suffix),
           index.name));
   return create_triggers(db, renamed);
 }

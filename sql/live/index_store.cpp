@@ -46,7 +46,7 @@ Status IndexStore::prepare(OwnStatement& statement, const std::string& sql) {
 }
 
 Result<int64_t> IndexStore::schema_version() {
-  GLOVE_RETURN_IF_ERROR(prepare(schema_version_, "PRAGMA " + quoted(index_.schema) + ".schema_version"));
+  GLOVE_RETURN_IF_ERROR(prepare(schema_version_, "PRAGMA " + quoted_name(index_.schema) + ".schema_version"));
   OwnStatement::Run run(schema_version_);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   return found ? run.integer(0) : 0;

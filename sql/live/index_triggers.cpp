@@ -8,18 +8,19 @@ namespace {
 // A statement that logs keys, each once. OR IGNORE would yield to the conflict clause of the statement that
 // fires the trigger; DO NOTHING (SQLite 3.24) does not.
 std::string log_statement(const IndexDefinition& index, const std::string& rows) {
-  return "INSERT INTO " + quoted(index.name + "_log") + "(id) VALUES " + rows + " ON CONFLICT DO NOTHING; ";
+  return "INSERT INTO " + quoted_name(index.name + "_log") + "(id) VALUES " + rows +
+         " ON CONFLICT DO NOTHING; ";
 }
 
 std::string key_of(const IndexDefinition& index, const char* row) {
-  return std::string(row) + "." + quoted(index.rowid);
+  return std::string(row) + "." + quoted_name(index.rowid);
 }
 
 // UPDATE ... SET rowid names no column. SQLite does not say which columns a generated one depends on.
 std::string update_event(const IndexDefinition& index, const ContentTraits& content) {
   if (content.generated) return "UPDATE";
-  std::string event = "UPDATE OF rowid, oid, _rowid_, " + quoted(index.rowid);
-  for (const std::string& name : index.columns) event += ", " + quoted(name);
+  std::string event = "UPDATE OF rowid, oid, _rowid_, " + quoted_name(index.rowid);
+  for (const std::string& name : index.columns) event += ", " + quoted_name(name);
   return event;
 }
 
@@ -27,7 +28,7 @@ std::string update_event(const IndexDefinition& index, const ContentTraits& cont
 // deleted row if the key is AUTOINCREMENT. After the largest possible key it chooses at random.
 std::string next_key(const IndexDefinition& index, bool autoincrement) {
   const std::string key = key_of(index, "c");
-  const std::string from = " FROM " + quoted(index.content) + " AS c";
+  const std::string from = " FROM " + quoted_name(index.content) + " AS c";
   if (!autoincrement)
     return "ifnull((SELECT " + key + " + (" + key + " < 9223372036854775807)" + from + " ORDER BY " + key +
            " DESC LIMIT 1), 1)";
@@ -44,9 +45,10 @@ std::string insert_before(const IndexDefinition& index, const ContentTraits& con
   const std::string key = key_of(index, "new");
   std::string same = key_of(index, "c") + " = " + key;
   for (const std::string& name : index.columns)
-    same += " AND c." + quoted(name) + " IS new." + quoted(name) + " COLLATE BINARY";
-  return "BEFORE INSERT ON " + quoted(index.content) + " WHEN " + key +
-         " = -1 OR NOT EXISTS (SELECT 1 FROM " + quoted(index.content) + " AS c WHERE " + same + ") BEGIN " +
+    same += " AND c." + quoted_name(name) + " IS new." + quoted_name(name) + " COLLATE BINARY";
+  return "BEFORE INSERT ON " + quoted_name(index.content) + " WHEN " + key +
+         " = -1 OR NOT EXISTS (SELECT 1 FROM " + quoted_name(index.content) + " AS c WHERE " + same +
+         ") BEGIN " +
          log_statement(index, "(CASE " + key + " WHEN -1 THEN " + next_key(index, content.autoincrement) +
                                   " ELSE " + key + " END)");
 }
@@ -55,7 +57,7 @@ std::string insert_before(const IndexDefinition& index, const ContentTraits& con
 
 std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content,
                          bool former) {
-  const std::string on = " ON " + quoted(index.content) + " BEGIN ";
+  const std::string on = " ON " + quoted_name(index.content) + " BEGIN ";
   const std::string old_key = "(" + key_of(index, "old") + ")";
   const std::string new_key = "(" + key_of(index, "new") + ")";
   const std::string log_both = former ? log_statement(index, old_key) + log_statement(index, new_key)
@@ -67,7 +69,7 @@ std::string trigger_text(const IndexDefinition& index, size_t trigger, const Con
       insert_before(index, content),
       "BEFORE " + update_event(index, content) + on + log_both,
   };
-  return quoted(index.name + kTriggers[trigger]) + " " + bodies[trigger] + "END";
+  return quoted_name(index.name + kTriggers[trigger]) + " " + bodies[trigger] + "END";
 }
 
 }  // namespace glove::sql

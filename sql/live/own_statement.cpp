@@ -47,7 +47,7 @@ std::string low_limit(sqlite3* db) {
 
 }  // namespace
 
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {
     if (c == '"') text += c;

@@ -13,7 +13,7 @@
 namespace glove::sql {
 
 // The name as an identifier in SQL, quoted.
-std::string quoted(std::string_view name);
+std::string quoted_name(std::string_view name);
 
 // Returns the error of the connection for a code that is not a success. `table` begins its message.
 Error database_error(sqlite3* db, int code, std::string_view table);
