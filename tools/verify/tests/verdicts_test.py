@@ -58,7 +58,7 @@ class Verdicts(unittest.TestCase):
         """The exit status, and how often the program was called."""
         count = write(self.path("count"), "")
         done = subprocess.run([sys.executable, self.path("run_specs.py"), self.path("program"), self.path("nvcc"), self.folder,
-                               self.path("work"), "sm_90", "ci"], capture_output=True, text=True, check=False,
+                               self.path("launches"), self.path("work"), "sm_90", "ci"], capture_output=True, text=True, check=False,
                               env={**os.environ, "COUNT": count, **environment})
         self.assertNotIn("Traceback", done.stderr)
         with open(count, encoding="utf-8") as file:
@@ -68,10 +68,9 @@ class Verdicts(unittest.TestCase):
         os.makedirs(self.path("gpu", "kernels"))
         for name in ("run_specs.py", "verdicts.py"):
             shutil.copy(os.path.join(HERE, name), self.folder)
-        for name in ("without_proof.txt", "allowed_uncovered.txt"):
+        os.makedirs(self.path("launches"))
+        for name in ("without_proof.txt", "launches/some.launch.toml", "gpu/kernels/some.cu", "gpu/kernels/some.cuh"):
             write(self.path(name), "")
-        for name in ("some.cu", "some.launch.toml", "some.cuh"):
-            write(self.path("gpu", "kernels", name), "")
         write(self.path("nvcc"), NVCC)
         write(self.path("program"), PROGRAM)
 
@@ -79,7 +78,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.run_specs(GLOVE_PROVE="1"), (0, 1))
         self.assertEqual(self.run_specs(), (SKIPPED, 0), "nothing has changed")
         self.assertEqual(self.run_specs(GLOVE_PROVE="1"), (0, 1), "always, if asked for")
-        for name in ("program", "nvcc", "without_proof.txt", "gpu/kernels/some.launch.toml", "gpu/kernels/some.cuh"):
+        for name in ("program", "nvcc", "without_proof.txt", "launches/some.launch.toml", "gpu/kernels/some.cuh"):
             with open(self.path(name), "a", encoding="utf-8") as file:
                 file.write("# a comment\n" if name != "nvcc" else 'echo "// other PTX" >> "$last"\n')
             self.assertEqual(self.run_specs(STATUS="1"), (1, 1), f"{name} has changed")
