@@ -123,11 +123,11 @@ __device__ inline void write_candidates(const SingleScanParams& scan, const Shar
   constexpr int kWarps = kThreads / kWarpLanes;
   if (threadIdx.x == 0 && count > 0)
     first_slot =
+        // verify: lemma own-bounds
         static_cast<uint32_t>(atomicAdd(&scan.counters->progress, static_cast<unsigned long long>(count)));
   // A few candidates are spread over as many warps.
   for (int base = 0; base < count; base += 4 * kWarps) {
     const int i = base + (lane >> 3) * kWarps + warp;
-    // verify: lemma own-bounds
     const int row = i < count ? rows[i] : -1;
     double similarity = 0.0;
     if (scan.part.vectors != nullptr)

@@ -66,14 +66,14 @@ LaunchFile single_scan() {
   file.when_run = {{.kernel = "single_scan_kernel",
                     .parameters = {number(scan.count_every_row, 1), number(scan.capacity, 48)}}};
   file.add({}, {{"ci ranked", "dims 16, blocks 2, vectors on, ranked on, row_upper off, long_query off"},
-                {"ci unranked", "dims 300, blocks 2, vectors off, ranked off, row_upper on, long_query on"}});
+                {"ci unranked", "dims 300, blocks 2, vectors off, ranked off, row_upper on, long_query on"},
+                {"ci bounds", "dims 3, blocks 2, vectors off, ranked off, row_upper off, long_query on"}});
   file.add_unnamed({}, {"dims 1, blocks 3, vectors off, ranked off, row_upper off, long_query off",
                         "dims 3, blocks 3, vectors on, ranked on, row_upper on, long_query on",
                         "dims 16, blocks 1, vectors off, ranked off, row_upper on, long_query on",
                         "dims 300, blocks 1, vectors on, ranked on, row_upper off, long_query off",
                         "dims 1, blocks 2, vectors on, ranked on, row_upper off, long_query on",
                         "dims 3, blocks 1, vectors on, ranked off, row_upper on, long_query off",
-                        "dims 3, blocks 2, vectors off, ranked off, row_upper off, long_query on",
                         "dims 1, blocks 1, vectors on, ranked off, row_upper on, long_query on",
                         "dims 300, blocks 3, vectors on, ranked on, row_upper off, long_query off",
                         "dims 16, blocks 3, vectors on, ranked off, row_upper on, long_query off"});
