@@ -5,6 +5,7 @@ A few kernels of the probes, each as a file of PTX, and the launch files that ar
 import pathlib
 import re
 import sys
+import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 PTX_SEEDS = ["ok_producer_consumer", "race_grid_barrier_after", "ok_compaction", "ok_half_syncwarp", "divergence_predicated",
@@ -18,7 +19,8 @@ def seed(input_name, name, content):
 
 
 def main(*launch_files):
-    ptx = (HERE.parent / "tests" / "probes" / "probes.sm_90.ptx").read_text()
+    with tarfile.open(HERE.parent / "tests" / "probes" / "probes.ptx.tar.xz") as archive:
+        ptx = archive.extractfile("probes.sm_90.ptx").read().decode()
     head, kernels = ptx[:ptx.index(".visible .entry")], re.findall(r"^\.visible \.entry (\w+)(.*?^}\n)", ptx, re.M | re.S)
     for name, body in kernels:
         if name in PTX_SEEDS:
