@@ -194,7 +194,8 @@ TEST(Shadow, ANewPhaseKeepsOnlyWhatGoesOn) {
   RangeAccess gone, stays;
   gone.record = 1, gone.lanes = 1, stays.record = 2, stays.lanes = 3;
   shadow.ranges = {gone, stays};
-  shadow.new_phase([](uint32_t record, Lanes lanes, uint32_t*, bool) { return record == 2 ? lanes & 2u : 0u; });
+  shadow.new_phase(
+      [](uint32_t record, Lanes lanes, uint32_t*, bool) { return record == 2 ? lanes & 2u : 0u; });
   EXPECT_EQ(shadow.phase, 2u);
   EXPECT_EQ(shadow.flights, std::vector<size_t>{0});
   EXPECT_EQ(shadow.shared[0].phase, 2u);

@@ -168,7 +168,8 @@ TEST_F(DisjointTest, RowsOfAnUnknownLengthAreApart) {
 TEST_F(DisjointTest, ARowThatMayBeginEarlierIsNotApart) {
   const Value pitch = in(0, 1 << 20, 32, Scope::kGrid), i = in(-1, 1 << 20), j = in(0, 1 << 20);
   second.holds(less(j, pitch));
-  EXPECT_EQ(compare(times(plus(times(pitch, 3), i), 4), times(plus(times(pitch, 2), j), 4)), Overlap::kUnproved);
+  EXPECT_EQ(compare(times(plus(times(pitch, 3), i), 4), times(plus(times(pitch, 2), j), 4)),
+            Overlap::kUnproved);
 }
 
 TEST_F(DisjointTest, DistinctNumbersKeepTheirRowsApart) {

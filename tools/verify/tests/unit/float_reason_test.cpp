@@ -37,7 +37,8 @@ class FloatReasonTest : public TableTest {
 
 TEST_F(FloatReasonTest, ANumberIsItself) {
   expect(range(number(2.5f)), 2.5, 2.5);
-  expect(Reasoner(table, {}).float_range(SymbolStore::number(std::bit_cast<uint64_t>(-0.25)), 64), -0.25, -0.25);
+  expect(Reasoner(table, {}).float_range(SymbolStore::number(std::bit_cast<uint64_t>(-0.25)), 64), -0.25,
+         -0.25);
 }
 
 TEST_F(FloatReasonTest, NothingIsKnownOfNaNAndOfUnknowns) {

@@ -56,8 +56,9 @@ TEST_F(MarksTest, NamesAreWhole) {
 
 TEST_F(MarksTest, ARangeIsNoLemma) {
   EXPECT_TRUE(lines("a;  // verify: range rows\n", "rows").empty());
-  EXPECT_TRUE(error_.starts_with("a.toml:3: no line of the sources that the PTX names has the comment '// verify: "
-                                 "lemma rows'"))
+  EXPECT_TRUE(
+      error_.starts_with("a.toml:3: no line of the sources that the PTX names has the comment '// verify: "
+                         "lemma rows'"))
       << error_;
 }
 

@@ -64,10 +64,12 @@ TEST(CheckLaunch, KeepsToWhatTheKernelIsCompiledFor) {
   EXPECT_EQ(message(check_launch(launch_of(""), {64, 2, 1}, limited)), "ok");
   EXPECT_EQ(message(check_launch(launch_of(""), {64, 1, 1}, limited)), "ok");
   EXPECT_EQ(message(check_launch(launch_of(""), {129, 1, 1}, limited)),
-            "k is compiled for at most 128 threads per block (.maxntid), and --block or the launch file asks for 129");
+            "k is compiled for at most 128 threads per block (.maxntid), and --block or the launch file asks "
+            "for 129");
   limited.exact_threads = true;
   EXPECT_EQ(message(check_launch(launch_of(""), {64, 1, 1}, limited)),
-            "k is compiled for exactly 128 threads per block (.reqntid), and --block or the launch file asks for 64");
+            "k is compiled for exactly 128 threads per block (.reqntid), and --block or the launch file asks "
+            "for 64");
 }
 
 TEST(CheckLaunch, KnowsTheLimitOfSharedMemory) {
@@ -84,20 +86,25 @@ TEST(CheckLaunch, NeedsTheLaunchsOwnParameters) {
   const Kernel with = kernel("k", {{"p", 0, 8, false}, {"q", 8, 4, false}});
   EXPECT_EQ(message(check_launch(launch_of("", {value(0, 8, true)}), {32, 1, 1}, with)), "ok");
   EXPECT_EQ(message(check_launch(launch_of("", {value(4, 4, true)}), {32, 1, 1}, with)), "ok") << "a part";
-  EXPECT_EQ(message(check_launch(launch_of("", {value(8, 8, true)}), {32, 1, 1}, with)),
-            "a.toml:4: k does not have 8 bytes at offset 8 of its parameters; correct the offset or the type, or "
-            "remove the parameter");
-  EXPECT_EQ(message(check_launch(launch_of("", {value(8, 8, false)}), {32, 1, 1}, with)), "ok") << "not its own";
+  EXPECT_EQ(
+      message(check_launch(launch_of("", {value(8, 8, true)}), {32, 1, 1}, with)),
+      "a.toml:4: k does not have 8 bytes at offset 8 of its parameters; correct the offset or the type, or "
+      "remove the parameter");
+  EXPECT_EQ(message(check_launch(launch_of("", {value(8, 8, false)}), {32, 1, 1}, with)), "ok")
+      << "not its own";
 }
 
 TEST(CheckSharedParameters, NeedOneKernelThatHasThem) {
   Program program;
   program.kernels = {kernel("small", {{"p", 0, 4, false}}), kernel("large", {{"p", 0, 16, false}})};
   const std::vector<ParameterValue> shared = {value(8, 8, false)};
-  EXPECT_EQ(message(check_shared_parameters({launch_of("small", shared), launch_of("large", shared)}, program)), "ok");
-  EXPECT_EQ(message(check_shared_parameters({launch_of("small", shared)}, program)),
-            "a.toml:4: no kernel that this file launches has 8 bytes at offset 8 of its parameters; correct the "
-            "offset or the type, or remove the parameter");
+  EXPECT_EQ(
+      message(check_shared_parameters({launch_of("small", shared), launch_of("large", shared)}, program)),
+      "ok");
+  EXPECT_EQ(
+      message(check_shared_parameters({launch_of("small", shared)}, program)),
+      "a.toml:4: no kernel that this file launches has 8 bytes at offset 8 of its parameters; correct the "
+      "offset or the type, or remove the parameter");
   EXPECT_EQ(message(check_shared_parameters({launch_of("small", shared), launch_of("other")}, program)), "ok")
       << "one of the kernels is elsewhere";
   EXPECT_FALSE(check_shared_parameters({launch_of("(")}, program).ok());

@@ -113,7 +113,8 @@ TEST_F(SpecFileTest, DynamicSharedMemoryHasALimit) {
 
 TEST_F(SpecFileTest, KeysOfOthersBeginWithX) {
   EXPECT_EQ(launch("x-tool = 1\n[[launch]]\nx-note = \"a\"\n").name, "");
-  EXPECT_TRUE(problem("[[launch]]\nblocks = 2\n").starts_with(":2: a launch has no key 'blocks'; its keys are "));
+  EXPECT_TRUE(
+      problem("[[launch]]\nblocks = 2\n").starts_with(":2: a launch has no key 'blocks'; its keys are "));
   EXPECT_TRUE(problem("blocks = 2\n[[launch]]\n").starts_with(":1: a launch file has no key 'blocks'"));
 }
 
@@ -163,7 +164,8 @@ TEST_F(SpecFileTest, AParameterIsAligned) {
 TEST_F(SpecFileTest, ParametersDoNotOverlap) {
   EXPECT_EQ(problem("[[launch]]\nparameters = [\n{at = 0, u64 = 1},\n{at = 4, u32 = 1}]\n"),
             ":4: at = 4 lies in the parameter of line 3; remove one of them");
-  EXPECT_EQ(launch("[[launch]]\nparameters = [{at = 0, u64 = 1}, {at = 8, u32 = 1}]\n").parameters.size(), 2u);
+  EXPECT_EQ(launch("[[launch]]\nparameters = [{at = 0, u64 = 1}, {at = 8, u32 = 1}]\n").parameters.size(),
+            2u);
 }
 
 TEST_F(SpecFileTest, PropertiesOfBuffersNeedABuffer) {
@@ -184,7 +186,8 @@ TEST_F(SpecFileTest, DistinctNumbersHaveAStride) {
 
 TEST_F(SpecFileTest, LemmasHaveALineAndAReason) {
   const Launch read = launch(
-      "[[launch]]\nlemmas = [{name = \"rows\", reason = \"r\"}, {file = \"a.cu\", line = 7, reason = \"r\"}]\n");
+      "[[launch]]\nlemmas = [{name = \"rows\", reason = \"r\"}, {file = \"a.cu\", line = 7, reason = "
+      "\"r\"}]\n");
   ASSERT_EQ(read.lemmas.size(), 2u);
   EXPECT_EQ(read.lemmas[0].at.name, "rows");
   EXPECT_EQ(read.lemmas[0].at.declared_at, 2);
@@ -196,8 +199,7 @@ TEST_F(SpecFileTest, LemmasHaveALineAndAReason) {
 }
 
 TEST_F(SpecFileTest, RangesHaveTwoEnds) {
-  const Launch read =
-      launch("[[launch]]\nranges = [{name = \"n\", least = -1, most = 9, reason = \"r\"}]\n");
+  const Launch read = launch("[[launch]]\nranges = [{name = \"n\", least = -1, most = 9, reason = \"r\"}]\n");
   ASSERT_EQ(read.ranges.size(), 1u);
   EXPECT_EQ(read.ranges[0].least, -1);
   EXPECT_EQ(read.ranges[0].most, 9);
@@ -233,9 +235,11 @@ TEST_F(SpecFileTest, ChoicesNameALaunchThatHasNoName) {
 TEST_F(SpecFileTest, ChoicesMustExistAndMakeSenseWhoeverTakesThem) {
   EXPECT_EQ(problem("[choices.size.small]\ngrid = 2\n[[launch]]\nwith = {size = \"huge\"}\n"),
             ":4: there is no [choices.size.huge]");
-  EXPECT_TRUE(problem("[choices.size.small]\ngrids = 2\n[[launch]]\n").starts_with(":2: a set of a choice has no"));
+  EXPECT_TRUE(
+      problem("[choices.size.small]\ngrids = 2\n[[launch]]\n").starts_with(":2: a set of a choice has no"));
   EXPECT_NE(problem("[choices.size.small]\ngrid = 0\n[[launch]]\n"), "nothing");
-  EXPECT_EQ(problem("[[launch]]\nwith = {size = \"huge\"}\n"), ":2: `with` is a table of names from [choices]");
+  EXPECT_EQ(problem("[[launch]]\nwith = {size = \"huge\"}\n"),
+            ":1: `with` is a table of names from [choices]");
   EXPECT_EQ(problem("choices = 3\n[[launch]]\n"), ":1: choices must be a table of tables");
 }
 

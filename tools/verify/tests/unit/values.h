@@ -80,7 +80,9 @@ class TableTest : public testing::Test {
     symbol.range = symbol.unsigned_range = {0, kTwo31 - 1};
     return drawn;
   }
-  Interval unsigned_range(Value value, unsigned bits = 32) const { return table.base_range(value, bits, false); }
+  Interval unsigned_range(Value value, unsigned bits = 32) const {
+    return table.base_range(value, bits, false);
+  }
   Interval signed_range(Value value, unsigned bits = 32) const { return table.base_range(value, bits, true); }
   const Symbol& symbol(Value value) const { return table.symbol(table.single(value)); }
 

@@ -73,7 +73,8 @@ TEST_F(VotesTest, AShiftedBallotHasItsVotesLower) {
   EXPECT_EQ(table.popcount_of_votes(shifted), table.count_votes(id, 0xfffffff0));
   EXPECT_EQ(table.masked_votes(shifted, 1), table.count_votes(id, 0x10));
   EXPECT_FALSE(table.masked_votes(shifted, 3));
-  EXPECT_FALSE(table.popcount_of_votes(operation(Op::kShr, Type::kS32, ballot, number(4)))) << "copies the sign";
+  EXPECT_FALSE(table.popcount_of_votes(operation(Op::kShr, Type::kS32, ballot, number(4))))
+      << "copies the sign";
   EXPECT_FALSE(table.popcount_of_votes(operation(Op::kShr, Type::kU32, ballot, number(32))));
 }
 
