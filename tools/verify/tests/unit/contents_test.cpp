@@ -150,6 +150,14 @@ TEST_F(ContentsTest, ACountRaisesTheGreatestNumberOnly) {
   EXPECT_EQ(table.scope_of(contents.at(0).value), Scope::kBlock);
 }
 
+TEST_F(ContentsTest, ACountOfARangeMovesItsEndOnly) {
+  Contents contents;
+  contents.write(0, 4, in(2, 5), true);
+  EXPECT_TRUE(contents.count(0, 3, table));
+  contents.settle(table);
+  EXPECT_EQ(unsigned_range(contents.at(0).value), (Interval{2, 8}));
+}
+
 TEST_F(ContentsTest, ACountStopsBeforeItWraps) {
   Contents contents;
   contents.write(0, 4, number(0x7ffffffe), true);

@@ -138,6 +138,12 @@ TEST_F(DisjointTest, OnePlaceTooManyIsNotOwned) {
   EXPECT_EQ(compare(times(plus(ticket(5, n), i), 4), times(plus(ticket(5, m), j), 4)), Overlap::kUnproved);
 }
 
+TEST_F(DisjointTest, APlaceThatMayBeNegativeIsNotOwned) {
+  const Value n = in(0, 100), m = in(0, 100), i = in(-1, 100), j = in(0, 100);
+  first.holds(less(i, n)), second.holds(less(j, m));
+  EXPECT_EQ(compare(times(plus(ticket(5, n), i), 4), times(plus(ticket(5, m), j), 4)), Overlap::kUnproved);
+}
+
 TEST_F(DisjointTest, OwnedRangeNamesTheTicket) {
   const Value n = in(0, 100), i = in(0, 100), drawn = ticket(5, n);
   const Value object = table.input(SymbolKind::kObject, 1, 64, Scope::kGrid);
@@ -170,6 +176,28 @@ TEST_F(DisjointTest, ARowThatMayBeginEarlierIsNotApart) {
   second.holds(less(j, pitch));
   EXPECT_EQ(compare(times(plus(times(pitch, 3), i), 4), times(plus(times(pitch, 2), j), 4)),
             Overlap::kUnproved);
+}
+
+TEST_F(DisjointTest, RowsWithOthersInBetweenAreApart) {
+  const Value pitch = in(0, 1 << 20, 32, Scope::kGrid), i = in(0, 1 << 20), j = in(0, 1 << 20);
+  second.holds(less(j, pitch));
+  expect_never(times(plus(times(pitch, 3), i), 4), times(plus(pitch, j), 4));
+}
+
+TEST_F(DisjointTest, RowsOfANegativeLengthAreNotApart) {
+  const Value pitch = in(-100, 100, 32, Scope::kGrid), i = in(0, 1 << 20), j = in(-200, 1 << 20);
+  second.holds(less(j, pitch));
+  EXPECT_EQ(compare(times(plus(times(pitch, 3), i), 4), times(plus(pitch, j), 4)), Overlap::kUnproved);
+}
+
+TEST_F(DisjointTest, DistinctRowsAreApartInsideTheirLength) {
+  const Value object = table.input(SymbolKind::kObject, 1, 64, Scope::kGrid);
+  table.declare_distinct(table.single(object), {"rows", 4});
+  const Value x = times(table.loaded(Type::kU32, 0, 32, object), 64);
+  const Value y = times(table.loaded(Type::kU32, 0, 32, plus(object, number(4))), 64);
+  expect_never(plus(x, in(0, 60)), plus(y, in(0, 60)));
+  EXPECT_NE(compare(plus(x, in(0, 61)), plus(y, in(0, 60))), Overlap::kNever);
+  EXPECT_NE(compare(plus(x, in(0, 60)), plus(y, in(-1, 60))), Overlap::kNever);
 }
 
 TEST_F(DisjointTest, DistinctNumbersKeepTheirRowsApart) {
@@ -215,6 +243,8 @@ TEST_F(DisjointTest, TicketShapesAreApartByTheirLeastAddition) {
   EXPECT_FALSE(apart(shape, 4, later, 4, table));
   EXPECT_TRUE(apart(shape, 3, later, 3, table));
   EXPECT_FALSE(apart(shape, 4, other, 4, table));
+  EXPECT_FALSE(apart(shape, 4, {5, 8, 1, number(0)}, 4, table));
+  EXPECT_FALSE(apart({5, -4, 1, number(0)}, 4, {5, -4, 1, number(0)}, 4, table));
   EXPECT_FALSE(apart(TicketShape{}, 4, TicketShape{}, 4, table));
   EXPECT_FALSE(apart({5, 4, 0, number(0)}, 4, {5, 4, 0, number(0)}, 4, table)) << "nothing was added";
 }
@@ -259,7 +289,9 @@ TEST_F(DisjointTest, ExtentsOfDistinctNumbersAreApart) {
   b.places = {table.single(object), 4, number(0), plus(object, number(4)), 4};
   EXPECT_TRUE(apart(a, 4, b, 4, table));
   EXPECT_FALSE(apart(a, 5, b, 4, table));
-  b.places.source = object;
+  b.places.factor = 8;
+  EXPECT_FALSE(apart(a, 4, b, 4, table));
+  b.places.factor = 4, b.places.source = object;
   EXPECT_FALSE(apart(a, 4, b, 4, table)) << "it is the same number";
 }
 

@@ -103,6 +103,17 @@ TEST_F(FloatReasonTest, InfinityMinusInfinityMayBeNaN) {
   EXPECT_FALSE(range(operation(Op::kAdd, Type::kF32, x, y)).maybe_nan);
 }
 
+TEST_F(FloatReasonTest, OneInfiniteEndStaysInfinite) {
+  const Value above = any(), below = any();
+  facts.holds(compare(CompareKind::kGt, above, number(1)))
+      .holds(compare(CompareKind::kLt, below, number(-1)));
+  expect(range(operation(Op::kAdd, Type::kF32, above, number(2))), 3, kInfinity);
+  expect(range(operation(Op::kAdd, Type::kF32, number(-2), below)), -kInfinity, -3);
+  EXPECT_TRUE(range(operation(Op::kAdd, Type::kF32, above, below)).maybe_nan);
+  EXPECT_TRUE(range(operation(Op::kAdd, Type::kF32, below, above)).maybe_nan);
+  EXPECT_TRUE(range(operation(Op::kMul, Type::kF32, below, between(0, 1))).maybe_nan);
+}
+
 TEST_F(FloatReasonTest, ProductsTakeTheWorstOfFour) {
   const Value x = between(-2, 3), y = between(-5, 1);
   expect(range(operation(Op::kMul, Type::kF32, x, y)), -15, 10);
@@ -148,6 +159,9 @@ TEST_F(FloatReasonTest, ComparisonsAreDecidedByRanges) {
   EXPECT_EQ(truth(compare(CompareKind::kLe, x, y)), true);
   EXPECT_EQ(truth(compare(CompareKind::kLt, x, y)), std::nullopt);
   EXPECT_EQ(truth(compare(CompareKind::kLt, y, x)), false);
+  EXPECT_EQ(truth(compare(CompareKind::kLe, y, x)), std::nullopt);
+  EXPECT_EQ(truth(compare(CompareKind::kGe, x, y)), std::nullopt);
+  EXPECT_EQ(truth(compare(CompareKind::kGt, y, x)), std::nullopt);
   EXPECT_EQ(truth(compare(CompareKind::kGt, x, y)), false);
   EXPECT_EQ(truth(compare(CompareKind::kGe, y, x)), true);
   EXPECT_EQ(truth(compare(CompareKind::kGt, y, number(1))), true);

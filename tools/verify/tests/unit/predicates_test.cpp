@@ -79,6 +79,17 @@ TEST_F(PredicatesTest, WithoutASignMinusOneIsTheGreatestNumber) {
   EXPECT_EQ(table.predicate(less(chosen, number(100)).form).implied[1], 0u);
 }
 
+TEST_F(PredicatesTest, AComparisonWithTheSelectedNumberItselfIsStrictOrNot) {
+  const Value p = less(any(), number(3));
+  const Value chosen = select(p, any(), number(-1));
+  const Predicate& strict = table.predicate(less(chosen, number(-1)).form);
+  EXPECT_EQ(strict.implied[1], p.form);
+  EXPECT_EQ(strict.implied[0], 0u);
+  const Predicate& equal_too = table.predicate(at_most(chosen, number(-1)).form);
+  EXPECT_EQ(equal_too.implied[0], p.form);
+  EXPECT_EQ(equal_too.implied[1], 0u);
+}
+
 TEST_F(RangesTest, OfNumbersAreTheNumbers) {
   EXPECT_EQ(signed_range(number(-5)), Interval::exactly(-5));
   EXPECT_EQ(unsigned_range(number(-5)), Interval::exactly(kTwo32 - 5));
@@ -136,6 +147,8 @@ TEST_F(RangesTest, OfLeastAndGreatest) {
   EXPECT_EQ(symbol(operation(Op::kMin, Type::kS32, any(), number(9))).range, (Interval{-kTwo31, 9}));
   EXPECT_EQ(symbol(operation(Op::kMin, Type::kU32, any(), number(9))).range, (Interval{0, 9}));
   EXPECT_EQ(symbol(operation(Op::kMax, Type::kS32, in(-5, 3), number(0))).range, (Interval{0, 3}));
+  EXPECT_EQ(symbol(operation(Op::kMax, Type::kS32, in(-5, 3), in(-2, 1))).range, (Interval{-2, 3}));
+  EXPECT_EQ(symbol(operation(Op::kMin, Type::kS32, in(-5, 3), in(-2, 1))).range, (Interval{-5, 1}));
   EXPECT_EQ(symbol(operation(Op::kMax, Type::kU32, any(), number(9))).unsigned_range,
             (Interval{9, kTwo32 - 1}));
 }

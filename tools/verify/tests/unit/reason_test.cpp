@@ -290,6 +290,29 @@ TEST_F(ReasonTest, LeastAndGreatestFollowTheirArguments) {
   EXPECT_EQ(range(operation(Op::kMax, Type::kU32, x, number(20))), (Interval{20, 49}));
 }
 
+TEST_F(ReasonTest, TheLeastOfANumberAndAnythingIsNotAbove) {
+  const Value x = in(11, 49);
+  EXPECT_EQ(range(operation(Op::kMin, Type::kU32, x, any())), (Interval{0, 49}));
+  EXPECT_EQ(range(operation(Op::kMax, Type::kU32, x, any())), Interval::of_signed(32));
+}
+
+TEST_F(ReasonTest, ExtensionsFollowTheirSign) {
+  const Value x = any();
+  const Value unsigned_wide = table.operation(Op::kConvert, Type::kU64, 32, 64, {x, {}, {}});
+  const Value signed_wide = table.operation(Op::kConvert, Type::kS64, 32, 64, {x, {}, {}});
+  facts.holds(less(x, number(10)));
+  EXPECT_EQ(Reasoner(table, facts.at()).range(unsigned_wide, 64, false), (Interval{0, kTwo32 - 1}));
+  EXPECT_EQ(Reasoner(table, facts.at()).range(signed_wide, 64, true), (Interval{-kTwo31, 9}));
+  facts.holds(less(number(2), x));
+  EXPECT_EQ(Reasoner(table, facts.at()).range(unsigned_wide, 64, false), (Interval{3, 9}));
+}
+
+TEST_F(ReasonTest, ANumberThatIsNotFiveMayBeZero) {
+  const Value x = any();
+  facts.fails(equal(x, number(5)));
+  EXPECT_EQ(range(operation(Op::kFindBit, Type::kU32, x)), (Interval{-1, 31}));
+}
+
 TEST_F(ReasonTest, ShiftsAndQuotientsOfNaturalNumbers) {
   const Value x = any();
   facts.holds(below(x, number(100)));

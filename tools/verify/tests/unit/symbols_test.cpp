@@ -138,6 +138,9 @@ TEST_F(SymbolsTest, DataNeedEveryPrivatePartToBeData) {
   EXPECT_FALSE(table.is_data(number(1)));
   EXPECT_TRUE(table.is_data(operation(Op::kAnd, Type::kB32, data, number(15))));
   EXPECT_FALSE(table.is_data(operation(Op::kAnd, Type::kB32, data, any())));
+  EXPECT_TRUE(table.is_data(operation(Op::kConvert, Type::kS32, data)));
+  EXPECT_TRUE(table.is_data(operation(Op::kMin, Type::kS32, data, data)));
+  EXPECT_FALSE(table.is_data(operation(Op::kXor, Type::kB32, data, data)));
 }
 
 TEST_F(SymbolsTest, ForgetSinceDropsFormsButNoSymbols) {
@@ -239,6 +242,7 @@ TEST_F(SymbolsTest, TheLowerHalfOfATicketIsOneTicket) {
   EXPECT_EQ(symbol(half).kind, SymbolKind::kTicket);
   EXPECT_EQ(symbol(half).detail, 7u | kLowerHalf);
   EXPECT_EQ(symbol(half).arguments[0], number(4));
+  EXPECT_EQ(symbol(half).range, (Interval{0, kTwo31 - 1}));
   EXPECT_EQ(table.truncated(drawn, 64, 32), half);
 }
 
@@ -289,6 +293,9 @@ TEST_F(SymbolsTest, DistinctNumbersNeedAPlaceOfTheDeclaredStride) {
   EXPECT_EQ(table.distinct_in(loaded_at(table.scale(index, 4, 64))), 0u);
   EXPECT_EQ(table.distinct_in(table.single(index)), 0u);
   EXPECT_EQ(table.distinct_in(table.single(table.loaded(Type::kU8, 0, 32, object))), 0u) << "a byte";
+  EXPECT_EQ(table.distinct_in(table.single(table.loaded(Type::kU32, 2, 32, object))), 0u)
+      << "constant memory";
+  EXPECT_EQ(table.distinct_in(table.single(table.loaded(Type::kU64, 0, 64, object))), 0u) << "too wide";
 }
 
 }  // namespace
