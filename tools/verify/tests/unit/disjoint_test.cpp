@@ -124,6 +124,13 @@ TEST_F(DisjointTest, TicketsAreApartByWhatWasAdded) {
   EXPECT_EQ(compare(a, b, 9, 8), Overlap::kUnproved);
 }
 
+TEST_F(DisjointTest, TheSmallerAdditionCounts) {
+  const Value a = times(ticket(5, TableTest::number(1)), 4), b = times(ticket(5, TableTest::number(4)), 4);
+  expect_never(a, b);
+  EXPECT_EQ(compare(a, b, 8, 8), Overlap::kUnproved);
+  EXPECT_EQ(compare(b, a, 8, 8), Overlap::kUnproved);
+}
+
 TEST_F(DisjointTest, WhoAddsNOwnsTheNextNPlaces) {
   const Value n = in(0, 100), m = in(0, 100), i = in(0, 100), j = in(0, 100);
   const Value a = times(plus(ticket(5, n), i), 4), b = times(plus(ticket(5, m), j), 4);
@@ -279,6 +286,9 @@ TEST_F(DisjointTest, ExtentsBehindEachOtherAreApart) {
   EXPECT_TRUE(apart(b, 4, a, 4, table));
   b.begin = plus(x, number(15));
   EXPECT_FALSE(apart(a, 4, b, 4, table));
+  b.begin = plus(x, in(0, 40)), b.end = plus(x, number(64));
+  EXPECT_FALSE(apart(a, 4, b, 4, table));
+  EXPECT_FALSE(apart(b, 4, a, 4, table));
 }
 
 TEST_F(DisjointTest, ExtentsOfDistinctNumbersAreApart) {

@@ -89,6 +89,17 @@ TEST_F(FloatReasonTest, SumsThatAreNoFloatsMoveOutwards) {
   EXPECT_EQ(sum.hi, 1.0 + std::ldexp(1.0, -23));
 }
 
+TEST_F(FloatReasonTest, SumsOfDoublesMoveOutwardsByAStep) {
+  const auto wide = [](double x) { return SymbolStore::number(std::bit_cast<uint64_t>(x)); };
+  const Value x = any(64);
+  facts.holds(table.compare(CompareKind::kLe, true, false, 64, x, wide(2)));
+  const Value sum = table.operation(Op::kAdd, Type::kF64, 0, 64, {x, wide(1), {}});
+  const FloatRange known = Reasoner(table, facts.at()).float_range(sum, 64);
+  EXPECT_EQ(known.lo, -kInfinity);
+  EXPECT_EQ(known.hi, std::nextafter(3.0, kInfinity));
+  EXPECT_FALSE(known.maybe_nan);
+}
+
 TEST_F(FloatReasonTest, SumsOverflowToInfinity) {
   const float most = std::numeric_limits<float>::max();
   const FloatRange sum = range(operation(Op::kAdd, Type::kF32, between(most, most), between(most, most)));
@@ -170,6 +181,15 @@ TEST_F(FloatReasonTest, ComparisonsAreDecidedByRanges) {
   EXPECT_EQ(truth(compare(CompareKind::kLt, x, number(4))), true);
   EXPECT_EQ(truth(compare(CompareKind::kNumber, x, y)), true);
   EXPECT_EQ(truth(compare(CompareKind::kLt, x, any())), std::nullopt);
+}
+
+TEST_F(FloatReasonTest, ComparisonsOfRangesThatOverlapAreOpen) {
+  const Value x = between(1, 4), y = between(2, 3);
+  for (const CompareKind kind : {CompareKind::kLt, CompareKind::kLe, CompareKind::kGt, CompareKind::kGe}) {
+    EXPECT_EQ(truth(compare(kind, x, y)), std::nullopt);
+    EXPECT_EQ(truth(compare(kind, y, x)), std::nullopt);
+  }
+  EXPECT_EQ(truth(compare(CompareKind::kEq, x, y)), std::nullopt);
 }
 
 TEST_F(FloatReasonTest, AnIndexThatIsRoundedFromAFloatIsBounded) {

@@ -137,6 +137,22 @@ TEST_F(ReasonTest, EqualityGivesTheNumber) {
   EXPECT_EQ(truth(equal(x, number(7))), false);
 }
 
+TEST_F(ReasonTest, EqualityWithoutASignGivesOnlySmallNumbers) {
+  const auto is = [&](Value a, Value b) { return table.compare(CompareKind::kEq, false, false, 32, a, b); };
+  const Value x = any(), y = any(), z = any();
+  facts.holds(is(x, number(7))).holds(is(y, number(0x80000000))).holds(is(z, number(0x7fffffff)));
+  EXPECT_EQ(range(x), Interval::exactly(7));
+  EXPECT_EQ(range(y), Interval::of_signed(32));
+  EXPECT_EQ(range(z), Interval::exactly(kTwo31 - 1));
+}
+
+TEST_F(ReasonTest, EqualityOfOneNumberWithSeveralIsOpen) {
+  EXPECT_EQ(truth(equal(in(5, 5), number(5))), true);
+  EXPECT_EQ(truth(equal(in(5, 5), in(3, 9))), std::nullopt);
+  EXPECT_EQ(truth(equal(in(5, 6), in(5, 6))), std::nullopt);
+  EXPECT_EQ(truth(equal(in(5, 6), in(7, 9))), false);
+}
+
 TEST_F(ReasonTest, InequalityMovesOnlyAnEndOfTheRange) {
   const Value x = in(0, 9);
   facts.fails(equal(x, number(0)));
