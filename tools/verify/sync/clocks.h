@@ -47,7 +47,7 @@ class Clocks {
   }
   // Whether two threads know the same of all others, and whether their fences do.
   bool alike(uint32_t a, uint32_t b) const {
-    return known_[a] == known_[b] && fenced_[a].known == fenced_[b].known;
+    return known_[a] == known_[b] && (fenced_.empty() || fenced_[a].known == fenced_[b].known);
   }
   uint32_t barrier_generation(uint32_t thread, uint32_t barrier) const {
     return (*known_[thread])[threads_ + barrier];

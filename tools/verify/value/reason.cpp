@@ -161,9 +161,13 @@ Interval Reasoner::bound(PredicateId id, FormId form, Interval known, int depth)
   const Interval limit = range(other, fact.bits, fact.is_signed, depth + 2);
   const bool holds = (id & 1) == 0;
   Interval sum;
+  // As a number that does not wrap.
+  const Interval exact = known.plus(Wide{sign_extend(mine.constant, fact.bits)});
+  const Wide round = Wide{1} << fact.bits;
   if (fact.compare == CompareKind::kEq) {
     const Wide constant = sign_extend(mine.constant, fact.bits);
     if (holds) {
+      if (exact.lo <= limit.hi - round || exact.hi >= limit.lo + round) table_.assume_no_wrap();
       sum = fact.is_signed || limit.hi < (Wide{1} << (fact.bits - 1)) ? limit : nothing;
     } else if (limit.single()) {  // unequal to an end of the range
       const Interval inside = known.plus(constant);
@@ -178,11 +182,14 @@ Interval Reasoner::bound(PredicateId id, FormId form, Interval known, int depth)
     sum.hi = limit.hi - (strict ? 1 : 0);
   else
     sum.lo = limit.lo + (strict ? 1 : 0);
+  if (fact.is_signed && (on_left == holds ? exact.hi >= round / 2 : exact.lo < -round / 2))
+    table_.assume_no_wrap();  // past the end, it would come out on the other side
   if (!fact.is_signed) {
     // A number that is small without a sign is not negative; one that is large may be.
-    if (sum.hi < (Wide{1} << (fact.bits - 1)))
+    if (sum.hi < (Wide{1} << (fact.bits - 1))) {
+      if (exact.lo <= sum.hi - round || exact.hi >= round) table_.assume_no_wrap();
       sum.lo = std::max<Wide>(sum.lo, 0);
-    else if (known.plus(sign_extend(mine.constant, fact.bits)).lo < 0)
+    } else if (known.plus(sign_extend(mine.constant, fact.bits)).lo < 0)
       return nothing;
     else if (sum.hi >= (Wide{1} << (fact.bits - 1)))
       sum.hi = kWideLimit;
