@@ -40,12 +40,16 @@ std::string next_key(const IndexDefinition& index, bool autoincrement) {
 }
 
 // Fires unless the content has the row as it is to be inserted: DO UPDATE and OR IGNORE leave many such rows.
+// The texts of equal numbers may differ, as 10 and 10.0 do.
 // SQLite shows a trigger before the INSERT the key -1 for a row that has none yet.
 std::string insert_before(const IndexDefinition& index, const ContentTraits& content) {
   const std::string key = key_of(index, "new");
   std::string same = key_of(index, "c") + " = " + key;
-  for (const std::string& name : index.columns)
-    same += " AND c." + quoted_name(name) + " IS new." + quoted_name(name) + " COLLATE BINARY";
+  for (const std::string& column : index.columns) {
+    const std::string name = quoted_name(column);
+    same += " AND c." + name + " IS new." + name + " COLLATE BINARY";
+    if (index.is_text) same += " AND typeof(c." + name + ") = typeof(new." + name + ")";
+  }
   return "BEFORE INSERT ON " + quoted_name(index.content) + " WHEN " + key +
          " = -1 OR NOT EXISTS (SELECT 1 FROM " + quoted_name(index.content) + " AS c WHERE " + same +
          ") BEGIN " +

@@ -22,7 +22,7 @@ namespace glove::sql {
 // What follows the name of the index in the names of its triggers.
 constexpr std::array<const char*, 5> kTriggers = {"_insert", "_update", "_delete", "_insert_before",
                                                   "_update_before"};
-// An index that an older version made has only so many of them. It works, but misses the changes for which
+// An index that an older version made has only the first ones. It works, but misses the changes for which
 // there are the others.
 constexpr size_t kFormerTriggers = 3;
 

@@ -21,7 +21,8 @@ class OwnWork {
   OwnWork& operator=(const OwnWork&) = delete;
 
   // An error, kInvalidArgument, if the index is at work already, under this definition or another one of its
-  // name, or if so many indexes are at work, each because of the one before, that the stack may not suffice.
+  // name, or if eight indexes are at work, each because of the one before: the stack may not suffice for
+  // more.
   const Status& allowed() const { return allowed_; }
 
  private:

@@ -53,6 +53,24 @@ class Triggers(unittest.TestCase):
     def vector(self):
         return fixture.vector(self.source, DIMS)
 
+    def test_equal_numbers_with_other_texts(self):
+        """REPLACE of 10 by 10.0, which are equal numbers and different texts, by a statement that then fails."""
+        db = self.db
+        db.execute("CREATE TABLE m(w, v)")
+        db.executemany("INSERT INTO m VALUES (?, ?)", [("10", "[1,0]"), ("king", "[1,0.5]"), ("10.0", "[0,1]")])
+        db.execute("SELECT glove_load_table('numbers', 'SELECT w, v FROM m')")
+        db.execute("CREATE TABLE n(id INTEGER PRIMARY KEY, body)")
+        db.execute("CREATE VIRTUAL TABLE nv USING glove_index(content='n', rowid='id', text='body', model='numbers', options='{\"components\":0}')")
+        db.execute("INSERT INTO n VALUES (1, 10)")
+        db.executemany("INSERT INTO n VALUES (?, 'king')", [(i,) for i in range(2, 500)])
+        db.execute("INSERT INTO nv(nv) VALUES ('sync')")
+        db.execute("CREATE TRIGGER app AFTER INSERT ON n BEGIN SELECT RAISE(FAIL, 'no'); END")
+        with self.assertRaisesRegex(sqlite3.Error, "no"):
+            db.execute("INSERT OR REPLACE INTO n VALUES (1, 10.0)")
+        self.assertEqual(db.execute("SELECT id FROM nv('10.0', 1)").fetchall(), [(1,)])
+        db.execute("INSERT INTO nv(nv) VALUES ('integrity-check')")
+        db.execute("SELECT glove_unload('numbers')")
+
     def create(self, before=(), after=(), autoincrement=False):
         """Makes the table and the index in a new database, with triggers that are older or newer than those of the index."""
         self.db = self.connect()
