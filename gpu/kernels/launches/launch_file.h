@@ -1,5 +1,6 @@
-// Describes the launches of kernels that glove-verify proves (docs/verify.md, "Launch files"). Parameters are
-// named by the fields of the structs that the kernels take, so the compiler knows their offsets.
+// Describes the launches of kernels that glove-verify proves (tools/verify/README.md, "Launch files").
+// Parameters are named by the fields of the structs that the kernels take, so the compiler knows their
+// offsets.
 #pragma once
 
 #include <array>
