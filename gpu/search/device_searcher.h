@@ -12,14 +12,11 @@
 
 namespace glove::gpu {
 
-// Searches on the device and frees the model's memory there when it is destroyed. The model may be a slice of
-// a larger one; then rows and queries have the ids of that one.
+// Searches on the device and frees the model's memory there when it is destroyed.
 class DeviceSearcher final : public Searcher {
  public:
-  // first_row: where the slice begins in the larger model.
-  DeviceSearcher(std::shared_ptr<SharedDevice> device, std::shared_ptr<ResidentModel> resident,
-                 int64_t first_row = 0)
-      : device_(std::move(device)), resident_(std::move(resident)), first_row_(first_row) {}
+  DeviceSearcher(std::shared_ptr<SharedDevice> device, std::shared_ptr<ResidentModel> resident)
+      : device_(std::move(device)), resident_(std::move(resident)) {}
   ~DeviceSearcher() override { device_->drop(std::move(resident_)); }
   DeviceSearcher(const DeviceSearcher&) = delete;
   DeviceSearcher& operator=(const DeviceSearcher&) = delete;
@@ -35,7 +32,6 @@ class DeviceSearcher final : public Searcher {
  private:
   const std::shared_ptr<SharedDevice> device_;
   std::shared_ptr<ResidentModel> resident_;
-  const int64_t first_row_;
 };
 
 }  // namespace glove::gpu

@@ -5,7 +5,6 @@
 
 #include "gpu/device/memory_error.h"
 #include "gpu/residency/model_slice.h"
-#include "gpu/search/slice_searcher.h"
 #include "gpu/search/spread_plan.h"
 #include "gpu/search/spread_searcher.h"
 #include "search/device_failure.h"
@@ -101,15 +100,12 @@ ModelPlacement::Opened ModelPlacement::open_slices(const Devices& devices, const
     const ModelPtr rows = slice_of(model, slice.first_row, slice.first_row + slice.rows);
     if (host_ != nullptr) {
       auto on_host = host_->open(rows, own_check);
-      if (on_host.ok())
-        slice.on_host =
-            std::make_shared<SliceSearcher>(slice.first_row, slice.rows, std::move(on_host).value());
+      if (on_host.ok()) slice.on_host = std::move(on_host).value();
     }
     auto opened = slice_devices[i]->upload(rows, own_check);
     slice.device = slice_devices[i]->name();
     if (opened.ok())
-      slice.on_device =
-          std::make_shared<DeviceSearcher>(slice_devices[i], std::move(opened).value(), slice.first_row);
+      slice.on_device = std::make_shared<DeviceSearcher>(slice_devices[i], std::move(opened).value());
     else
       statuses[i] = opened.status();
   };

@@ -80,12 +80,13 @@ TEST_F(SpreadPlan, SlicesFitAndHoldTheRows) {
       for (const ModelPart& part : slice->parts())
         scan_bytes += gpu::plan_memory(part.rows, part.dims).scan_bytes();
       EXPECT_LE(scan_bytes, room[i]);
+      ASSERT_EQ(slice->first_row(), first);
       ASSERT_EQ(slice->words(), ends[i] - first);
-      for (int64_t row = 0; row < slice->words(); ++row) {
-        ASSERT_EQ(std::memcmp(slice->vector(row), m->vector(first + row),
-                              static_cast<size_t>(m->dims()) * sizeof(float)),
-                  0);
-        ASSERT_EQ(slice->norm_squared(row), m->norm_squared(first + row));
+      for (int64_t row = first; row < ends[i]; ++row) {
+        ASSERT_EQ(
+            std::memcmp(slice->vector(row), m->vector(row), static_cast<size_t>(m->dims()) * sizeof(float)),
+            0);
+        ASSERT_EQ(slice->norm_squared(row), m->norm_squared(row));
       }
       first = ends[i];
     }
