@@ -50,22 +50,29 @@ Status propose_in_parts(Device& device, std::span<const DevicePart> parts, std::
   return {};
 }
 
+// Device::score_all for all parts, one after another.
+Status score_in_parts(Device& device, std::span<const DevicePart> parts, const Query& query,
+                      std::span<double> dots, const InterruptCheck& interrupted, ScanCost& cost) {
+  for (const DevicePart& part : parts) {
+    const auto rows = static_cast<size_t>(part.rows);
+    GLOVE_RETURN_IF_ERROR(device.score_all(part, query, dots.first(rows), interrupted, cost));
+    dots = dots.subspan(rows);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status DeviceSearcher::search(std::span<SearchRequest> requests) {
-  GLOVE_RETURN_IF_ERROR(device_->available());
-  const Model& model = *resident_->model();
+  const Model& model = *arena_->model();
   // Excluded words are filtered out here, so that many more rows are requested.
   int64_t top_rows = 0;
   for (const SearchRequest& request : requests)
     top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));
   const SharedInterrupt shared(requests);
-  const std::span<const DevicePart> parts = resident_->parts();
-  if (Status status = propose_in_parts(device_->device(), parts, requests, top_rows, shared.check());
-      !status.ok()) {
-    device_->note_error(status.error());
-    return status;
-  }
+  const std::span<const DevicePart> parts = arena_->parts();
+  GLOVE_RETURN_IF_ERROR(arena_->device()->run(
+      [&](Device& device) { return propose_in_parts(device, parts, requests, top_rows, shared.check()); }));
   const bool scored = parts.front().vectors != nullptr;
   const auto finish = [&](int, int64_t i) {
     SearchRequest& request = requests[static_cast<size_t>(i)];
@@ -80,33 +87,25 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   ScanCost cost;
   cost.rescore_us = timer.microseconds();
   charge(requests, cost);
-  resident_->upload_rest();
+  arena_->upload_rest();
   return {};
 }
 
 Status DeviceSearcher::score_all(const Query& query, std::span<double> dots,
                                  const InterruptCheck& interrupted, ScanCost& cost) {
-  GLOVE_RETURN_IF_ERROR(device_->available());
-  const Model& model = *resident_->model();
-  const std::span<const DevicePart> parts = resident_->parts();
+  GLOVE_RETURN_IF_ERROR(arena_->device()->available());
+  const Model& model = *arena_->model();
+  const std::span<const DevicePart> parts = arena_->parts();
   if (parts.front().vectors == nullptr) {
-    resident_->upload_rest();
+    arena_->upload_rest();
     const Timer timer;
     GLOVE_RETURN_IF_ERROR(score_on_host(model, query, dots, interrupted));
     cost.rows_scanned += model.words();
     cost.rescore_us += timer.microseconds();
     return {};
   }
-  for (const DevicePart& part : parts) {
-    const auto part_dots = dots.first(static_cast<size_t>(part.rows));
-    dots = dots.subspan(part_dots.size());
-    if (Status status = device_->device().score_all(part, query, part_dots, interrupted, cost);
-        !status.ok()) {
-      device_->note_error(status.error());
-      return status;
-    }
-  }
-  return {};
+  return arena_->device()->run(
+      [&](Device& device) { return score_in_parts(device, parts, query, dots, interrupted, cost); });
 }
 
 }  // namespace glove::gpu
