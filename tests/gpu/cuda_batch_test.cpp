@@ -57,7 +57,7 @@ class CudaBatch : public CudaTest {
   gpu::BatchShape shape_;
   gpu::BatchSearch search_;
   std::shared_ptr<gpu::Arena> arena_;
-  gpu::DeviceMemory packed_;
+  gpu::DeviceArray<std::byte> packed_;
   gpu::DevicePart part_;
   ModelPtr model_;
 

@@ -56,15 +56,17 @@ class CoarseModel {
   }
 
   template <class T>
-  static const T* copy(gpu::DeviceMemory& to, const std::vector<T>& from) {
-    const size_t bytes = from.size() * sizeof(T);
-    EXPECT_TRUE(to.reserve(static_cast<int64_t>(bytes)).ok());
-    EXPECT_EQ(cudaMemcpy(to.data(), from.data(), bytes, cudaMemcpyHostToDevice), cudaSuccess);
-    return to.as<T>();
+  static const T* copy(gpu::DeviceArray<T>& to, const std::vector<T>& from) {
+    EXPECT_TRUE(to.reserve(static_cast<int64_t>(from.size())).ok());
+    EXPECT_EQ(cudaMemcpy(to.data(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice),
+              cudaSuccess);
+    return to.data();
   }
 
   std::shared_ptr<gpu::Arena> arena_;
-  gpu::DeviceMemory codes_, scales_, residuals_, packed_;
+  gpu::DeviceArray<int8_t> codes_;
+  gpu::DeviceArray<float> scales_, residuals_;
+  gpu::DeviceArray<std::byte> packed_;
   gpu::DevicePart part_;
 };
 
