@@ -139,14 +139,14 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   params_.counters = counters_.as<KMeansCounters>();
   params_.undecided = undecided_.as<RowCandidates>();
   params_.open = open_.as<int32_t>();
-  params_.visits = visits_.as<int32_t>();
-  params_.limits = limits_.as<float>();
-  params_.travelled = travelled_.as<double>();
-  params_.sums = sums_.as<int64_t>();
-  params_.sizes = sizes_.as<int64_t>();
-  params_.labels = labels_.as<int32_t>();
-  params_.changes = changes_.as<ClusterChange>();
-  params_.report = report_.as<KMeansReport>();
+  params_.fit.visits = visits_.as<int32_t>();
+  params_.fit.limits = limits_.as<float>();
+  params_.fit.travelled = travelled_.as<double>();
+  params_.fit.sums = sums_.as<int64_t>();
+  params_.fit.sizes = sizes_.as<int64_t>();
+  params_.fit.labels = labels_.as<int32_t>();
+  params_.fit.changes = changes_.as<ClusterChange>();
+  params_.fit.report = report_.as<KMeansReport>();
   GLOVE_RETURN_IF_ERROR(reserve_for_warpgroups(count));
   return launched(launch_kmeans_rows(params_, stream_.get()));
 }
