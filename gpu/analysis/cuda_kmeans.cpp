@@ -77,7 +77,6 @@ class CudaPass final : public KMeansPass {
   Status create(const FixedSums& format, int64_t count);
   Status start(const Centroids& centroids) override;
   Result<Step> iterate(const InterruptCheck& interrupted) override;
-  Result<std::vector<int32_t>> empty_clusters() override;
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                 const InterruptCheck& interrupted) override;
   Status read_centroids(Centroids& centroids) override;
@@ -248,7 +247,13 @@ Result<KMeansPass::Step> CudaPass::iterate(const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(assign(params_, interrupted));
   GLOVE_RETURN_IF_ERROR(move_rows(false));
   const KMeansReport report = *report_.as<KMeansReport>();
-  return Step{int64_t{report.changes}, int64_t{report.empty_clusters}};
+  Step step = {int64_t{report.changes}};
+  if (report.empty_clusters > 0) {
+    std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
+    GLOVE_RETURN_IF_ERROR(download(sizes_.data(), sizes.data(), params_.centroids.count * int64_t{8}));
+    step.empty_clusters = empty_clusters(sizes);
+  }
+  return step;
 }
 
 // Moves the listed rows from sum to sum, and then the centroids, and waits.
@@ -271,13 +276,6 @@ Status CudaPass::clear_undecided() {
 Status CudaPass::clear_counters() {
   return cuda_status(cudaMemsetAsync(counters_.data(), 0, sizeof(KMeansCounters), stream_.get()),
                      "clearing counters");
-}
-
-Result<std::vector<int32_t>> CudaPass::empty_clusters() {
-  const ScopedDevice current(device_);
-  std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
-  GLOVE_RETURN_IF_ERROR(download(sizes_.data(), sizes.data(), params_.centroids.count * int64_t{8}));
-  return glove::empty_clusters(sizes);
 }
 
 Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
