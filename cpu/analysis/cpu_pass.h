@@ -24,7 +24,7 @@ constexpr int64_t kMostBoundedClusters = 64;
 // REQUIRES: 1 <= count <= kMostBoundedClusters.
 std::unique_ptr<KMeansPass> make_bounded_pass(const Kernels& kernels, int threads, const Points& points,
                                               Metric metric, int64_t count);
-// Every row is compared with every centroid in every iteration, as cpu/assign.h says.
+// Every row is compared with every centroid in every iteration, as cpu/analysis/assign.h says.
 std::unique_ptr<KMeansPass> make_code_pass(const Kernels& kernels, int threads, const Points& points,
                                            Metric metric, int64_t count);
 
