@@ -83,7 +83,6 @@ class CudaPass final : public KMeansPass {
   Status create(const FixedSums& format, int64_t count);
   Status start(const Centroids& centroids) override;
   Result<Step> iterate(const InterruptCheck& interrupted) override;
-  Result<std::vector<int32_t>> empty_clusters() override;
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                 const InterruptCheck& interrupted) override;
   Status read_centroids(Centroids& centroids) override;
@@ -153,14 +152,14 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   params_.counters = counters.in(at);
   params_.undecided = undecided.in(at);
   params_.open = open.in(at);
-  params_.visits = visits.in(at);
-  params_.limits = limits.in(at);
-  params_.travelled = travelled.in(at);
-  params_.sums = sums.in(at);
-  params_.sizes = sizes.in(at);
-  params_.labels = labels.in(at);
-  params_.changes = changes.in(at);
-  params_.report = report_.data();
+  params_.fit.visits = visits.in(at);
+  params_.fit.limits = limits.in(at);
+  params_.fit.travelled = travelled.in(at);
+  params_.fit.sums = sums.in(at);
+  params_.fit.sizes = sizes.in(at);
+  params_.fit.labels = labels.in(at);
+  params_.fit.changes = changes.in(at);
+  params_.fit.report = report_.data();
   if (by_warpgroups) params_.wgmma = {columns.in(at), tops.in(at), grouped.in(at)};
   return launched(launch_kmeans_rows(params_, stream_.get()));
 }
@@ -215,10 +214,10 @@ Status CudaPass::set_centroids(const Centroids& centroids, const KMeansParams& p
 Status CudaPass::start(const Centroids& centroids) {
   const ScopedDevice current(device_);
   const int64_t count = centroids.count;
-  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.sums, 0, count * centroids.dims, "clearing sums"));
-  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.sizes, 0, count, "clearing sums"));
-  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.travelled, 0, count + 1, "clearing sums"));
-  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.labels, 0xff, params_.part.rows, "clearing sums"));  // -1
+  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.fit.sums, 0, count * centroids.dims, "clearing sums"));
+  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.fit.sizes, 0, count, "clearing sums"));
+  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.fit.travelled, 0, count + 1, "clearing sums"));
+  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.fit.labels, 0xff, params_.part.rows, "clearing sums"));  // -1
   GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_forget(params_, stream_.get())));
   GLOVE_RETURN_IF_ERROR(clear_counters());
   return set_centroids(centroids, params_);
@@ -248,7 +247,13 @@ Result<KMeansPass::Step> CudaPass::iterate(const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(assign(params_, interrupted));
   GLOVE_RETURN_IF_ERROR(move_rows(false));
   const KMeansReport report = *report_.data();
-  return Step{int64_t{report.changes}, int64_t{report.empty_clusters}};
+  Step step = {int64_t{report.changes}};
+  if (report.empty_clusters > 0) {
+    std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
+    GLOVE_RETURN_IF_ERROR(download(params_.fit.sizes, sizes.data(), params_.centroids.count));
+    step.empty_clusters = empty_clusters(sizes);
+  }
+  return step;
 }
 
 // Moves the listed rows from sum to sum, and then the centroids, and waits.
@@ -269,13 +274,6 @@ Status CudaPass::clear_undecided() {
 
 Status CudaPass::clear_counters() {
   return stream_.fill(params_.counters, 0, 1, "clearing counters");
-}
-
-Result<std::vector<int32_t>> CudaPass::empty_clusters() {
-  const ScopedDevice current(device_);
-  std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
-  GLOVE_RETURN_IF_ERROR(download(params_.sizes, sizes.data(), params_.centroids.count));
-  return glove::empty_clusters(sizes);
 }
 
 Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,

@@ -28,9 +28,6 @@ class ResidentPass final : public KMeansPass {
   Result<Step> iterate(const InterruptCheck& interrupted) override {
     return run([&] { return pass_->iterate(interrupted); });
   }
-  Result<std::vector<int32_t>> empty_clusters() override {
-    return run([&] { return pass_->empty_clusters(); });
-  }
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                 const InterruptCheck& interrupted) override {
     return run([&] { return pass_->refill(rows, clusters, interrupted); });
@@ -93,18 +90,6 @@ class DeviceAnalysis final : public Analysis {
     return std::unique_ptr<KMeansPass>(std::make_unique<ResidentPass>(std::move(rows), std::move(pass)));
   }
 
-  Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
-                const InterruptCheck& interrupted) override {
-    return host_.assign(points, centroids, labels, interrupted);
-  }
-  Status nearest_two(const Points& points, const Centroids& centroids, std::span<NearestTwo> nearest,
-                     const InterruptCheck& interrupted) override {
-    return host_.nearest_two(points, centroids, nearest, interrupted);
-  }
-  Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
-                   FixedSums& sums, const InterruptCheck& interrupted) override {
-    return host_.move_rows(points, from, to, sums, interrupted);
-  }
   Status dots(const Points& points, std::span<const float> vector, std::span<double> dots,
               const InterruptCheck& interrupted) override {
     return host_.dots(points, vector, dots, interrupted);

@@ -18,25 +18,17 @@ bool take_a(const JsonValue& value, TextOptions& options) {
   return take_number(value, 0, 1e300, options.a) && options.a > 0;
 }
 
-bool take_components(const JsonValue& value, TextOptions& options) {
-  return take_whole(value, 0, options.components) && options.components <= kMostCommonComponents;
-}
-
 bool take_weights(const JsonValue& value, TextOptions& options) {
   constexpr std::array<std::pair<const char*, WeightSource>, 3> kSources = {
       {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
   return take_choice(value, kSources, options.weights);
 }
 
-using TextOption = JsonOption<TextOptions>;
-constexpr std::array kTextOptions = {
-    TextOption{"a", "a number above 0", take_a},
-    TextOption{"components", "an integer from 0 to 10", take_components},
-    TextOption{"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
-    TextOption{
-        "lower_case", "true or false",
-        [](const JsonValue& value, TextOptions& options) { return take_flag(value, options.lower_case); }},
-};
+constexpr JsonOption<TextOptions> kTextOptions[] = {
+    {"a", "a number above 0", take_a},
+    {"components", &TextOptions::components, 0, kMostCommonComponents},
+    {"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
+    {"lower_case", &TextOptions::lower_case}};
 
 std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
   const std::string key = "word index " + std::to_string(model.id());
@@ -83,9 +75,7 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
   std::string backend;
   auto derived = with_takeover(
       engine, backends, "compute the common components of the model " + model->path(), backend,
-      [&](Analysis& analysis) {
-        return derive_common_components(analysis, model, weights, [&poller] { return poller.interrupted(); });
-      });
+      [&](Analysis& analysis) { return derive_common_components(analysis, model, weights, poller.check()); });
   if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
     return invalid_value(function, derived.error().message + "; the option \"components\":0 needs none");
   GLOVE_RETURN_IF_ERROR(derived);
