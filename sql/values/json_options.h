@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/cancel.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "sql/adapter/boundary.h"
-#include "sql/values/json_reader.h"
 
 namespace glove::sql {
 

@@ -10,12 +10,12 @@
 #include "analysis/points.h"
 #include "analysis/takeover.h"
 #include "base/cancel.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "search/backend.h"
 #include "search/engine.h"
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/connection.h"
-#include "sql/values/json_reader.h"
 
 namespace glove::sql {
 
