@@ -114,8 +114,11 @@ class CudaArray {
   int64_t capacity_ = 0;
 };
 
+// Device memory, which the host cannot read.
 template <class T>
 using DeviceArray = CudaArray<T, false>;
+
+// Pinned host memory.
 template <class T>
 using PinnedArray = CudaArray<T, true>;
 
