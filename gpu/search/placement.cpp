@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/device/memory_error.h"
 #include "gpu/residency/model_slice.h"
 #include "gpu/search/device_searcher.h"
 #include "gpu/search/segment_searcher.h"
