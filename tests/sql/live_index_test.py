@@ -242,6 +242,27 @@ class Statements(LiveTest):
                          "SELECT id FROM r WHERE rank < 3 OR id = 300 ORDER BY id")
         self.expect_same("SELECT count(*) FROM doc_vec($q)", "SELECT count(*) FROM r")
 
+    def test_an_or_of_queries_returns_the_rows_of_each(self):
+        ids = [-(2**63), -1, 0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**62]
+        self.db.execute("DELETE FROM doc")
+        self.db.executemany("INSERT INTO doc(id, embedding) VALUES (?, ?)", [(id, self.vector()) for id in ids])
+        a, b = (self.db.execute("SELECT embedding FROM doc WHERE id = ?", (id,)).fetchone()[0] for id in (0, 2**31))
+        rows = self.db.execute("SELECT id, similarity FROM doc_vec v WHERE (query = ?1 AND k = 8) OR (query = ?2 AND k = 8)",
+                               (a, b)).fetchall()
+        expected = [row[:2] for query in (a, b) for row in self.brute(query, 8)]
+        self.assertEqual(sorted(rows), sorted(expected))
+        rows = self.db.execute("SELECT id FROM doc_vec WHERE (query = ?1 AND k = 8 AND id <> 1) OR (query = ?1 AND k = 8 AND id < 9)",
+                               (a,)).fetchall()
+        self.assertEqual(sorted(rows), sorted((row[0],) for row in self.brute(a, 8)))
+
+    def test_a_query_that_is_not_read_to_the_end_is_in_the_statistics(self):
+        before = self.db.execute("SELECT count(*) FROM glove_stats WHERE kind = 'live'").fetchone()[0]
+        rows = self.db.execute("SELECT id FROM doc_vec WHERE query = ? AND similarity > -2", (self.query,))
+        rows.fetchone()
+        rows.close()
+        after = self.db.execute("SELECT count(*) FROM glove_stats WHERE kind = 'live'").fetchone()[0]
+        self.assertEqual(after, min(before + 1, 256))
+
     def test_a_batch(self):
         rows = self.db.execute("SELECT d.id, v.id, v.similarity FROM doc d JOIN doc_vec v ON v.query = d.embedding "
                                "AND v.k = 2 WHERE d.id < 130 ORDER BY d.id, v.rank").fetchall()
