@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/concat.h"
+
 namespace glove::sql::vtab {
 
 void InputNumbers::close() noexcept {
@@ -24,12 +26,11 @@ int64_t InputNumbers::number_of(std::string_view key) {
 Result<int64_t> ScanRowids::rowid(int64_t row) {
   if (number_ < 0) number_ = numbers_.number_of(key_);
   if (number_ < 0)
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string(table_) + ": the running statements tell the rows of " +
-                     std::to_string(numbers_.size()) +
-                     " different inputs apart by their rowids, and there is no room for more; finish other "
-                     "statements that read the table, or split this one: an OR into a UNION, or its outer "
-                     "rows into parts"};
+    return invalid_argument(
+        table_, ": the running statements tell the rows of ", numbers_.size(),
+        " different inputs apart by their rowids, and there is no room for more; finish other "
+        "statements that read the table, or split this one: an OR into a UNION, or its outer "
+        "rows into parts");
   return number_ << 31 | row;
 }
 
