@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
