@@ -489,6 +489,15 @@ TEST(Seeding, RandomRowsAreDifferentAndKnown) {
   EXPECT_NE(random_rows(candidates, 3, 4), random_rows(candidates, 3, 3));
 }
 
+Result<std::vector<int32_t>> spread_rows_of(Analysis& analysis, const Points& points, Metric metric,
+                                            std::span<const int32_t> candidates, int64_t count,
+                                            uint64_t seed) {
+  const auto dots = [&](std::span<const float> vector, std::span<double> dots_of_rows) {
+    return analysis.dots(points, vector, dots_of_rows, {});
+  };
+  return spread_rows(dots, points, metric, candidates, count, seed);
+}
+
 TEST(Seeding, SpreadRowsCoverDistantBlobs) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
@@ -503,7 +512,7 @@ TEST(Seeding, SpreadRowsCoverDistantBlobs) {
   for (const Metric metric : kMetrics) {
     std::vector<std::vector<int32_t>> drawn;
     for (const NamedAnalysis& variant : all_analyses({1, 2})) {
-      auto rows = spread_rows(*variant.analysis, set.points(), metric, candidates, 3, 17, {});
+      auto rows = spread_rows_of(*variant.analysis, set.points(), metric, candidates, 3, 17);
       ASSERT_TRUE(rows.ok());
       std::set<int32_t> blobs;
       for (const int32_t row : rows.value()) blobs.insert(row % 3);
@@ -512,7 +521,7 @@ TEST(Seeding, SpreadRowsCoverDistantBlobs) {
       EXPECT_EQ(drawn.back(), drawn.front()) << variant.name;
     }
   }
-  auto all = spread_rows(*make_analysis(), set.points(), Metric::kCosine, candidates, 600, 1, {});
+  auto all = spread_rows_of(*make_analysis(), set.points(), Metric::kCosine, candidates, 600, 1);
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(std::set<int32_t>(all.value().begin(), all.value().end()).size(), 600u);
 }

@@ -17,21 +17,12 @@ std::vector<LaunchParameter> sizes_of(const KMeansParams& params, int dims) {
 
 // The buffers of the rows and their lists that kernels of both files take.
 std::vector<LaunchParameter> buffers_of(const KMeansParams& params) {
-  return {buffer(params.part.norms_squared, "row_norms"),
-          buffer(params.halves.words, "words"),
-          buffer(params.halves.lengths, "lengths"),
-          buffer(params.halves.residuals, "residuals"),
-          buffer(params.centroids.fragments, "fragments"),
-          buffer(params.centroids.half_squares, "half_squares"),
-          buffer(params.centroids.bound, "bound"),
-          buffer(params.counters, "counters"),
-          buffer(params.undecided, "undecided"),
-          buffer(params.open, "open"),
-          buffer(params.fit.limits, "limits"),
-          buffer(params.fit.travelled, "travelled"),
-          buffer(params.fit.labels, "labels"),
-          buffer(params.fit.changes, "changes"),
-          buffer(params.nearest, "nearest")};
+  return buffers("row_norms", params.part.norms_squared, "words", params.halves.words, "lengths",
+                 params.halves.lengths, "residuals", params.halves.residuals, "fragments",
+                 params.centroids.fragments, "half_squares", params.centroids.half_squares, "bound",
+                 params.centroids.bound, "counters", params.counters, "undecided", params.undecided, "open",
+                 params.open, "limits", params.fit.limits, "travelled", params.fit.travelled, "labels",
+                 params.fit.labels, "changes", params.fit.changes, "nearest", params.nearest);
 }
 
 // The rows of the model, or the list of those whose clusters may have changed, which has at least `rows`.
@@ -212,17 +203,16 @@ LaunchFile kmeans_wgmma() {
   };
   LaunchSettings two = in_chunks("two", 2);
   two.parameters.push_back(number(params.centroids.padded, 288));
-  file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims),
-                  choice_of("few_dims", {1, 3, 16}, [&](int dims) { return instance(dims, 2); }),
-                  choice_of("some_dims", {100}, [&](int dims) { return instance(dims, 4); }),
-                  choice_of("more_dims", {200}, [&](int dims) { return instance(dims, 7); }),
-                  choice_of("most_dims", {300}, [&](int dims) { return instance(dims, 10); }),
-                  blocks(),
-                  {"chunks", {in_chunks("one", 1), two}},
-                  wanted(params, 838),
-                  {"result",
-                   {{.name = "labels", .parameters = {number(params.wanted, 1)}},
-                    {.name = "nearest", .parameters = {number(params.wanted, 2)}}}}};
+  file.choices = {
+      choice_of("dims", {1, 3, 16, 300}, of_dims),
+      choice_of("few_dims", {1, 3, 16}, [&](int dims) { return instance(dims, 2); }),
+      choice_of("some_dims", {100}, [&](int dims) { return instance(dims, 4); }),
+      choice_of("more_dims", {200}, [&](int dims) { return instance(dims, 7); }),
+      choice_of("most_dims", {300}, [&](int dims) { return instance(dims, 10); }),
+      blocks(),
+      {"chunks", {in_chunks("one", 1), two}},
+      wanted(params, 838),
+      choice_of("result", "labels", {number(params.wanted, 1)}, "nearest", {number(params.wanted, 2)})};
   // Blocks of two chunks of centroids come in pairs.
   file.never = {"blocks 1, chunks two", "blocks 3, chunks two"};
   file.when_run = {{.kernel = "kmeans_columns_kernel", .parameters = {number(words, 500)}}};
