@@ -28,16 +28,17 @@ LaunchFile kmeans_resolve() {
   file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims),
                   blocks(),
                   {"wanted",
-                   {{.name = "nearest", .parameters = {number(params.wanted, 2)}},
-                    {.name = "labels", .parameters = {number(params.wanted, 1)}}}}};
+                   {{.name = "nearest", .parameters = {number(params.answer, KMeansAnswer::kNearest)}},
+                    {.name = "labels", .parameters = {number(params.answer, KMeansAnswer::kLabels)}}}}};
   const LaunchSettings resolve = {.kernel = "kmeans_resolve_kernel"};
   file.add(resolve, {{"ci resolve, dims 16", "dims 16, blocks 1, wanted nearest"},
                      {"ci resolve, dims 3, labels", "dims 3, blocks 2, wanted labels"}});
   // Of 16 blocks, one decides only rows that may belong to any cluster.
-  file.launches.push_back({.name = "resolve, 16 blocks",
-                           .kernel = "kmeans_resolve_kernel",
-                           .grid = {16, 1},
-                           .parameters = {number(params.part.dims, 1), number(params.wanted, 1)}});
+  file.launches.push_back(
+      {.name = "resolve, 16 blocks",
+       .kernel = "kmeans_resolve_kernel",
+       .grid = {16, 1},
+       .parameters = {number(params.part.dims, 1), number(params.answer, KMeansAnswer::kLabels)}});
   file.add_unnamed(resolve, {"dims 16, blocks 2, wanted nearest", "dims 1, blocks 1, wanted labels",
                              "dims 1, blocks 2, wanted nearest", "dims 1, blocks 3, wanted labels",
                              "dims 3, blocks 1, wanted nearest", "dims 3, blocks 3, wanted nearest",

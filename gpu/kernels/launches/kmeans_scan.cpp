@@ -37,9 +37,9 @@ std::vector<LaunchParameter> buffers_of(const KMeansParams& params) {
 // The rows of the model, or the list of those whose clusters may have changed, which has at least `rows`.
 LaunchChoice wanted(const KMeansParams& params, int rows) {
   return {"wanted",
-          {{.name = "nearest", .parameters = {number(params.wanted, 2)}},
+          {{.name = "nearest", .parameters = {number(params.answer, KMeansAnswer::kNearest)}},
            {.name = "labels",
-            .parameters = {number(params.wanted, 1)},
+            .parameters = {number(params.answer, KMeansAnswer::kLabels)},
             .ranges = {{"row-count", rows, std::numeric_limits<int32_t>::max(),
                         "the list has at least as many rows as the launch scores"}}}}};
 }
@@ -148,7 +148,7 @@ LaunchFile kmeans_scan() {
   LaunchSettings wide = ring("many, dims 600", scored(600, 516, 64, 0), 3, kMostSteps);
   wide.kernel = "kmeans_many_kernelILi20E";
   wide.grid = {2, 1};
-  wide.parameters.push_back(number(params.wanted, 2));
+  wide.parameters.push_back(number(params.answer, KMeansAnswer::kNearest));
   file.launches.push_back(wide);
   return file;
 }
@@ -221,8 +221,8 @@ LaunchFile kmeans_wgmma() {
                   {"chunks", {in_chunks("one", 1), two}},
                   wanted(params, 838),
                   {"result",
-                   {{.name = "labels", .parameters = {number(params.wanted, 1)}},
-                    {.name = "nearest", .parameters = {number(params.wanted, 2)}}}}};
+                   {{.name = "labels", .parameters = {number(params.answer, KMeansAnswer::kLabels)}},
+                    {.name = "nearest", .parameters = {number(params.answer, KMeansAnswer::kNearest)}}}}};
   // Blocks of two chunks of centroids come in pairs.
   file.never = {"blocks 1, chunks two", "blocks 3, chunks two"};
   file.when_run = {{.kernel = "kmeans_columns_kernel", .parameters = {number(words, 500)}}};
