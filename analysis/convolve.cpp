@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/counted.h"
+
 namespace glove {
 namespace {
 
@@ -11,9 +13,9 @@ Status check(const Grid& kernel) {
     return {ErrorCode::kInvalidArgument,
             "the kernel is empty; it must have an odd number of rows and columns"};
   if (kernel.rows % 2 == 0 || kernel.columns % 2 == 0)
-    return {ErrorCode::kInvalidArgument, "the kernel has " + std::to_string(kernel.rows) + " rows and " +
-                                             std::to_string(kernel.columns) +
-                                             " columns; both must be odd, so that it has a middle"};
+    return {ErrorCode::kInvalidArgument, "the kernel has " + counted(kernel.rows, "rows") + " and " +
+                                             counted(kernel.columns, "columns") +
+                                             "; both must be odd, so that it has a middle"};
   return {};
 }
 

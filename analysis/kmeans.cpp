@@ -10,6 +10,7 @@
 
 #include "analysis/kmeans_pass.h"
 #include "analysis/seeding.h"
+#include "base/counted.h"
 #include "base/float_environment.h"
 
 namespace glove {
@@ -215,12 +216,12 @@ Status check_k(int64_t k, size_t rows, const KMeansOptions& options) {
     const bool one = rows == 1;
     const std::string direction = one ? " that has a direction" : " that have a direction";
     return invalid("k is " + std::to_string(k) + ", but there " + (one ? "is" : "are") + " only " +
-                   std::to_string(rows) + (one ? " row" : " rows") +
+                   counted(static_cast<int64_t>(rows), "rows") +
                    (options.metric == Metric::kCosine ? direction : ""));
   }
   if (!options.start_rows.empty() && static_cast<int64_t>(options.start_rows.size()) != k)
-    return invalid("k is " + std::to_string(k) + ", but " + std::to_string(options.start_rows.size()) +
-                   " rows to start from are given");
+    return invalid("k is " + std::to_string(k) + ", but the start names " +
+                   counted(static_cast<int64_t>(options.start_rows.size()), "rows"));
   return {};
 }
 

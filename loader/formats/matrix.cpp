@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "model/limits.h"
 
 namespace glove {
@@ -52,8 +53,8 @@ class MatrixReader : public RowReader {
     GLOVE_RETURN_IF_ERROR(fetch_numbers(raw));
     GLOVE_ASSIGN_OR_RETURN(const int64_t words, words_->next(raw.rows, raw.words));
     if (words < raw.rows)
-      return corrupt("there are " + std::to_string(layout_.rows) + " rows, but '" + words_->name() +
-                     "' has " + std::to_string(rows_done_ + words) + " words");
+      return corrupt("the matrix has " + counted(layout_.rows, "rows") + ", but '" + words_->name() +
+                     "' has " + counted(rows_done_ + words, "words"));
     rows_done_ += raw.rows;
     return true;
   }
@@ -75,14 +76,14 @@ class MatrixReader : public RowReader {
   virtual Result<bool> finish(RawBlock& raw) {
     GLOVE_ASSIGN_OR_RETURN(const int64_t more, words_->next(1, raw.words));
     if (more > 0)
-      return corrupt("there are " + std::to_string(layout_.rows) + " rows, but '" + words_->name() +
+      return corrupt("the matrix has " + counted(layout_.rows, "rows") + ", but '" + words_->name() +
                      "' has more words");
     return false;
   }
   Error corrupt(const std::string& what) const { return {ErrorCode::kCorrupt, source_ + ": " + what}; }
   Error ends_early(int64_t bytes_got) const {
     return corrupt("row " + std::to_string(rows_done_ + 1 + bytes_got / row_bytes_) +
-                   ": the file ends early, before " + std::to_string(layout_.rows) + " rows of " +
+                   ": the file ends early, before " + counted(layout_.rows, "rows") + " of " +
                    std::to_string(row_bytes_) + " bytes");
   }
 
@@ -117,8 +118,7 @@ class RowMajorReader final : public MatrixReader {
   Result<bool> finish(RawBlock& raw) override {
     char extra = 0;
     GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(std::span(&extra, 1)));
-    if (got > 0)
-      return corrupt("there are bytes after the last of " + std::to_string(layout_.rows) + " rows");
+    if (got > 0) return corrupt("there are bytes after the last of " + counted(layout_.rows, "rows"));
     return MatrixReader::finish(raw);
   }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/counted.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/word2vec.h"
 #include "model/limits.h"
@@ -100,7 +101,7 @@ class Word2vecBinaryReader final : public RowReader {
   Error ends_early(size_t whole) const {
     return corrupt("row " + std::to_string(rows_done_ + 1) + ": offset " +
                    std::to_string(offset_ + static_cast<int64_t>(whole)) +
-                   ": the file ends early; its header promises " + std::to_string(header_.rows) + " rows");
+                   ": the file ends early; its header promises " + counted(header_.rows, "rows"));
   }
 
   // Only newlines may follow the last row.
@@ -110,7 +111,7 @@ class Word2vecBinaryReader final : public RowReader {
       const bool blank = std::all_of(rest.begin(), rest.end(), [](char c) { return c == '\n'; });
       if (!blank)
         return corrupt("offset " + std::to_string(offset_) + ": there are bytes after the " +
-                       std::to_string(header_.rows) + " rows that the header promises");
+                       counted(header_.rows, "rows") + " that the header promises");
       rest.resize(4096);
       GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(rest));
       if (got == 0) return false;

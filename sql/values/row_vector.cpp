@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/counted.h"
 #include "base/json.h"
 #include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
@@ -19,8 +20,8 @@ Error wrong_row(const std::string& what) {
 
 Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
   if (bytes.size() % sizeof(float) != 0)
-    return wrong_row("has a vector of " + std::to_string(bytes.size()) +
-                     " bytes; a float32 vector has 4 bytes per component");
+    return wrong_row("has a vector of " + counted(static_cast<int64_t>(bytes.size()), "bytes") +
+                     "; a float32 vector has 4 bytes per component");
   vector.resize(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
   return Status();

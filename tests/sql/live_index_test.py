@@ -296,7 +296,7 @@ class Statements(LiveTest):
                                    else sqlite3.SQLITE_OK)
             self.expect_error(no_query + "$", "UPDATE doc SET title = (SELECT id FROM doc_vec)")
             self.db.set_authorizer(None)
-            self.expect_error("^doc_vec: the query is a BLOB of 1 bytes", "INSERT INTO other SELECT id FROM doc_vec(x'00')")
+            self.expect_error("^doc_vec: the query is a BLOB of 1 byte,", "INSERT INTO other SELECT id FROM doc_vec(x'00')")
             self.db.execute("DROP TRIGGER \"it's\"")
         self.assertEqual(self.db.execute("SELECT * FROM other").fetchall(), [])
 
@@ -754,10 +754,25 @@ class Files(LiveTest):
         self.db.execute("ALTER TABLE doc RENAME COLUMN e TO embedding")
         self.db.execute("DROP TABLE doc")
         self.assertRegex(states()[0], "there is no table 'doc'")
-        self.assertRegex(states()[0], "^[^;]*: there is no table 'doc' in the schema main; it was dropped or renamed since it was indexed: "
+        self.assertRegex(states()[0], "^[^;]*: there is no table 'doc' in the schema main; it was dropped since it was indexed: "
                          "create it again and run INSERT .*'rebuild'.*, or drop the index$")
         self.db.execute("CREATE VIEW doc AS SELECT 1 AS id, 2 AS embedding")
         self.assertRegex(states()[0], "'doc' is a view; .*: change it back and run INSERT .*'rebuild'")
+
+    def test_the_remedy_for_a_renamed_table_works(self):
+        self.fill(3)
+        self.create()
+        self.db.execute("ALTER TABLE doc RENAME TO papers")
+        with self.assertRaisesRegex(sqlite3.Error, "it was renamed to 'papers' since it was indexed: give it its old name again, "
+                                    "or drop the index and create it for that table$"):
+            self.db.execute("SELECT * FROM doc_vec(?)", (self.vector(),))
+        self.db.execute("INSERT INTO papers(id, embedding) VALUES (9, ?)", (self.vector(),))
+        self.db.execute("ALTER TABLE papers RENAME TO doc")
+        self.expect_current()
+        self.db.execute("ALTER TABLE doc RENAME TO papers")
+        self.db.execute("DROP TABLE doc_vec")
+        self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='papers', rowid='id', vector='embedding')")
+        self.assertEqual(self.db.execute("SELECT rows, state FROM glove_indexes").fetchall(), [(4, "current")])
 
     def test_the_state_names_a_dropped_table(self):
         self.db.execute("CREATE VIRTUAL TABLE other USING fts5('glove_index using glove_index')")
