@@ -8,8 +8,8 @@
 
 namespace glove::test {
 
-// All that this machine can run; under the thread sanitizer only the fastest, because they share all code that knows of
-// threads.
+// All that this machine can run; under the thread sanitizer only the fastest, because they share all code
+// that knows of threads.
 inline std::vector<std::string_view> tested_targets() {
 #if defined(__SANITIZE_THREAD__)
   return {cpu_targets().back()};

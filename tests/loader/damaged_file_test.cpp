@@ -154,8 +154,8 @@ TEST_F(DamagedFile, CutAtEveryByte) {
   }
 }
 
-// Flips each bit of each byte, and replaces each byte; only the content then shows the format. GLOVE_DAMAGE_STEP=3 does so
-// with every third byte, from a random one on.
+// Flips each bit of each byte, and replaces each byte; only the content then shows the format.
+// GLOVE_DAMAGE_STEP=3 does so with every third byte, from a random one on.
 TEST_F(DamagedFile, EveryBitFlipped) {
   GLOVE_TRACE_SEED();
   auto random = testing::random_source();

@@ -267,14 +267,14 @@ class Statements(LiveTest):
                        "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)", "\ufeffDELETE FROM doc_vec",
                        "WITH a AS (SELECT 3 AS i)\ufeffDELETE FROM doc_vec", "\ufeff UPDATE \ufeffdoc_vec SET id = 1"):
             self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
-        self.expect_error("^doc_vec: no query reached the index; give one as an argument .*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
+        self.expect_error("^doc_vec has no query: SQLite could pass it none; give one as an argument .*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
         for name in (":delete", "@delete", "$delete", "$a::delete", ":update", "@update", "$update"):
-            with self.assertRaisesRegex(sqlite3.Error, "^doc_vec: no query reached the index; give one"):
+            with self.assertRaisesRegex(sqlite3.Error, "^doc_vec has no query: SQLite could pass it none; give one"):
                 self.db.execute(f"INSERT INTO doc(id) SELECT {name} {'doc_vec' if 'update' in name else ''} FROM doc_vec", {name[1:]: 1})
         self.db.execute("CREATE TEMP TABLE doc_vec AS SELECT 3 AS id")
         for other in ("DELETE FROM doc WHERE id IN (SELECT id FROM main.doc_vec)", "DELETE FROM temp.doc_vec WHERE id IN (SELECT id FROM main.doc_vec)",
                       "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec) -- DELETE FROM doc_vec"):
-            self.expect_error("^doc_vec: no query reached the index; give one as an argument .*WHERE query = . AND k = 10$", other)
+            self.expect_error("^doc_vec has no query: SQLite could pass it none; give one as an argument .*WHERE query = . AND k = 10$", other)
         self.db.execute("DROP TABLE temp.doc_vec")
         self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
@@ -282,11 +282,11 @@ class Statements(LiveTest):
     def test_triggers_that_change_the_index(self):
         self.db.execute("CREATE TABLE other(id)")
         self.db.execute("CREATE TRIGGER searches AFTER INSERT ON other BEGIN UPDATE other SET id = (SELECT id FROM doc_vec) WHERE id = new.id; END")
-        self.expect_error("^doc_vec: no query reached the index", "INSERT INTO other VALUES (1)")
+        self.expect_error("^doc_vec has no query: SQLite could pass it none", "INSERT INTO other VALUES (1)")
         for kind, body in (("", "DELETE FROM doc_vec WHERE id = new.id"), ("TEMP ", "DELETE FROM doc_vec"),
                            ("", "UPDATE doc_vec SET id = 3"), ("TEMP ", "UPDATE doc_vec SET id = 3 WHERE rank < 4")):
             self.db.execute(f"CREATE {kind}TRIGGER \"it's\" AFTER INSERT ON other BEGIN {body}; END")
-            no_query = "^doc_vec: no query reached the index[;,] .*WHERE query = . AND k = 10[)]?"
+            no_query = "^doc_vec has no query: SQLite could pass it none[;,] .*WHERE query = . AND k = 10[)]?"
             perhaps = "; or, if the trigger 'it's' fired: doc_vec cannot be changed; change the rows of 'doc', and the index follows$"
             self.expect_error(no_query + perhaps, "INSERT INTO other VALUES (1)")
             self.expect_error(no_query + "$", "SELECT * FROM doc_vec")
@@ -321,7 +321,7 @@ class Statements(LiveTest):
             for statement in ("SELECT * FROM doc_vec WHERE query = ", "SELECT * FROM doc_vec WHERE query IS "):
                 self.expect_error(re.escape(f"doc_vec: the query is {shown}, but the index has no model"), statement + number)
         self.expect_error("the query is the text '-', but", "SELECT * FROM doc_vec('-')")
-        self.expect_error("^doc_vec: no query reached the index, although the statement names one. .* In a RIGHT or FULL JOIN use a subquery",
+        self.expect_error("^doc_vec has no query: SQLite could pass it none, although the statement names one. .* In a RIGHT or FULL JOIN use a subquery",
                           "SELECT v.id FROM (SELECT 1 AS n) x LEFT JOIN doc_vec v ON v.id = x.n AND (v.query = ?1 OR v.query = ?1 OR x.n)",
                           self.query)
         self.expect_error("doc_vec: k must be a non-negative integer", "SELECT * FROM doc_vec(?, 'x')", self.query)
