@@ -12,8 +12,9 @@ Status check(const Grid& kernel) {
   if (kernel.rows == 0 || kernel.columns == 0)
     return invalid_argument("the kernel is empty; it must have an odd number of rows and columns");
   if (kernel.rows % 2 == 0 || kernel.columns % 2 == 0)
-    return invalid_argument("the kernel has ", kernel.rows, " rows and ", kernel.columns,
-                            " columns; both must be odd, so that it has a middle");
+    return invalid_argument("the kernel has ", counted(kernel.rows, "rows"), " and ",
+                            counted(kernel.columns, "columns"),
+                            "; both must be odd, so that it has a middle");
   return {};
 }
 

@@ -210,11 +210,13 @@ Status check_k(int64_t k, size_t rows, const KMeansOptions& options) {
   if (k > static_cast<int64_t>(rows)) {
     const bool one = rows == 1;
     const std::string direction = one ? " that has a direction" : " that have a direction";
-    return invalid_argument("k is ", k, ", but there ", one ? "is" : "are", " only ", rows,
-                            one ? " row" : " rows", options.metric == Metric::kCosine ? direction : "");
+    return invalid_argument("k is ", k, ", but there ", one ? "is" : "are", " only ",
+                            counted(static_cast<int64_t>(rows), "rows"),
+                            options.metric == Metric::kCosine ? direction : "");
   }
   if (!options.start_rows.empty() && static_cast<int64_t>(options.start_rows.size()) != k)
-    return invalid_argument("k is ", k, ", but ", options.start_rows.size(), " rows to start from are given");
+    return invalid_argument("k is ", k, ", but the start names ",
+                            counted(static_cast<int64_t>(options.start_rows.size()), "rows"));
   return {};
 }
 

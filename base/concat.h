@@ -1,6 +1,7 @@
 // Text from pieces, such as the messages of errors.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -23,6 +24,13 @@ std::string concat(const Pieces&... pieces) {
   };
   (append(pieces), ...);
   return text;
+}
+
+// Returns the number and the noun, in the plural unless there is one: "1 row", "2 rows". The plural must end
+// in s.
+inline std::string counted(int64_t count, std::string_view plural) {
+  if (count == 1) plural.remove_suffix(1);
+  return concat(count, ' ', plural);
 }
 
 // An error about an argument, with such a message.

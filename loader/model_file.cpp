@@ -302,8 +302,8 @@ bool is_model_file(const SafetensorsHeader& header) {
   return header.find(kVectors) && header.find(kWordBytes) && header.find(kWordOffsets);
 }
 
-Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads,
-                                 const InterruptCheck& interrupted) {
+Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<const File>& file,
+                                 int threads, const InterruptCheck& interrupted) {
   // The file is mapped first, so that later writes to the file are noticed.
   GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<MappedFile> map, MappedFile::map(path, file));
   std::string raw;

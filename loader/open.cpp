@@ -55,7 +55,7 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
   const std::string_view head(input.sample().data(), input.sample().size());
   if (!options.format.empty()) return find_format(input, options);
   if (input.is_plain() && looks_like_safetensors(head)) return find_format(input, model);
-  const auto found = find_format(input, options);
+  auto found = find_format(input, options);
   if (found.ok() || found.error().code != ErrorCode::kCorrupt) return found;
   if (input.is_plain() && may_have_been_safetensors(head)) return find_format(input, model);
   return invalid_argument(

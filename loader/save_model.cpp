@@ -134,7 +134,7 @@ Status commit_all(std::vector<ReplacementFile>& files, const InterruptCheck& int
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   std::vector<std::string> added;
   for (ReplacementFile& file : files) {
-    const Status status = file.commit();
+    Status status = file.commit();
     if (!status.ok()) {
       for (const std::string& path : added) ::unlink(path.c_str());
       return status;

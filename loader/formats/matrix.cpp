@@ -53,8 +53,8 @@ class MatrixReader : public RowReader {
     GLOVE_RETURN_IF_ERROR(fetch_numbers(raw));
     GLOVE_ASSIGN_OR_RETURN(const int64_t words, words_->next(raw.rows, raw.words));
     if (words < raw.rows)
-      return corrupt(concat("there are ", layout_.rows, " rows, but '", words_->name(), "' has ",
-                            rows_done_ + words, " words"));
+      return corrupt(concat("the matrix has ", counted(layout_.rows, "rows"), ", but '", words_->name(),
+                            "' has ", counted(rows_done_ + words, "words")));
     rows_done_ += raw.rows;
     return true;
   }
@@ -76,13 +76,14 @@ class MatrixReader : public RowReader {
   virtual Result<bool> finish(RawBlock& raw) {
     GLOVE_ASSIGN_OR_RETURN(const int64_t more, words_->next(1, raw.words));
     if (more > 0)
-      return corrupt(concat("there are ", layout_.rows, " rows, but '", words_->name(), "' has more words"));
+      return corrupt(concat("the matrix has ", counted(layout_.rows, "rows"), ", but '", words_->name(),
+                            "' has more words"));
     return false;
   }
   Error corrupt(const std::string& what) const { return {ErrorCode::kCorrupt, source_ + ": " + what}; }
   Error ends_early(int64_t bytes_got) const {
     return corrupt(concat("row ", rows_done_ + 1 + bytes_got / row_bytes_, ": the file ends early, before ",
-                          layout_.rows, " rows of ", row_bytes_, " bytes"));
+                          counted(layout_.rows, "rows"), " of ", row_bytes_, " bytes"));
   }
 
   std::string source_;
@@ -116,7 +117,7 @@ class RowMajorReader final : public MatrixReader {
   Result<bool> finish(RawBlock& raw) override {
     char extra = 0;
     GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(std::span(&extra, 1)));
-    if (got > 0) return corrupt(concat("there are bytes after the last of ", layout_.rows, " rows"));
+    if (got > 0) return corrupt("there are bytes after the last of " + counted(layout_.rows, "rows"));
     return MatrixReader::finish(raw);
   }
 

@@ -157,7 +157,7 @@ class TextReader final : public RowReader {
 
   // Explains why a line is not a row: it has too few fields, or one of its last fields is not a number.
   Error explain(std::string_view text, int64_t line) const {
-    const std::string expected = concat("a word and ", layout_.numbers, " numbers");
+    const std::string expected = "a word and " + counted(layout_.numbers, "numbers");
     std::string_view rest = text;
     for (int64_t found = 0; found < layout_.numbers; ++found) {
       const size_t split = before_last_fields(rest, 1);
@@ -189,16 +189,16 @@ class TextReader final : public RowReader {
       if (newline == nullptr) newline = end;
       const bool blank = trim_end({at, static_cast<size_t>(newline - at)}).empty();
       if (!blank && line > 1 && ++rows_seen_ > layout_.expected_rows)
-        return error_at(
-            line, concat("the header promises ", layout_.expected_rows, " rows, but there are more", hint()));
+        return error_at(line, concat("the header promises ", counted(layout_.expected_rows, "rows"),
+                                     ", but there are more", hint()));
       at = newline + 1;
     }
     return true;
   }
   Result<bool> check_row_count() const {
     if (layout_.expected_rows >= 0 && rows_seen_ < layout_.expected_rows)
-      return error_at(next_line_, concat("the file ends after ", rows_seen_,
-                                         " rows, but its header promises ", layout_.expected_rows, hint()));
+      return error_at(next_line_, concat("the file ends after ", counted(rows_seen_, "rows"),
+                                         ", but its header promises ", layout_.expected_rows, hint()));
     return false;
   }
   // If each line has one number, the first line may have been a word and its number (word2vec_text.cpp).

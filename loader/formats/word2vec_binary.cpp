@@ -99,7 +99,7 @@ class Word2vecBinaryReader final : public RowReader {
 
   Error ends_early(size_t whole) const {
     return corrupt(concat("row ", rows_done_ + 1, ": offset ", offset_ + static_cast<int64_t>(whole),
-                          ": the file ends early; its header promises ", header_.rows, " rows"));
+                          ": the file ends early; its header promises ", counted(header_.rows, "rows")));
   }
 
   // Only newlines may follow the last row.
@@ -108,8 +108,8 @@ class Word2vecBinaryReader final : public RowReader {
     while (true) {
       const bool blank = std::all_of(rest.begin(), rest.end(), [](char c) { return c == '\n'; });
       if (!blank)
-        return corrupt(concat("offset ", offset_, ": there are bytes after the ", header_.rows,
-                              " rows that the header promises"));
+        return corrupt(concat("offset ", offset_, ": there are bytes after the ",
+                              counted(header_.rows, "rows"), " that the header promises"));
       rest.resize(4096);
       GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(rest));
       if (got == 0) return false;

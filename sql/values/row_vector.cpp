@@ -16,8 +16,8 @@ namespace {
 
 Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
   if (bytes.size() % sizeof(float) != 0)
-    return invalid_argument("has a vector of ", bytes.size(),
-                            " bytes; a float32 vector has 4 bytes per component");
+    return invalid_argument("has a vector of ", counted(static_cast<int64_t>(bytes.size()), "bytes"),
+                            "; a float32 vector has 4 bytes per component");
   vector.resize(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
   return Status();

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "base/concat.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/values.h"
@@ -64,8 +65,9 @@ Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::s
   }
   const std::span<const std::byte> bytes = blob_of(value);
   if (bytes.size() % sizeof(float) != 0)
-    return invalid_value(function, name, " is a BLOB of ", bytes.size(),
-                         " bytes; a float32 vector has 4 bytes per component");
+    return invalid_value(function, name, " is a BLOB of ",
+                         counted(static_cast<int64_t>(bytes.size()), "bytes"),
+                         "; a float32 vector has 4 bytes per component");
   InterruptPoll poll(interrupted);
   GLOVE_RETURN_IF_ERROR(copy_components(bytes, vector, poll));
   GLOVE_RETURN_IF_ERROR(check_finite(vector, function, name));

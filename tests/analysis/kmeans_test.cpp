@@ -405,7 +405,7 @@ TEST(KMeans, RefusesWhatItCannotDo) {
   EXPECT_EQ(message(2, {.runs = 0}), "n_init must be at least 1, but is 0");
   EXPECT_EQ(message(2, {.max_iterations = 0}), "max_iter must be at least 1, but is 0");
   EXPECT_EQ(message(2, {.tolerance = 2}), "tol must be a share of the rows, from 0 to 1, but is 2.000000");
-  EXPECT_EQ(message(2, {.start_rows = {1}}), "k is 2, but 1 rows to start from are given");
+  EXPECT_EQ(message(2, {.start_rows = {1}}), "k is 2, but the start names 1 row");
   const PointSet none = PointSet::first_rows(set.model(), 0);
   auto empty = cluster_rows(*analysis, none.points(), 3, {}, {});
   ASSERT_TRUE(empty.ok());

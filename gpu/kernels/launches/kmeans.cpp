@@ -22,17 +22,18 @@ LaunchFile kmeans_resolve() {
                      buffer(params.fit.labels, "labels"), buffer(params.fit.changes, "changes"),
                      buffer(params.nearest, "nearest"), distinct(params.wgmma.grouped, "grouped", "rows"),
                      distinct(rows, "moved", "rows"), buffer(clusters, "clusters")}};
-  file.choices = {
-      choice_of("dims", {1, 3, 16, 300}, params.part.dims), blocks(),
-      choice_of("wanted", "nearest", {number(params.wanted, 2)}, "labels", {number(params.wanted, 1)})};
+  file.choices = {choice_of("dims", {1, 3, 16, 300}, params.part.dims), blocks(),
+                  choice_of("wanted", "nearest", {number(params.answer, KMeansAnswer::kNearest)}, "labels",
+                            {number(params.answer, KMeansAnswer::kLabels)})};
   const LaunchSettings resolve = {.kernel = "kmeans_resolve_kernel"};
   file.add(resolve, {{"ci resolve, dims 16", "dims 16, blocks 1, wanted nearest"},
                      {"ci resolve, dims 3, labels", "dims 3, blocks 2, wanted labels"}});
   // Of 16 blocks, one decides only rows that may belong to any cluster.
-  file.launches.push_back({.name = "resolve, 16 blocks",
-                           .kernel = "kmeans_resolve_kernel",
-                           .grid = {16, 1},
-                           .parameters = {number(params.part.dims, 1), number(params.wanted, 1)}});
+  file.launches.push_back(
+      {.name = "resolve, 16 blocks",
+       .kernel = "kmeans_resolve_kernel",
+       .grid = {16, 1},
+       .parameters = {number(params.part.dims, 1), number(params.answer, KMeansAnswer::kLabels)}});
   file.add_unnamed(resolve, {"dims 16, blocks 2, wanted nearest", "dims 1, blocks 1, wanted labels",
                              "dims 1, blocks 2, wanted nearest", "dims 1, blocks 3, wanted labels",
                              "dims 3, blocks 1, wanted nearest", "dims 3, blocks 3, wanted nearest",

@@ -28,9 +28,9 @@ std::vector<LaunchParameter> buffers_of(const KMeansParams& params) {
 // The rows of the model, or the list of those whose clusters may have changed, which has at least `rows`.
 LaunchChoice wanted(const KMeansParams& params, int rows) {
   return {"wanted",
-          {{.name = "nearest", .parameters = {number(params.wanted, 2)}},
+          {{.name = "nearest", .parameters = {number(params.answer, KMeansAnswer::kNearest)}},
            {.name = "labels",
-            .parameters = {number(params.wanted, 1)},
+            .parameters = {number(params.answer, KMeansAnswer::kLabels)},
             .ranges = {{"row-count", rows, std::numeric_limits<int32_t>::max(),
                         "the list has at least as many rows as the launch scores"}}}}};
 }
@@ -139,7 +139,7 @@ LaunchFile kmeans_scan() {
   LaunchSettings wide = ring("many, dims 600", scored(600, 516, 64, 0), 3, kMostSteps);
   wide.kernel = "kmeans_many_kernelILi20E";
   wide.grid = {2, 1};
-  wide.parameters.push_back(number(params.wanted, 2));
+  wide.parameters.push_back(number(params.answer, KMeansAnswer::kNearest));
   file.launches.push_back(wide);
   return file;
 }
@@ -203,16 +203,16 @@ LaunchFile kmeans_wgmma() {
   };
   LaunchSettings two = in_chunks("two", 2);
   two.parameters.push_back(number(params.centroids.padded, 288));
-  file.choices = {
-      choice_of("dims", {1, 3, 16, 300}, of_dims),
-      choice_of("few_dims", {1, 3, 16}, [&](int dims) { return instance(dims, 2); }),
-      choice_of("some_dims", {100}, [&](int dims) { return instance(dims, 4); }),
-      choice_of("more_dims", {200}, [&](int dims) { return instance(dims, 7); }),
-      choice_of("most_dims", {300}, [&](int dims) { return instance(dims, 10); }),
-      blocks(),
-      {"chunks", {in_chunks("one", 1), two}},
-      wanted(params, 838),
-      choice_of("result", "labels", {number(params.wanted, 1)}, "nearest", {number(params.wanted, 2)})};
+  file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims),
+                  choice_of("few_dims", {1, 3, 16}, [&](int dims) { return instance(dims, 2); }),
+                  choice_of("some_dims", {100}, [&](int dims) { return instance(dims, 4); }),
+                  choice_of("more_dims", {200}, [&](int dims) { return instance(dims, 7); }),
+                  choice_of("most_dims", {300}, [&](int dims) { return instance(dims, 10); }),
+                  blocks(),
+                  {"chunks", {in_chunks("one", 1), two}},
+                  wanted(params, 838),
+                  choice_of("result", "labels", {number(params.answer, KMeansAnswer::kLabels)}, "nearest",
+                            {number(params.answer, KMeansAnswer::kNearest)})};
   // Blocks of two chunks of centroids come in pairs.
   file.never = {"blocks 1, chunks two", "blocks 3, chunks two"};
   file.when_run = {{.kernel = "kmeans_columns_kernel", .parameters = {number(words, 500)}}};
