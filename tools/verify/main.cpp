@@ -228,7 +228,7 @@ int run_file(const std::string& file, const CommandLine& arguments, std::vector<
       continue;
     }
     for (const auto& [launch, kernels] : *wanted) {
-      if (!std::binary_search(kernels.begin(), kernels.end(), kernel)) continue;
+      if (!std::ranges::binary_search(kernels, kernel)) continue;
       ++matched;
       worst = worse(worst, run_kernel(*module, kernel, launch, arguments, file, verdicts));
     }

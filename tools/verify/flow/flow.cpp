@@ -43,7 +43,7 @@ Flow::Flow(const Kernel& kernel) : kernel_(kernel) {
   find_post_dominators();
   order_.resize(block_of_.size());
   for (size_t i = 0; i < block_of_.size(); ++i) {
-    const BasicBlock& block = blocks_[static_cast<size_t>(block_of_[i])];
+    const BasicBlock& block = blocks_[block_of_[i]];
     order_[i] = block.order + static_cast<int>(i) - block.first;
   }
   find_live();
@@ -54,7 +54,7 @@ void Flow::find_blocks() {
   std::vector<bool> leader(code.size() + 1, false);
   leader[0] = true;
   for (size_t i = 0; i < code.size(); ++i) {
-    for (const int target : code[i].targets) leader[static_cast<size_t>(target)] = true;
+    for (const int target : code[i].targets) leader[target] = true;
     if (ends_block(code[i])) leader[i + 1] = true;
   }
   block_of_.resize(code.size());
@@ -70,24 +70,22 @@ void Flow::find_blocks() {
     const Instruction& last = code[static_cast<size_t>(blocks_[b].last) - 1];
     auto& successors = blocks_[b].successors;
     const auto add = [&](int block) {
-      if (std::find(successors.begin(), successors.end(), block) == successors.end())
-        successors.push_back(block);
+      if (std::ranges::find(successors, block) == successors.end()) successors.push_back(block);
     };
-    for (const int target : last.targets) add(block_of_[static_cast<size_t>(target)]);
+    for (const int target : last.targets) add(block_of_[target]);
     const bool returns = last.op == Op::kReturn || last.op == Op::kTrap || last.op == Op::kAssertFail;
     if (returns) add(exit_block());
     if (!ends_block(last) || last.has_guard)
       add(b + 1 < blocks_.size() ? static_cast<int>(b) + 1 : exit_block());
     if (successors.empty()) add(exit_block());
     for (const int successor : successors)
-      if (successor != exit_block())
-        blocks_[static_cast<size_t>(successor)].predecessors.push_back(static_cast<int>(b));
+      if (successor != exit_block()) blocks_[successor].predecessors.push_back(static_cast<int>(b));
   }
 }
 
 std::vector<bool> Flow::loop_members(int head, const std::vector<int>& tails) const {
   std::vector<bool> inside(blocks_.size(), false);
-  inside[static_cast<size_t>(head)] = true;
+  inside[head] = true;
   std::vector<int> work = tails;
   while (!work.empty()) {
     const auto block = static_cast<size_t>(work.back());
@@ -106,44 +104,42 @@ void Flow::number_blocks() {
   std::vector<std::pair<int, size_t>> stack;
   std::map<int, std::vector<int>> back_edges;  // loop head -> tails
   const auto search = [&](auto successors_of, auto on_finish, bool collect) {
-    std::fill(state.begin(), state.end(), 0);
+    std::ranges::fill(state, 0);
     stack.assign(1, {0, 0});
     state[0] = 1;
     while (!stack.empty()) {
       auto& [block, next] = stack.back();
       const std::vector<int> successors = successors_of(block);
       if (next == successors.size()) {
-        state[static_cast<size_t>(block)] = 2;
+        state[block] = 2;
         on_finish(block);
         stack.pop_back();
         continue;
       }
       const int successor = successors[next++];
       if (successor == exit_block()) continue;
-      if (state[static_cast<size_t>(successor)] == 0) {
-        state[static_cast<size_t>(successor)] = 1;
+      if (state[successor] == 0) {
+        state[successor] = 1;
         stack.emplace_back(successor, 0);
-      } else if (collect && state[static_cast<size_t>(successor)] == 1) {
+      } else if (collect && state[successor] == 1) {
         back_edges[successor].push_back(block);
       }
     }
   };
-  search([&](int block) { return blocks_[static_cast<size_t>(block)].successors; }, [](int) {}, true);
+  search([&](int block) { return blocks_[block].successors; }, [](int) {}, true);
   std::vector<std::vector<bool>> loops;
   for (const auto& [head, tails] : back_edges) loops.push_back(loop_members(head, tails));
   std::vector<int> finished;
   const auto loops_left = [&](int block, int successor) {
     int left = 0;
-    for (const auto& loop : loops)
-      left += loop[static_cast<size_t>(block)] &&
-              (successor == exit_block() || !loop[static_cast<size_t>(successor)]);
+    for (const auto& loop : loops) left += loop[block] && (successor == exit_block() || !loop[successor]);
     return left;
   };
   search(
       [&](int block) {
-        std::vector<int> successors = blocks_[static_cast<size_t>(block)].successors;
-        std::stable_sort(successors.begin(), successors.end(),
-                         [&](int a, int b) { return loops_left(block, a) > loops_left(block, b); });
+        std::vector<int> successors = blocks_[block].successors;
+        std::ranges::stable_sort(successors,
+                                 [&](int a, int b) { return loops_left(block, a) > loops_left(block, b); });
         return successors;
       },
       [&](int block) { finished.push_back(block); }, false);
@@ -162,30 +158,27 @@ void Flow::find_post_dominators() {
   std::vector<char> seen(count + 1, 0);
   std::vector<std::vector<int>> reversed(count + 1);
   for (size_t b = 0; b < count; ++b)
-    for (const int successor : blocks_[b].successors)
-      reversed[static_cast<size_t>(successor)].push_back(static_cast<int>(b));
+    for (const int successor : blocks_[b].successors) reversed[successor].push_back(static_cast<int>(b));
   std::vector<std::pair<int, size_t>> stack = {{exit_block(), 0}};
   seen[count] = 1;
   while (!stack.empty()) {
     auto& [block, next] = stack.back();
-    const auto& edges = reversed[static_cast<size_t>(block)];
+    const auto& edges = reversed[block];
     if (next == edges.size()) {
       finished.push_back(block);
       stack.pop_back();
-    } else if (const int edge = edges[next++]; !seen[static_cast<size_t>(edge)]) {
-      seen[static_cast<size_t>(edge)] = 1;
+    } else if (const int edge = edges[next++]; !seen[edge]) {
+      seen[edge] = 1;
       stack.emplace_back(edge, 0);
     }
   }
   std::vector<int> number(count + 1, -1), dominator(count + 1, -1);
-  for (size_t i = 0; i < finished.size(); ++i) number[static_cast<size_t>(finished[i])] = static_cast<int>(i);
+  for (size_t i = 0; i < finished.size(); ++i) number[finished[i]] = static_cast<int>(i);
   dominator[count] = exit_block();
   const auto meet = [&](int a, int b) {
     while (a != b) {
-      while (number[static_cast<size_t>(a)] < number[static_cast<size_t>(b)])
-        a = dominator[static_cast<size_t>(a)];
-      while (number[static_cast<size_t>(b)] < number[static_cast<size_t>(a)])
-        b = dominator[static_cast<size_t>(b)];
+      while (number[a] < number[b]) a = dominator[a];
+      while (number[b] < number[a]) b = dominator[b];
     }
     return a;
   };
@@ -195,8 +188,7 @@ void Flow::find_post_dominators() {
       if (*block == exit_block()) continue;
       int best = -1;
       for (const int successor : blocks_[static_cast<size_t>(*block)].successors)
-        if (dominator[static_cast<size_t>(successor)] >= 0)
-          best = best < 0 ? successor : meet(best, successor);
+        if (dominator[successor] >= 0) best = best < 0 ? successor : meet(best, successor);
       if (best != dominator[static_cast<size_t>(*block)]) {
         dominator[static_cast<size_t>(*block)] = best;
         changed = true;
@@ -215,20 +207,19 @@ const Region& Flow::region(int branch) const {
   Region& region = found->second;
   if (!added) return region;
   const int from = block_of(branch);
-  const int join = blocks_[static_cast<size_t>(from)].post_dominator;
-  region.join = join == exit_block() ? end() : blocks_[static_cast<size_t>(join)].first;
+  const int join = blocks_[from].post_dominator;
+  region.join = join == exit_block() ? end() : blocks_[join].first;
   std::vector<bool> seen(blocks_.size(), false);
-  std::vector<int> work = blocks_[static_cast<size_t>(from)].successors;
+  std::vector<int> work = blocks_[from].successors;
   while (!work.empty()) {
     const int block = work.back();
     work.pop_back();
-    if (block == join || block == exit_block() || seen[static_cast<size_t>(block)]) continue;
-    seen[static_cast<size_t>(block)] = true;
+    if (block == join || block == exit_block() || seen[block]) continue;
+    seen[block] = true;
     region.loops |= block == from;
-    for (const int successor : blocks_[static_cast<size_t>(block)].successors) work.push_back(successor);
-    for (int i = blocks_[static_cast<size_t>(block)].first; i < blocks_[static_cast<size_t>(block)].last;
-         ++i) {
-      const Instruction& in = kernel_.code[static_cast<size_t>(i)];
+    for (const int successor : blocks_[block].successors) work.push_back(successor);
+    for (int i = blocks_[block].first; i < blocks_[block].last; ++i) {
+      const Instruction& in = kernel_.code[i];
       region.block_barrier |= is_block_barrier(in);
       region.warp_synchronisation |= is_warp_synchronisation(in);
       region.orders |= in.op == Op::kWarpBarrier || in.op == Op::kFence || in.acquire || in.release;
@@ -246,27 +237,25 @@ void Flow::find_live() {
   live_.assign(blocks_.size() + 1, std::vector<uint64_t>(words, 0));
   std::vector<int> order(blocks_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return blocks_[static_cast<size_t>(a)].order > blocks_[static_cast<size_t>(b)].order;
-  });
+  std::ranges::sort(order, [&](int a, int b) { return blocks_[a].order > blocks_[b].order; });
   std::vector<uint64_t> live(words);
   for (bool changed = true; changed;) {
     changed = false;
     for (const int b : order) {
-      const BasicBlock& block = blocks_[static_cast<size_t>(b)];
-      std::fill(live.begin(), live.end(), 0);
+      const BasicBlock& block = blocks_[b];
+      std::ranges::fill(live, 0);
       for (const int successor : block.successors)
-        for (size_t w = 0; w < words; ++w) live[w] |= live_[static_cast<size_t>(successor)][w];
+        for (size_t w = 0; w < words; ++w) live[w] |= live_[successor][w];
       for (int i = block.last - 1; i >= block.first; --i) {
-        const Instruction& in = kernel_.code[static_cast<size_t>(i)];
+        const Instruction& in = kernel_.code[i];
         if (!in.has_guard)
           for (const PtxOperand& result : in.results)
             if (result.kind == OperandKind::kRegister)
               live[result.index / 64] &= ~(uint64_t{1} << (result.index % 64));
         each_read(in, [&](uint32_t r) { live[r / 64] |= uint64_t{1} << (r % 64); });
       }
-      if (live != live_[static_cast<size_t>(b)]) {
-        live_[static_cast<size_t>(b)] = live;
+      if (live != live_[b]) {
+        live_[b] = live;
         changed = true;
       }
     }
@@ -276,12 +265,12 @@ void Flow::find_live() {
 const std::vector<uint32_t>& Flow::live_in(int instruction) const {
   const auto [found, added] = live_lists_.try_emplace(instruction);
   if (!added || instruction >= end()) return found->second;
-  std::vector<uint64_t> live(live_[static_cast<size_t>(exit_block())].size(), 0);
-  const BasicBlock& block = blocks_[static_cast<size_t>(block_of(instruction))];
+  std::vector<uint64_t> live(live_[exit_block()].size(), 0);
+  const BasicBlock& block = blocks_[block_of(instruction)];
   for (const int successor : block.successors)
-    for (size_t w = 0; w < live.size(); ++w) live[w] |= live_[static_cast<size_t>(successor)][w];
+    for (size_t w = 0; w < live.size(); ++w) live[w] |= live_[successor][w];
   for (int i = block.last - 1; i >= instruction; --i) {
-    const Instruction& in = kernel_.code[static_cast<size_t>(i)];
+    const Instruction& in = kernel_.code[i];
     if (!in.has_guard)
       for (const PtxOperand& result : in.results)
         if (result.kind == OperandKind::kRegister)

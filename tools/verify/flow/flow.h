@@ -36,13 +36,13 @@ class Flow {
   const std::vector<BasicBlock>& blocks() const { return blocks_; }
   int exit_block() const { return static_cast<int>(blocks_.size()); }
   int end() const { return static_cast<int>(block_of_.size()); }
-  int block_of(int instruction) const { return block_of_[static_cast<size_t>(instruction)]; }
+  int block_of(int instruction) const { return block_of_[instruction]; }
   // Whether a way leads from each block to the kernel's end.
   bool every_block_ends() const { return every_block_ends_; }
   // The blocks on the ways from a loop's head to one of its tails.
   std::vector<bool> loop_members(int head, const std::vector<int>& tails) const;
   // Lanes at the instruction with the least order run first.
-  int order(int instruction) const { return order_[static_cast<size_t>(instruction)]; }
+  int order(int instruction) const { return order_[instruction]; }
   // REQUIRES: the instruction is a branch or a guarded return.
   const Region& region(int branch) const;
   // Registers that are read at or behind an instruction that begins a block, before they are written.
@@ -79,5 +79,42 @@ void each_read(const Instruction& in, Visit visit) {
   one(in.source);
   for (const PtxOperand& operand : in.operands) one(operand);
 }
+
+// Loops in which a thread may wait for what other threads do.
+// A branch that decides whether a loop goes on.
+struct WaitBranch {
+  int loop = 0;              // its number
+  bool taken_stays = false;  // whether the loop goes on if the branch is taken
+};
+
+// The ways back to a loop's head of which no number that the thread counts by itself decides when they end,
+// but what strong loads or atomics in the loop return. Any other loop is taken to end with its data. A
+// compare-and-swap that is tried again with what the loop has read does not count: if it fails, another
+// thread has got on.
+class Waits {
+ public:
+  // REQUIRES: both outlive it.
+  Waits(const Kernel& kernel, const Flow& flow);
+
+  bool empty() const { return loops_.empty(); }
+  // The loops that a branch decides, in each of their rounds.
+  const std::vector<WaitBranch>& at(int branch) const;
+  bool inside(int loop, int instruction) const { return loops_[loop][flow_.block_of(instruction)]; }
+  // Whether the instruction ends a round of a loop that no branch decides in each round.
+  bool undecided(int instruction) const { return undecided_.count(instruction) > 0; }
+
+ private:
+  class Loop;
+  void find_dominators();
+  bool dominates(int a, int b) const { return dominators_[b][a]; }
+  void add_loop(int head, int tail);
+
+  const Kernel& kernel_;
+  const Flow& flow_;
+  std::vector<std::vector<bool>> dominators_;  // by block
+  std::vector<std::vector<bool>> loops_;       // their blocks
+  std::map<int, std::vector<WaitBranch>> branches_;
+  std::map<int, bool> undecided_;
+};
 
 }  // namespace glove::verify

@@ -62,8 +62,8 @@ std::vector<std::vector<int>> control_dependences(const Flow& flow) {
     }
     for (int block : blocks[from].successors)
       for (; block != blocks[from].post_dominator && block != flow.exit_block();
-           block = blocks[static_cast<size_t>(block)].post_dominator)
-        deciding[static_cast<size_t>(block)].push_back(branch);
+           block = blocks[block].post_dominator)
+        deciding[block].push_back(branch);
   }
   return deciding;
 }
@@ -116,7 +116,7 @@ class Slicer {
   Kernel result(SliceStatistics* statistics) {
     if (statistics != nullptr) {
       statistics->registers = needed_.size();
-      statistics->kept = static_cast<size_t>(std::count(needed_.begin(), needed_.end(), true));
+      statistics->kept = static_cast<size_t>(std::ranges::count(needed_, true));
       statistics->instructions = kernel_.code.size();
     }
     return rebuild();
@@ -161,7 +161,7 @@ class Slicer {
       if (block_depth_[block] <= depth) continue;
       block_depth_[block] = depth;
       for (const int branch : deciding_[block]) {
-        const Instruction& in = kernel_.code[static_cast<size_t>(branch)];
+        const Instruction& in = kernel_.code[branch];
         branches_.insert(branch);
         if (in.has_guard) need(in.guard, depth);
         for (const PtxOperand& operand : in.operands) need(operand, depth);
@@ -209,9 +209,9 @@ class Slicer {
   // A branch that decides nothing goes straight to where its two ways meet.
   void keep_branch(int index, Instruction& in) const {
     if (!in.has_guard || branches_.count(index) > 0) return;
-    const int join = flow_.blocks()[static_cast<size_t>(flow_.block_of(index))].post_dominator;
+    const int join = flow_.blocks()[flow_.block_of(index)].post_dominator;
     in.has_guard = false;
-    in.targets = {join == flow_.exit_block() ? flow_.end() : flow_.blocks()[static_cast<size_t>(join)].first};
+    in.targets = {join == flow_.exit_block() ? flow_.end() : flow_.blocks()[join].first};
   }
 
   Kernel rebuild() {
@@ -255,7 +255,7 @@ class Slicer {
     moved[out.code.size()] = static_cast<int>(kept);
     out.code.resize(kept);
     for (Instruction& in : out.code)
-      for (int& target : in.targets) target = moved[static_cast<size_t>(target)];
+      for (int& target : in.targets) target = moved[target];
     return out;
   }
 

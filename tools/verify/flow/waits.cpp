@@ -1,4 +1,4 @@
-#include "flow/waits.h"
+#include "flow/flow.h"
 
 #include <algorithm>
 #include <set>
@@ -38,7 +38,7 @@ class Waits::Loop {
 
   const std::vector<bool>& members() const { return members_; }
   bool reads_strongly() const {
-    return std::any_of(code_.begin(), code_.end(), [&](int i) { return is_strong_read(at(i)); });
+    return std::ranges::any_of(code_, [&](int i) { return is_strong_read(at(i)); });
   }
 
   // Finds the registers that depend on what strong loads and atomics return.
@@ -51,7 +51,7 @@ class Waits::Loop {
 
   // Whether what they return decides some way out.
   bool waits() const {
-    return std::any_of(code_.begin(), code_.end(), [&](int i) {
+    return std::ranges::any_of(code_, [&](int i) {
       const BasicBlock& of = block(static_cast<size_t>(flow_.block_of(i)));
       return i + 1 == of.last && leaves(of) && depends(at(i));
     });
@@ -84,11 +84,11 @@ class Waits::Loop {
   bool counts(int branch, bool taken_stays) const { return counts(at(branch).guard, taken_stays, 0); }
 
  private:
-  const Instruction& at(int i) const { return kernel_.code[static_cast<size_t>(i)]; }
+  const Instruction& at(int i) const { return kernel_.code[i]; }
   const BasicBlock& block(size_t b) const { return flow_.blocks()[b]; }
-  bool inside(int b) const { return b != flow_.exit_block() && members_[static_cast<size_t>(b)]; }
+  bool inside(int b) const { return b != flow_.exit_block() && members_[b]; }
   bool leaves(const BasicBlock& of) const {
-    return std::any_of(of.successors.begin(), of.successors.end(), [&](int s) { return !inside(s); });
+    return std::ranges::any_of(of.successors, [&](int s) { return !inside(s); });
   }
 
   // Blocks of the loop that come from `from` in the same round, itself included.
@@ -146,7 +146,7 @@ class Waits::Loop {
     // What does not happen in each round depends on the branch in front of it.
     if (i + 1 == block(static_cast<size_t>(here)).last && depended) {
       const auto& successors = block(static_cast<size_t>(here)).successors;
-      if (std::count_if(successors.begin(), successors.end(), [&](int s) { return inside(s); }) > 1)
+      if (std::ranges::count_if(successors, [&](int s) { return inside(s); }) > 1)
         for (const int successor : successors)
           for (const int b : reached(successor))
             if (!waits_.dominates(b, tail_)) changed |= controlled_.insert(b).second;
@@ -166,8 +166,8 @@ class Waits::Loop {
     if (in.has_guard || in.type != Type::kPred || in.operands.empty()) return false;
     if (in.op == Op::kNot) return counts(in.operands[0], !needed, depth + 1);
     if ((in.op != Op::kAnd || !needed) && (in.op != Op::kOr || needed)) return false;
-    return std::any_of(in.operands.begin(), in.operands.end(),
-                       [&](const PtxOperand& part) { return counts(part, needed, depth + 1); });
+    return std::ranges::any_of(in.operands,
+                               [&](const PtxOperand& part) { return counts(part, needed, depth + 1); });
   }
 
   bool varies(uint32_t r, std::set<uint32_t>& open, std::set<uint32_t>& done) const {
@@ -199,7 +199,7 @@ class Waits::Loop {
 };
 
 Waits::Waits(const Kernel& kernel, const Flow& flow) : kernel_(kernel), flow_(flow) {
-  if (std::none_of(kernel.code.begin(), kernel.code.end(), is_strong_read)) return;
+  if (std::ranges::none_of(kernel.code, is_strong_read)) return;
   find_dominators();
   for (size_t b = 0; b < flow.blocks().size(); ++b)
     for (const int successor : flow.blocks()[b].successors)
@@ -218,7 +218,7 @@ void Waits::find_dominators() {
       std::vector<bool> all(count, true);
       for (const int predecessor : flow_.blocks()[b].predecessors)
         for (size_t d = 0; d < count; ++d)
-          if (!dominators_[static_cast<size_t>(predecessor)][d]) all[d] = false;
+          if (!dominators_[predecessor][d]) all[d] = false;
       all[b] = true;
       if (all == dominators_[b]) continue;
       dominators_[b] = std::move(all);
@@ -236,13 +236,13 @@ void Waits::add_loop(int head, int tail) {
   std::vector<std::pair<int, bool>> deciding;
   loop.each_deciding([&](int branch, bool taken_stays) {
     ends |= loop.counts(branch, taken_stays);
-    if (loop.depends(kernel_.code[static_cast<size_t>(branch)])) deciding.emplace_back(branch, taken_stays);
+    if (loop.depends(kernel_.code[branch])) deciding.emplace_back(branch, taken_stays);
   });
   if (ends) return;
   const int number = static_cast<int>(loops_.size());
   loops_.push_back(loop.members());
   for (const auto& [branch, taken_stays] : deciding) branches_[branch].push_back({number, taken_stays});
-  if (deciding.empty()) undecided_[flow_.blocks()[static_cast<size_t>(tail)].last - 1] = true;
+  if (deciding.empty()) undecided_[flow_.blocks()[tail].last - 1] = true;
 }
 
 const std::vector<WaitBranch>& Waits::at(int branch) const {

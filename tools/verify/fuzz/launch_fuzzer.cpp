@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "launch/spec_file.h"
+#include "launch/launch_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const int file = memfd_create("launch", 0);

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "memory/access.h"
-#include "value/votes.h"
+#include "value/symbols.h"
 
 namespace glove::verify {
 namespace {

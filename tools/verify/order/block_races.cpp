@@ -1,4 +1,4 @@
-#include "order/block_races.h"
+#include "order/races.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,7 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
   Lanes shared = 0, global = 0;
   each_lane(lanes, [&](int lane) {
     if (report_.ended()) return;
-    const Place& place = places[static_cast<size_t>(lane)];
+    const Place& place = places[lane];
     if (place.space == Space::kShared) shared |= 1u << lane;
     if (place.space != Space::kGlobal || !setup_.check_global) return;
     if (kind != AccessKind::kRead) {
@@ -40,7 +40,7 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
   Lanes ranges = 0;
   each_lane(shared | global, [&](int lane) {
     if (report_.ended()) return;
-    const Place& place = places[static_cast<size_t>(lane)];
+    const Place& place = places[lane];
     if (place.kind == Place::kNumber)
       exact_access(state, warp, id, lane, place);
     else
@@ -70,8 +70,7 @@ void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, in
       const auto [cell, added] = state.shadow.global.try_emplace({place.address.form, granule});
       if (added) {
         auto& forms = state.shadow.forms[place.object];
-        if (std::find(forms.begin(), forms.end(), place.address.form) == forms.end())
-          forms.push_back(place.address.form);
+        if (std::ranges::find(forms, place.address.form) == forms.end()) forms.push_back(place.address.form);
       }
       check_cell(state, warp, record, lane, cell->second, place);
     }
@@ -173,7 +172,7 @@ std::vector<RangeAccess> BlockRaces::grouped(const BlockState& state, const Warp
                                              Lanes lanes, const std::array<Place, 32>& places) {
   std::vector<RangeAccess> groups;
   each_lane(lanes, [&](int lane) {
-    const Place& place = places[static_cast<size_t>(lane)];
+    const Place& place = places[lane];
     const SymbolId object = place.space == Space::kShared ? 0 : place.object;
     if (place.space == Space::kGlobal && object == 0) return;  // reported or nobody writes
     const TicketShape shape = tickets_.shape_of(state, warp, lane, place.address);
@@ -182,9 +181,8 @@ std::vector<RangeAccess> BlockRaces::grouped(const BlockState& state, const Warp
     const auto owned = [&] {
       return owned_range(place.address, object, records_[record].bytes, position(state, warp, lane), table_);
     };
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const RangeAccess& other) {
-      return other.object == object && other.shape == shape;
-    });
+    auto group = std::ranges::find_if(
+        groups, [&](const RangeAccess& other) { return other.object == object && other.shape == shape; });
     if (group == groups.end()) {
       groups.emplace_back();
       group = groups.end() - 1;
@@ -204,8 +202,8 @@ std::vector<RangeAccess> BlockRaces::grouped(const BlockState& state, const Warp
     group->constants = group->constants.hull({constant, constant + records_[record].bytes - 1});
     group->lanes |= 1u << lane;
     group->bytes = group->bytes.hull(touched);
-    group->epoch[static_cast<size_t>(lane)] = records_.epoch_now(state, warp, records_[record], lane);
-    group->address[static_cast<size_t>(lane)] = place.address;
+    group->epoch[lane] = records_.epoch_now(state, warp, records_[record], lane);
+    group->address[lane] = place.address;
   });
   for (RangeAccess& group : groups) bound_by_votes(state, warp, group), find_distinct(group);
   return groups;
@@ -217,7 +215,7 @@ void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, La
   for (const RangeAccess& range : groups)
     each_lane(range.lanes, [&](int lane) {
       if (report_.ended()) return;
-      const Value address = range.address[static_cast<size_t>(lane)];
+      const Value address = range.address[lane];
       compare_with_cells(state, warp, record, lane, range.object, address);
       Extent mine = range;
       const auto constant = static_cast<Wide>(static_cast<int64_t>(address.constant));
@@ -228,15 +226,14 @@ void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, La
   for (size_t i = 0; i < groups.size() && !report_.ended(); ++i) {
     for (size_t j = i; j < groups.size(); ++j) compare_lanes(groups[i], groups[j]);
     const RangeAccess& range = groups[i];
-    const bool known =
-        std::any_of(state.shadow.ranges.begin(), state.shadow.ranges.end(), [&](const RangeAccess& other) {
-          bool same = other.record == record && other.object == range.object && other.lanes == range.lanes;
-          each_lane(same ? range.lanes : 0, [&](int lane) {
-            const auto at = static_cast<size_t>(lane);
-            same &= other.epoch[at] == range.epoch[at] && other.address[at] == range.address[at];
-          });
-          return same;
-        });
+    const bool known = std::ranges::any_of(state.shadow.ranges, [&](const RangeAccess& other) {
+      bool same = other.record == record && other.object == range.object && other.lanes == range.lanes;
+      each_lane(same ? range.lanes : 0, [&](int lane) {
+        const auto at = static_cast<size_t>(lane);
+        same &= other.epoch[at] == range.epoch[at] && other.address[at] == range.address[at];
+      });
+      return same;
+    });
     if (!known) state.shadow.ranges.push_back(range);
     report_.tick();
   }
@@ -252,8 +249,7 @@ void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
   if (!same && a.bytes.meet(b.bytes).empty()) return;
   each_lane(a.lanes, [&](int i) {
     each_lane(same ? b.lanes & ~((Lanes{2} << i) - 1) : b.lanes, [&](int j) {
-      race_reports_.compare(a.record, i, a.address[static_cast<size_t>(i)], b.record, j,
-                            b.address[static_cast<size_t>(j)], record.bytes);
+      race_reports_.compare(a.record, i, a.address[i], b.record, j, b.address[j], record.bytes);
     });
   });
 }
@@ -270,11 +266,9 @@ void BlockRaces::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id,
     if (!report_.tick()) return;
     each_lane(range.lanes, [&](int other_lane) {
       if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
-      if (ordered(state, other, other_lane, range.epoch[static_cast<size_t>(other_lane)], warp, lane,
-                  records_[id]))
-        return;
-      race_reports_.compare(id, lane, address, range.record, other_lane,
-                            range.address[static_cast<size_t>(other_lane)], other.bytes);
+      if (ordered(state, other, other_lane, range.epoch[other_lane], warp, lane, records_[id])) return;
+      race_reports_.compare(id, lane, address, range.record, other_lane, range.address[other_lane],
+                            other.bytes);
     });
   }
 }
@@ -316,7 +310,7 @@ void BlockRaces::find_distinct(RangeAccess& group) {
   Interval offsets;
   bool same = true;
   each_lane(group.lanes, [&](int lane) {
-    const DistinctPlaces one = distinct_places(group.address[static_cast<size_t>(lane)], table_);
+    const DistinctPlaces one = distinct_places(group.address[lane], table_);
     const auto offset = Wide{static_cast<int64_t>(one.source.constant)};
     if (lane == std::countr_zero(group.lanes)) all = one, offsets = Interval::exactly(offset);
     offsets = offsets.hull(Interval::exactly(offset));
@@ -336,7 +330,7 @@ void BlockRaces::bound_by_votes(const BlockState& state, const Warp& warp, Range
   int64_t factor = 0;
   bool same = true;
   each_lane(group.lanes, [&](int lane) {
-    Value begin = group.address[static_cast<size_t>(lane)];
+    Value begin = group.address[lane];
     for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(begin.form))) {
       if (!table_.counts_votes(term.symbol)) continue;
       const SymbolId counted = table_.single(table_.symbol(term.symbol).arguments[0]);
@@ -352,7 +346,7 @@ void BlockRaces::bound_by_votes(const BlockState& state, const Warp& warp, Range
   if (!same || ballot == 0 || factor <= 0) return;
   const Value end = table_.add(group.begin, table_.scale(table_.count_votes(ballot, ~0u), factor, 64), 64);
   each_lane(group.lanes, [&](int lane) {
-    const Value room = table_.subtract(end, group.address[static_cast<size_t>(lane)], 64);
+    const Value room = table_.subtract(end, group.address[lane], 64);
     same &= Reasoner(table_, position(state, warp, lane)).exact_range(room).lo >=
             Wide{records_[group.record].bytes};
   });

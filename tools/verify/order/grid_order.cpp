@@ -11,7 +11,7 @@ namespace glove::verify {
 // fence.sc this is enough, since fence.sc operations are totally ordered, so a thread that observes the
 // addition fences after us.
 bool GridOrder::released(const BlockState& state, const Warp& warp, int lane) {
-  const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+  const FenceMark& mark = warp.fence[lane];
   if (!mark.clock) return false;
   return mark.phase == state.shadow.phase || (mark.sequential && state.unfenced_phase < mark.phase);
 }
@@ -59,7 +59,7 @@ bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in,
   const auto [raised, first] = raised_.try_emplace(*number, state.block);
   if ((!first && raised->second != state.block) || (state.arrived & bit) != 0 || counters_.count({at, 1}) > 0)
     spoiled_.insert(at);
-  const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+  const FenceMark& mark = warp.fence[lane];
   if (mark.phase != state.shadow.phase) fences_.needs_sequential |= bit;
   if (!mark.sequential) fences_.light_releases |= bit;
   places_of_[*number] = key_of(place);
@@ -75,8 +75,7 @@ bool GridOrder::resets_counter(const BlockState& state, const Warp& warp, const 
   const auto at = locations_.known_number(place);
   if (!at) return false;
   const auto counter = counters_.find({*at, 1});
-  if (counter == counters_.end() ||
-      (state.clocks.seen_counters(warp.thread(lane)) >> counter->second & 1) == 0)
+  if (counter == counters_.end() || !has(state.clocks.seen_counters(warp.thread(lane)), counter->second))
     return false;
   reset_.insert(*at);
   if (counters_.count({*at, 2}) > 0) spoiled_.insert(*at);
@@ -120,7 +119,7 @@ void GridOrder::counter_addition(BlockState& state, Warp& warp, const Instructio
   if (setup_.blocks < 2 || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
   if (amount.known() && amount.constant == 0) return;  // it only reads
   const uint32_t at = locations_.number(place);
-  const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+  const FenceMark& mark = warp.fence[lane];
   if (!certain || in.fence == FenceScope::kBlock || !amount.known() || !released(state, warp, lane) ||
       !begins_round(state, warp.thread(lane), in, at, mask_bits(amount.constant, bits_of(in.type))))
     return spoil_counter(place);
@@ -183,7 +182,7 @@ GridOrder::Seen GridOrder::seen_in(PredicateId fact) const {
 uint64_t GridOrder::standing(const BlockState& state, const Warp& warp, int lane,
                              const Symbol& symbol) const {
   const bool acquired = symbol.arguments[1].constant != 0;
-  const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+  const FenceMark& mark = warp.fence[lane];
   if (symbol.owner == setup_.owner_of(state, warp, lane)) {
     uint64_t bits = Observed::kOwn | (acquired ? Observed::kAcquired : 0);
     if (mark.acquires && mark.epoch >= symbol.epoch)
@@ -253,15 +252,14 @@ void GridOrder::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
   warp.noted.block_path = state.path;
   if (warp.path == nullptr && state.path == nullptr) return;
   each_lane(lanes, [&](int lane) {
-    uint32_t& noted = warp.noted.epoch[static_cast<size_t>(lane)];
+    uint32_t& noted = warp.noted.epoch[lane];
     if (std::exchange(noted, state.clocks.epoch(warp.thread(lane))) == state.clocks.epoch(warp.thread(lane)))
       return;
     const Reasoner reasoner(table_, position(state, warp, lane));
     reasoner.any_fact([&](PredicateId fact) {
       SymbolId by = 0;
       const uint32_t numbers = numbers_seen(state, fact, &by);
-      if (numbers != 0)
-        warp.observed[static_cast<size_t>(lane)] |= standing(state, warp, lane, table_.symbol(by)) * numbers;
+      if (numbers != 0) warp.observed[lane] |= standing(state, warp, lane, table_.symbol(by)) * numbers;
       return false;
     });
   });
@@ -271,7 +269,7 @@ void GridOrder::see_counters(BlockState& state, const Warp& warp, int lane, uint
                              bool elsewhere) {
   seen = seen & 0xff & ~uint64_t{state.clocks.seen_counters(warp.thread(lane))};
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
-    if ((seen >> counter & 1) == 0) continue;
+    if (!has(seen, counter)) continue;
     state.clocks.see_counter(warp.thread(lane), counter);
     used_.insert(counter);
     if (!sequential) fences_.seen_without_sequential |= 1u << counter;
@@ -283,7 +281,7 @@ void GridOrder::acquire_seen(BlockState& state, Warp& warp, Lanes lanes) {
   if (!setup_.acquires) return;
   note_facts(state, warp, lanes);
   each_lane(lanes, [&](int lane) {
-    const uint64_t observed = warp.observed[static_cast<size_t>(lane)];
+    const uint64_t observed = warp.observed[lane];
     if (observed < Observed::kAcquired) return;
     see_counters(state, warp, lane, observed / Observed::kFenced, true, false);
     see_counters(state, warp, lane, observed / Observed::kAcquired, false, false);
@@ -298,12 +296,12 @@ void GridOrder::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Ins
   if (whole) note_facts(state, warp, lanes);
   each_lane(lanes, [&](int lane) {
     const uint32_t thread = warp.thread(lane);
-    warp.fence[static_cast<size_t>(lane)] = {state.clocks.known(thread), state.clocks.epoch(thread),
-                                             state.shadow.phase, in.sequential, whole};
+    warp.fence[lane] = {state.clocks.known(thread), state.clocks.epoch(thread), state.shadow.phase,
+                        in.sequential, whole};
     state.clocks.advance({thread});  // what comes behind the fence is not covered by it
     if (!whole) return;
     warp.unfenced_loads &= ~(1u << lane);
-    const uint64_t observed = warp.observed[static_cast<size_t>(lane)];
+    const uint64_t observed = warp.observed[lane];
     see_counters(state, warp, lane, observed / Observed::kOwn, in.sequential, false);
     if (in.sequential) see_counters(state, warp, lane, observed / Observed::kElsewhere, true, true);
   });

@@ -4,8 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "order/locations.h"
-#include "order/tickets.h"
+#include "order/places.h"
 
 namespace glove::verify {
 

@@ -1,4 +1,4 @@
-#include "order/grid_progress.h"
+#include "order/wait_log.h"
 
 #include <algorithm>
 #include <map>
@@ -33,8 +33,7 @@ struct Way {
   std::vector<ProgressStep> steps;
   std::set<PredicateId> facts;
   bool goes_with(const Way& other) const {
-    return std::none_of(facts.begin(), facts.end(),
-                        [&](PredicateId fact) { return other.facts.count(fact ^ 1) > 0; });
+    return std::ranges::none_of(facts, [&](PredicateId fact) { return other.facts.count(fact ^ 1) > 0; });
   }
 };
 
@@ -71,8 +70,8 @@ class GridProgress : private Part {
     for (const ProgressEvent& event : log_.events)
       for (const WaitCause& cause : event.causes) {
         waits_ = true;
-        if (cause.span.object == 0 || std::any_of(places_.begin(), places_.end(),
-                                                  [&](const WaitedPlace& p) { return p.span == cause.span; }))
+        if (cause.span.object == 0 ||
+            std::ranges::any_of(places_, [&](const WaitedPlace& p) { return p.span == cause.span; }))
           continue;
         places_.push_back({});
         places_.back().span = cause.span;
@@ -106,8 +105,8 @@ class GridProgress : private Part {
   }
 
   WaitedPlace* place_of(const MemorySpan& span) {
-    const auto found = std::find_if(places_.begin(), places_.end(),
-                                    [&](const WaitedPlace& place) { return place.span == span; });
+    const auto found =
+        std::ranges::find_if(places_, [&](const WaitedPlace& place) { return place.span == span; });
     return found == places_.end() ? nullptr : &*found;
   }
 
@@ -122,7 +121,7 @@ class GridProgress : private Part {
       step.certain &= step.ends.size() == event.causes.size();
       return true;
     }
-    const auto same = std::find_if(places_.begin(), places_.end(), [&](const WaitedPlace& place) {
+    const auto same = std::ranges::find_if(places_, [&](const WaitedPlace& place) {
       return compare(event.span, place.span) == Overlaps::kSame;
     });
     if (same == places_.end() || event.kind == ProgressEvent::kOther) return false;
@@ -267,7 +266,7 @@ class GridProgress : private Part {
     return "thread " + std::to_string(step(where).thread) + " of block " + std::to_string(where.block);
   }
   bool one_way() const {
-    return std::all_of(ways_.begin(), ways_.end(), [](const auto& ways) { return ways.size() == 1; });
+    return std::ranges::all_of(ways_, [](const auto& ways) { return ways.size() == 1; });
   }
 
   // The wait does not end, although those before it have.
@@ -305,8 +304,7 @@ class GridProgress : private Part {
       if (progress.total(end.place) > places_[end.place].limit)
         return unproved(wait.instruction, "threads wait for a counter here that may begin anew");
     }
-    const bool exactly =
-        std::all_of(wait.ends.begin(), wait.ends.end(), [](const WaitEnd& e) { return e.exactly; });
+    const bool exactly = std::ranges::all_of(wait.ends, [](const WaitEnd& e) { return e.exactly; });
     if (!exactly) return;
     if (!report_.tick()) return;
     progress.run(where);

@@ -1,4 +1,4 @@
-#include "order/grid_races.h"
+#include "order/races.h"
 
 #include <map>
 #include <tuple>
@@ -58,7 +58,7 @@ void GridRaces::keep(BlockState& state) {
   const auto settle = [&](uint32_t record, Lanes lanes, auto epoch_at, const GlobalPlace* place) {
     uint32_t mask = 0;
     for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
-      if ((recent >> counter & 1) == 0) continue;
+      if (!has(recent, counter)) continue;
       if (place != nullptr && grid_.is_arrival(state, counter, records_[record], lanes, *place)) continue;
       bool all = true;
       each_lane(lanes, [&](int lane) {
@@ -86,7 +86,7 @@ void GridRaces::keep(BlockState& state) {
   for (RangeAccess range : state.shadow.ranges) {
     if (range.object == 0) continue;
     range.record = settle(
-        range.record, range.lanes, [&](int lane) { return range.epoch[static_cast<size_t>(lane)]; }, nullptr);
+        range.record, range.lanes, [&](int lane) { return range.epoch[lane]; }, nullptr);
     keep_range(range);
   }
 }
@@ -97,7 +97,7 @@ void GridRaces::note_unfenced(BlockState& state) {
     const Warp& warp = state.warps[records_[record].warp];
     bool all = true;
     each_lane(lanes, [&](int lane) {
-      const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+      const FenceMark& mark = warp.fence[lane];
       all &= mark.sequential && mark.phase == state.shadow.phase &&
              records_.epoch_of(state, records_[record], lane, epoch_at(lane)) <= mark.epoch;
     });
@@ -109,8 +109,7 @@ void GridRaces::note_unfenced(BlockState& state) {
       all = all && fenced(entry.record, entry.lanes, [&](int) { return entry.epoch; });
   for (const RangeAccess& range : state.shadow.ranges)
     if (range.object != 0)
-      all = all && fenced(range.record, range.lanes,
-                          [&](int lane) { return range.epoch[static_cast<size_t>(lane)]; });
+      all = all && fenced(range.record, range.lanes, [&](int lane) { return range.epoch[lane]; });
   if (!all) state.unfenced_phase = state.shadow.phase;
 }
 
@@ -119,8 +118,8 @@ void GridRaces::keep_range(const RangeAccess& range) {
   uint64_t hash = range.record * 0x9e3779b97f4a7c15u ^ range.lanes;
   const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdu, hash ^= hash >> 32; };
   each_lane(range.lanes, [&](int lane) {
-    mix(range.address[static_cast<size_t>(lane)].constant);
-    mix(range.address[static_cast<size_t>(lane)].form);
+    mix(range.address[lane].constant);
+    mix(range.address[lane].form);
   });
   auto& kept = ranges_[range.object];
   const auto [first, last] = known_.equal_range(hash);
@@ -128,9 +127,7 @@ void GridRaces::keep_range(const RangeAccess& range) {
     if (at->second.first != range.object) continue;
     const RangeAccess& other = kept[at->second.second];
     bool same = other.record == range.record && other.lanes == range.lanes;
-    each_lane(same ? range.lanes : 0, [&](int lane) {
-      same &= other.address[static_cast<size_t>(lane)] == range.address[static_cast<size_t>(lane)];
-    });
+    each_lane(same ? range.lanes : 0, [&](int lane) { same &= other.address[lane] == range.address[lane]; });
     if (same) return;
   }
   known_.emplace(hash, std::pair(range.object, kept.size()));
@@ -181,7 +178,7 @@ void GridRaces::compare_at(SymbolId object) {
                            auto address_of) -> bool {
     each_lane(range.lanes, [&](int lane) {
       each_lane(lanes, [&](int other_lane) {
-        race_reports_.compare(range.record, lane, range.address[static_cast<size_t>(lane)], other, other_lane,
+        race_reports_.compare(range.record, lane, range.address[lane], other, other_lane,
                               address_of(other_lane), bytes);
       });
     });
@@ -195,7 +192,7 @@ void GridRaces::compare_at(SymbolId object) {
     for (const RangeAccess* range : left.ranges)
       for (const RangeAccess* other : right.ranges)
         if (!compare(*range, other->record, other->lanes, other_bytes,
-                     [&](int lane) { return other->address[static_cast<size_t>(lane)]; }))
+                     [&](int lane) { return other->address[lane]; }))
           return;
   };
   for (const auto& [key, mine] : classes)
@@ -217,8 +214,8 @@ void GridRaces::compare_at(SymbolId object) {
 
 bool GridRaces::ordered(const AccessRecord& a, const AccessRecord& b) {
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
-    const bool forth = (b.acquired >> counter & 1) != 0 && (a.uncovered >> counter & 1) == 0;
-    const bool back = (a.acquired >> counter & 1) != 0 && (b.uncovered >> counter & 1) == 0;
+    const bool forth = has(b.acquired, counter) && !has(a.uncovered, counter);
+    const bool back = has(a.acquired, counter) && !has(b.uncovered, counter);
     if ((forth && grid_.released_by(counter, a.block)) || (back && grid_.released_by(counter, b.block)))
       return true;
   }

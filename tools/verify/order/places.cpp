@@ -134,4 +134,121 @@ void Places::note_pointer(Value address) {
   if (const SymbolId pointer = table_.single(address); pointer != 0) learned_.pointers.insert(pointer);
 }
 
+uint32_t Locations::number(const Place& place) {
+  const auto [found, added] = numbers_.try_emplace(key_of(place), learned_.next_location);
+  if (added) spans_[learned_.next_location++] = span_of(place, 0);
+  objects_.insert(place.space == Space::kShared ? 0 : place.object);
+  return found->second;
+}
+
+std::optional<uint32_t> Locations::known_number(const Place& place) const {
+  const auto found = numbers_.find(key_of(place));
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+MemorySpan Locations::span(uint32_t number) const {
+  const auto found = spans_.find(number);
+  return found == spans_.end() ? MemorySpan{} : found->second;
+}
+
+void Locations::forget(const Place& place, unsigned bytes, const BlockState& state, const Warp& warp,
+                       int lane) {
+  if (place.kind == Place::kNumber) {
+    numbers_.erase(key_of(place));
+    return;
+  }
+  const bool shared = place.space == Space::kShared;
+  if (objects_.count(shared ? 0 : place.object) == 0) return;
+  const Interval range =
+      shared ? Reasoner(table_, position(state, warp, lane)).exact_range(place.address) : Interval{};
+  std::erase_if(numbers_, [&](const auto& entry) {
+    const GlobalPlace& key = entry.first;
+    if (!shared) return key.form != 0 && places_.object_of({0, key.form}) == place.object;
+    const Wide at = static_cast<Wide>(key.granule & ~(uint64_t{1} << 63));
+    return key.form == 0 && at + 7 >= range.lo && at < range.hi + bytes;
+  });
+}
+
+bool ReadOnlyMemory::is_constant(const Place& place, unsigned bytes) const {
+  if (learned_.written_objects.count(place.object) == 0) return true;
+  if (place.kind != Place::kNumber || learned_.written_anywhere.count(place.object) > 0) return false;
+  GlobalPlace word = {place.address.form, place.address.constant / 4};
+  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule)
+    if (learned_.written_words.count(word) > 0) return false;
+  return true;
+}
+
+void ReadOnlyMemory::note_read(const Place& place, unsigned bytes) {
+  read_objects_.insert(place.object);
+  if (place.kind != Place::kNumber) {
+    read_anywhere_.insert(place.object);
+    return;
+  }
+  GlobalPlace word = {place.address.form, place.address.constant / 4};
+  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule) read_words_.insert(word);
+}
+
+bool ReadOnlyMemory::note_written(const Place& place, unsigned bytes) {
+  const bool first = learned_.written_objects.insert(place.object).second;
+  if (place.kind != Place::kNumber)
+    return learned_.written_anywhere.insert(place.object).second && read_objects_.count(place.object) > 0;
+  bool seen = first && read_anywhere_.count(place.object) > 0;
+  GlobalPlace word = {place.address.form, place.address.constant / 4};
+  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule)
+    seen |= learned_.written_words.insert(word).second && read_words_.count(word) > 0;
+  if (seen) learned_.written_anywhere.insert(place.object);
+  return seen;
+}
+
+std::set<SymbolId> ReadOnlyMemory::buffers() const {
+  std::set<SymbolId> buffers(learned_.written_objects.begin(), learned_.written_objects.end());
+  buffers.insert(read_objects_.begin(), read_objects_.end());
+  buffers.erase(SymbolId{0});
+  return buffers;
+}
+
+void Tickets::spoil(const Place& place, unsigned bytes) {
+  const SymbolId object = place.space == Space::kShared ? 0 : place.object;
+  bool drawn = false;
+  if (place.kind == Place::kRange) {
+    if (!learned_.ticket_objects_spoiled.insert(object).second) return;
+    drawn = !ticketed_.empty();
+  } else {
+    GlobalPlace key = key_of(place);
+    for (unsigned i = 0; i < bytes; i += 4, key.granule += 4)
+      drawn |= learned_.tickets_spoiled.insert(key).second && ticketed_.count(key) > 0;
+  }
+  if (drawn) report_.begin_again();
+}
+
+bool Tickets::draw(const Place& place, unsigned bytes) {
+  if (learned_.ticket_objects_spoiled.count(place.space == Space::kShared ? 0 : place.object) > 0)
+    return false;
+  const GlobalPlace first = key_of(place);
+  GlobalPlace key = first;
+  for (unsigned i = 0; i < bytes; i += 4, key.granule += 4) {
+    if (learned_.tickets_spoiled.count(key) > 0) return false;
+    const auto [found, added] = ticketed_.try_emplace(key, first.granule, bytes);
+    if (!added && found->second != std::pair(first.granule, bytes)) {  // an addition to a part of it
+      spoil(place, bytes);
+      return false;
+    }
+  }
+  return true;
+}
+
+TicketShape Tickets::shape_of(const BlockState& state, const Warp& warp, int lane, Value address) {
+  for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(address.form))) {
+    const Symbol& symbol = table_.symbol(term.symbol);
+    if (symbol.kind != SymbolKind::kTicket || symbol.owner != setup_.owner_of(state, warp, lane)) continue;
+    const Value amount = symbol.arguments[0];
+    const Wide least = amount.known() ? static_cast<Wide>(mask_bits(amount.constant, symbol.bits)) : 0;
+    const uint32_t location = symbol.detail;
+    const Value rest = table_.subtract(address, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    if (table_.scope_of(rest) == Scope::kThread) return {};
+    return {location, term.factor, least, rest};
+  }
+  return {};
+}
+
 }  // namespace glove::verify

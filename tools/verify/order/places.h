@@ -1,7 +1,9 @@
 // Which memory an address belongs to.
 #pragma once
 
-#include "state/operands.h"
+#include <optional>
+
+#include "state/part.h"
 
 namespace glove::verify {
 
@@ -39,6 +41,70 @@ class Places : private Part {
 
  private:
   std::string outside(const Instruction& in, const Place& place) const;
+};
+
+// Names of places in memory that atomics change.
+// Numbers places; a plain store to one makes the next number name it.
+class Locations : private Part {
+ public:
+  Locations(const Part& run, Places& places) : Part(run), places_(places) {}
+
+  uint32_t number(const Place& place);
+  // The number of a place that has one.
+  std::optional<uint32_t> known_number(const Place& place) const;
+  // The bytes that a number has named; none where it has named nothing.
+  MemorySpan span(uint32_t number) const;
+  // After a plain store of some bytes; range: where in shared memory, if the place is not known.
+  void forget(const Place& place, unsigned bytes, const BlockState& state, const Warp& warp, int lane);
+
+ private:
+  Places& places_;
+  std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash> numbers_;
+  std::unordered_map<uint32_t, MemorySpan> spans_;  // by number
+  std::unordered_set<SymbolId> objects_;            // with such places; 0: shared memory
+};
+
+// Memory that nobody writes: two loads from one place return the same.
+// Takes every buffer for read-only until a thread writes there; then the run begins again.
+class ReadOnlyMemory : private Part {
+ public:
+  explicit ReadOnlyMemory(const Part& run) : Part(run) {}
+
+  // Whether nobody writes to a place in a buffer, as far as the run has seen.
+  bool is_constant(const Place& place, unsigned bytes) const;
+  // Remembers what was read as if nobody wrote there.
+  void note_read(const Place& place, unsigned bytes);
+  // Returns whether something was read there as if nobody wrote; from then on, everything in the buffer is
+  // taken for written, so that the run does not begin again for each word.
+  bool note_written(const Place& place, unsigned bytes);
+  // The buffers that were read or written.
+  std::set<SymbolId> buffers() const;
+
+ private:
+  std::unordered_set<SymbolId> read_objects_;
+  std::unordered_set<SymbolId> read_anywhere_;
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> read_words_;
+};
+
+// Results of atomic additions that differ from each other.
+// Takes additions to a place to return different numbers until something else changes the place; then the run
+// begins again.
+class Tickets : private Part {
+ public:
+  explicit Tickets(const Part& run) : Part(run) {}
+
+  // Something that races with nothing, but is no addition of a positive number, changes a place: what
+  // additions return there may repeat.
+  void spoil(const Place& place, unsigned bytes);
+  // Whether additions to a place return different numbers, as far as the run has seen; remembers that they
+  // must.
+  bool draw(const Place& place, unsigned bytes);
+  // The address of a lane as a ticket of its own and the rest; location 0 if it is none.
+  TicketShape shape_of(const BlockState& state, const Warp& warp, int lane, Value address);
+
+ private:
+  // Where they were taken to differ: the address and the bytes of the addition.
+  std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
 };
 
 }  // namespace glove::verify

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "value/inputs.h"
+#include "value/symbols.h"
 
 namespace glove::verify {
 
@@ -112,8 +112,7 @@ void WaitLog::note_wait(const BlockState& state, int lane, int pc, const WaitBra
   PendingWait& pending = loop->waits[{wait.loop, lane}];
   pending.branch = static_cast<uint32_t>(pc);
   for (WaitCause& cause : causes_of(state, taken ^ (wait.taken_stays ? 1u : 0u)))
-    if (std::find(pending.causes.begin(), pending.causes.end(), cause) == pending.causes.end())
-      pending.causes.push_back(cause);
+    if (std::ranges::find(pending.causes, cause) == pending.causes.end()) pending.causes.push_back(cause);
 }
 
 void WaitLog::end_waits(BlockState& state, const Warp& warp, const Context& context) {
@@ -150,7 +149,7 @@ void WaitLog::log_end(const BlockState& state) {
 
 void WaitLog::undecided_loop(int pc) {
   if (setup_.check_global)
-    report_.find(FindingKind::kUnproved, false, setup_.kernel.code[static_cast<size_t>(pc)], nullptr,
+    report_.find(FindingKind::kUnproved, false, setup_.kernel.code[pc], nullptr,
                  "a loop ends when other threads have written something, and when that is, is not understood",
                  nullptr);
 }

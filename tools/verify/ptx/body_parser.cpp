@@ -3,8 +3,6 @@
 #include <unordered_map>
 
 #include "ptx/opcode.h"
-#include "ptx/opcode_table.h"
-#include "ptx/operands.h"
 #include "ptx/parser_state.h"
 
 namespace glove::verify {
@@ -346,7 +344,7 @@ class BodyParser {
       out.targets.push_back(found->second);
     };
     for (const auto& [index, name] : jumps_) {
-      Instruction& out = kernel_.code[static_cast<size_t>(index)];
+      Instruction& out = kernel_.code[index];
       if (out.op == Op::kBranch) {
         target(name, out);
       } else if (const auto table = named_tables_.find(name); table != named_tables_.end()) {

@@ -5,8 +5,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "ptx/opcode_table.h"
-
 namespace glove::verify {
 namespace {
 
@@ -23,7 +21,7 @@ Parts split(std::string_view text) {
 }
 
 bool has(const Parts& parts, std::string_view word) {
-  return std::find(parts.begin(), parts.end(), word) != parts.end();
+  return std::ranges::find(parts, word) != parts.end();
 }
 
 // Modifiers that each have their own meaning. The first type is that of the operation.
@@ -152,7 +150,7 @@ void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
   } else if (family == Family::kBarrier) {
     out.aligned = parts[0] == "bar";
   } else if (family == Family::kFence) {
-    end = static_cast<size_t>(std::find(parts.begin(), parts.end(), "proxy") - parts.begin());
+    end = static_cast<size_t>(std::ranges::find(parts, "proxy") - parts.begin());
   } else if (family == Family::kPlain) {
     return;
   } else if (family == Family::kMatrix) {
@@ -224,6 +222,29 @@ OperandForm form_of(const OpcodeEntry& entry, const Instruction& in) {
   return form;
 }
 
+// A move may pack several registers, in braces, into one, or unpack one into several.
+OperandForm form_of(const Instruction& in) {
+  OperandForm form = in.form;
+  if (in.op != Op::kMove) return form;
+  if (in.type == Type::kPred) {
+    form.results = form.operands = 1;
+  } else if (in.results.size() > 1) {
+    form.operands = 1;
+  } else {
+    form.groups = 1;
+  }
+  return form;
+}
+
+bool needs_address(Op op) {
+  return op == Op::kLoad || op == Op::kStore || op == Op::kAtomic || op == Op::kMatrixLoad ||
+         op == Op::kMatrixStore || op == Op::kCopy;
+}
+
+bool is_result(const PtxOperand& operand) {
+  return operand.kind == OperandKind::kNone || (operand.kind == OperandKind::kRegister && !operand.negated);
+}
+
 }  // namespace
 
 void reject(Instruction& in, std::string reason) {
@@ -272,6 +293,62 @@ bool is_signed(Type type) {
 
 bool is_float(Type type) {
   return type == Type::kF16 || type == Type::kF16x2 || type == Type::kF32 || type == Type::kF64;
+}
+
+void check_counts(Instruction& in) {
+  const OperandForm form = form_of(in);
+  const bool has_place = std::ranges::all_of(in.results, is_result);
+  const auto given = static_cast<size_t>(std::ranges::count_if(
+      in.operands, [](const PtxOperand& operand) { return operand.kind != OperandKind::kNone; }));
+  const bool enough = static_cast<size_t>(form.operands.least) <= given &&
+                      in.operands.size() <= static_cast<size_t>(form.operands.most);
+  const bool lacks_address = needs_address(in.op) && in.address.kind == OperandKind::kNone;
+  if (form.results.holds(in.results.size()) && enough && form.groups.holds(in.groups) && !lacks_address &&
+      has_place)
+    return;
+  in.reason = lacks_address ? "a form without an address"
+              : !has_place  ? "a result that is not a register"
+                            : "a form with " + std::to_string(in.results.size()) + " results and " +
+                                 std::to_string(given) + " operands";
+  in.op = Op::kUnsupported;
+  in.form = {};
+  in.results.clear();
+  in.operands.clear();
+  in.targets.clear();
+}
+
+bool has_right_classes(const Instruction& in, std::span<const Register> registers) {
+  const auto is = [&](const PtxOperand& operand, bool predicate) {
+    if (operand.kind == OperandKind::kNone) return true;
+    if (operand.kind != OperandKind::kRegister) return !predicate || operand.kind == OperandKind::kImmediate;
+    return (registers[operand.index].type == Type::kPred) == predicate;
+  };
+  // Whether the first `count` are predicates, if `first`, or numbers, and the others the reverse.
+  const auto are = [&](const std::vector<PtxOperand>& operands, bool first, size_t count = SIZE_MAX) {
+    size_t place = 0;
+    return std::ranges::all_of(
+        operands, [&](const PtxOperand& operand) { return is(operand, (place++ < count) == first); });
+  };
+  if (in.has_guard && (in.guard.kind != OperandKind::kRegister || !is(in.guard, true))) return false;
+  if (!is(in.address, false) || !is(in.source, false)) return false;
+  const bool of_predicates = in.type == Type::kPred;
+  switch (in.form.classes) {
+    case OperandClasses::kEither:
+      return true;
+    case OperandClasses::kOfType:
+      return are(in.results, of_predicates) && are(in.operands, of_predicates);
+    case OperandClasses::kCompares:
+      return are(in.results, true) && are(in.operands, false, 2);
+    case OperandClasses::kTests:
+      return are(in.results, true) && are(in.operands, false);
+    case OperandClasses::kSelects:
+      return are(in.results, false) && are(in.operands, false, 2);
+    case OperandClasses::kVotes:
+      return are(in.operands, true, 1);
+    case OperandClasses::kShuffles:
+      return are(in.results, false, 1) && are(in.operands, false);
+  }
+  return true;
 }
 
 }  // namespace glove::verify

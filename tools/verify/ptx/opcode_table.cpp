@@ -1,4 +1,4 @@
-#include "ptx/opcode_table.h"
+#include "ptx/opcode.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// The parser's cursor, its scopes and its source lines; for parser.cpp and body_parser.cpp only.
+// Splits PTX into tokens. Never fails: a character that PTX does not have becomes a token of its own.
 #pragma once
 
 #include <map>
@@ -8,11 +8,21 @@
 #include <tuple>
 #include <vector>
 
-#include "ptx/lexer.h"
 #include "ptx/parser.h"
 
 namespace glove::verify {
 
+struct PtxToken {
+  enum Kind : unsigned char { kWord, kNumber, kString, kPunctuation, kEnd };
+  Kind kind = kEnd;
+  std::string_view text;  // into the source; a string's without its quotes
+  int line = 0;
+};
+
+// The last token is kEnd. REQUIRES: `source` outlives the tokens.
+std::vector<PtxToken> tokenize(std::string_view source);
+
+// The parser's cursor, its scopes and its source lines; for parser.cpp and body_parser.cpp only.
 // The first thing that is wrong in a text.
 struct SyntaxError {
   int line = 0;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "order/grid_progress.h"
+#include "order/wait_log.h"
 
 namespace glove::verify {
 

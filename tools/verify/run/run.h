@@ -1,11 +1,7 @@
 // One attempt to run a kernel: all threads with concrete indices, all data unknown.
 #pragma once
 
-#include "steps/async_steps.h"
-#include "steps/barrier_steps.h"
-#include "steps/exchange_steps.h"
-#include "steps/interpreter.h"
-#include "steps/scheduler.h"
+#include "steps/steps.h"
 #include "ways/regions.h"
 
 namespace glove::verify {

@@ -3,9 +3,7 @@
 
 #include <utility>
 
-#include "launch/marks.h"
-#include "launch/parameters.h"
-#include "launch/spec_file.h"
+#include "launch/launch_file.h"
 #include "ptx/parser.h"
 #include "run/verify_kernel.h"
 

@@ -44,8 +44,7 @@ std::string dimensions(const std::array<uint32_t, 3>& size) {
 std::set<int> racing_stores(const Verdict& verdict) {
   std::set<int> lines;
   for (const Finding& finding : verdict.findings)
-    if (finding.kind == FindingKind::kRace &&
-        std::all_of(finding.accesses.begin(), finding.accesses.end(), [](const Access& access) {
+    if (finding.kind == FindingKind::kRace && std::ranges::all_of(finding.accesses, [](const Access& access) {
           return access.kind == AccessKind::kWrite && !access.asynchronous;
         }))
       lines.insert({finding.site.ptx_line, finding.other.ptx_line});

@@ -18,8 +18,8 @@ Bundle capture(const BlockState& state, const Warp& warp, const Context& context
   if (context.learns) {
     auto knows = std::make_shared<Knowledge>();
     each_lane(lanes, [&](int lane) {
-      knows->clocks[static_cast<size_t>(lane)] = state.clocks.known(warp.thread(lane));
-      knows->fence[static_cast<size_t>(lane)] = warp.fence[static_cast<size_t>(lane)];
+      knows->clocks[lane] = state.clocks.known(warp.thread(lane));
+      knows->fence[lane] = warp.fence[lane];
     });
     bundle.knows = std::move(knows);
   }
@@ -35,11 +35,11 @@ void restore(BlockState& state, Warp& warp, const Context& context, const Bundle
       each_lane(bundle.lanes, [&](int lane) { target.set(lane, bundle.registers[i].get(lane)); });
   }
   each_lane(bundle.lanes, [&](int lane) {
-    warp.pc[static_cast<size_t>(lane)] = bundle.pc[static_cast<size_t>(lane)];
-    warp.observed[static_cast<size_t>(lane)] = bundle.observed[static_cast<size_t>(lane)];
+    warp.pc[lane] = bundle.pc[lane];
+    warp.observed[lane] = bundle.observed[lane];
     if (bundle.knows == nullptr) return;
-    state.clocks.forget(warp.thread(lane), bundle.knows->clocks[static_cast<size_t>(lane)]);
-    warp.fence[static_cast<size_t>(lane)] = bundle.knows->fence[static_cast<size_t>(lane)];
+    state.clocks.forget(warp.thread(lane), bundle.knows->clocks[lane]);
+    warp.fence[lane] = bundle.knows->fence[lane];
   });
   warp.copies.assign(bundle.lanes, bundle.copies);
   warp.alive = (warp.alive & ~bundle.lanes) | (bundle.lanes & ~bundle.exited);
@@ -72,9 +72,7 @@ PathPointer lane_path(PathPointer parent, Lanes lanes, const std::array<Predicat
   path->site = site;
   path->by_lane = std::make_unique<std::array<PredicateId, 32>>();
   path->by_lane->fill(0);
-  each_lane(lanes, [&](int lane) {
-    (*path->by_lane)[static_cast<size_t>(lane)] = conditions[static_cast<size_t>(lane)] ^ (negate ? 1u : 0u);
-  });
+  each_lane(lanes, [&](int lane) { (*path->by_lane)[lane] = conditions[lane] ^ (negate ? 1u : 0u); });
   return path;
 }
 

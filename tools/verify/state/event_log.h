@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/shadow.h"
+#include "memory/access.h"
 
 namespace glove::verify {
 

@@ -1,11 +1,97 @@
-// What every part of a run refers to.
+// What a run that begins again keeps: what it has been wrong about, and the names of values. All else is made
+// anew.
 #pragma once
 
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "glove_verify/finding.h"
+#include "memory/access.h"
 #include "state/bundles.h"
-#include "state/reporter.h"
+#include "state/setup.h"
 
 namespace glove::verify {
 
+// How much was done, in all attempts.
+struct Effort {
+  size_t paths = 0;
+  size_t steps = 0;            // warp instructions
+  std::vector<bool> executed;  // instructions
+};
+
+// Owned by the caller of the attempts; each attempt changes it.
+struct Learned {
+  SymbolTable table;
+  Effort effort;
+  // Buffers that some thread writes; at addresses that are not known, and words of four bytes.
+  std::unordered_set<SymbolId> written_objects, written_anywhere;
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> written_words;
+  bool writes_unknown = false;
+  std::unordered_set<SymbolId> pointers;  // that were converted to global addresses
+  // Where the results of additions may repeat; of objects, 0: shared memory.
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled;
+  std::unordered_set<SymbolId> ticket_objects_spoiled;
+  // What plain stores write: places, and objects at places that are not known.
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> plainly_written;
+  std::unordered_set<SymbolId> somewhere_written;
+  std::map<std::pair<SymbolId, uint64_t>, uint64_t> distinct_samples;  // by object and offset
+  uint32_t next_location = 1;  // symbols of an attempt before have named those below
+};
+
+// What a run finds and assumes, and when it ends.
+// Why no more instructions are run. Whoever calls what may end looks at it first.
+enum class Ended : uint8_t {
+  kNot,
+  kPath,     // with a defect, or unproved
+  kCovered,  // the path goes on as another one did
+  kRun,      // nothing more can be said about the kernel
+  kAgain,    // what was taken to be so turned out not to be: the run begins again
+};
+
+// Collects findings and assumptions. After the end, nothing is added.
+class Reporter {
+ public:
+  Reporter(const Setup& setup, Effort& effort) : setup_(setup), effort_(effort) {}
+
+  // Adds a finding, once per kind and places. state: whose path decides it; null: none does. Returns the
+  // finding, or null if it is known. The run ends with the last one that is asked for.
+  Finding* find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
+                std::string message, const BlockState* state);
+  // Ends the path, or the run.
+  void unproved(const Instruction& in, const std::string& reason, const BlockState* state);
+  void unsupported(const Instruction& in, const std::string& reason);
+  void end_path(bool covered = false);
+  void begin_again();
+  // One more step of the search. Returns false if it has ended, or ends here for want of time.
+  bool tick();
+  Ended why_ended() const { return ended_; }
+  bool ended() const { return ended_ != Ended::kNot; }
+  // The next path begins.
+  void go_on() { ended_ = Ended::kNot; }
+
+  void assume(const std::string& what);
+  void reach(int pc) { effort_.executed[pc] = true; }
+  // The verdict so far.
+  Verdict verdict() const;
+
+ private:
+  void add_uncovered(Verdict& verdict) const;
+
+  const Setup& setup_;
+  Effort& effort_;
+  Ended ended_ = Ended::kNot;
+  bool out_of_time_ = false;
+  std::vector<Finding> findings_;
+  std::set<std::string> found_;  // to say each thing once
+  std::set<std::string> assumptions_;
+};
+
+// What every part of a run refers to.
 // A base of the parts. REQUIRES: what it refers to outlives it.
 struct Part {
   Part(const Setup& setup, Learned& learned, Reporter& report, OpenBranches& open)
@@ -16,6 +102,34 @@ struct Part {
   SymbolTable& table_;
   Reporter& report_;
   OpenBranches& open_;
+};
+
+// Registers, immediates and guards of a thread.
+// Stands for the offset of a parameter: where the blocks of a cooperative launch meet.
+constexpr uint32_t kWorkspace = 0x7fffffffu;
+
+// Which lanes execute an instruction.
+struct Guarded {
+  Lanes certain = 0;
+  Lanes possible = 0;  // the guard is not known
+  std::array<PredicateId, 32> condition{};
+};
+
+// Reads and writes the operands of instructions.
+class Operands : private Part {
+ public:
+  explicit Operands(const Part& run) : Part(run) {}
+
+  // The value that a lane sees. Reading a register without a name gives it one.
+  Value read(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane);
+  // condition: under which the lane writes; 0: it does.
+  void write(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
+             PredicateId condition);
+  Guarded guard(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
+
+ private:
+  uint64_t special(const BlockState& state, const Warp& warp, Special special, int lane) const;
+  Value workspace();
 };
 
 }  // namespace glove::verify

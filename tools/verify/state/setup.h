@@ -5,7 +5,6 @@
 #include <string>
 
 #include "flow/flow.h"
-#include "flow/waits.h"
 #include "glove_verify/launch.h"
 #include "state/state.h"
 

@@ -8,11 +8,10 @@
 #include <memory>
 #include <vector>
 
+#include "memory/access.h"
 #include "memory/contents.h"
-#include "memory/shadow.h"
 #include "sync/async_groups.h"
 #include "sync/clocks.h"
-#include "sync/named_barriers.h"
 #include "value/reason.h"
 
 namespace glove::verify {
@@ -29,10 +28,10 @@ struct WarpRegister {
   std::array<uint32_t, 32> form{};
   Lanes unknown = 0;  // lanes whose form is not 0
 
-  Value get(int lane) const { return {constant[static_cast<size_t>(lane)], form[static_cast<size_t>(lane)]}; }
+  Value get(int lane) const { return {constant[lane], form[lane]}; }
   void set(int lane, Value value) {
-    constant[static_cast<size_t>(lane)] = value.constant;
-    form[static_cast<size_t>(lane)] = value.form;
+    constant[lane] = value.constant;
+    form[lane] = value.form;
     const Lanes bit = 1u << lane;
     unknown = value.form == 0 ? unknown & ~bit : unknown | bit;
   }
@@ -64,7 +63,7 @@ class RegisterFile {
     if (page == nullptr || (*page)[index % kPage] == nullptr) return;
     Page& own = own_page(index);
     own[index % kPage].reset();
-    if (std::all_of(own.begin(), own.end(), [](const auto& slot) { return slot == nullptr; })) page.reset();
+    if (std::ranges::all_of(own, [](const auto& slot) { return slot == nullptr; })) page.reset();
   }
   size_t size() const { return size_; }
 

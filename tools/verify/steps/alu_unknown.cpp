@@ -186,7 +186,7 @@ std::optional<Value> parity_bit(Value value, unsigned place, unsigned bits, Symb
   for (const LinearTerm& term : table.terms(value.form)) {
     const auto factor = static_cast<uint64_t>(term.factor);
     if (static_cast<unsigned>(std::countr_zero(factor)) < place) return std::nullopt;
-    if ((factor >> place & 1) != 0) odd.push_back({term.symbol, 1});
+    if (has(factor, place)) odd.push_back({term.symbol, 1});
   }
   const uint64_t rest = value.constant >> place & 1;
   if (odd.empty()) return Value{rest << place, 0};

@@ -1,4 +1,4 @@
-#include "steps/async_steps.h"
+#include "steps/steps.h"
 
 #include <algorithm>
 
@@ -40,8 +40,8 @@ unsigned AsyncSteps::copied_bytes(BlockState& state, Warp& warp, const Instructi
     if (!value.known()) return size;
     const uint64_t bytes = mask_bits(value.constant, 32);
     if (bytes <= size) return static_cast<unsigned>(bytes);
-    report_.find(FindingKind::kBounds,
-                 !open_.under_conditions(state, warp) && (guard->certain >> lane & 1) != 0, in, nullptr,
+    report_.find(FindingKind::kBounds, !open_.under_conditions(state, warp) && has(guard->certain, lane), in,
+                 nullptr,
                  "thread " + std::to_string(warp.thread(lane)) + " copies " + std::to_string(bytes) +
                      " bytes to " + std::to_string(size),
                  &state);
@@ -55,7 +55,7 @@ unsigned AsyncSteps::copied_bytes(BlockState& state, Warp& warp, const Instructi
   if ((guard->certain & bit) != 0) {
     guard->certain &= ~bit;
     guard->possible |= bit;
-    guard->condition[static_cast<size_t>(lane)] = value.form ^ 1;
+    guard->condition[lane] = value.form ^ 1;
   }
   return size;
 }
@@ -96,9 +96,9 @@ void AsyncSteps::step_copy(BlockState& state, Warp& warp, const Instruction& in,
   races_.access(state, warp, in, AccessKind::kWrite, bytes, inside, to, guard, Flight::kCopy);
   each_lane(inside, [&](int lane) {
     if (report_.ended()) return;
-    Place place = to[static_cast<size_t>(lane)];
+    Place place = to[lane];
     memory_.forget_location(state, warp, place, lane, bytes);
-    const PredicateId condition = guard.condition[static_cast<size_t>(lane)];
+    const PredicateId condition = guard.condition[lane];
     if (place.kind != Place::kNumber)
       return memory_.store_value(state, warp, whole, place, lane, {}, false, condition);
     for (unsigned i = 0; i < bytes; i += 4, place.address.constant += 4)

@@ -1,4 +1,4 @@
-#include "steps/barrier_steps.h"
+#include "steps/steps.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@ namespace glove::verify {
 
 void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
                                              PredicateId condition) {
-  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Instruction& in = setup_.kernel.code[pc];
   const bool data = table_.predicate(condition).data;
   const std::string who = "thread " + std::to_string(warp.thread(std::countr_zero(lanes)));
   if (data || table_.scope_of_predicate(condition) == Scope::kGrid)
@@ -23,7 +23,7 @@ void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lane
 }
 
 void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
-  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Instruction& in = setup_.kernel.code[pc];
   const Guarded guard = operands_.guard(state, warp, lanes, in);
   if (guard.possible != 0) {
     const PredicateId condition = guard.condition[static_cast<size_t>(std::countr_zero(guard.possible))];
@@ -40,7 +40,7 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
                  &state);
     return report_.end_path();
   }
-  each_lane(lanes & ~guard.certain, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
+  each_lane(lanes & ~guard.certain, [&](int lane) { ++warp.pc[lane]; });
   // bar.red's condition is its last operand.
   const size_t numbers =
       in.operands.size() - (in.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
@@ -121,7 +121,7 @@ void BarrierSteps::arrive(BlockState& state, Warp& warp, Lanes lanes, const Inst
   if (arrival.waits)
     warp.waiting |= lanes;
   else
-    each_lane(lanes, [&](int lane) { ++warp.pc[static_cast<size_t>(lane)]; });
+    each_lane(lanes, [&](int lane) { ++warp.pc[lane]; });
   if (state.barriers.complete(barrier)) release(state, barrier);
 }
 
@@ -130,7 +130,7 @@ void BarrierSteps::release(BlockState& state, uint32_t barrier) {
   for (const Warp& warp : state.warps) alive += static_cast<uint32_t>(std::popcount(warp.alive));
   const bool only_waiters = state.barriers[barrier].passed_by.empty();
   const std::vector<uint32_t> released = state.barriers.release(barrier, state.clocks);
-  const bool locked = std::any_of(released.begin(), released.end(), [&](uint32_t thread) {
+  const bool locked = std::ranges::any_of(released, [&](uint32_t thread) {
     return (state.warps[thread / 32].exchanged >> thread % 32 & 1) != 0;
   });
   uint64_t seen = 0;  // before the barrier, by some thread
@@ -143,16 +143,16 @@ void BarrierSteps::release(BlockState& state, uint32_t barrier) {
   for (const uint32_t thread : released) {
     Warp& warp = state.warps[thread / 32];
     const int lane = static_cast<int>(thread % 32);
-    const Instruction& in = setup_.kernel.code[static_cast<size_t>(warp.pc[static_cast<size_t>(lane)])];
+    const Instruction& in = setup_.kernel.code[warp.pc[lane]];
     if (in.barrier == BarrierOp::kReduce && !in.results.empty() &&
         in.results[0].kind == OperandKind::kRegister)
       operands_.write(state, warp, in.results[0], lane,
                       setup_.kernel.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
     warp.waiting &= ~(1u << lane);
-    warp.observed[static_cast<size_t>(lane)] |= seen * Observed::kElsewhere;
+    warp.observed[lane] |= seen * Observed::kElsewhere;
     warp.exchanged |= Lanes{locked} << lane;
-    warp.last_barrier[static_cast<size_t>(lane)] = warp.pc[static_cast<size_t>(lane)] + 1;
-    ++warp.pc[static_cast<size_t>(lane)];
+    warp.last_barrier[lane] = warp.pc[lane] + 1;
+    ++warp.pc[lane];
   }
   if (only_waiters && released.size() == alive && state.barriers.idle()) state.at_full_barrier = true;
 }

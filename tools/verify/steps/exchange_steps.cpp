@@ -1,4 +1,4 @@
-#include "steps/exchange_steps.h"
+#include "steps/steps.h"
 
 #include <algorithm>
 
@@ -35,9 +35,7 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
   std::array<Value, 32> data{};
   const bool needed = !in.results.empty() && in.results[0].kind == OperandKind::kRegister;
   if (needed)
-    each_lane(lanes, [&](int lane) {
-      data[static_cast<size_t>(lane)] = operands_.read(state, warp, in.operands[0], lane);
-    });
+    each_lane(lanes, [&](int lane) { data[lane] = operands_.read(state, warp, in.operands[0], lane); });
   each_lane(lanes, [&](int lane) {
     const Value by = operands_.read(state, warp, in.operands[1], lane),
                 clamp = operands_.read(state, warp, in.operands[2], lane);
@@ -66,7 +64,7 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
       }
       if (!inside) from = lane;
       valid = Value{inside ? 1u : 0u, 0};
-      if ((lanes >> from & 1) != 0) result = data[static_cast<size_t>(from)];
+      if (has(lanes, from)) result = data[from];
     } else if (needed && in.shuffle == ShuffleKind::kIndex) {
       result = shuffled_from(state, warp, lanes, in, lane, data);
     }
@@ -102,7 +100,7 @@ void ExchangeSteps::step_vote(BlockState& state, Warp& warp, Lanes lanes, const 
     same &= value == first;
     known &= value.known();
     yes |= Lanes{value.known() && value.constant != 0} << lane;
-    votes[static_cast<size_t>(lane)] = value;
+    votes[lane] = value;
   });
   if (known) {
     if (in.vote == VoteKind::kBallot) return all({yes, 0});
@@ -130,7 +128,7 @@ bool ExchangeSteps::is_voter(Value lane, SymbolId ballot) const {
 // Whether a value may turn out to be a ticket where more is known.
 bool ExchangeSteps::may_be_ticket(Value value) const {
   const auto& sum = table_.terms(value.form);
-  return std::any_of(sum.begin(), sum.end(), [&](const LinearTerm& term) {
+  return std::ranges::any_of(sum, [&](const LinearTerm& term) {
     const Symbol& symbol = table_.symbol(term.symbol);
     return symbol.kind == SymbolKind::kTicket ||
            (symbol.kind == SymbolKind::kOperation && (symbol.op == Op::kSelect || symbol.op == Op::kConvert));
@@ -142,7 +140,7 @@ std::optional<Value> ExchangeSteps::shuffled_from(const BlockState& state, const
                                                   const Instruction& in, int lane,
                                                   const std::array<Value, 32>& data) {
   bool tickets = false;  // all others are not told apart
-  each_lane(lanes, [&](int from) { tickets |= may_be_ticket(data[static_cast<size_t>(from)]); });
+  each_lane(lanes, [&](int from) { tickets |= may_be_ticket(data[from]); });
   if (!tickets) return std::nullopt;
   const Value by = operands_.read(state, warp, in.operands[1], lane);
   // A lane that does not take part gives nothing, and the lane's number counts modulo 32.
@@ -158,7 +156,7 @@ std::optional<Value> ExchangeSteps::shuffled_from(const BlockState& state, const
     const Value there = table_.compare(CompareKind::kEq, false, true, 32, by, number);
     const Reasoner reasoner(table_, position(state, warp, from));
     if (const auto truth = reasoner.truth(there); truth && !*truth) return;
-    gives.push_back(reasoner.simplify_under(there.form, data[static_cast<size_t>(from)], 32));
+    gives.push_back(reasoner.simplify_under(there.form, data[from], 32));
   });
   return handed_round(by, gives);
 }
@@ -203,8 +201,8 @@ bool ExchangeSteps::voters_come(const BlockState& state, const Warp& warp, Lanes
     if (outer->loops || outer->running == nullptr || !outer->running->uniform) return false;
   bool all = true;
   for (int lane = 0; lane < 32; ++lane) {
-    const Value vote = (*votes)[static_cast<size_t>(lane)];
-    const bool comes = (lanes >> lane & 1) != 0;
+    const Value vote = (*votes)[lane];
+    const bool comes = has(lanes, lane);
     all &=
         comes ? !vote.known() && warp.path->of(lane) == vote.form && mask_of(lane) == mask : vote == Value{};
   }

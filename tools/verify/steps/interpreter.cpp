@@ -1,12 +1,8 @@
-#include "steps/interpreter.h"
+#include "steps/steps.h"
 
 #include <algorithm>
 
 #include "steps/alu.h"
-#include "steps/async_steps.h"
-#include "steps/barrier_steps.h"
-#include "steps/exchange_steps.h"
-#include "steps/memory_steps.h"
 #include "ways/regions.h"
 
 namespace glove::verify {
@@ -130,7 +126,7 @@ void Interpreter::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, co
     if (in.has_guard) {
       const Guarded guard = operands_.guard(state, warp, 1u << lane, in);
       if ((guard.certain | guard.possible) == 0) return;
-      condition = guard.condition[static_cast<size_t>(lane)];
+      condition = guard.condition[lane];
     }
     if (unnamed) {
       if (in.op == Op::kSetPredicate)
@@ -166,7 +162,7 @@ void Interpreter::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, co
 }
 
 void Interpreter::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc) {
-  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Instruction& in = setup_.kernel.code[pc];
   const bool leaves = in.op != Op::kBranch;
   const int target = leaves ? setup_.flow.end() : in.targets[0];
   const Guarded guard = operands_.guard(state, warp, lanes, in);
@@ -174,18 +170,14 @@ void Interpreter::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc
     // The lanes that know where they go wait until the others are through.
     std::array<PredicateId, 32> taken = guard.condition;
     const Lanes known = lanes & ~guard.possible;
-    each_lane(known, [&](int lane) {
-      warp.pc[static_cast<size_t>(lane)] = (guard.certain >> lane & 1) != 0 ? target : pc + 1;
-    });
+    each_lane(known, [&](int lane) { warp.pc[lane] = has(guard.certain, lane) ? target : pc + 1; });
     if (leaves) {
       warp.alive &= ~guard.certain;
     }
     regions_.unknown_branch(state, warp, guard.possible, pc, taken, target, pc + 1);
     return;
   }
-  each_lane(lanes, [&](int lane) {
-    warp.pc[static_cast<size_t>(lane)] = (guard.certain >> lane & 1) != 0 ? target : pc + 1;
-  });
+  each_lane(lanes, [&](int lane) { warp.pc[lane] = has(guard.certain, lane) ? target : pc + 1; });
   if (leaves) warp.alive &= ~guard.certain;
 }
 
@@ -196,14 +188,14 @@ void Interpreter::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes
     if (!index.known()) return report_.unproved(in, "the target of a branch depends on unknown data", &state);
     if (index.constant >= in.targets.size())
       return report_.unproved(in, "the target of a branch lies outside its table", &state);
-    warp.pc[static_cast<size_t>(lane)] = in.targets[index.constant];
+    warp.pc[lane] = in.targets[index.constant];
   });
 }
 
 void Interpreter::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
-  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Instruction& in = setup_.kernel.code[pc];
   if (setup_.waits.undecided(pc)) wait_log_.undecided_loop(pc);
-  const auto next = [&] { each_lane(lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = pc + 1; }); };
+  const auto next = [&] { each_lane(lanes, [&](int lane) { warp.pc[lane] = pc + 1; }); };
   switch (in.op) {
     case Op::kBranch:
     case Op::kReturn:

@@ -1,4 +1,4 @@
-#include "steps/loads.h"
+#include "steps/steps.h"
 
 #include <algorithm>
 #include <bit>
@@ -129,7 +129,7 @@ Value Loads::load_value(BlockState& state, Warp& warp, const Instruction& in, co
       if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
         return table_.fresh(bits, Scope::kThread);
       if (warp.local.empty()) warp.local.resize(32);
-      const Slot& slot = warp.local[static_cast<size_t>(lane)].at(place.address.constant);
+      const Slot& slot = warp.local[lane].at(place.address.constant);
       if (slot.known == Known::kValue && slot.bytes == bits_of(in.type) / 8 && slot.bytes >= 4 &&
           place.address.constant % 4 == 0)
         return slot.value;

@@ -1,4 +1,4 @@
-#include "steps/memory_steps.h"
+#include "steps/steps.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& 
   const bool maybe = condition != 0 || open_.innermost != nullptr;
   if (place.space == Space::kLocal) {
     if (warp.local.empty()) warp.local.resize(32);
-    Contents& local = warp.local[static_cast<size_t>(lane)];
+    Contents& local = warp.local[lane];
     if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
       local.blur(0, local.slots().size() * 4);
     else if (maybe)
@@ -59,12 +59,11 @@ void MemorySteps::step_store(BlockState& state, Warp& warp, Lanes, const Instruc
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   each_lane(guard.certain | guard.possible, [&](int lane) {
     if (report_.ended()) return;
-    places[static_cast<size_t>(lane)] =
-        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
-    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
+    places[lane] = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[lane], lane,
+                              has(guard.certain, lane) && !open_.under_conditions(state, warp)))
       inside &= ~(1u << lane);
-    if (places[static_cast<size_t>(lane)].space == Space::kParam)
+    if (places[lane].space == Space::kParam)
       report_.unproved(in, "a store through a pointer that is not understood", &state);
   });
   if (report_.ended()) return;
@@ -73,12 +72,12 @@ void MemorySteps::step_store(BlockState& state, Warp& warp, Lanes, const Instruc
   if (report_.ended()) return;
   if (in.release) grid_.step_fence(state, warp, active & guard.certain, in);
   each_lane(active, [&](int lane) {
-    Place place = places[static_cast<size_t>(lane)];
+    Place place = places[lane];
     for (unsigned i = 0; i < in.vector && !report_.ended(); ++i) {
       const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
       const Value value = known ? operands_.read(state, warp, in.operands[i], lane) : Value{};
-      store_value(state, warp, in, place, lane, value, known, guard.condition[static_cast<size_t>(lane)]);
-      const bool certain = open_.innermost == nullptr && (guard.certain >> lane & 1) != 0 && in.vector == 1;
+      store_value(state, warp, in, place, lane, value, known, guard.condition[lane]);
+      const bool certain = open_.innermost == nullptr && has(guard.certain, lane) && in.vector == 1;
       wait_log_.log_change(state, warp, in, place, lane, known ? value : Value{0, kUnnamed}, certain);
       const bool raises = (in.is_volatile || in.strong) && known &&
                           grid_.raise_flag(state, warp, in, place, lane, value, certain);
@@ -163,7 +162,7 @@ void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruct
       state.shared.write(place.address.constant, bytes, {}, false);
     }
   } else {
-    store_value(state, warp, in, place, lane, {}, false, guard.condition[static_cast<size_t>(lane)]);
+    store_value(state, warp, in, place, lane, {}, false, guard.condition[lane]);
   }
 }
 
@@ -174,10 +173,9 @@ void MemorySteps::step_atomic(BlockState& state, Warp& warp, Lanes, const Instru
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   each_lane(guard.certain | guard.possible, [&](int lane) {
     if (report_.ended()) return;
-    places[static_cast<size_t>(lane)] =
-        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
-    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
+    places[lane] = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[lane], lane,
+                              has(guard.certain, lane) && !open_.under_conditions(state, warp)))
       inside &= ~(1u << lane);
   });
   if (report_.ended()) return;
@@ -187,12 +185,12 @@ void MemorySteps::step_atomic(BlockState& state, Warp& warp, Lanes, const Instru
   races_.access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
   each_lane(active, [&](int lane) {
     if (report_.ended()) return;
-    const Place& place = places[static_cast<size_t>(lane)];
-    const bool certain = (guard.certain >> lane & 1) != 0 && open_.innermost == nullptr;
+    const Place& place = places[lane];
+    const bool certain = has(guard.certain, lane) && open_.innermost == nullptr;
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : operands_.read(state, warp, in.operands[0], lane);
-    if (in.release && (guard.certain >> lane & 1) != 0) grid_.step_fence(state, warp, 1u << lane, in);
+    if (in.release && has(guard.certain, lane)) grid_.step_fence(state, warp, 1u << lane, in);
     wait_log_.log_change(state, warp, in, place, lane, amount, certain);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       grid_.counter_addition(state, warp, in, place, lane, amount, certain);
@@ -215,7 +213,7 @@ void MemorySteps::step_atomic(BlockState& state, Warp& warp, Lanes, const Instru
         operands_.write(state, warp, in.results[i], lane,
                         i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)
                                                  : table_.fresh(std::max(16u, 8 * bytes), Scope::kThread),
-                        guard.condition[static_cast<size_t>(lane)]);
+                        guard.condition[lane]);
   });
 }
 
@@ -227,21 +225,20 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, Lanes lanes, const In
   const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
   each_lane(guard.certain | guard.possible, [&](int lane) {
     if (report_.ended()) return;
-    places[static_cast<size_t>(lane)] =
-        places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
-    if (!places_.check_bounds(state, warp, in, places[static_cast<size_t>(lane)], lane,
-                              (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp)))
+    places[lane] = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    if (!places_.check_bounds(state, warp, in, places[lane], lane,
+                              has(guard.certain, lane) && !open_.under_conditions(state, warp)))
       inside &= ~(1u << lane);
   });
   const Lanes active = inside;
   each_lane(active, [&](int lane) {
     if (report_.ended()) return;
-    Place place = places[static_cast<size_t>(lane)];
+    Place place = places[lane];
     for (unsigned i = 0; i < in.vector; ++i) {
       if (place.space == Space::kShared && place.kind == Place::kNumber && !setup_.options.allow_undefined &&
           state.shared.at(place.address.constant).known == Known::kNothingWritten) {
         report_.find(FindingKind::kUndefinedRead,
-                     (guard.certain >> lane & 1) != 0 && !open_.under_conditions(state, warp), in, nullptr,
+                     has(guard.certain, lane) && !open_.under_conditions(state, warp), in, nullptr,
                      "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
                          std::to_string(place.address.constant) + ", where nothing has been written",
                      &state);
@@ -249,7 +246,7 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, Lanes lanes, const In
       if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
         const Value value = loads_.load_value(state, warp, in, place, lane, i);
         if (!setup_.launch.ranges.empty()) loads_.apply_range(in, value);
-        operands_.write(state, warp, in.results[i], lane, value, guard.condition[static_cast<size_t>(lane)]);
+        operands_.write(state, warp, in.results[i], lane, value, guard.condition[lane]);
       }
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
@@ -271,7 +268,7 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
   row.space = Space::kShared;
   each_lane(active, [&](int lane) {
     if (report_.ended()) return;
-    Place& place = places[static_cast<size_t>(lane)];
+    Place& place = places[lane];
     place = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
     place.space = Space::kShared;
     (void)places_.check_bounds(state, warp, row, place, lane, true);

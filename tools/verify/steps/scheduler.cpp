@@ -1,9 +1,6 @@
-#include "steps/scheduler.h"
+#include "steps/steps.h"
 
 #include <algorithm>
-
-#include "steps/exchange_steps.h"
-#include "steps/interpreter.h"
 
 namespace glove::verify {
 namespace {
@@ -38,11 +35,11 @@ bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) 
   int waiting_pc = -1, waiting_order = 0;
   Lanes group = 0;
   const auto synchronises = [&](int pc) {
-    const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+    const Instruction& in = setup_.kernel.code[pc];
     return is_warp_synchronisation(in) || (is_block_barrier(in) && in.aligned);
   };
   each_lane(ready, [&](int lane) {
-    const int pc = warp.pc[static_cast<size_t>(lane)];
+    const int pc = warp.pc[lane];
     if (pc == stop) return;
     const int order = setup_.flow.order(pc);
     int& chosen = synchronises(pc) ? waiting_pc : best;
@@ -52,7 +49,7 @@ bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) 
   // Lanes at a synchronising instruction wait until no other lane can still come to it.
   const int pc = best >= 0 ? best : waiting_pc;
   if (pc < 0) return false;
-  each_lane(ready, [&](int lane) { group |= Lanes{warp.pc[static_cast<size_t>(lane)] == pc} << lane; });
+  each_lane(ready, [&](int lane) { group |= Lanes{warp.pc[lane] == pc} << lane; });
   if (!report_.tick()) return false;
   if (best < 0) {
     if (run_complete_group(state, warp, ready, stop) || report_.ended()) return true;
@@ -68,19 +65,18 @@ bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) 
 bool Scheduler::run_complete_group(BlockState& state, Warp& warp, Lanes ready, int stop) {
   std::vector<int> places;
   each_lane(ready, [&](int lane) {
-    const int at = warp.pc[static_cast<size_t>(lane)];
-    if (at != stop && std::find(places.begin(), places.end(), at) == places.end()) places.push_back(at);
+    const int at = warp.pc[lane];
+    if (at != stop && std::ranges::find(places, at) == places.end()) places.push_back(at);
   });
-  std::sort(places.begin(), places.end(),
-            [&](int a, int b) { return setup_.flow.order(a) < setup_.flow.order(b); });
+  std::ranges::sort(places, [&](int a, int b) { return setup_.flow.order(a) < setup_.flow.order(b); });
   for (const int place : places) {
     Lanes there = 0, members = 0;
-    each_lane(ready, [&](int lane) { there |= Lanes{warp.pc[static_cast<size_t>(lane)] == place} << lane; });
+    each_lane(ready, [&](int lane) { there |= Lanes{warp.pc[lane] == place} << lane; });
     const bool complete = warp_complete(state, warp, there, place, &members);
     if (report_.ended()) return false;
     if (!complete) continue;
     report_.reach(place);
-    if (setup_.kernel.code[static_cast<size_t>(place)].op == Op::kWarpBarrier)
+    if (setup_.kernel.code[place].op == Op::kWarpBarrier)
       step_warp_barrier(state, warp, members);
     else
       interpreter_.step(state, warp, members, place);
@@ -91,7 +87,7 @@ bool Scheduler::run_complete_group(BlockState& state, Warp& warp, Lanes ready, i
 
 // The lanes of `group` wait for others that cannot come.
 void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) {
-  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Instruction& in = setup_.kernel.code[pc];
   const int lane = std::countr_zero(group);
   std::string message = "the lanes of a warp do not come to '" + in.text + "' together: thread " +
                         std::to_string(warp.thread(lane)) + " waits here";
@@ -100,13 +96,13 @@ void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
   if (missing != 0) {
     const int far = std::countr_zero(missing);
     message += ", thread " + std::to_string(warp.thread(far));
-    if ((warp.alive >> far & 1) == 0)
+    if (!has(warp.alive, far))
       message += " has left the kernel";
-    else if ((warp.waiting >> far & 1) != 0)
+    else if (has(warp.waiting, far))
       message += " waits at a barrier";
     else
       other = &setup_.kernel.code[static_cast<size_t>(
-          std::min<int>(warp.pc[static_cast<size_t>(far)], static_cast<int>(setup_.kernel.code.size()) - 1))],
+          std::min<int>(warp.pc[far], static_cast<int>(setup_.kernel.code.size()) - 1))],
       message += " is elsewhere";
   }
   report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, other, message, &state);
@@ -115,7 +111,7 @@ void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
 
 // Whether all lanes that a synchronising instruction names have come to it. `members`: those that go on.
 bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members) {
-  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Instruction& in = setup_.kernel.code[pc];
   *members = lanes;
   if (in.op == Op::kBarrier || in.op == Op::kMatrix || in.op == Op::kMatrixLoad ||
       in.op == Op::kMatrixStore || in.op == Op::kWgmma || in.op == Op::kWgmmaFence ||
@@ -124,14 +120,14 @@ bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   const int index = mask_operand(in);
   if (index < 0 || static_cast<size_t>(index) >= in.operands.size()) return true;  // whoever is there
   const int first = std::countr_zero(lanes);
-  const Value mask = operands_.read(state, warp, in.operands[static_cast<size_t>(index)], first);
+  const Value mask = operands_.read(state, warp, in.operands[index], first);
   const bool voters = in.op == Op::kShuffle && exchange_.voters_come(state, warp, lanes, in);
   if (!mask.known() && !voters) {
     report_.unproved(in, "the lanes that '" + in.text + "' names are not known", &state);
     return false;
   }
   const Lanes named = voters ? lanes : static_cast<Lanes>(mask.constant);
-  if ((named >> first & 1) == 0) {
+  if (!has(named, first)) {
     report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
                  "thread " + std::to_string(warp.thread(first)) + " executes '" + in.text +
                      "', which does not name it",
@@ -142,9 +138,8 @@ bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   Lanes come = lanes;
   if (in.op == Op::kWarpBarrier)  // lanes may come to different ones
     each_lane(warp.alive & ~warp.waiting & named, [&](int lane) {
-      const int at = warp.pc[static_cast<size_t>(lane)];
-      if (at < setup_.flow.end() && setup_.kernel.code[static_cast<size_t>(at)].op == Op::kWarpBarrier)
-        come |= 1u << lane;
+      const int at = warp.pc[lane];
+      if (at < setup_.flow.end() && setup_.kernel.code[at].op == Op::kWarpBarrier) come |= 1u << lane;
     });
   const Lanes needed = named & warp.alive;
   if ((come & needed) != needed) return false;
@@ -167,9 +162,7 @@ void Scheduler::step_warp_barrier(BlockState& state, Warp& warp, Lanes members) 
   state.clocks.synchronise(threads_of(warp, members));
   for (Context* context = open_.innermost; context != nullptr; context = context->outer)
     context->synchronises = true;
-  each_lane(members, [&](int lane) {
-    warp.last_barrier[static_cast<size_t>(lane)] = ++warp.pc[static_cast<size_t>(lane)];
-  });
+  each_lane(members, [&](int lane) { warp.last_barrier[lane] = ++warp.pc[lane]; });
 }
 
 }  // namespace glove::verify

@@ -37,7 +37,7 @@ void AsyncGroups::wait(int lane, uint32_t pending, uint32_t epoch) {
   while (settled_ < batches_.size() && batches_[settled_].in_flight == 0) ++settled_;
   for (size_t i = settled_; i < batches_.size(); ++i) {
     Batch& batch = batches_[i];
-    uint32_t& mark = batch.mark[static_cast<size_t>(lane)];
+    uint32_t& mark = batch.mark[lane];
     if ((batch.in_flight & bit) == 0 || closed(lane) - mark <= pending) continue;
     batch.in_flight &= ~bit;
     mark = epoch;
@@ -61,13 +61,13 @@ uint32_t AsyncGroups::completed(uint32_t number, int lane) const {
   const Batch* const batch = find(number);
   const uint32_t bit = 1u << lane;
   if (batch == nullptr || ((batch->in_flight | batch->abandoned) & bit) != 0) return kInFlight;
-  return (batch->begun & bit) != 0 ? batch->mark[static_cast<size_t>(lane)] : kElsewhere;
+  return (batch->begun & bit) != 0 ? batch->mark[lane] : kElsewhere;
 }
 
 uint32_t AsyncGroups::age(uint32_t number, int lane) const {
   const Batch* const batch = find(number);
   const bool in_flight = batch != nullptr && (batch->in_flight & 1u << lane) != 0;
-  return in_flight ? closed(lane) - batch->mark[static_cast<size_t>(lane)] : 0;
+  return in_flight ? closed(lane) - batch->mark[lane] : 0;
 }
 
 std::vector<uint32_t> AsyncGroups::ages(uint32_t lanes) const {
@@ -81,8 +81,8 @@ std::vector<uint32_t> AsyncGroups::ages(uint32_t lanes) const {
 }
 
 size_t AsyncGroups::batches(uint32_t lanes) const {
-  return static_cast<size_t>(std::count_if(
-      batches_.begin(), batches_.end(), [&](const Batch& batch) { return (batch.in_flight & lanes) != 0; }));
+  return static_cast<size_t>(
+      std::ranges::count_if(batches_, [&](const Batch& batch) { return (batch.in_flight & lanes) != 0; }));
 }
 
 void AsyncGroups::forget_completed() {
@@ -117,8 +117,8 @@ void AsyncGroups::merge(uint32_t lanes, const AsyncGroups& other) {
   if (closed_.empty()) closed_.resize(32, 0);
   for (const Batch& batch : other.batches_) {
     if (find(batch.number) != nullptr) continue;
-    const auto after = std::find_if(batches_.begin(), batches_.end(),
-                                    [&](const Batch& at) { return at.number > batch.number; });
+    const auto after =
+        std::ranges::find_if(batches_, [&](const Batch& at) { return at.number > batch.number; });
     Batch added;
     added.number = batch.number;
     batches_.insert(after, added);

@@ -57,7 +57,7 @@ class AsyncGroups {
   };
 
   const Batch* find(uint32_t number) const;
-  uint32_t closed(int lane) const { return closed_.empty() ? 0 : closed_[static_cast<size_t>(lane)]; }
+  uint32_t closed(int lane) const { return closed_.empty() ? 0 : closed_[lane]; }
 
   std::vector<Batch> batches_;    // in the order of their numbers
   std::vector<uint32_t> closed_;  // groups, by lane; empty until the first

@@ -21,13 +21,13 @@ Progress::Progress(const std::vector<const std::vector<ProgressStep>*>& blocks, 
 }
 
 bool Progress::ready(const ProgressStep& step, uint32_t block) const {
-  return std::all_of(step.after.begin(), step.after.end(),
-                     [&](uint32_t wait) { return static_cast<bool>(done_[block][wait]); });
+  return std::ranges::all_of(step.after,
+                             [&](uint32_t wait) { return static_cast<bool>(done_[block][wait]); });
 }
 
 // A wait for exactly a number is checked by itself: here it ends once there is as much.
 bool Progress::ends(const ProgressStep& wait) const {
-  return wait.ends.empty() || std::any_of(wait.ends.begin(), wait.ends.end(), [&](const WaitEnd& end) {
+  return wait.ends.empty() || std::ranges::any_of(wait.ends, [&](const WaitEnd& end) {
            return numbers_[end.place] >= end.number;
          });
 }

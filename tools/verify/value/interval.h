@@ -63,6 +63,11 @@ inline Wide ceil_divide(Wide a, Wide b) {
   return -floor_divide(-a, b);
 }
 
+// Whether a bit of a number is set, as that of a lane in a set of lanes.
+inline bool has(uint64_t bits, unsigned at) {
+  return (bits >> at & 1) != 0;
+}
+
 // A number's lowest bits, without and with their sign. REQUIRES: bits > 0
 inline uint64_t mask_bits(uint64_t value, unsigned bits) {
   return bits >= 64 ? value : value & ((uint64_t{1} << bits) - 1);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "value/votes.h"
+#include "value/symbols.h"
 
 namespace glove::verify {
 namespace {
@@ -145,7 +145,7 @@ bool Reasoner::not_zero(Value value) const {
     if ((fact & 1) != 0 && predicate.kind == PredicateKind::kCompare && !predicate.is_float &&
         predicate.compare == CompareKind::kEq && predicate.a == value && predicate.b == Value{})
       return true;
-    return votes != nullptr && std::find(votes->begin(), votes->end(), Value{0, fact}) != votes->end();
+    return votes != nullptr && std::ranges::find(*votes, Value{0, fact}) != votes->end();
   });
 }
 

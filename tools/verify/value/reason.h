@@ -22,7 +22,7 @@ struct Path {
   std::unique_ptr<std::array<PredicateId, 32>> by_lane;  // lane by lane; 0: nothing
   uint32_t site = 0;                                     // of the branch
 
-  PredicateId of(int lane) const { return by_lane ? (*by_lane)[static_cast<size_t>(lane)] : everyone; }
+  PredicateId of(int lane) const { return by_lane ? (*by_lane)[lane] : everyone; }
 };
 using PathPointer = std::shared_ptr<Path>;  // not changed but by ~Path
 

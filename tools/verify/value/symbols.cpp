@@ -91,7 +91,7 @@ Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
   }
   // A sum of very many unknowns says nothing and costs time, unless it counts votes.
   const auto unknown = [&] {
-    return std::count_if(sum.begin(), sum.end(), [&](auto term) { return !counts_votes(term.symbol); });
+    return std::ranges::count_if(sum, [&](auto term) { return !counts_votes(term.symbol); });
   };
   if (sum.size() > kMostTerms && (sum.size() > kMostCounts || unknown() > ptrdiff_t{kMostTerms}))
     return long_sum(a, b, sign, bits);

@@ -1,4 +1,4 @@
-#include "ways/bundle_join.h"
+#include "ways/regions.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,8 +9,7 @@ namespace glove::verify {
 Value BundleJoin::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
                               PredicateId condition, int lane, const BlockState& state) {
   const Value first = values[0].second;
-  if (std::all_of(values.begin(), values.end(), [&](const auto& v) { return v.second == first; }))
-    return first;
+  if (std::ranges::all_of(values, [&](const auto& v) { return v.second == first; })) return first;
   if (type == Type::kPred) {
     if (condition != 0 && values.size() == 2) {
       const Value p = {0, condition};
@@ -35,9 +34,9 @@ Value BundleJoin::join_integers(const std::vector<std::pair<const Bundle*, Value
   const Value first = values[0].second;
   Value common;
   for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(first.form)))
-    if (std::all_of(values.begin(), values.end(), [&](const auto& value) {
+    if (std::ranges::all_of(values, [&](const auto& value) {
           const auto& terms = table_.terms(value.second.form);
-          return std::find(terms.begin(), terms.end(), term) != terms.end();
+          return std::ranges::find(terms, term) != terms.end();
         }))
       common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
   Interval hull;
@@ -131,29 +130,28 @@ void BundleJoin::join_bundles(BlockState& state, Warp& warp, Context& context,
                       finished[0].side + finished[1].side == 3 && finished[0].side != 0 && !context.loops;
   std::array<std::vector<const Bundle*>, 32> arrived;
   for (const Bundle& bundle : finished)
-    each_lane(bundle.lanes & ~bundle.exited,
-              [&](int lane) { arrived[static_cast<size_t>(lane)].push_back(&bundle); });
+    each_lane(bundle.lanes & ~bundle.exited, [&](int lane) { arrived[lane].push_back(&bundle); });
   PathPointer only;
   Lanes only_lanes = 0;
   each_lane(before, [&](int lane) {
-    auto& bundles = arrived[static_cast<size_t>(lane)];
+    auto& bundles = arrived[lane];
     const Lanes bit = 1u << lane;
     if (bundles.empty()) {
       warp.alive &= ~bit;
       return;
     }
     warp.alive |= bit;
-    warp.pc[static_cast<size_t>(lane)] = context.stop;
+    warp.pc[lane] = context.stop;
     uint64_t observed = ~uint64_t{0};
-    for (const Bundle* bundle : bundles) observed &= bundle->observed[static_cast<size_t>(lane)];
-    warp.observed[static_cast<size_t>(lane)] = observed;
+    for (const Bundle* bundle : bundles) observed &= bundle->observed[lane];
+    warp.observed[lane] = observed;
     if (bundles.size() == 1 && (!only || only == bundles[0]->path))
       only = bundles[0]->path, only_lanes |= bit;
     const std::vector<Meeting> meetings =
         bundles.size() > 2 && !context.loops ? meetings_of(bundles, lane) : kNoMeetings;
     for (size_t i = 0; i < context.written->size(); ++i) {
       const uint32_t r = (*context.written)[i];
-      if (!ends && !std::binary_search(live.begin(), live.end(), r)) continue;
+      if (!ends && !std::ranges::binary_search(live, r)) continue;
       warp.registers.change(r).set(lane, joined(bundles, i, meetings, simple ? context.condition : 0,
                                                 setup_.kernel.registers[r].type, lane, state));
     }
@@ -175,16 +173,14 @@ bool BundleJoin::merge_into(Context& context, Bundle& into, const Bundle& other,
     return false;
   const int at = into.pc[static_cast<size_t>(std::countr_zero(into.lanes))];
   bool same = true;
-  each_lane(into.lanes, [&](int lane) {
-    same &= into.pc[static_cast<size_t>(lane)] == at && other.pc[static_cast<size_t>(lane)] == at;
-  });
+  each_lane(into.lanes, [&](int lane) { same &= into.pc[lane] == at && other.pc[lane] == at; });
   // Those at the join are joined there, where all are known.
   if (!same || at >= setup_.flow.end() || (at == context.stop && !context.loops)) return false;
   const auto& live = setup_.flow.live_in(at);
   // The condition that tells the two apart, if they split at one branch.
   for (size_t i = 0; i < context.written->size(); ++i) {
     const uint32_t r = (*context.written)[i];
-    if (!std::binary_search(live.begin(), live.end(), r)) continue;
+    if (!std::ranges::binary_search(live, r)) continue;
     each_lane(into.lanes, [&](int lane) {
       const Value a = into.registers[i].get(lane), b = other.registers[i].get(lane);
       if (a == b) return;
@@ -198,9 +194,7 @@ bool BundleJoin::merge_into(Context& context, Bundle& into, const Bundle& other,
                             join_values(values, setup_.kernel.registers[r].type, condition, lane, state));
     });
   }
-  each_lane(into.lanes, [&](int lane) {
-    into.observed[static_cast<size_t>(lane)] &= other.observed[static_cast<size_t>(lane)];
-  });
+  each_lane(into.lanes, [&](int lane) { into.observed[lane] &= other.observed[lane]; });
   meet_knowledge(into, other);
   into.copies.merge(into.lanes, other.copies);
   into.path = common_path(into.path, other.path);

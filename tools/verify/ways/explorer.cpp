@@ -33,11 +33,11 @@ uint64_t Explorer::place_of_state(const BlockState& state) const {
   for (const Warp& warp : state.warps) {
     mix(warp.alive);
     each_lane(warp.alive, [&](int lane) {
-      mix(static_cast<uint64_t>(warp.pc[static_cast<size_t>(lane)]));
+      mix(static_cast<uint64_t>(warp.pc[lane]));
       if (!setup_.acquires) return;
-      const FenceMark& mark = warp.fence[static_cast<size_t>(lane)];
+      const FenceMark& mark = warp.fence[lane];
       mix(state.clocks.seen_counters(warp.thread(lane)));
-      mix(warp.observed[static_cast<size_t>(lane)]);
+      mix(warp.observed[lane]);
       mix((mark.sequential ? 1u : 0u) + (mark.acquires ? 2u : 0u) +
           (state.unfenced_phase < mark.phase ? 4u : 0u) + (warp.unfenced_loads >> lane & 1) * 8u);
     });

@@ -1,8 +1,8 @@
-#include "ways/generaliser.h"
+#include "ways/explorer.h"
 
 #include <algorithm>
 
-#include "value/inputs.h"
+#include "value/symbols.h"
 
 namespace glove::verify {
 namespace {
@@ -39,11 +39,11 @@ std::optional<Value> stepped_load(SymbolTable& table, SymbolId iteration, Value 
 // Drops the registers that no lane reads again.
 void Generaliser::forget_dead(Warp& warp) {
   std::set<int> places;
-  each_lane(warp.alive, [&](int lane) { places.insert(warp.pc[static_cast<size_t>(lane)]); });
+  each_lane(warp.alive, [&](int lane) { places.insert(warp.pc[lane]); });
   for (size_t r = 0; r < warp.registers.size(); ++r) {
-    const bool live = std::any_of(places.begin(), places.end(), [&](int place) {
+    const bool live = std::ranges::any_of(places, [&](int place) {
       const auto& list = setup_.flow.live_in(place);
-      return std::binary_search(list.begin(), list.end(), static_cast<uint32_t>(r));
+      return std::ranges::binary_search(list, static_cast<uint32_t>(r));
     });
     if (!live) warp.registers.forget(r);
   }
@@ -67,7 +67,7 @@ size_t Generaliser::differences(const BlockSnapshot& a, const BlockState& b) {
     const Warp& warp = b.warps[w];
     if (warp.alive == 0) continue;
     const int lane = std::countr_zero(warp.alive);
-    for (const uint32_t r : setup_.flow.live_in(warp.pc[static_cast<size_t>(lane)]))
+    for (const uint32_t r : setup_.flow.live_in(warp.pc[lane]))
       count += !(a.warps[w].registers[r].get(lane) == warp.registers[r].get(lane));
   }
   return count;
@@ -95,8 +95,7 @@ std::optional<Value> Generaliser::general_ticket(const BlockSnapshot& start, con
   const SymbolId a = table_.single(before), b = table_.single(now);
   if (a == 0 || b == 0 || a == b || b < start.end || !result.flights.empty()) return std::nullopt;
   const Symbol drawn = table_.symbol(b);
-  const bool local = std::any_of(state.warps.begin(), state.warps.end(),
-                                 [](const Warp& warp) { return !warp.local.empty(); });
+  const bool local = std::ranges::any_of(state.warps, [](const Warp& warp) { return !warp.local.empty(); });
   if (local || !table_.drawn_alike(a, b)) return std::nullopt;
   const auto [found, added] = result.tickets.try_emplace(b);
   if (!added) return found->second;

@@ -1,8 +1,8 @@
-#include "ways/loops.h"
+#include "ways/regions.h"
 
 #include <algorithm>
 
-#include "value/inputs.h"
+#include "value/symbols.h"
 
 namespace glove::verify {
 namespace {
@@ -37,7 +37,7 @@ bool Loops::visit_loop(BlockState& state, Warp& warp, Context& context, Lanes la
   begin_iterations(context, loop, first);
   const std::vector<uint32_t> ages = warp.copies.ages(old);
   if (ages.size() > kMostInFlight) {
-    report_.unproved(setup_.kernel.code[static_cast<size_t>(pc)],
+    report_.unproved(setup_.kernel.code[pc],
                      "a loop whose length is not known begins copies and does not wait for them", &state);
     return false;
   }
@@ -79,7 +79,7 @@ void Loops::begin_iterations(const Context& context, LoopState& loop, Lanes lane
       symbol.bits = 64;
       shared = table_.add_symbol(symbol);
     }
-    loop.iteration[static_cast<size_t>(lane)] = shared;
+    loop.iteration[lane] = shared;
   });
 }
 
@@ -94,7 +94,7 @@ bool Loops::goes_on(Value now, Value general, SymbolId iteration, unsigned bits)
 
 // Whether a value is that of the general one's own round, while others of the lane have gone one round on.
 bool Loops::left_behind(const LoopState& loop, Value general, bool predicate, int lane) const {
-  const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+  const SymbolId iteration = loop.iteration[lane];
   return loop.goes_on.count(iteration) > 0 && computed_from(table_, general, predicate, iteration);
 }
 
@@ -102,7 +102,7 @@ bool Loops::left_behind(const LoopState& loop, Value general, bool predicate, in
 // or anything.
 Value Loops::general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
                            unsigned bits, bool integer) {
-  const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+  const SymbolId iteration = loop.iteration[lane];
   if (now == general && !left_behind(loop, general, false, lane)) return general;
   const SymbolId symbol = table_.single(general);
   if (symbol != 0 && loop.anything.count(symbol) > 0) return general;
@@ -190,9 +190,9 @@ bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lane
   for (size_t i = 0; i < context.written->size(); ++i) {
     const uint32_t r = (*context.written)[i];
     const Type type = setup_.kernel.registers[r].type;
-    if (type == Type::kPred || is_float(type) || !std::binary_search(live.begin(), live.end(), r)) continue;
+    if (type == Type::kPred || is_float(type) || !std::ranges::binary_search(live, r)) continue;
     each_lane(lanes & ~first, [&](int lane) {
-      const SymbolId iteration = loop.iteration[static_cast<size_t>(lane)];
+      const SymbolId iteration = loop.iteration[lane];
       if (goes_on(warp.registers[r].get(lane), loop.general.registers[i].get(lane), iteration,
                   std::max(16u, bits_of(type))))
         loop.goes_on.insert(iteration);
@@ -200,13 +200,13 @@ bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lane
   }
   for (size_t i = 0; i < context.written->size(); ++i) {
     const uint32_t r = (*context.written)[i];
-    if (!std::binary_search(live.begin(), live.end(), r)) continue;
+    if (!std::ranges::binary_search(live, r)) continue;
     const Type type = setup_.kernel.registers[r].type;
     each_lane(lanes, [&](int lane) {
       const Value now = warp.registers[r].get(lane);
       const Value start = loop.start.registers[i].get(lane);
       const Value general = loop.general.registers[i].get(lane);
-      const bool begins = (first >> lane & 1) != 0;
+      const bool begins = has(first, lane);
       const Value next = type == Type::kPred ? general_predicate(loop, now, start, general, begins, lane)
                                              : general_value(loop, now, start, general, begins, lane,
                                                              std::max(16u, bits_of(type)), !is_float(type));

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "steps/barrier_steps.h"
-#include "steps/scheduler.h"
+#include "steps/steps.h"
 #include "ways/explorer.h"
 
 namespace glove::verify {
@@ -21,11 +20,11 @@ void Regions::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
   if (region.block_barrier) {
     const PredicateId condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
     bool same = true;
-    each_lane(lanes, [&](int lane) { same &= taken[static_cast<size_t>(lane)] == condition; });
+    each_lane(lanes, [&](int lane) { same &= taken[lane] == condition; });
     const bool may_differ =
         !same && table_.predicate(condition).data;  // the data decide for each lane by itself
     if (open_.innermost == nullptr && !may_differ && table_.scope_of_predicate(condition) != Scope::kThread) {
-      each_lane(lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = pc; });
+      each_lane(lanes, [&](int lane) { warp.pc[lane] = pc; });
       return explorer_.fork(state, condition, static_cast<uint32_t>(pc));
     }
     return barriers_.unknown_barrier_condition(state, warp, lanes, pc, condition);
@@ -39,8 +38,7 @@ void Regions::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, con
   context.outer = open_.innermost;
   if (open_.innermost != nullptr) context.depth = open_.innermost->depth + 1;
   if (context.depth > kMostNested)
-    return report_.unproved(setup_.kernel.code[static_cast<size_t>(pc)],
-                            "too many branches inside each other", &state);
+    return report_.unproved(setup_.kernel.code[pc], "too many branches inside each other", &state);
   context.scope = lanes;
   context.branch = pc;
   context.before = warp.path;
@@ -50,7 +48,7 @@ void Regions::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, con
   context.written = &region.written;
   context.condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
   each_lane(lanes, [&](int lane) {
-    if (taken[static_cast<size_t>(lane)] != context.condition) context.condition = 0;
+    if (taken[lane] != context.condition) context.condition = 0;
   });
   const bool uniform =
       context.condition != 0 && (open_.innermost == nullptr ||
@@ -104,33 +102,31 @@ void Regions::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
   }
   // Generalised registers may have changed the condition.
   std::array<PredicateId, 32> condition = taken;
-  const Instruction& in = setup_.kernel.code[static_cast<size_t>(pc)];
+  const Instruction& in = setup_.kernel.code[pc];
   const bool leaves = in.op != Op::kBranch;
   Lanes taken_lanes = lanes, fall_lanes = lanes;
   each_lane(lanes, [&](int lane) {
     const Value value = operands_.read(state, warp, in.guard, lane);
     const auto truth = value.known() ? std::optional<bool>(value.constant != 0)
                                      : Reasoner(table_, position(state, warp, lane)).truth(value);
-    condition[static_cast<size_t>(lane)] = value.known() ? 0 : value.form;
+    condition[lane] = value.known() ? 0 : value.form;
     if (truth && *truth) fall_lanes &= ~(1u << lane);
     if (truth && !*truth) taken_lanes &= ~(1u << lane);
   });
   for (const WaitBranch& wait : setup_.waits.at(pc))
-    each_lane(taken_lanes & fall_lanes, [&](int lane) {
-      wait_log_.note_wait(state, lane, pc, wait, condition[static_cast<size_t>(lane)]);
-    });
+    each_lane(taken_lanes & fall_lanes,
+              [&](int lane) { wait_log_.note_wait(state, lane, pc, wait, condition[lane]); });
   const PredicateId first = condition[static_cast<size_t>(std::countr_zero(lanes))];
-  each_lane(lanes,
-            [&](int lane) { context.running->uniform &= condition[static_cast<size_t>(lane)] == first; });
+  each_lane(lanes, [&](int lane) { context.running->uniform &= condition[lane] == first; });
   const PathPointer before = warp.path;
   Bundle other = capture(state, warp, context, fall_lanes);
   other.path = lane_path(before, fall_lanes, condition, true, static_cast<uint32_t>(pc));
-  each_lane(fall_lanes, [&](int lane) { other.pc[static_cast<size_t>(lane)] = fall; });
+  each_lane(fall_lanes, [&](int lane) { other.pc[lane] = fall; });
   other.trips = context.running->trips;
   other.side = context.running->side;
   other.uniform = context.running->uniform;
   warp.path = lane_path(before, taken_lanes, condition, false, static_cast<uint32_t>(pc));
-  each_lane(taken_lanes, [&](int lane) { warp.pc[static_cast<size_t>(lane)] = target; });
+  each_lane(taken_lanes, [&](int lane) { warp.pc[lane] = target; });
   if (leaves) warp.alive &= ~taken_lanes;
   // Lanes that certainly go the other way leave the running bundle.
   const Lanes gone = lanes & ~taken_lanes;
@@ -146,13 +142,13 @@ void Regions::run_bundles(BlockState& state, Warp& warp, Context& context, std::
     const auto rank = [&](const Bundle& bundle) {
       int least = setup_.flow.end() * 2;
       each_lane(bundle.lanes & ~bundle.exited, [&](int lane) {
-        const int at = bundle.pc[static_cast<size_t>(lane)];
+        const int at = bundle.pc[lane];
         least = std::min(least, at >= setup_.flow.end() ? setup_.flow.end() : setup_.flow.order(at));
       });
       return std::pair<uint32_t, int>(bundle.trips, least);
     };
-    auto next = std::min_element(context.pending.begin(), context.pending.end(),
-                                 [&](const Bundle& a, const Bundle& b) { return rank(a) < rank(b); });
+    auto next = std::ranges::min_element(context.pending,
+                                         [&](const Bundle& a, const Bundle& b) { return rank(a) < rank(b); });
     Bundle bundle = std::move(*next);
     context.pending.erase(next);
     for (size_t i = 0; i < context.pending.size();) {
@@ -191,14 +187,14 @@ bool Regions::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle
     int at = -1;
     bool together = true, all_done = true;
     each_lane(bundle.lanes & warp.alive, [&](int lane) {
-      const int pc = warp.pc[static_cast<size_t>(lane)];
+      const int pc = warp.pc[lane];
       all_done &= pc == context.stop;
       if (at < 0) at = pc;
       together &= at == pc;
     });
     if (all_done) return true;
     if (moved && together && !context.pending.empty() && at < setup_.flow.end()) {
-      const BasicBlock& block = setup_.flow.blocks()[static_cast<size_t>(setup_.flow.block_of(at))];
+      const BasicBlock& block = setup_.flow.blocks()[setup_.flow.block_of(at)];
       if (block.first == at && block.predecessors.size() > 1) return false;
     }
     const std::array<int, 32> before = warp.pc;
@@ -206,7 +202,7 @@ bool Regions::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle
     moved = true;
     if (context.split_off || context.dropped) return false;
     each_lane(bundle.lanes & warp.alive, [&](int lane) {
-      const int now = warp.pc[static_cast<size_t>(lane)], then = before[static_cast<size_t>(lane)];
+      const int now = warp.pc[lane], then = before[lane];
       if (now != then && now < setup_.flow.end() && setup_.flow.order(now) <= setup_.flow.order(then) &&
           lane == std::countr_zero(bundle.lanes & warp.alive))
         ++bundle.trips;

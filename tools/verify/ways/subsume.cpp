@@ -1,9 +1,9 @@
 // Whether a state is an instance of a general one from which everything was explored.
-#include "ways/generaliser.h"
+#include "ways/explorer.h"
 
 #include <algorithm>
 
-#include "value/inputs.h"
+#include "value/symbols.h"
 
 namespace glove::verify {
 namespace {
@@ -15,7 +15,7 @@ class Instance {
       : general_(general), table_(table), inputs_(table, first_own(general)) {}
 
   bool is_any(SymbolId symbol) const {
-    return std::find(general_.anything.begin(), general_.anything.end(), symbol) != general_.anything.end();
+    return std::ranges::find(general_.anything, symbol) != general_.anything.end();
   }
 
   bool matches(Value pattern, Value value, unsigned bits) {
@@ -101,7 +101,7 @@ class Instance {
     const SymbolId id = table_.single(value);
     if (id == 0 || !table_.drawn_alike(general, id)) return false;
     if (id != general && id < general_.end) return false;
-    return std::none_of(meaning_.begin(), meaning_.end(), [&](const auto& known) {
+    return std::ranges::none_of(meaning_, [&](const auto& known) {
       return known.second == value && table_.symbol(known.first).kind == SymbolKind::kTicket;
     });
   }
@@ -155,7 +155,7 @@ bool Generaliser::subsumed(const BlockSnapshot& general, const BlockState& state
       const Type type = setup_.kernel.registers[r].type;
       bool all = true;
       each_lane(warp.alive, [&](int lane) {
-        if (!all || warp.pc[static_cast<size_t>(lane)] != place) return;
+        if (!all || warp.pc[lane] != place) return;
         const Value a = pattern.registers[r].get(lane), b = warp.registers[r].get(lane);
         all = type == Type::kPred ? instance.matches_predicate(a, b)
                                   : instance.matches(a, b, std::max(16u, bits_of(type)));
@@ -167,7 +167,7 @@ bool Generaliser::subsumed(const BlockSnapshot& general, const BlockState& state
   for (size_t w = 0; w < state.warps.size(); ++w) {
     const Warp& warp = state.warps[w];
     std::set<int> places;
-    each_lane(warp.alive, [&](int lane) { places.insert(warp.pc[static_cast<size_t>(lane)]); });
+    each_lane(warp.alive, [&](int lane) { places.insert(warp.pc[lane]); });
     for (const int place : places)
       if (!warp_matches(general.warps[w], warp, place)) return false;
   }

@@ -1,6 +1,6 @@
 #include "memory/contents.h"
 
-#include "memory/shadow.h"
+#include "memory/access.h"
 #include "values.h"
 
 namespace glove::verify {

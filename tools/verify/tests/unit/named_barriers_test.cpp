@@ -1,4 +1,4 @@
-#include "sync/named_barriers.h"
+#include "sync/clocks.h"
 
 #include <gtest/gtest.h>
 

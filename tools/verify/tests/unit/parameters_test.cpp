@@ -1,4 +1,4 @@
-#include "launch/parameters.h"
+#include "launch/launch_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launch/spec_file.h"
+#include "launch/launch_file.h"
 
 #include <gtest/gtest.h>
 

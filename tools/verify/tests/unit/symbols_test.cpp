@@ -1,6 +1,5 @@
 #include "value/symbols.h"
 
-#include "value/inputs.h"
 #include "values.h"
 
 namespace glove::verify {

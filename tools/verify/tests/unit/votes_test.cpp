@@ -1,4 +1,4 @@
-#include "value/votes.h"
+#include "value/symbols.h"
 
 #include "values.h"
 

@@ -1,4 +1,4 @@
-#include "launch/spec_file.h"
+#include "launch/launch_file.h"
 
 #include <algorithm>
 #include <climits>
@@ -48,7 +48,7 @@ class Reader {
   // what the table is, with its article.
   bool check_keys(const toml::table& table, const std::string& what, Keys known) {
     for (const auto& [key, node] : table) {
-      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+      if (std::ranges::find(known, key.str()) != known.end()) continue;
       if (key.str().starts_with("x-")) continue;
       std::string keys;
       for (const std::string_view name : known) keys += (keys.empty() ? "" : ", ") + std::string(name);
@@ -228,8 +228,7 @@ class Layers {
     reader_->shape(table, own, &launch_);
     for (const ParameterValue& value : before) {
       const auto replaces = [&](const ParameterValue& other) { return other.offset == value.offset; };
-      if (std::none_of(launch_.parameters.begin(), launch_.parameters.end(), replaces))
-        launch_.parameters.push_back(value);
+      if (std::ranges::none_of(launch_.parameters, replaces)) launch_.parameters.push_back(value);
     }
   }
 
@@ -300,7 +299,7 @@ Result<std::vector<Launch>> read_spec(const std::string& path) {
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file) return wrong(path + ": cannot be read");
   // The TOML library's tables of letters have gaps that it takes for impossible.
-  const auto foreign = std::find_if(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; });
+  const auto foreign = std::ranges::find_if(text, [](char c) { return (c & 0x80) != 0; });
   if (foreign != text.end())
     return wrong(path + ":" + std::to_string(1 + std::count(text.begin(), foreign, '\n')) +
                  ": a launch file has ASCII characters only");

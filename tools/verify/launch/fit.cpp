@@ -1,0 +1,176 @@
+#include "launch/launch_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <regex>
+#include <set>
+#include <utility>
+
+namespace glove::verify {
+namespace {
+
+bool has(const Kernel& kernel, const ParameterValue& value) {
+  return std::ranges::any_of(kernel.parameters, [&](const Parameter& parameter) {
+    return value.offset >= parameter.offset &&
+           value.offset + value.bytes <= parameter.offset + parameter.size;
+  });
+}
+
+// subject: who lacks the parameter, with the verb.
+Error lacks(const Launch& launch, const ParameterValue& value, const std::string& subject) {
+  return {ErrorCode::kLaunchFile, launch.file + ":" + std::to_string(value.line) + ": " + subject + " " +
+                                      std::to_string(value.bytes) + " bytes at offset " +
+                                      std::to_string(value.offset) + " of its parameters" +
+                                      "; correct the offset or the type, or remove the parameter"};
+}
+
+uint64_t product(const std::array<uint32_t, 3>& size) {
+  return uint64_t{size[0]} * size[1] * size[2];
+}
+
+// What forbids blocks of this size, or nothing.
+std::string block_problem(const Kernel& kernel, const std::array<uint32_t, 3>& block) {
+  if (block[0] == 0) return " has no .maxntid; please give its size with --block";
+  const uint64_t threads = product(block), most = product(kernel.max_threads);
+  if (threads > 1024) return ": a block has at most 1024 threads, and not " + std::to_string(threads);
+  const bool exceeds = kernel.max_threads[0] != 0 && threads > most;
+  if (!exceeds && !(kernel.exact_threads && threads != most)) return "";
+  return " is compiled for " + std::string(exceeds ? "at most " : "exactly ") + std::to_string(most) +
+         " threads per block (" + (exceeds ? ".maxntid" : ".reqntid") +
+         "), and --block or the launch file asks for " + std::to_string(threads);
+}
+
+constexpr std::string_view kMark = "// verify: ";
+constexpr std::string_view kNameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+std::optional<std::string> contents_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (!in) return std::nullopt;
+  return text;
+}
+
+// "lemma NAME" or "range NAME" if the comment is a mark, else nothing.
+std::string mark_of(std::string_view comment) {
+  if (!comment.starts_with(kMark)) return "";
+  comment.remove_prefix(kMark.size());
+  for (const std::string_view kind : {"lemma ", "range "}) {
+    if (!comment.starts_with(kind)) continue;
+    const size_t end = std::min(comment.find_first_not_of(kNameLetters, kind.size()), comment.size());
+    if (end > kind.size()) return std::string(comment.substr(0, end));
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::vector<size_t>> matching_kernels(const Launch& launch, const Program& program) try {
+  const std::regex pattern(launch.kernel);
+  std::vector<size_t> matching;
+  for (size_t i = 0; i < program.kernels.size(); ++i)
+    if (std::regex_search(program.kernels[i].name, pattern)) matching.push_back(i);
+  return matching;
+} catch (const std::regex_error&) {
+  return Error{ErrorCode::kLaunchFile, "kernel = '" + launch.kernel + "' is not a regular expression"};
+}
+
+Status check_launch(const Launch& launch, const std::array<uint32_t, 3>& block, const Kernel& kernel) {
+  for (const ParameterValue& value : launch.parameters)
+    if (value.own && !has(kernel, value)) return lacks(launch, value, kernel.name + " does not have");
+  if (const std::string problem = block_problem(kernel, block); !problem.empty())
+    return Error{ErrorCode::kLaunch, kernel.name + problem};
+  if (const uint64_t bytes = kernel.shared_bytes + launch.dynamic_shared.value_or(0);
+      launch.dynamic_shared && bytes > kMostBlockShared)
+    return Error{
+        ErrorCode::kLaunch,
+        kernel.name + " would have " + std::to_string(bytes) +
+            " bytes of shared memory with the dynamic_shared of the launch file, and a block has at most " +
+            std::to_string(kMostBlockShared)};
+  return {};
+}
+
+Status check_shared_parameters(const std::vector<Launch>& launches, const Program& program) {
+  std::set<size_t> launched;
+  for (const Launch& launch : launches) {
+    const auto kernels = matching_kernels(launch, program);
+    if (!kernels.ok()) return kernels.error();
+    if (kernels.value().empty()) return {};
+    launched.insert(kernels.value().begin(), kernels.value().end());
+  }
+  for (const Launch& launch : launches)
+    for (const ParameterValue& value : launch.parameters)
+      if (!value.own &&
+          std::ranges::none_of(launched, [&](size_t kernel) { return has(program.kernels[kernel], value); }))
+        return lacks(launch, value, "no kernel that this file launches has");
+  return {};
+}
+
+Marks::Marks(const Program& program) {
+  const std::filesystem::path folder = std::filesystem::path(program.path).parent_path();
+  for (const std::string& file : program.files) {
+    std::optional<std::string> text = contents_of(file);
+    if (!text) text = contents_of(folder / std::filesystem::path(file).filename());
+    if (text)
+      read(file, *text);
+    else
+      unread_.push_back(file);
+  }
+}
+
+void Marks::read(const std::string& source, const std::string& text) {
+  std::vector<std::string> waiting;  // marks that stand above their line
+  int number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    ++number;
+    begin = end + 1;
+    const size_t comment = std::min(line.find("//"), line.size());
+    const size_t mark_place = std::min(line.find(kMark), line.size());
+    if (const std::string mark = mark_of(line.substr(mark_place)); !mark.empty()) waiting.push_back(mark);
+    const bool is_code = line.find_first_not_of(" \t\r") < comment;
+    if (!is_code) continue;
+    for (const std::string& mark : waiting) lines_[mark].push_back({"", source, number, 0});
+    waiting.clear();
+  }
+}
+
+template <class Fact>
+Status Marks::place_all(std::vector<Fact>* facts, const std::string& kind,
+                        const std::string& launch_file) const {
+  std::vector<Fact> placed;
+  for (const Fact& fact : *facts) {
+    if (fact.at.name.empty()) {
+      placed.push_back(fact);
+      continue;
+    }
+    const std::string mark = kind + " " + fact.at.name;
+    const auto found = lines_.find(mark);
+    if (found == lines_.end())
+      return Error{
+          ErrorCode::kLaunchFile,
+          launch_file + ":" + std::to_string(fact.at.declared_at) +
+              ": no line of the sources that the PTX names has " + "the comment '" + std::string(kMark) +
+              mark + "'; add it, or correct the name" +
+              (unread_.empty() ? ""
+                               : "; " + unread_[0] + " cannot be read, nor one of that name beside the PTX")};
+    for (const MarkedLine& line : found->second) {
+      placed.push_back(fact);
+      placed.back().at = line;
+    }
+  }
+  *facts = std::move(placed);
+  return {};
+}
+
+Status Marks::place(Launch* launch) const {
+  if (const Status status = place_all(&launch->lemmas, "lemma", launch->file); !status.ok()) return status;
+  return place_all(&launch->ranges, "range", launch->file);
+}
+
+}  // namespace glove::verify

@@ -1,0 +1,55 @@
+// Launch specs in TOML: the launches of one kernel, checked in beside it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "glove_verify/launch.h"
+#include "glove_verify/status.h"
+#include "ptx/program.h"
+
+namespace glove::verify {
+
+// The launches of a file, at least one. Options (lockstep and the like) are the command line's affair.
+Result<std::vector<Launch>> read_spec(const std::string& path);
+
+// Whether a launch fits the kernels that it is for.
+// The kernels that a launch is for, by their places. An error if launch.kernel is no regular expression.
+Result<std::vector<size_t>> matching_kernels(const Launch& launch, const Program& program);
+
+// Whether the kernel can have these blocks and has the launch's own parameters. block: of the launch, or
+// what .maxntid says.
+Status check_launch(const Launch& launch, const std::array<uint32_t, 3>& block, const Kernel& kernel);
+
+// Checks the parameters that the launches of a file share: one is wrong if no kernel that the file launches
+// has it, as kernels with fewer parameters may stand beside others. Nothing is known if the kernel of a
+// launch is not in this program.
+Status check_shared_parameters(const std::vector<Launch>& launches, const Program& program);
+
+// Finds the lines of source that launch files name. A comment marks the line at whose end it stands, or the
+// first line of code below it:
+//
+//   // verify: lemma NAME
+//   // verify: range NAME
+// The marks in the sources that a program was compiled from.
+class Marks {
+ public:
+  // Reads the sources at the paths that the program names or, where there is none, those of the same names
+  // beside the PTX.
+  explicit Marks(const Program& program);
+
+  // Puts one lemma or range per marked line in the place of each that has a name. An error if no line has it.
+  Status place(Launch* launch) const;
+
+ private:
+  void read(const std::string& source, const std::string& text);
+  template <class Fact>
+  Status place_all(std::vector<Fact>* facts, const std::string& kind, const std::string& launch_file) const;
+
+  std::map<std::string, std::vector<MarkedLine>> lines_;  // by "lemma NAME" or "range NAME"
+  std::vector<std::string> unread_;                       // sources that cannot be read
+};
+
+}  // namespace glove::verify

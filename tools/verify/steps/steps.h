@@ -1,0 +1,244 @@
+// What loads are known to return.
+#pragma once
+
+#include <unordered_map>
+
+#include "order/grid_order.h"
+#include "order/places.h"
+#include "order/races.h"
+#include "order/wait_log.h"
+#include "state/part.h"
+#include "ways/explorer.h"
+
+namespace glove::verify {
+
+// The values of loads.
+class Loads : private Part {
+ public:
+  Loads(const Part& run, GridOrder& grid, ReadOnlyMemory& read_only)
+      : Part(run), grid_(grid), read_only_(read_only) {}
+
+  // The value that a lane loads from a place.
+  Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                   unsigned element);
+  // What the launch declares about the data of a line.
+  void apply_range(const Instruction& in, Value value);
+
+ private:
+  Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
+  Value load_parameter(const Place& place, Type type, unsigned bits);
+  Value load_constant(const Instruction& in, const Place& place, unsigned bits);
+  Value load_shared(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
+
+  GridOrder& grid_;
+  ReadOnlyMemory& read_only_;
+};
+
+// Loads, stores and atomics.
+// Executes instructions that access memory; each may end the path.
+class MemorySteps : private Part {
+ public:
+  MemorySteps(const Part& run, Operands& operands, Places& places, Loads& loads, BlockRaces& races,
+              GridOrder& grid, Locations& locations, Tickets& tickets, WaitLog& wait_log)
+      : Part(run),
+        operands_(operands),
+        places_(places),
+        loads_(loads),
+        races_(races),
+        grid_(grid),
+        locations_(locations),
+        tickets_(tickets),
+        wait_log_(wait_log) {}
+
+  void step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
+  void step_store(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
+  void step_atomic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
+  void step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
+                          const Guarded& guard);
+  // Writes what a lane stores at a place; known: the value is.
+  void store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                   Value value, bool known, PredicateId condition);
+  // After a plain store. One that other threads' additions are not ordered with is a race, and reported as
+  // such; with named barriers warps may be phases apart, so that a new name does not tell the phases apart.
+  void forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
+                       unsigned bytes);
+
+ private:
+  Value atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                      Value amount);
+  void store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                        const Value& amount, bool certain, const Guarded& guard);
+
+  Operands& operands_;
+  Places& places_;
+  Loads& loads_;
+  BlockRaces& races_;
+  GridOrder& grid_;
+  Locations& locations_;
+  Tickets& tickets_;
+  WaitLog& wait_log_;
+};
+
+// What goes on beside the threads: copies to shared memory (cp.async) and products of matrices that are read
+// from there (wgmma).
+//
+// The PTX ISA (9.7.9, cp.async) calls cp.async a weak memory operation performed in the generic proxy, whose
+// writes its own thread sees once it has waited for the group; nothing else orders it, not even another copy
+// of the same group. wgmma.mma_async is performed in the asynchronous proxy (9.7.15): what was written in the
+// generic one, by a copy too, needs fence.proxy.async before it is read there. The completion of a product
+// has such a fence. No rule asks for a wait before the kernel ends: a copy that nobody reads may still be in
+// flight then.
+// Executes copies, products, and their fences and waits.
+class AsyncSteps : private Part {
+ public:
+  AsyncSteps(const Part& run, Operands& operands, Places& places, BlockRaces& races, MemorySteps& memory)
+      : Part(run), operands_(operands), places_(places), races_(races), memory_(memory) {}
+
+  void step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  // At the end of a path: the four warps of a warpgroup multiply together.
+  void check_warpgroups(BlockState& state);
+
+ private:
+  void step_copy(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
+  unsigned copied_bytes(BlockState& state, Warp& warp, const Instruction& in, int lane, unsigned size,
+                        Guarded* guard);
+  void step_copy_wait(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void read_matrix(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, uint64_t descriptor,
+                   unsigned groups);
+  void step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+
+  Operands& operands_;
+  Places& places_;
+  BlockRaces& races_;
+  MemorySteps& memory_;
+};
+
+// Votes and shuffles of a warp, and what its lanes do on behalf of each other: one adds for all to a counter
+// and hands the result round.
+// Executes instructions by which lanes exchange values.
+class ExchangeSteps : private Part {
+ public:
+  ExchangeSteps(const Part& run, Operands& operands) : Part(run), operands_(operands) {}
+
+  void step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  // Whether a mask that is not known names those that come: they are in the branch that their votes decide,
+  // and the mask is the ballot.
+  bool voters_come(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
+
+ private:
+  void step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  void step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  bool is_voter(Value lane, SymbolId ballot) const;
+  bool may_be_ticket(Value value) const;
+  std::optional<Value> shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
+                                     const Instruction& in, int lane, const std::array<Value, 32>& data);
+  std::optional<Value> handed_round(Value by, const std::vector<Value>& values);
+
+  Operands& operands_;
+  // By the ticket that a lane got from another, which is not known: that lane, and what it may have drawn.
+  std::unordered_map<SymbolId, std::pair<Value, std::vector<Value>>> drawings_;
+};
+
+// The barriers of a block.
+// Executes barriers.
+class BarrierSteps : private Part {
+ public:
+  BarrierSteps(const Part& run, Operands& operands, GridOrder& grid, Explorer& explorer)
+      : Part(run), operands_(operands), grid_(grid), explorer_(explorer) {}
+
+  void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  // A barrier stands behind a condition that may differ between the threads: ends the path.
+  void unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc, PredicateId condition);
+  // Threads wait, and nobody runs.
+  void report_stuck(BlockState& state);
+
+ private:
+  void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc, uint32_t barrier,
+              uint32_t count);
+  void release(BlockState& state, uint32_t barrier);
+
+  Operands& operands_;
+  GridOrder& grid_;
+  Explorer& explorer_;
+};
+
+// Instructions: arithmetic and branches here, the others by their parts.
+class Places;
+class WaitLog;
+class GridOrder;
+class MemorySteps;
+class AsyncSteps;
+class BarrierSteps;
+class ExchangeSteps;
+class Regions;
+
+// Executes one instruction of some lanes.
+class Interpreter : private Part {
+ public:
+  Interpreter(const Part& run, Operands& operands, Places& places, WaitLog& wait_log, GridOrder& grid,
+              MemorySteps& memory, AsyncSteps& async, BarrierSteps& barriers, ExchangeSteps& exchange,
+              Regions& regions)
+      : Part(run),
+        operands_(operands),
+        places_(places),
+        wait_log_(wait_log),
+        grid_(grid),
+        memory_(memory),
+        async_(async),
+        barriers_(barriers),
+        exchange_(exchange),
+        regions_(regions) {}
+
+  void step(BlockState& state, Warp& warp, Lanes lanes, int pc);
+
+ private:
+  void step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  bool leaves_unnamed(const Warp& warp, Lanes lanes, const Instruction& in) const;
+  void step_pack(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                 PredicateId condition);
+  void step_opaque(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                   PredicateId condition);
+  Value convert_address(const Instruction& in, Value address);
+  void write_predicates(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
+                        Value result, PredicateId condition);
+  void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+
+  Operands& operands_;
+  Places& places_;
+  WaitLog& wait_log_;
+  GridOrder& grid_;
+  MemorySteps& memory_;
+  AsyncSteps& async_;
+  BarrierSteps& barriers_;
+  ExchangeSteps& exchange_;
+  Regions& regions_;
+};
+
+// Which lanes of a warp run next, and where they wait for each other.
+class ExchangeSteps;
+class Interpreter;
+
+// Runs the lanes of a warp.
+class Scheduler : private Part {
+ public:
+  Scheduler(const Part& run, Operands& operands, ExchangeSteps& exchange, Interpreter& interpreter)
+      : Part(run), operands_(operands), exchange_(exchange), interpreter_(interpreter) {}
+
+  // Until all lanes wait at a barrier of the block or have left the kernel, or the path has ended.
+  void run_warp(BlockState& state, Warp& warp);
+  // One instruction of the lanes that are furthest behind; false if none of `scope` can run before `stop`.
+  bool run_group(BlockState& state, Warp& warp, Lanes scope, int stop);
+
+ private:
+  bool run_complete_group(BlockState& state, Warp& warp, Lanes ready, int stop);
+  void lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc);
+  bool warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members);
+  void step_warp_barrier(BlockState& state, Warp& warp, Lanes members);
+
+  Operands& operands_;
+  ExchangeSteps& exchange_;
+  Interpreter& interpreter_;
+};
+
+}  // namespace glove::verify
