@@ -6,36 +6,10 @@ namespace glove::verify {
 namespace {
 
 bool ends_block(const Instruction& in) {
-  return in.op == Op::kBranch || in.op == Op::kBranchIndexed || in.op == Op::kReturn || in.op == Op::kTrap ||
-         in.op == Op::kAssertFail;
+  return in.op == Op::kBranch || in.op == Op::kBranchIndexed || kEnds.has(in.op);
 }
 
 }  // namespace
-
-bool is_block_barrier(const Instruction& in) {
-  return in.op == Op::kBarrier;
-}
-
-bool is_warp_synchronisation(const Instruction& in) {
-  switch (in.op) {
-    case Op::kWarpBarrier:
-    case Op::kShuffle:
-    case Op::kVote:
-    case Op::kMatch:
-    case Op::kReduce:
-    case Op::kElect:
-    case Op::kMatrix:
-    case Op::kMatrixLoad:
-    case Op::kMatrixStore:
-    case Op::kWgmma:
-    case Op::kWgmmaFence:
-    case Op::kWgmmaCommit:
-    case Op::kWgmmaWait:
-      return true;
-    default:
-      return false;
-  }
-}
 
 Flow::Flow(const Kernel& kernel) : kernel_(kernel) {
   find_blocks();
@@ -73,10 +47,8 @@ void Flow::find_blocks() {
       if (std::ranges::find(successors, block) == successors.end()) successors.push_back(block);
     };
     for (const int target : last.targets) add(block_of_[target]);
-    const bool returns = last.op == Op::kReturn || last.op == Op::kTrap || last.op == Op::kAssertFail;
-    if (returns) add(exit_block());
-    if (!ends_block(last) || last.has_guard)
-      add(b + 1 < blocks_.size() ? static_cast<int>(b) + 1 : exit_block());
+    if (kEnds.has(last.op)) add(exit_block());
+    if (!ends_block(last) || last.guard) add(b + 1 < blocks_.size() ? static_cast<int>(b) + 1 : exit_block());
     if (successors.empty()) add(exit_block());
     for (const int successor : successors)
       if (successor != exit_block()) blocks_[successor].predecessors.push_back(static_cast<int>(b));
@@ -220,9 +192,9 @@ const Region& Flow::region(int branch) const {
     for (const int successor : blocks_[block].successors) work.push_back(successor);
     for (int i = blocks_[block].first; i < blocks_[block].last; ++i) {
       const Instruction& in = kernel_.code[i];
-      region.block_barrier |= is_block_barrier(in);
-      region.warp_synchronisation |= is_warp_synchronisation(in);
-      region.orders |= in.op == Op::kWarpBarrier || in.op == Op::kFence || in.acquire || in.release;
+      region.block_barrier |= in.op == Op::kBarrier;
+      region.orders |=
+          in.op == Op::kWarpBarrier || in.op == Op::kFence || in.order.acquire || in.order.release;
       for (const PtxOperand& result : in.results)
         if (result.kind == OperandKind::kRegister) region.written.push_back(result.index);
     }
@@ -232,28 +204,33 @@ const Region& Flow::region(int branch) const {
   return region;
 }
 
+// The registers that are live in front of an instruction of the block, if those of live_ are behind it.
+std::vector<uint64_t> Flow::live_before(const BasicBlock& block, int instruction) const {
+  std::vector<uint64_t> live(live_[exit_block()].size(), 0);
+  for (const int successor : block.successors)
+    for (size_t w = 0; w < live.size(); ++w) live[w] |= live_[successor][w];
+  for (int i = block.last - 1; i >= instruction; --i) {
+    const Instruction& in = kernel_.code[i];
+    if (!in.guard)
+      for (const PtxOperand& result : in.results)
+        if (result.kind == OperandKind::kRegister)
+          live[result.index / 64] &= ~(uint64_t{1} << (result.index % 64));
+    each_read(in, [&](uint32_t r) { live[r / 64] |= uint64_t{1} << (r % 64); });
+  }
+  return live;
+}
+
 void Flow::find_live() {
   const size_t words = (kernel_.registers.size() + 63) / 64;
   live_.assign(blocks_.size() + 1, std::vector<uint64_t>(words, 0));
   std::vector<int> order(blocks_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
   std::ranges::sort(order, [&](int a, int b) { return blocks_[a].order > blocks_[b].order; });
-  std::vector<uint64_t> live(words);
   for (bool changed = true; changed;) {
     changed = false;
     for (const int b : order) {
       const BasicBlock& block = blocks_[b];
-      std::ranges::fill(live, 0);
-      for (const int successor : block.successors)
-        for (size_t w = 0; w < words; ++w) live[w] |= live_[successor][w];
-      for (int i = block.last - 1; i >= block.first; --i) {
-        const Instruction& in = kernel_.code[i];
-        if (!in.has_guard)
-          for (const PtxOperand& result : in.results)
-            if (result.kind == OperandKind::kRegister)
-              live[result.index / 64] &= ~(uint64_t{1} << (result.index % 64));
-        each_read(in, [&](uint32_t r) { live[r / 64] |= uint64_t{1} << (r % 64); });
-      }
+      const std::vector<uint64_t> live = live_before(block, block.first);
       if (live != live_[b]) {
         live_[b] = live;
         changed = true;
@@ -265,18 +242,7 @@ void Flow::find_live() {
 const std::vector<uint32_t>& Flow::live_in(int instruction) const {
   const auto [found, added] = live_lists_.try_emplace(instruction);
   if (!added || instruction >= end()) return found->second;
-  std::vector<uint64_t> live(live_[exit_block()].size(), 0);
-  const BasicBlock& block = blocks_[block_of(instruction)];
-  for (const int successor : block.successors)
-    for (size_t w = 0; w < live.size(); ++w) live[w] |= live_[successor][w];
-  for (int i = block.last - 1; i >= instruction; --i) {
-    const Instruction& in = kernel_.code[i];
-    if (!in.has_guard)
-      for (const PtxOperand& result : in.results)
-        if (result.kind == OperandKind::kRegister)
-          live[result.index / 64] &= ~(uint64_t{1} << (result.index % 64));
-    each_read(in, [&](uint32_t r) { live[r / 64] |= uint64_t{1} << (r % 64); });
-  }
+  const std::vector<uint64_t> live = live_before(blocks_[block_of(instruction)], instruction);
   for (size_t r = 0; r < kernel_.registers.size(); ++r)
     if ((live[r / 64] >> (r % 64) & 1) != 0) found->second.push_back(static_cast<uint32_t>(r));
   return found->second;

@@ -1,8 +1,10 @@
-// Control flow of a kernel: basic blocks, an order in which lanes reconverge, post-dominators and regions.
+// Control flow of a kernel: basic blocks, an order in which lanes reconverge, post-dominators and regions;
+// the loops that wait; and the part of the kernel that matters.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "ptx/program.h"
@@ -22,7 +24,6 @@ struct BasicBlock {
 struct Region {
   int join = 0;  // the post-dominator's first instruction; Flow::end() for the kernel's end
   bool block_barrier = false;
-  bool warp_synchronisation = false;
   bool loops = false;             // a way leads back to the branch
   bool orders = false;            // fences, and what else lets threads know of others
   std::vector<uint32_t> written;  // registers
@@ -53,6 +54,7 @@ class Flow {
   void number_blocks();
   void find_post_dominators();
   void find_live();
+  std::vector<uint64_t> live_before(const BasicBlock& block, int instruction) const;
 
   const Kernel& kernel_;
   std::vector<BasicBlock> blocks_;
@@ -64,23 +66,18 @@ class Flow {
   mutable std::map<int, std::vector<uint32_t>> live_lists_;  // that were asked for
 };
 
-// bar and barrier in all forms; shfl, vote, mma and what else the lanes of a warp execute together.
-bool is_block_barrier(const Instruction& in);
-bool is_warp_synchronisation(const Instruction& in);
-
 // Calls visit(register) for each register that an instruction reads.
 template <class Visit>
 void each_read(const Instruction& in, Visit visit) {
   const auto one = [&](const PtxOperand& operand) {
     if (operand.kind == OperandKind::kRegister) visit(operand.index);
   };
-  if (in.has_guard) one(in.guard);
+  if (in.guard) one(*in.guard);
   one(in.address);
   one(in.source);
   for (const PtxOperand& operand : in.operands) one(operand);
 }
 
-// Loops in which a thread may wait for what other threads do.
 // A branch that decides whether a loop goes on.
 struct WaitBranch {
   int loop = 0;              // its number
@@ -116,5 +113,16 @@ class Waits {
   std::map<int, std::vector<WaitBranch>> branches_;
   std::map<int, bool> undecided_;
 };
+
+// What a slice keeps besides synchronisation, accesses and what they need.
+struct SliceOptions {
+  std::set<int> keep_data;   // PTX lines of stores whose data stay
+  bool shared_only = false;  // accesses of global memory matter only for what they load
+};
+
+// Drops pure instructions without a reader, turns branches that decide nothing into jumps, forgets stored
+// data that nobody needs (OperandKind::kNone) and numbers the registers anew. Loops without an effect are
+// taken to end.
+Kernel slice(const Kernel& kernel, const SliceOptions& options);
 
 }  // namespace glove::verify

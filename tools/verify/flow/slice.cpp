@@ -1,50 +1,21 @@
-#include "flow/slice.h"
+#include "flow/flow.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "flow/flow.h"
-
 namespace glove::verify {
 namespace {
 
 bool has_effect(const Instruction& in, bool shared_only) {
-  switch (in.op) {
-    case Op::kLoad:
-      return in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal &&
-             !(shared_only && in.space == Space::kGlobal);
-    case Op::kStore:
-      return !(shared_only && in.space == Space::kGlobal);
-    case Op::kAtomic:
-    case Op::kBranchIndexed:
-    case Op::kReturn:
-    case Op::kTrap:
-    case Op::kBarrier:
-    case Op::kWarpBarrier:
-    case Op::kShuffle:
-    case Op::kVote:
-    case Op::kMatch:
-    case Op::kReduce:
-    case Op::kElect:
-    case Op::kMatrix:
-    case Op::kMatrixLoad:
-    case Op::kMatrixStore:
-    case Op::kCopy:
-    case Op::kCopyCommit:
-    case Op::kCopyWait:
-    case Op::kFence:
-    case Op::kProxyFence:
-    case Op::kWgmma:
-    case Op::kWgmmaFence:
-    case Op::kWgmmaCommit:
-    case Op::kWgmmaWait:
-    case Op::kAssertFail:
-    case Op::kUnsupported:
-      return true;
-    default:
-      return false;
-  }
+  constexpr OpSet kAlways = {Op::kAtomic,  Op::kBranchIndexed, Op::kReturn,     Op::kTrap,
+                             Op::kBarrier, Op::kCopy,          Op::kCopyCommit, Op::kCopyWait,
+                             Op::kFence,   Op::kProxyFence,    Op::kAssertFail, Op::kUnsupported};
+  if (in.op == Op::kLoad &&
+      (in.space == Space::kParam || in.space == Space::kConst || in.space == Space::kLocal))
+    return false;
+  if (in.op == Op::kLoad || in.op == Op::kStore) return !(shared_only && in.space == Space::kGlobal);
+  return kAlways.has(in.op) || kWarpSynchronisation.has(in.op);
 }
 
 // For each block, the branches that decide whether it runs (Ferrante, Ottenstein and Warren: the program
@@ -113,108 +84,7 @@ class Slicer {
     return count;
   }
 
-  Kernel result(SliceStatistics* statistics) {
-    if (statistics != nullptr) {
-      statistics->registers = needed_.size();
-      statistics->kept = static_cast<size_t>(std::ranges::count(needed_, true));
-      statistics->instructions = kernel_.code.size();
-    }
-    return rebuild();
-  }
-
- private:
-  bool needs_data(const Instruction& in) const {
-    return keeps_data(in) || may_raise_flag(in) ||
-           (in.space != Space::kGlobal && loaded_.count(bits_of(in.type)) > 0);
-  }
-
-  bool keeps_data(const Instruction& in) const {
-    return options_.keep_data.count(kernel_.sites[in.site].ptx_line) > 0;
-  }
-
-  // A strong store of an integer may tell another block that data are ready.
-  bool may_raise_flag(const Instruction& in) const {
-    return (in.is_volatile || in.strong) && !options_.shared_only && in.space != Space::kShared &&
-           in.space != Space::kLocal && in.vector == 1 && !is_float(in.type);
-  }
-
-  int depth_of_data(const Instruction& in) const {
-    return keeps_data(in) || may_raise_flag(in) ? 0 : loaded_.at(bits_of(in.type));
-  }
-
-  // `depth`: how many float operations lie between the value and what needs it.
-  void need(const PtxOperand& operand, int depth = 0) {
-    if (operand.kind != OperandKind::kRegister) return;
-    if (depth > float_depth_) return;
-    if (needed_[operand.index] && depth_[operand.index] <= depth) return;
-    needed_[operand.index] = true;
-    depth_[operand.index] = depth;
-    work_.push_back(operand.index);
-  }
-
-  // The branches that decide whether the instruction runs.
-  void need_control(size_t index, int depth) {
-    std::vector<int> work = {flow_.block_of(static_cast<int>(index))};
-    while (!work.empty()) {
-      const auto block = static_cast<size_t>(work.back());
-      work.pop_back();
-      if (block_depth_[block] <= depth) continue;
-      block_depth_[block] = depth;
-      for (const int branch : deciding_[block]) {
-        const Instruction& in = kernel_.code[branch];
-        branches_.insert(branch);
-        if (in.has_guard) need(in.guard, depth);
-        for (const PtxOperand& operand : in.operands) need(operand, depth);
-        work.push_back(flow_.block_of(branch));
-      }
-    }
-  }
-
-  // Everything that the instruction reads, but for data that it only moves.
-  void visit(size_t index) {
-    const Instruction& in = kernel_.code[index];
-    need_control(index, 0);
-    if (in.has_guard) need(in.guard);
-    need(in.address);
-    need(in.source);
-    const bool moves_data = in.op == Op::kStore || in.op == Op::kMatrix || in.op == Op::kMatrixStore;
-    const bool collective = in.op == Op::kShuffle || in.op == Op::kReduce;
-    if (moves_data) return;
-    for (size_t i = 0; i < in.operands.size(); ++i)
-      if (!(collective && i == 0)) need(in.operands[i]);  // the data only if the result is read
-  }
-
-  void drain() {
-    while (!work_.empty()) {
-      const uint32_t reg = work_.back();
-      work_.pop_back();
-      for (const size_t writer : writers_[reg]) {
-        const Instruction& in = kernel_.code[writer];
-        const bool loads = in.op == Op::kLoad && in.space != Space::kParam && in.space != Space::kConst;
-        const bool floats = is_float(in.type) && is_float(kernel_.registers[reg].type);
-        const int depth = depth_[reg] + (floats ? 1 : 0);
-        if (loads && depth <= float_depth_) {
-          const auto [known, added] = loaded_.try_emplace(bits_of(in.type), depth);
-          known->second = std::min(known->second, depth);
-        }
-        need_control(writer, depth);
-        if (in.has_guard) need(in.guard, depth);
-        need(in.address, depth);
-        if (in.op != Op::kMatrix)
-          for (const PtxOperand& operand : in.operands) need(operand, depth);
-      }
-    }
-  }
-
-  // A branch that decides nothing goes straight to where its two ways meet.
-  void keep_branch(int index, Instruction& in) const {
-    if (!in.has_guard || branches_.count(index) > 0) return;
-    const int join = flow_.blocks()[flow_.block_of(index)].post_dominator;
-    in.has_guard = false;
-    in.targets = {join == flow_.exit_block() ? flow_.end() : flow_.blocks()[join].first};
-  }
-
-  Kernel rebuild() {
+  Kernel result() const {
     Kernel out = kernel_;
     std::vector<uint32_t> number(needed_.size(), 0);
     out.registers.clear();
@@ -246,7 +116,7 @@ class Slicer {
         for (PtxOperand& operand : in.operands) operand = PtxOperand{};
       for (PtxOperand& operand : in.results) renumber(operand);
       for (PtxOperand& operand : in.operands) renumber(operand);
-      if (in.has_guard) renumber(in.guard);
+      if (in.guard) renumber(*in.guard);
       renumber(in.address);
       renumber(in.source);
       if (kept != i) out.code[kept] = std::move(in);
@@ -257,6 +127,98 @@ class Slicer {
     for (Instruction& in : out.code)
       for (int& target : in.targets) target = moved[target];
     return out;
+  }
+
+ private:
+  bool needs_data(const Instruction& in) const {
+    return keeps_data(in) || may_raise_flag(in) ||
+           (in.space != Space::kGlobal && loaded_.count(bits_of(in.type)) > 0);
+  }
+
+  bool keeps_data(const Instruction& in) const {
+    return options_.keep_data.count(kernel_.sites[in.site].ptx_line) > 0;
+  }
+
+  // A strong store of an integer may tell another block that data are ready.
+  bool may_raise_flag(const Instruction& in) const {
+    return (in.order.is_volatile || in.order.strong) && !options_.shared_only && in.space != Space::kShared &&
+           in.space != Space::kLocal && in.vector == 1 && !is_float(in.type);
+  }
+
+  int depth_of_data(const Instruction& in) const {
+    return keeps_data(in) || may_raise_flag(in) ? 0 : loaded_.at(bits_of(in.type));
+  }
+
+  // `depth`: how many float operations lie between the value and what needs it.
+  void need(const PtxOperand& operand, int depth = 0) {
+    if (operand.kind != OperandKind::kRegister) return;
+    if (depth > float_depth_) return;
+    if (needed_[operand.index] && depth_[operand.index] <= depth) return;
+    needed_[operand.index] = true;
+    depth_[operand.index] = depth;
+    work_.push_back(operand.index);
+  }
+
+  // The branches that decide whether the instruction runs.
+  void need_control(size_t index, int depth) {
+    std::vector<int> work = {flow_.block_of(static_cast<int>(index))};
+    while (!work.empty()) {
+      const auto block = static_cast<size_t>(work.back());
+      work.pop_back();
+      if (block_depth_[block] <= depth) continue;
+      block_depth_[block] = depth;
+      for (const int branch : deciding_[block]) {
+        const Instruction& in = kernel_.code[branch];
+        branches_.insert(branch);
+        if (in.guard) need(*in.guard, depth);
+        for (const PtxOperand& operand : in.operands) need(operand, depth);
+        work.push_back(flow_.block_of(branch));
+      }
+    }
+  }
+
+  // Everything that the instruction reads, but for data that it only moves.
+  void visit(size_t index) {
+    const Instruction& in = kernel_.code[index];
+    need_control(index, 0);
+    if (in.guard) need(*in.guard);
+    need(in.address);
+    need(in.source);
+    const bool moves_data = in.op == Op::kStore || in.op == Op::kMatrix || in.op == Op::kMatrixStore;
+    const bool collective = in.op == Op::kShuffle || in.op == Op::kReduce;
+    if (moves_data) return;
+    for (size_t i = 0; i < in.operands.size(); ++i)
+      if (!(collective && i == 0)) need(in.operands[i]);  // the data only if the result is read
+  }
+
+  void drain() {
+    while (!work_.empty()) {
+      const uint32_t reg = work_.back();
+      work_.pop_back();
+      for (const size_t writer : writers_[reg]) {
+        const Instruction& in = kernel_.code[writer];
+        const bool loads = in.op == Op::kLoad && in.space != Space::kParam && in.space != Space::kConst;
+        const bool floats = is_float(in.type) && is_float(kernel_.registers[reg].type);
+        const int depth = depth_[reg] + (floats ? 1 : 0);
+        if (loads && depth <= float_depth_) {
+          const auto [known, added] = loaded_.try_emplace(bits_of(in.type), depth);
+          known->second = std::min(known->second, depth);
+        }
+        need_control(writer, depth);
+        if (in.guard) need(*in.guard, depth);
+        need(in.address, depth);
+        if (in.op != Op::kMatrix)
+          for (const PtxOperand& operand : in.operands) need(operand, depth);
+      }
+    }
+  }
+
+  // A branch that decides nothing goes straight to where its two ways meet.
+  void keep_branch(int index, Instruction& in) const {
+    if (!in.guard || branches_.count(index) > 0) return;
+    const int join = flow_.blocks()[flow_.block_of(index)].post_dominator;
+    in.guard.reset();
+    in.targets = {join == flow_.exit_block() ? flow_.end() : flow_.blocks()[join].first};
   }
 
   const Kernel& kernel_;
@@ -275,15 +237,15 @@ class Slicer {
 
 }  // namespace
 
-Kernel slice(const Kernel& kernel, const SliceOptions& options, SliceStatistics* statistics) {
+Kernel slice(const Kernel& kernel, const SliceOptions& options) {
   const Flow flow(kernel);
   const bool compares_data = !options.keep_data.empty();
   Slicer exact(kernel, options, flow, compares_data ? kAnyDepth : kFloatDepth);
   exact.find_needed();
-  if (compares_data || exact.floats() <= kMostFloats) return exact.result(statistics);
+  if (compares_data || exact.floats() <= kMostFloats) return exact.result();
   Slicer coarse(kernel, options, flow, 0);
   coarse.find_needed();
-  return coarse.result(statistics);
+  return coarse.result();
 }
 
 }  // namespace glove::verify

@@ -15,7 +15,8 @@ bool is_load(const Instruction& in) {
 
 bool is_strong_read(const Instruction& in) {
   if (in.op == Op::kAtomic) return !in.results.empty();
-  return is_load(in) && in.space != Space::kLocal && (in.is_volatile || in.strong || in.acquire);
+  return is_load(in) && in.space != Space::kLocal &&
+         (in.order.is_volatile || in.order.strong || in.order.acquire);
 }
 
 }  // namespace
@@ -64,8 +65,8 @@ class Waits::Loop {
       if (!members_[b] || !waits_.dominates(static_cast<int>(b), tail_)) continue;
       const int last = block(b).last - 1;
       const Instruction& in = at(last);
-      const bool returns = in.op == Op::kReturn || in.op == Op::kTrap || in.op == Op::kAssertFail;
-      if (!in.has_guard || (in.op != Op::kBranch && !returns)) continue;
+      const bool returns = kEnds.has(in.op);
+      if (!in.guard || (in.op != Op::kBranch && !returns)) continue;
       const int taken = returns ? flow_.exit_block() : flow_.block_of(in.targets[0]);
       const int fall = last + 1 < flow_.end() ? flow_.block_of(last + 1) : flow_.exit_block();
       if (inside(taken) == inside(fall)) continue;
@@ -81,7 +82,7 @@ class Waits::Loop {
 
   // Whether the loop goes on only if a condition holds that changes from round to round by what the thread
   // does itself.
-  bool counts(int branch, bool taken_stays) const { return counts(at(branch).guard, taken_stays, 0); }
+  bool counts(int branch, bool taken_stays) const { return counts(*at(branch).guard, taken_stays, 0); }
 
  private:
   const Instruction& at(int i) const { return kernel_.code[i]; }
@@ -134,7 +135,7 @@ class Waits::Loop {
     const auto stored = [&] {
       for (const PtxOperand& operand : in.operands)
         if (operand.kind == OperandKind::kRegister && tainted_.count(operand.index) > 0) return true;
-      return in.has_guard && tainted_.count(in.guard.index) > 0;
+      return in.guard && tainted_.count(in.guard->index) > 0;
     };
     const bool controlled = controlled_.count(here) > 0;
     if ((in.op == Op::kStore || in.op == Op::kAtomic) && (controlled || stored()))
@@ -163,7 +164,7 @@ class Waits::Loop {
     const auto writers = writers_.find(predicate.index);
     if (writers == writers_.end() || writers->second.size() != 1) return false;
     const Instruction& in = at(writers->second[0]);
-    if (in.has_guard || in.type != Type::kPred || in.operands.empty()) return false;
+    if (in.guard || in.type != Type::kPred || in.operands.empty()) return false;
     if (in.op == Op::kNot) return counts(in.operands[0], !needed, depth + 1);
     if ((in.op != Op::kAnd || !needed) && (in.op != Op::kOr || needed)) return false;
     return std::ranges::any_of(in.operands,

@@ -1,4 +1,5 @@
-// Launch specs in TOML: the launches of one kernel, checked in beside it.
+// Launch files in TOML: the launches of one kernel, whether these fit it, and the lines of source that they
+// name.
 #pragma once
 
 #include <map>
@@ -15,7 +16,6 @@ namespace glove::verify {
 // The launches of a file, at least one. Options (lockstep and the like) are the command line's affair.
 Result<std::vector<Launch>> read_spec(const std::string& path);
 
-// Whether a launch fits the kernels that it is for.
 // The kernels that a launch is for, by their places. An error if launch.kernel is no regular expression.
 Result<std::vector<size_t>> matching_kernels(const Launch& launch, const Program& program);
 

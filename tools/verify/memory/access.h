@@ -1,4 +1,5 @@
-// Accesses to shared and global memory, as the search for races keeps them.
+// Accesses to shared and global memory, as the search for races keeps them, and those that nothing has
+// ordered yet.
 #pragma once
 
 #include <array>
@@ -134,7 +135,6 @@ Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table);
 // Whether what the two threads know rules out that both accesses happen.
 bool exclude_each_other(Position a, Position b, SymbolTable& table);
 
-// The accesses of a block that nothing has ordered yet.
 // Bytes that are always accessed together, and who did so since the last full barrier.
 struct Cell {
   uint32_t phase = 0;
@@ -155,7 +155,8 @@ struct GlobalPlaceHash {
   }
 };
 
-// Cells of exact accesses and the list of those whose addresses hold unknowns.
+// The accesses of a block that nothing has ordered yet: cells of exact ones and the list of those whose
+// addresses hold unknowns.
 struct Shadow {
   uint32_t phase = 1;
   std::vector<Cell> shared;

@@ -8,12 +8,6 @@
 namespace glove::verify {
 namespace {
 
-bool contains(const std::vector<LinearTerm>& terms, SymbolId symbol) {
-  for (const LinearTerm& term : terms)
-    if (term.symbol == symbol) return true;
-  return false;
-}
-
 // Whether `place` .. `place` + bytes - 1 is inside the factor * n bytes that an addition of n owns.
 bool inside(const Reasoner& reasoner, Value place, unsigned bytes, int64_t factor, const Symbol& ticket,
             SymbolTable& table) {
@@ -54,8 +48,8 @@ class Comparison {
 
   Interval symbol_range(SymbolId symbol) const {
     const bool shared = table_.symbol(symbol).scope != Scope::kThread;
-    const bool in_a = contains(table_.terms(a_.address.form), symbol);
-    const bool in_b = contains(table_.terms(b_.address.form), symbol);
+    const bool in_a = factor_of(a_, symbol) != 0;
+    const bool in_b = factor_of(b_, symbol) != 0;
     Interval known = table_.symbol(symbol).range;
     if (shared || in_a) known = known.meet(know_a_.symbol_range(symbol));
     if (shared || in_b) known = known.meet(know_b_.symbol_range(symbol));
@@ -119,14 +113,19 @@ class Comparison {
     return reasoner.range(ticket.arguments[0], ticket.bits, false).lo;
   }
 
+  // What both addresses have.
+  Value common_terms() {
+    Value common;
+    for (const LinearTerm& term : table_.terms(a_.address.form))
+      if (factor_of(b_, term.symbol) == term.factor)
+        common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    return common;
+  }
+
   bool ranges_owned(const LinearTerm& left, const LinearTerm& right, const Symbol& first,
                     const Symbol& second) {
     // What the addresses have in common cancels; the rest is the place in the range.
-    Value common = {0, 0};
-    for (const LinearTerm& term : table_.terms(a_.address.form))
-      for (const LinearTerm& other : table_.terms(b_.address.form))
-        if (term == other)
-          common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const Value common = common_terms();
     const auto place = [&](const Side& side, const LinearTerm& ticket) {
       const Value own = table_.subtract(side.address, common, 64);
       return table_.subtract(own, table_.scale(table_.of(ticket.symbol), ticket.factor, 64), 64);
@@ -137,16 +136,11 @@ class Comparison {
 
   // What is known about the whole of either address.
   bool separate_ranges() {
-    Value common = {0, 0};
-    for (const LinearTerm& term : table_.terms(a_.address.form))
-      for (const LinearTerm& other : table_.terms(b_.address.form))
-        if (term == other)
-          common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const Value common = common_terms();
     const Interval a = know_a_.exact_range(table_.subtract(a_.address, common, 64));
     const Interval b = know_b_.exact_range(table_.subtract(b_.address, common, 64));
     if (a.hi + a_.bytes <= b.lo || b.hi + b_.bytes <= a.lo) return true;
-    return apart(know_a_.exact_range(difference_).meet(Interval{})) ||
-           apart(know_b_.exact_range(difference_));
+    return apart(know_a_.exact_range(difference_)) || apart(know_b_.exact_range(difference_));
   }
 
   // Numbers that are declared to be distinct, from different places.

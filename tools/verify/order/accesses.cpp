@@ -3,10 +3,23 @@
 #include <algorithm>
 #include <functional>
 
-#include "report/finding_text.h"
-
 namespace glove::verify {
 namespace {
+
+// "thread 3", with the block where there are several.
+std::string thread_name(const Access& access, bool name_block) {
+  return "thread " + std::to_string(access.thread) +
+         (name_block ? " of block " + std::to_string(access.block) : "");
+}
+
+// "write by thread 3".
+std::string text_of(const Access& access, bool name_block) {
+  return std::string(access.asynchronous ? "asynchronous " : "") +
+         (access.kind == AccessKind::kRead    ? "read"
+          : access.kind == AccessKind::kWrite ? "write"
+                                              : "atomic operation") +
+         " by " + thread_name(access, name_block);
+}
 
 constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not be told apart
 constexpr int kMostConditions = 8;
@@ -36,7 +49,7 @@ uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instru
   record.may_hold_lock = (lanes & ~warp.exchanged) == 0;
   each_lane(lanes, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
   record.uncovered = state.arrived_before;
-  record.block_scope = in.fence == FenceScope::kBlock && !in.is_volatile;
+  record.block_scope = in.order.scope == FenceScope::kBlock && !in.order.is_volatile;
   record.warp_path = std::move(path);
   record.block_path = state.path;
   if (warp.alive != 0)
@@ -83,7 +96,7 @@ std::vector<uint64_t> AccessLog::flights(const BlockState& state) const {
       uint64_t hash = 0;
       for (const uint64_t part : {place, form, uint64_t{access.instruction}, uint64_t{warp.thread(lane)},
                                   uint64_t{access.bytes}, static_cast<uint64_t>(access.kind), age})
-        hash = (hash ^ part) * 0xff51afd7ed558ccdu, hash ^= hash >> 32;
+        hash = mix(hash, part);
       list.push_back(hash);
     });
   };

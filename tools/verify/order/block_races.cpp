@@ -34,9 +34,9 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
       guard.possible != 0 ? lane_path(warp.path, guard.possible, guard.condition, false, 0) : warp.path;
   const bool certain = open_.innermost == nullptr && state.path == nullptr && path == nullptr;
   const uint32_t id = records_.add(state, warp, shared | global, in, kind, bytes, path, certain, flight);
-  records_[id].strong = in.strong || in.acquire || in.release ||
-                        (in.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
-                                                        : setup_.options.volatile_global_strong));
+  records_[id].strong = in.order.strong || in.order.acquire || in.order.release ||
+                        (in.order.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
+                                                              : setup_.options.volatile_global_strong));
   Lanes ranges = 0;
   each_lane(shared | global, [&](int lane) {
     if (report_.ended()) return;
@@ -102,7 +102,7 @@ bool BlockRaces::writes_what_is_there(BlockState& state, const Warp& warp, uint3
                                       const AccessEntry& entry, const Place& place) {
   const Instruction& in = setup_.kernel.code[records_[id].instruction];
   if (in.op != Op::kStore || in.operands.size() < in.vector) return false;
-  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const unsigned bytes = bytes_of(in.type);
   const bool together = entry.record == id;  // the slots do not hold the other lane's values yet
   const int other = std::countr_zero(entry.lanes);
   if (together &&

@@ -51,7 +51,8 @@ bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in,
       place.kind != Place::kNumber || !certain || !value.known() ||
       mask_bits(value.constant, bits_of(in.type)) == 0)
     return false;
-  if ((in.fence == FenceScope::kBlock && !in.is_volatile) || !released(state, warp, lane)) return false;
+  if ((in.order.scope == FenceScope::kBlock && !in.order.is_volatile) || !released(state, warp, lane))
+    return false;
   const uint32_t at = locations_.number(place);
   const auto number = flag_number(at);
   if (!number) return false;
@@ -120,7 +121,7 @@ void GridOrder::counter_addition(BlockState& state, Warp& warp, const Instructio
   if (amount.known() && amount.constant == 0) return;  // it only reads
   const uint32_t at = locations_.number(place);
   const FenceMark& mark = warp.fence[lane];
-  if (!certain || in.fence == FenceScope::kBlock || !amount.known() || !released(state, warp, lane) ||
+  if (!certain || in.order.scope == FenceScope::kBlock || !amount.known() || !released(state, warp, lane) ||
       !begins_round(state, warp.thread(lane), in, at, mask_bits(amount.constant, bits_of(in.type))))
     return spoil_counter(place);
   const uint32_t round = rounds(state, at) + 1;
@@ -154,7 +155,7 @@ void GridOrder::observe(const BlockState& state, Warp& warp, const Instruction& 
   symbol.epoch = state.clocks.epoch(warp.thread(lane));
   warp.unfenced_loads |= 1u << lane;
   if (!reversing_.empty()) symbol.arguments[0] = {rounds(state, at), 0};
-  if (in.acquire) symbol.arguments[1] = {1, 0};
+  if (in.order.acquire) symbol.arguments[1] = {1, 0};
 }
 
 GridOrder::Seen GridOrder::seen_in(PredicateId fact) const {
@@ -290,20 +291,20 @@ void GridOrder::acquire_seen(BlockState& state, Warp& warp, Lanes lanes) {
 }
 
 void GridOrder::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
-  if (in.fence != FenceScope::kDevice) return;
+  if (in.order.scope != FenceScope::kDevice) return;
   // An access that releases is a fence for what comes before it, and acquires nothing that others have seen.
   const bool whole = in.op == Op::kFence;
   if (whole) note_facts(state, warp, lanes);
   each_lane(lanes, [&](int lane) {
     const uint32_t thread = warp.thread(lane);
     warp.fence[lane] = {state.clocks.known(thread), state.clocks.epoch(thread), state.shadow.phase,
-                        in.sequential, whole};
+                        in.order.sequential, whole};
     state.clocks.advance({thread});  // what comes behind the fence is not covered by it
     if (!whole) return;
     warp.unfenced_loads &= ~(1u << lane);
     const uint64_t observed = warp.observed[lane];
-    see_counters(state, warp, lane, observed / Observed::kOwn, in.sequential, false);
-    if (in.sequential) see_counters(state, warp, lane, observed / Observed::kElsewhere, true, true);
+    see_counters(state, warp, lane, observed / Observed::kOwn, in.order.sequential, false);
+    if (in.order.sequential) see_counters(state, warp, lane, observed / Observed::kElsewhere, true, true);
   });
 }
 

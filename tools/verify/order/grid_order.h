@@ -17,10 +17,9 @@ struct FenceKinds {
 };
 
 // Follows counters and flags in global memory, and who has seen them full or raised.
-class GridOrder : private Part {
+class GridOrder : private OrderPart {
  public:
-  GridOrder(const Part& run, Locations& locations, Tickets& tickets, Places& places)
-      : Part(run), locations_(locations), tickets_(tickets), places_(places) {}
+  using OrderPart::OrderPart;
 
   // What a condition says about a number that a strong load or an atomic addition returned: that it is not 0,
   // and that it is at least so much, or exactly.
@@ -82,9 +81,6 @@ class GridOrder : private Part {
   void see_counters(BlockState& state, const Warp& warp, int lane, uint64_t seen, bool sequential,
                     bool elsewhere);
 
-  Locations& locations_;
-  Tickets& tickets_;
-  Places& places_;
   std::map<GridOrder::Round, uint32_t> counters_;  // location and round -> counter of a grid barrier
   std::map<uint32_t, uint32_t> flags_;             // location -> its number among counters and flags
   std::map<uint32_t, uint32_t> raised_;            // flag -> the block that has raised it

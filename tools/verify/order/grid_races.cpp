@@ -33,7 +33,7 @@ struct AccessesOfClass {
     uint64_t hash = range.form;
     for (const uint64_t part : {low(range.constants.lo), low(range.constants.hi), low(range.bytes.lo),
                                 low(range.bytes.hi), uint64_t{range.owned.ticket}, range.shape.rest.constant})
-      hash = (hash ^ part) * 0xff51afd7ed558ccdu, hash ^= hash >> 32;
+      hash = mix(hash, part);
     const auto [first, last] = by_hash.equal_range(hash);
     for (auto at = first; at != last; ++at)
       if (extents[at->second].extent == range) return extents[at->second].ranges.push_back(&range);
@@ -116,11 +116,8 @@ void GridRaces::note_unfenced(BlockState& state) {
 // Paths that part from each other have their beginnings in common.
 void GridRaces::keep_range(const RangeAccess& range) {
   uint64_t hash = range.record * 0x9e3779b97f4a7c15u ^ range.lanes;
-  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdu, hash ^= hash >> 32; };
-  each_lane(range.lanes, [&](int lane) {
-    mix(range.address[lane].constant);
-    mix(range.address[lane].form);
-  });
+  each_lane(range.lanes,
+            [&](int lane) { hash = mix(mix(hash, range.address[lane].constant), range.address[lane].form); });
   auto& kept = ranges_[range.object];
   const auto [first, last] = known_.equal_range(hash);
   for (auto at = first; at != last; ++at) {

@@ -77,7 +77,7 @@ Place Places::place_of(const BlockState& state, const Warp& warp, const Instruct
 
 // What is wrong with an access to a known place; empty if nothing is.
 std::string Places::outside(const Instruction& in, const Place& place) const {
-  const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
+  const uint64_t bytes = uint64_t{bytes_of(in.type)} * in.vector;
   const uint64_t address = place.address.constant;
   const std::string at = std::to_string(static_cast<int64_t>(address));
   if (place.space == Space::kShared) {
@@ -104,7 +104,7 @@ bool Places::check_bounds(BlockState& state, Warp& warp, const Instruction& in, 
   if (place.kind != Place::kNumber) {
     if (place.space != Space::kShared) return true;
     const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
-    const uint64_t bytes = uint64_t{std::max(1u, bits_of(in.type) / 8)} * in.vector;
+    const uint64_t bytes = uint64_t{bytes_of(in.type)} * in.vector;
     if (range.lo < 0 || range.hi + bytes > setup_.shared_end())
       report_.assume("the index into shared memory at " + setup_.source_line(in) + " stays inside its array");
     return true;

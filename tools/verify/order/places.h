@@ -1,4 +1,4 @@
-// Which memory an address belongs to.
+// Which memory an address belongs to, and what is known of the places there.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,38 @@
 #include "state/part.h"
 
 namespace glove::verify {
+
+// What the parts of a run refer to that keep or change what was done to memory.
+class Places;
+class ReadOnlyMemory;
+class Locations;
+class Tickets;
+class GridOrder;
+class AccessLog;
+class RaceReports;
+class BlockRaces;
+class GridRaces;
+class WaitLog;
+struct Order;
+
+// A base of those parts. REQUIRES: `order` outlives it.
+class OrderPart : protected Part {
+ public:
+  explicit OrderPart(Order& order);
+
+ protected:
+  Places& places_;
+  Operands& operands_;
+  ReadOnlyMemory& read_only_;
+  Locations& locations_;
+  Tickets& tickets_;
+  GridOrder& grid_;
+  AccessLog& records_;
+  RaceReports& race_reports_;
+  BlockRaces& races_;
+  GridRaces& grid_races_;
+  WaitLog& wait_log_;
+};
 
 // Where a thread accesses memory.
 struct Place {
@@ -43,11 +75,10 @@ class Places : private Part {
   std::string outside(const Instruction& in, const Place& place) const;
 };
 
-// Names of places in memory that atomics change.
-// Numbers places; a plain store to one makes the next number name it.
-class Locations : private Part {
+// Numbers the places in memory that atomics change; a plain store to one makes the next number name it.
+class Locations : private OrderPart {
  public:
-  Locations(const Part& run, Places& places) : Part(run), places_(places) {}
+  using OrderPart::OrderPart;
 
   uint32_t number(const Place& place);
   // The number of a place that has one.
@@ -58,7 +89,6 @@ class Locations : private Part {
   void forget(const Place& place, unsigned bytes, const BlockState& state, const Warp& warp, int lane);
 
  private:
-  Places& places_;
   std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash> numbers_;
   std::unordered_map<uint32_t, MemorySpan> spans_;  // by number
   std::unordered_set<SymbolId> objects_;            // with such places; 0: shared memory
@@ -89,9 +119,9 @@ class ReadOnlyMemory : private Part {
 // Results of atomic additions that differ from each other.
 // Takes additions to a place to return different numbers until something else changes the place; then the run
 // begins again.
-class Tickets : private Part {
+class Tickets : private OrderPart {
  public:
-  explicit Tickets(const Part& run) : Part(run) {}
+  using OrderPart::OrderPart;
 
   // Something that races with nothing, but is no addition of a positive number, changes a place: what
   // additions return there may repeat.

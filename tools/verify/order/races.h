@@ -1,4 +1,4 @@
-// The accesses of a run, and how long each lasts.
+// The accesses of a run, how long each lasts, and the search for those that race.
 #pragma once
 
 #include "order/grid_order.h"
@@ -34,11 +34,10 @@ class AccessLog : private Part {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> uncovered_;  // by record and counters
 };
 
-// What is said about races.
 // Reports pairs of accesses that nothing orders, each pair of instructions once.
-class RaceReports : private Part {
+class RaceReports : private OrderPart {
  public:
-  RaceReports(const Part& run, AccessLog& records) : Part(run), records_(records) {}
+  using OrderPart::OrderPart;
 
   // One race of two instructions is enough; so are a few attempts to prove that there is none.
   bool already_reported(const AccessRecord& a, const AccessRecord& b) const;
@@ -52,24 +51,14 @@ class RaceReports : private Part {
   void explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, Finding& finding) const;
   Access public_access(const AccessRecord& record, int lane) const;
 
-  AccessLog& records_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> reported_;  // instructions -> how often
 };
 
-// Races inside a block: every access is compared with what is not ordered before it.
-// Checks and remembers the accesses of the running block.
-class BlockRaces : private Part {
+// Races inside a block: every access is compared with what is not ordered before it,
+// and remembered.
+class BlockRaces : private OrderPart {
  public:
-  BlockRaces(const Part& run, AccessLog& records, RaceReports& race_reports, ReadOnlyMemory& read_only,
-             Tickets& tickets, GridOrder& grid, Operands& operands, Places& places)
-      : Part(run),
-        records_(records),
-        race_reports_(race_reports),
-        read_only_(read_only),
-        tickets_(tickets),
-        grid_(grid),
-        operands_(operands),
-        places_(places) {}
+  using OrderPart::OrderPart;
 
   // Lanes of a warp access memory. The path may end, and the run may begin again.
   void access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
@@ -94,23 +83,13 @@ class BlockRaces : private Part {
                const Warp& warp, int lane, const AccessRecord& mine) const;
   void find_distinct(RangeAccess& group);
   void bound_by_votes(const BlockState& state, const Warp& warp, RangeAccess& group);
-
-  AccessLog& records_;
-  RaceReports& race_reports_;
-  ReadOnlyMemory& read_only_;
-  Tickets& tickets_;
-  GridOrder& grid_;
-  Operands& operands_;
-  Places& places_;
 };
 
 // Races between blocks. Blocks run one after another, so their accesses are kept and compared at the end; two
 // are ordered only through a grid barrier.
-// Keeps what the blocks did to global memory.
-class GridRaces : private Part {
+class GridRaces : private OrderPart {
  public:
-  GridRaces(const Part& run, AccessLog& records, RaceReports& race_reports, GridOrder& grid, Places& places)
-      : Part(run), records_(records), race_reports_(race_reports), grid_(grid), places_(places) {}
+  using OrderPart::OrderPart;
 
   // What the block did since the last full barrier, at the end of a phase and of a path.
   void keep(BlockState& state);
@@ -123,10 +102,6 @@ class GridRaces : private Part {
   bool ordered(const AccessRecord& a, const AccessRecord& b);
   void compare_at(SymbolId object);
 
-  AccessLog& records_;
-  RaceReports& race_reports_;
-  GridOrder& grid_;
-  Places& places_;
   std::unordered_map<GlobalPlace, std::vector<AccessEntry>, GlobalPlaceHash> cells_;
   std::unordered_map<SymbolId, std::set<FormId>> forms_;
   std::unordered_map<SymbolId, std::vector<RangeAccess>> ranges_;

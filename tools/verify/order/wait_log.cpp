@@ -73,8 +73,7 @@ bool WaitLog::draws_out(PredicateId leaves) {
 std::vector<WaitCause> WaitLog::causes_of(const BlockState& state, PredicateId leaves) {
   const auto span_seen = [&](const Symbol& symbol) {
     MemorySpan span = locations_.span(symbol.detail);
-    span.bytes.hi =
-        span.somewhere ? span.bytes.hi : span.bytes.lo + std::max(1u, bits_of(symbol.type) / 8) - 1;
+    span.bytes.hi = span.somewhere ? span.bytes.hi : span.bytes.lo + bytes_of(symbol.type) - 1;
     return span;
   };
   SymbolId by = 0;

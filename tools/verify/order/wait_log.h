@@ -1,18 +1,17 @@
 // Loops in which a thread waits for others: what lets it out, and what else happens at such places. Progress
-// of all blocks is checked at the end (grid_progress.h).
+// of all blocks is checked at the end (grid_progress.cpp).
 #pragma once
 
 #include "order/grid_order.h"
-#include "state/event_log.h"
+#include "state/bundles.h"
 #include "state/part.h"
 
 namespace glove::verify {
 
 // Writes the log of waits and of changes of global memory.
-class WaitLog : private Part {
+class WaitLog : private OrderPart {
  public:
-  WaitLog(const Part& run, GridOrder& grid, Locations& locations, Places& places)
-      : Part(run), grid_(grid), locations_(locations), places_(places) {}
+  using OrderPart::OrderPart;
 
   // The kernel waits nowhere: nothing is logged.
   bool logs() const { return !setup_.waits.empty() && setup_.check_global; }
@@ -39,9 +38,6 @@ class WaitLog : private Part {
   bool draws_out(PredicateId leaves);
   std::vector<WaitCause> causes_of(const BlockState& state, PredicateId leaves);
 
-  GridOrder& grid_;
-  Locations& locations_;
-  Places& places_;
   EventLog log_;
 };
 

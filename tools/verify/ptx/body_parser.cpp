@@ -12,29 +12,23 @@ constexpr size_t kMostRegisters = 4'000'000;
 
 class BodyParser {
  public:
-  BodyParser(Cursor& in, LineTable& lines, Kernel& kernel) : in_(in), lines_(lines), kernel_(kernel) {
-    for (uint32_t i = 0; i < kernel_.variables.size(); ++i) globals_[kernel_.variables[i].name] = i;
-  }
+  BodyParser(Cursor& in, LineTable& lines, Kernel& kernel) : in_(in), lines_(lines), kernel_(kernel) {}
 
   void run() {
     in_.expect("{");
     scopes_.emplace_back();
+    for (uint32_t i = 0; i < kernel_.variables.size(); ++i)
+      scopes_[0].variables[kernel_.variables[i].name] = i;
     while (!in_.at_end() && !scopes_.empty()) statement();
     if (!scopes_.empty()) in_.fail("the kernel's body does not end");
     resolve_targets();
     place_variables();
     // Falling off the end is a return.
-    kernel_.code.push_back(decode("ret"));
+    kernel_.code.push_back(decode("ret").in);
     kernel_.code.back().site = site();
   }
 
  private:
-  struct Scope {
-    std::unordered_map<std::string, uint32_t> registers;
-    std::unordered_map<std::string, uint32_t> variables;
-    std::unordered_map<std::string, bool> call_parameters;
-  };
-
   void statement() {
     if (in_.accept("{")) {
       scopes_.emplace_back();
@@ -83,7 +77,7 @@ class BodyParser {
       }
     } else if (word.text == ".param") {
       for (const auto& variable : parse_variables(in_, Space::kParam, false))
-        scopes_.back().call_parameters[variable.name] = true;
+        scopes_.back().call_parameters[variable.name] = 0;
     } else if (word.text == ".pragma" || word.text == ".branchtargets" || word.text == ".callprototype") {
       in_.skip_to(";");
     } else {
@@ -116,64 +110,35 @@ class BodyParser {
     in_.expect(";");
   }
 
-  std::optional<uint32_t> find_register(std::string_view name) const {
+  using Names = std::unordered_map<std::string, uint32_t>;
+  struct Scope {
+    Names registers, variables, call_parameters;
+  };
+
+  // What the name stands for in the innermost scope that has it.
+  std::optional<uint32_t> find(std::string_view name, Names Scope::*kind) const {
     const std::string key(name);
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-      if (const auto found = scope->registers.find(key); found != scope->registers.end())
+      if (const auto found = ((*scope).*kind).find(key); found != ((*scope).*kind).end())
         return found->second;
     return std::nullopt;
   }
 
-  std::optional<uint32_t> find_variable(std::string_view name) const {
-    const std::string key(name);
-    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-      if (const auto found = scope->variables.find(key); found != scope->variables.end())
-        return found->second;
-    const auto found = globals_.find(key);
-    return found == globals_.end() ? std::nullopt : std::optional<uint32_t>(found->second);
-  }
-
-  bool is_call_parameter(std::string_view name) const {
-    for (const Scope& scope : scopes_)
-      if (scope.call_parameters.count(std::string(name)) > 0) return true;
-    return false;
-  }
-
   PtxOperand named(std::string_view name) {
-    PtxOperand operand;
-    if (name == "_") return operand;
-    if (const auto found = find_register(name)) {
-      operand.kind = OperandKind::kRegister;
-      operand.index = *found;
-      return operand;
-    }
-    if (name == "WARP_SZ") {
-      operand.kind = OperandKind::kImmediate;
-      operand.immediate = 32;
-      return operand;
-    }
-    if (name[0] == '%') {
-      operand.kind = OperandKind::kSpecial;
-      operand.special = find_special(name);
-      return operand;
-    }
+    if (name == "_") return {};
+    if (const auto found = find(name, &Scope::registers))
+      return {.kind = OperandKind::kRegister, .index = *found};
+    if (name == "WARP_SZ") return {.kind = OperandKind::kImmediate, .immediate = 32};
+    if (name[0] == '%') return {.kind = OperandKind::kSpecial, .special = find_special(name)};
     for (const Parameter& parameter : kernel_.parameters)
-      if (parameter.name == name) {
-        operand.kind = OperandKind::kImmediate;
-        operand.immediate = parameter.offset;
-        return operand;
-      }
-    if (const auto found = find_variable(name)) {
-      operand.kind = OperandKind::kVariable;
-      operand.index = *found;
-      return operand;
-    }
-    if (is_call_parameter(name)) {
+      if (parameter.name == name) return {.kind = OperandKind::kImmediate, .immediate = parameter.offset};
+    if (const auto found = find(name, &Scope::variables))
+      return {.kind = OperandKind::kVariable, .index = *found};
+    if (find(name, &Scope::call_parameters))
       touches_call_ = true;
-      return operand;
-    }
-    in_.fail("'" + std::string(name) + "' is not declared");
-    return operand;
+    else
+      in_.fail("'" + std::string(name) + "' is not declared");
+    return {};
   }
 
   PtxOperand scalar() {
@@ -227,30 +192,13 @@ class BodyParser {
   }
 
   static bool has_result(const Instruction& in) {
-    switch (in.op) {
-      case Op::kStore:
-      case Op::kWarpBarrier:
-      case Op::kFence:
-      case Op::kProxyFence:
-      case Op::kNothing:
-      case Op::kMatrixStore:
-      case Op::kCopy:
-      case Op::kCopyCommit:
-      case Op::kCopyWait:
-      case Op::kWgmmaCommit:
-      case Op::kWgmmaFence:
-      case Op::kWgmmaWait:
-      case Op::kReturn:
-      case Op::kTrap:
-      case Op::kUnsupported:
-        return false;
-      case Op::kBarrier:
-        return in.barrier == BarrierOp::kReduce;
-      case Op::kAtomic:
-        return in.text.compare(0, 3, "red") != 0;
-      default:
-        return true;
-    }
+    constexpr OpSet kWithout = {Op::kStore,    Op::kWarpBarrier, Op::kFence,      Op::kProxyFence,
+                                Op::kNothing,  Op::kMatrixStore, Op::kCopy,       Op::kCopyCommit,
+                                Op::kCopyWait, Op::kWgmmaCommit, Op::kWgmmaFence, Op::kWgmmaWait,
+                                Op::kReturn,   Op::kTrap,        Op::kUnsupported};
+    if (in.op == Op::kBarrier) return in.collective.barrier == BarrierOp::kReduce;
+    if (in.op == Op::kAtomic) return !in.text.starts_with("red");
+    return !kWithout.has(in.op);
   }
 
   uint32_t site() {
@@ -270,52 +218,54 @@ class BodyParser {
       return in_.fail("'" + std::string(in_.peek().text) + "' is no instruction");
     const PtxToken opcode = in_.take();
     touches_call_ = false;
-    Instruction out;
-    if (opcode.text.substr(0, 4) == "call") {
+    uint32_t groups = 0;
+    DecodedOpcode decoded;
+    Instruction& out = decoded.in;
+    if (opcode.text.starts_with("call")) {
       out = call();
     } else {
-      out = decode(opcode.text);
-      operands(out);
+      decoded = decode(opcode.text);
+      groups = operands(out);
     }
     if (touches_call_) {  // the arguments and the result of a call
       out.op = out.op == Op::kLoad ? Op::kPure : Op::kNothing;
-      out.form = {};
+      decoded.form = {};
       out.operands.clear();
       out.address = {};
     }
     out.site = place;
-    out.has_guard = guard.has_value();
-    if (guard) out.guard = *guard;
-    check_counts(out);
-    if (in_.is(";") && !has_right_classes(out, kernel_.registers))
+    out.guard = guard;
+    check_counts(decoded, groups);
+    if (in_.is(";") && !has_right_classes(decoded, kernel_.registers))
       in_.fail("'" + out.text + "' has a predicate where a number belongs, or a number for a predicate");
     in_.expect(";");
     kernel_.code.push_back(std::move(out));
   }
 
-  void operands(Instruction& out) {
+  // Returns how many there are as they are written.
+  uint32_t operands(Instruction& out) {
     const int index = static_cast<int>(kernel_.code.size());
     if (out.op == Op::kBranch) {
       jumps_[index] = std::string(in_.take().text);
-      return;
+      return 0;
     }
     if (out.op == Op::kBranchIndexed) {
       out.operands.push_back(scalar());
       in_.expect(",");
       jumps_[index] = std::string(in_.take().text);
-      return;
+      return 0;
     }
-    if (out.op == Op::kUnsupported) {  // its operands may have any form
+    if (out.op == Op::kUnsupported)  // its operands may have any form
       while (!in_.at_end() && !in_.is(";")) in_.take();
-      return;
-    }
+    uint32_t groups = 0;
     bool first = has_result(out);
     while (!in_.at_end() && !in_.is(";")) {
       group(out, first);
-      if (!first) ++out.groups;
+      groups += first ? 0 : 1;
       first = false;
       if (!in_.accept(",")) break;
     }
+    return groups;
   }
 
   // call.uni (result), name, (arguments);
@@ -331,7 +281,7 @@ class BodyParser {
     if (name == "__assertfail")
       out.op = Op::kAssertFail;
     else if (name == "vprintf")
-      out.op = Op::kPrint;
+      out.op = Op::kNothing;
     else
       out.reason = "the function " + name + " is called and not inlined";
     return out;
@@ -378,7 +328,6 @@ class BodyParser {
   LineTable& lines_;
   Kernel& kernel_;
   std::vector<Scope> scopes_;
-  std::unordered_map<std::string, uint32_t> globals_;
   std::map<std::string, int> labels_;
   std::map<std::string, std::vector<std::string>> named_tables_;
   std::map<int, std::string> jumps_;

@@ -54,7 +54,7 @@ bool works_on_predicates(Op op) {
   return op == Op::kMove || op == Op::kAnd || op == Op::kOr || op == Op::kXor || op == Op::kNot;
 }
 
-void arithmetic(Instruction& out) {
+void arithmetic(Instruction& out, std::string_view name) {
   if (out.type == Type::kNone) return reject(out, "no type");
   if (out.from == Type::kNone) out.from = out.type;
   if ((out.type == Type::kPred || out.from == Type::kPred) && !works_on_predicates(out.op))
@@ -63,7 +63,8 @@ void arithmetic(Instruction& out) {
     return reject(out, "a product of more than 64 bits");
   // Packed halves, carries and what has more than 64 bits are data: nothing that steers a kernel is known
   // about them.
-  if (out.type == Type::kF16x2 || out.type == Type::kB128 || out.from == Type::kB128 || out.uses_carry)
+  if (out.type == Type::kF16x2 || out.type == Type::kB128 || out.from == Type::kB128 || name == "addc" ||
+      name == "subc" || name == "madc")
     out.op = Op::kPure;
 }
 
@@ -74,10 +75,11 @@ void comparison(Instruction& out) {
 }
 
 void fence(Instruction& out, const Parts& parts) {
-  out.sequential |= parts[0] == "membar";
+  out.order.sequential |= parts[0] == "membar";
   // A fence that only acquires or only releases is a part of one; as none at all it is on the safe side.
-  if (out.acquire != out.release) out.fence = FenceScope::kNone;
-  if (out.fence == FenceScope::kNone && parts[0] == "fence" && parts.size() < 3) reject(out, "no scope");
+  if (out.order.acquire != out.order.release) out.order.scope = FenceScope::kNone;
+  if (out.order.scope == FenceScope::kNone && parts[0] == "fence" && parts.size() < 3)
+    reject(out, "no scope");
 }
 
 // fence.proxy.KIND.SPACE; `at` is the place of "proxy".
@@ -145,10 +147,10 @@ void copy(Instruction& out, const Parts& parts) {
 void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
   size_t end = parts.size();
   if (family == Family::kAtomic) {
-    out.strong = true;
-    out.fence = FenceScope::kDevice;
+    out.order.strong = true;
+    out.order.scope = FenceScope::kDevice;
   } else if (family == Family::kBarrier) {
-    out.aligned = parts[0] == "bar";
+    out.collective.aligned = parts[0] == "bar";
   } else if (family == Family::kFence) {
     end = static_cast<size_t>(std::ranges::find(parts, "proxy") - parts.begin());
   } else if (family == Family::kPlain) {
@@ -168,7 +170,7 @@ void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
   if (out.op == Op::kUnsupported) return;
   const bool has_number = out.type != Type::kNone && out.type != Type::kPred;
   if (family == Family::kArithmetic)
-    arithmetic(out);
+    arithmetic(out, parts[0]);
   else if (family == Family::kComparison)
     comparison(out);
   else if ((family == Family::kMemory || family == Family::kAtomic) && !has_number)
@@ -185,7 +187,7 @@ void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
 }
 
 // The operands of an instruction whose modifiers have been read.
-OperandForm form_of(const OpcodeEntry& entry, const Instruction& in) {
+OperandForm form_of_opcode(const OpcodeEntry& entry, const Instruction& in) {
   using enum OperandClasses;
   switch (in.op) {
     case Op::kWarpBarrier:
@@ -204,16 +206,18 @@ OperandForm form_of(const OpcodeEntry& entry, const Instruction& in) {
   }
   if (in.op != entry.op) return {};  // kPure or kUnsupported
   OperandForm form = entry.form;
-  if (in.op == Op::kBarrier && in.barrier == BarrierOp::kArrive) form.operands = 2;
-  if (in.op == Op::kBarrier && in.barrier == BarrierOp::kReduce) form = {1, {2, 3}, form.classes};
+  if (in.op == Op::kBarrier && in.collective.barrier == BarrierOp::kArrive) form.operands = 2;
+  if (in.op == Op::kBarrier && in.collective.barrier == BarrierOp::kReduce) form = {1, {2, 3}, form.classes};
   if (form.results.most == kVector) form.results.most = in.vector;
   if (form.operands.most == kVector) form.operands.most = in.vector;
   if (in.op == Op::kAtomic && in.atomic == AtomicOp::kCas) {
     form.operands = {2, 2 * in.vector};
     form.groups = 3;
   }
-  const bool takes_mask = (entry.family == Family::kWarp || entry.family == Family::kShuffle) && in.strong;
-  if (takes_mask || in.combine != 0) form.operands = {form.operands.least + 1, form.operands.most + 1};
+  const bool takes_mask =
+      (entry.family == Family::kWarp || entry.family == Family::kShuffle) && in.collective.names_lanes;
+  if (takes_mask || in.comparison.combine != 0)
+    form.operands = {form.operands.least + 1, form.operands.most + 1};
   const bool access = entry.family == Family::kMemory || entry.family == Family::kAtomic;
   if (access && in.text.find("L2::cache_hint") != std::string::npos) {  // the last operand is a cache policy
     form.operands.most += 1;
@@ -223,8 +227,9 @@ OperandForm form_of(const OpcodeEntry& entry, const Instruction& in) {
 }
 
 // A move may pack several registers, in braces, into one, or unpack one into several.
-OperandForm form_of(const Instruction& in) {
-  OperandForm form = in.form;
+OperandForm form_of_move(const DecodedOpcode& decoded) {
+  const Instruction& in = decoded.in;
+  OperandForm form = decoded.form;
   if (in.op != Op::kMove) return form;
   if (in.type == Type::kPred) {
     form.results = form.operands = 1;
@@ -265,20 +270,20 @@ Type type_of(std::string_view name) {
   return found == kTypes.end() ? Type::kNone : found->second;
 }
 
-Instruction decode(std::string_view opcode) {
-  Instruction out;
+DecodedOpcode decode(std::string_view opcode) {
+  DecodedOpcode decoded;
+  Instruction& out = decoded.in;
   out.text = opcode;
   const Parts parts = split(opcode);
   const OpcodeEntry* const found = find_opcode(parts[0]);
   if (found == nullptr) {
     reject(out, "an unknown instruction");
-    return out;
+    return decoded;
   }
   out.op = found->op;
-  out.uses_carry = parts[0] == "addc" || parts[0] == "subc" || parts[0] == "madc";
   decode_modifiers(out, found->family, parts);
-  out.form = form_of(*found, out);
-  return out;
+  decoded.form = form_of_opcode(*found, out);
+  return decoded;
 }
 
 unsigned bits_of(Type type) {
@@ -295,15 +300,16 @@ bool is_float(Type type) {
   return type == Type::kF16 || type == Type::kF16x2 || type == Type::kF32 || type == Type::kF64;
 }
 
-void check_counts(Instruction& in) {
-  const OperandForm form = form_of(in);
+void check_counts(DecodedOpcode& decoded, uint32_t groups) {
+  const OperandForm form = form_of_move(decoded);
+  Instruction& in = decoded.in;
   const bool has_place = std::ranges::all_of(in.results, is_result);
   const auto given = static_cast<size_t>(std::ranges::count_if(
       in.operands, [](const PtxOperand& operand) { return operand.kind != OperandKind::kNone; }));
   const bool enough = static_cast<size_t>(form.operands.least) <= given &&
                       in.operands.size() <= static_cast<size_t>(form.operands.most);
   const bool lacks_address = needs_address(in.op) && in.address.kind == OperandKind::kNone;
-  if (form.results.holds(in.results.size()) && enough && form.groups.holds(in.groups) && !lacks_address &&
+  if (form.results.holds(in.results.size()) && enough && form.groups.holds(groups) && !lacks_address &&
       has_place)
     return;
   in.reason = lacks_address ? "a form without an address"
@@ -311,13 +317,14 @@ void check_counts(Instruction& in) {
                             : "a form with " + std::to_string(in.results.size()) + " results and " +
                                  std::to_string(given) + " operands";
   in.op = Op::kUnsupported;
-  in.form = {};
+  decoded.form = {};
   in.results.clear();
   in.operands.clear();
   in.targets.clear();
 }
 
-bool has_right_classes(const Instruction& in, std::span<const Register> registers) {
+bool has_right_classes(const DecodedOpcode& decoded, std::span<const Register> registers) {
+  const Instruction& in = decoded.in;
   const auto is = [&](const PtxOperand& operand, bool predicate) {
     if (operand.kind == OperandKind::kNone) return true;
     if (operand.kind != OperandKind::kRegister) return !predicate || operand.kind == OperandKind::kImmediate;
@@ -329,10 +336,10 @@ bool has_right_classes(const Instruction& in, std::span<const Register> register
     return std::ranges::all_of(
         operands, [&](const PtxOperand& operand) { return is(operand, (place++ < count) == first); });
   };
-  if (in.has_guard && (in.guard.kind != OperandKind::kRegister || !is(in.guard, true))) return false;
+  if (in.guard && (in.guard->kind != OperandKind::kRegister || !is(*in.guard, true))) return false;
   if (!is(in.address, false) || !is(in.source, false)) return false;
   const bool of_predicates = in.type == Type::kPred;
-  switch (in.form.classes) {
+  switch (decoded.form.classes) {
     case OperandClasses::kEither:
       return true;
     case OperandClasses::kOfType:

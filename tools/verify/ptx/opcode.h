@@ -1,4 +1,4 @@
-// What an opcode with its modifiers means.
+// What an opcode with its modifiers means, and whether an instruction has the operands that it must have.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,47 @@
 
 namespace glove::verify {
 
-// Fills everything but guard, operands, targets and site. An opcode or a modifier that is not known makes the
-// instruction kUnsupported, with the reason.
-Instruction decode(std::string_view opcode);
+// From `least` to `most` operands.
+struct OperandCount {
+  int least = 0;
+  int most = 1000;  // any number
+
+  constexpr OperandCount() = default;
+  constexpr OperandCount(int count) : least(count), most(count) {}
+  constexpr OperandCount(int from, int to) : least(from), most(to) {}
+  bool holds(size_t count) const {
+    return static_cast<size_t>(least) <= count && count <= static_cast<size_t>(most);
+  }
+};
+
+// Which results and operands of an instruction are predicates, where the others are numbers.
+enum class OperandClasses : uint8_t {
+  kEither,    // the modifiers say it, or nobody looks
+  kOfType,    // all, if the type is .pred
+  kCompares,  // all results, and the operands behind the second
+  kTests,     // all results
+  kSelects,   // the operands behind the second
+  kVotes,     // the first operand; results are not checked
+  kShuffles,  // the results behind the first
+};
+
+// What an instruction must have behind its opcode.
+struct OperandForm {
+  OperandCount results;
+  OperandCount operands;
+  OperandClasses classes = OperandClasses::kEither;
+  OperandCount groups = {};  // operands as they are written, where {a, b} is one, and the address another
+};
+
+// An opcode, and what must stand behind it.
+struct DecodedOpcode {
+  Instruction in;
+  OperandForm form;
+};
+
+// Fills everything but the guard, operands, targets and site. An opcode or a modifier that is not known makes
+// the instruction kUnsupported, with the reason.
+DecodedOpcode decode(std::string_view opcode);
 
 // ".u32" or "u32"; kNone if it is no type.
 Type type_of(std::string_view name);
@@ -65,14 +103,13 @@ void reject(Instruction& in, std::string reason);
 // "%tid.x" and the like; kUnknown for one that is not known.
 Special find_special(std::string_view name);
 
-// Whether an instruction has the operands that its form wants.
 // Makes an instruction kUnsupported, with the reason, that has too few or too many results or operands,
 // lacks an address or writes to anything but registers. The rest of the verifier reads the operands of a form
 // without looking whether they are there.
-void check_counts(Instruction& in);
+void check_counts(DecodedOpcode& decoded, uint32_t groups);
 
 // Returns false if ptxas would refuse the instruction because a register is a predicate and should not be, or
 // the reverse. The rest of the verifier depends on it. Widths and kinds of numbers are not checked.
-bool has_right_classes(const Instruction& in, std::span<const Register> registers);
+bool has_right_classes(const DecodedOpcode& decoded, std::span<const Register> registers);
 
 }  // namespace glove::verify

@@ -96,8 +96,8 @@ using Word = std::string_view;
 
 template <Compare kCompare, bool kUnordered = false>
 void compare(Instruction& in, Word) {
-  in.compare = kCompare;
-  in.unordered = kUnordered;
+  in.comparison.kind = kCompare;
+  in.comparison.unordered = kUnordered;
 }
 template <AtomicOp kOp>
 void update(Instruction& in, Word) {
@@ -109,11 +109,11 @@ void space(Instruction& in, Word) {
 }
 template <BarrierOp kOp>
 void meet(Instruction& in, Word) {
-  in.barrier = kOp;
+  in.collective.barrier = kOp;
 }
 template <VoteKind kKind>
 void vote(Instruction& in, Word) {
-  in.vote = kKind;
+  in.collective.vote = kKind;
 }
 template <MulPart kPart>
 void part(Instruction& in, Word) {
@@ -146,27 +146,28 @@ constexpr Modifier kModifiers[] = {
     {"geu", kComparison, compare<Compare::kGe, true>},
     {"num", kComparison, compare<Compare::kNumber>},
     {"nan", kComparison, compare<Compare::kNan>},
-    {"and", kComparison, [](Instruction& in, Word) { in.combine = '&'; }},
-    {"or", kComparison, [](Instruction& in, Word) { in.combine = '|'; }},
-    {"xor", kComparison, [](Instruction& in, Word) { in.combine = '^'; }},
+    {"and", kComparison, [](Instruction& in, Word) { in.comparison.combine = '&'; }},
+    {"or", kComparison, [](Instruction& in, Word) { in.comparison.combine = '|'; }},
+    {"xor", kComparison, [](Instruction& in, Word) { in.comparison.combine = '^'; }},
     {"ftz", kComparison, nullptr},
     {"v2 v4 v8", kAccess,
      [](Instruction& in, Word word) { in.vector = static_cast<uint8_t>(word[1] - '0'); }},
-    {"nc", bits({Family::kMemory}), [](Instruction& in, Word) { in.read_only = true; }},
+    {"nc", bits({Family::kMemory}), nullptr},
     {"shared shared::cta", kSpaces, space<Space::kShared>},
     {"global", kSpaces, space<Space::kGlobal>},
     {"local", kSpaces, space<Space::kLocal>},
     {"const", kSpaces, space<Space::kConst>},
     {"param param::entry", kSpaces, space<Space::kParam>},
-    {"volatile", kOrder, [](Instruction& in, Word) { in.is_volatile = true; }},
-    {"relaxed mmio", kOrder, [](Instruction& in, Word) { in.strong = true; }},
-    {"acquire", kOrder, [](Instruction& in, Word) { in.strong = in.acquire = true; }},
-    {"release", kOrder, [](Instruction& in, Word) { in.strong = in.release = true; }},
-    {"acq_rel", kOrder, [](Instruction& in, Word) { in.strong = in.acquire = in.release = true; }},
-    {"cta", kOrder, [](Instruction& in, Word) { in.fence = FenceScope::kBlock; }},
-    {"gpu sys gl cluster", kOrder, [](Instruction& in, Word) { in.fence = FenceScope::kDevice; }},
+    {"volatile", kOrder, [](Instruction& in, Word) { in.order.is_volatile = true; }},
+    {"relaxed mmio", kOrder, [](Instruction& in, Word) { in.order.strong = true; }},
+    {"acquire", kOrder, [](Instruction& in, Word) { in.order.strong = in.order.acquire = true; }},
+    {"release", kOrder, [](Instruction& in, Word) { in.order.strong = in.order.release = true; }},
+    {"acq_rel", kOrder,
+     [](Instruction& in, Word) { in.order.strong = in.order.acquire = in.order.release = true; }},
+    {"cta", kOrder, [](Instruction& in, Word) { in.order.scope = FenceScope::kBlock; }},
+    {"gpu sys gl cluster", kOrder, [](Instruction& in, Word) { in.order.scope = FenceScope::kDevice; }},
     {"weak", kOrder, nullptr},
-    {"sc", kFence, [](Instruction& in, Word) { in.sequential = true; }},
+    {"sc", kFence, [](Instruction& in, Word) { in.order.sequential = true; }},
     {"mbarrier_init", kFence, [](Instruction& in, Word) { reject(in, "mbarriers are not modelled"); }},
     {"ca cg cs lu cv wb wt cop L2::cache_hint unified", kHints, nullptr},
     {"add", kAtomic, update<AtomicOp::kAdd>},
@@ -186,16 +187,16 @@ constexpr Modifier kModifiers[] = {
     {"sync", kBarrier, meet<BarrierOp::kSync>},
     {"arrive", kBarrier, meet<BarrierOp::kArrive>},
     {"red", kBarrier, meet<BarrierOp::kReduce>},
-    {"aligned", kBarrier, [](Instruction& in, Word) { in.aligned = true; }},
+    {"aligned", kBarrier, [](Instruction& in, Word) { in.collective.aligned = true; }},
     {"cluster", kBarrier, [](Instruction& in, Word) { reject(in, "cluster barriers are not modelled"); }},
     {"cta popc and or", kBarrier, nullptr},
     {"up down bfly idx", kShuffle,
-     [](Instruction& in, Word word) { in.shuffle = static_cast<ShuffleKind>(word[0]); }},
+     [](Instruction& in, Word word) { in.collective.shuffle = static_cast<ShuffleKind>(word[0]); }},
     {"all", kWarp, vote<VoteKind::kAll>},
     {"any", kWarp, vote<VoteKind::kAny>},
     {"uni", kWarp, vote<VoteKind::kUniform>},
     {"ballot", kWarp, vote<VoteKind::kBallot>},
-    {"sync", kWarp, [](Instruction& in, Word) { in.strong = true; }},  // names the lanes that take part
+    {"sync", kWarp, [](Instruction& in, Word) { in.collective.names_lanes = true; }},
     {"add min max and or xor abs NaN", kWarp, nullptr},
 };
 
@@ -230,32 +231,17 @@ const Modifier* find_modifier(std::string_view word, Family family) {
 }
 
 Special find_special(std::string_view name) {
-  static const std::unordered_map<std::string_view, Special> kSpecials = {
-      {"%tid.x", Special::kTidX},
-      {"%tid.y", Special::kTidY},
-      {"%tid.z", Special::kTidZ},
-      {"%ntid.x", Special::kNtidX},
-      {"%ntid.y", Special::kNtidY},
-      {"%ntid.z", Special::kNtidZ},
-      {"%ctaid.x", Special::kCtaidX},
-      {"%ctaid.y", Special::kCtaidY},
-      {"%ctaid.z", Special::kCtaidZ},
-      {"%nctaid.x", Special::kNctaidX},
-      {"%nctaid.y", Special::kNctaidY},
-      {"%nctaid.z", Special::kNctaidZ},
-      {"%laneid", Special::kLaneId},
-      {"%warpid", Special::kWarpId},
-      {"%nwarpid", Special::kNwarpId},
-      {"%lanemask_eq", Special::kLaneMaskEq},
-      {"%lanemask_lt", Special::kLaneMaskLt},
-      {"%lanemask_le", Special::kLaneMaskLe},
-      {"%lanemask_gt", Special::kLaneMaskGt},
-      {"%lanemask_ge", Special::kLaneMaskGe},
-      {"%dynamic_smem_size", Special::kDynamicSharedSize},
-      {"%envreg1", Special::kWorkspaceHigh},
-      {"%envreg2", Special::kWorkspaceLow}};
-  const auto found = kSpecials.find(name);
-  return found == kSpecials.end() ? Special::kUnknown : found->second;
+  constexpr std::string_view kNames[] = {// in the order of Special
+                                         "%tid.x",       "%tid.y",       "%tid.z",
+                                         "%ntid.x",      "%ntid.y",      "%ntid.z",
+                                         "%ctaid.x",     "%ctaid.y",     "%ctaid.z",
+                                         "%nctaid.x",    "%nctaid.y",    "%nctaid.z",
+                                         "%laneid",      "%warpid",      "%nwarpid",
+                                         "%lanemask_eq", "%lanemask_lt", "%lanemask_le",
+                                         "%lanemask_gt", "%lanemask_ge", "%dynamic_smem_size",
+                                         "%envreg1",     "%envreg2"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Special::kUnknown));
+  return static_cast<Special>(std::ranges::find(kNames, name) - std::begin(kNames));
 }
 
 }  // namespace glove::verify

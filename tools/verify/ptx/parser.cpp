@@ -183,7 +183,6 @@ class ProgramParser {
       parameter.name = std::string(in_.take().text);
       parameter.size = unit;
       if (in_.accept("[")) {
-        parameter.is_array = true;
         parameter.size = unit * in_.number().value_or(0);
         in_.expect("]");
       }

@@ -1,4 +1,4 @@
-// Splits PTX into tokens. Never fails: a character that PTX does not have becomes a token of its own.
+// The parser's tokens, cursor, scopes and source lines; for parser.cpp and body_parser.cpp only.
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@ struct PtxToken {
   int line = 0;
 };
 
-// The last token is kEnd. REQUIRES: `source` outlives the tokens.
+// Splits PTX into tokens. Never fails: a character that PTX does not have becomes a token of its own. The
+// last token is kEnd. REQUIRES: `source` outlives the tokens.
 std::vector<PtxToken> tokenize(std::string_view source);
 
-// The parser's cursor, its scopes and its source lines; for parser.cpp and body_parser.cpp only.
 // The first thing that is wrong in a text.
 struct SyntaxError {
   int line = 0;

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +33,6 @@ enum class Op : uint8_t {
   kCnot,
   kShl,
   kShr,
-  kFunnelLeft,
-  kFunnelRight,
   kBitExtract,
   kBitInsert,
   kBitReverse,
@@ -76,10 +76,30 @@ enum class Op : uint8_t {
   kWgmmaCommit,
   kWgmmaWait,
   kAssertFail,  // a call that does not return
-  kPrint,       // a call without effect on the kernel
-  kNothing,
+  kNothing,     // also a call without effect on the kernel
   kUnsupported,
 };
+
+// A set of operations.
+class OpSet {
+ public:
+  constexpr OpSet(std::initializer_list<Op> members) {
+    for (const Op op : members) bits_ |= uint64_t{1} << static_cast<unsigned>(op);
+  }
+  constexpr bool has(Op op) const { return (bits_ >> static_cast<unsigned>(op) & 1) != 0; }
+
+ private:
+  static_assert(static_cast<unsigned>(Op::kUnsupported) < 64);
+  uint64_t bits_ = 0;
+};
+
+// What the lanes of a warp execute together, but for the barriers of a block.
+constexpr OpSet kWarpSynchronisation = {Op::kWarpBarrier, Op::kShuffle, Op::kVote,       Op::kMatch,
+                                        Op::kReduce,      Op::kElect,   Op::kMatrix,     Op::kMatrixLoad,
+                                        Op::kMatrixStore, Op::kWgmma,   Op::kWgmmaFence, Op::kWgmmaCommit,
+                                        Op::kWgmmaWait};
+// What ends a thread.
+constexpr OpSet kEnds = {Op::kReturn, Op::kTrap, Op::kAssertFail};
 
 // Types of registers and operations. Floats of 8 bits and the like count as packed halves.
 enum class Type : uint8_t {
@@ -121,19 +141,8 @@ enum class OperandKind : uint8_t { kNone, kRegister, kImmediate, kSpecial, kVari
 
 // The special registers that the verifier knows; kUnknown may have any value.
 enum class Special : uint8_t {
-  kTidX,
-  kTidY,
-  kTidZ,
-  kNtidX,
-  kNtidY,
-  kNtidZ,
-  kCtaidX,
-  kCtaidY,
-  kCtaidZ,
-  kNctaidX,
-  kNctaidY,
-  kNctaidZ,
-  kLaneId,
+  kTidX,  // the first of the twelve from %tid.x to %nctaid.z, axis by axis
+  kLaneId = 12,
   kWarpId,
   kNwarpId,
   kLaneMaskEq,
@@ -163,36 +172,30 @@ enum class ShuffleKind : uint8_t { kUp = 'u', kDown = 'd', kButterfly = 'b', kIn
 // What a vote returns.
 enum class VoteKind : uint8_t { kAll, kAny, kUniform, kBallot };
 
-// From `least` to `most` operands.
-struct OperandCount {
-  int least = 0;
-  int most = 1000;  // any number
-
-  constexpr OperandCount() = default;
-  constexpr OperandCount(int count) : least(count), most(count) {}
-  constexpr OperandCount(int from, int to) : least(from), most(to) {}
-  bool holds(size_t count) const {
-    return static_cast<size_t>(least) <= count && count <= static_cast<size_t>(most);
-  }
+// Which numbers a comparison compares how.
+struct CompareForm {
+  Compare kind = Compare::kEq;
+  bool unordered = false;  // of floats, and NaN makes it true
+  char combine = 0;        // setp: '&', '|' or '^' with the last operand
 };
 
-// Which results and operands of an instruction are predicates, where the others are numbers.
-enum class OperandClasses : uint8_t {
-  kEither,    // the modifiers say it, or nobody looks
-  kOfType,    // all, if the type is .pred
-  kCompares,  // all results, and the operands behind the second
-  kTests,     // all results
-  kSelects,   // the operands behind the second
-  kVotes,     // the first operand; results are not checked
-  kShuffles,  // the results behind the first
+// How an access or a fence is ordered with those of other threads.
+struct MemoryOrder {
+  bool is_volatile = false;
+  bool strong = false;  // relaxed or stronger
+  bool acquire = false;
+  bool release = false;
+  bool sequential = false;               // fence.sc, which membar is too
+  FenceScope scope = FenceScope::kNone;  // of a fence, and of an access that acquires or releases
 };
 
-// What an instruction must have behind its opcode.
-struct OperandForm {
-  OperandCount results;
-  OperandCount operands;
-  OperandClasses classes = OperandClasses::kEither;
-  OperandCount groups = {};  // as Instruction::groups counts them
+// What threads do together.
+struct Collective {
+  BarrierOp barrier = BarrierOp::kSync;
+  bool aligned = true;  // barriers
+  ShuffleKind shuffle = ShuffleKind::kIndex;
+  VoteKind vote = VoteKind::kUniform;  // of match: kAll or kAny
+  bool names_lanes = false;            // .sync: an operand has the lanes that take part
 };
 
 // A decoded instruction.
@@ -201,37 +204,24 @@ struct Instruction {
   Type type = Type::kNone;  // of the operation; of a conversion's result
   Type from = Type::kNone;  // of a conversion's or comparison's operands
   Space space = Space::kGeneric;
-  Compare compare = Compare::kEq;
-  bool unordered = false;  // a float comparison that NaN makes true
-  char combine = 0;        // setp: '&', '|' or '^' with the last operand
   AtomicOp atomic = AtomicOp::kAdd;
-  BarrierOp barrier = BarrierOp::kSync;
   MulPart part = MulPart::kLow;
-  FenceScope fence = FenceScope::kNone;  // of a fence; of an access, the scope of acquire and release
-  bool is_volatile = false;
-  bool strong = false;  // relaxed or stronger
-  bool acquire = false;
-  bool release = false;
-  bool sequential = false;  // fence.sc, which membar is too
-  bool aligned = true;      // barriers
-  bool wide = false;  // cvt: rounds towards zero to an integer (rzi); bfind: counts from the top (shiftamt)
-  bool read_only = false;  // ld.global.nc
-  bool uses_carry = false;
+  // cvt: rounds towards zero to an integer (rzi); bfind: counts from the top (shiftamt); cvta: from generic
+  // to the space; waits for copies: for all
+  bool wide = false;
   uint8_t vector = 1;  // elements of a load or store; of wgmma, columns of the product by 8
-  ShuffleKind shuffle = ShuffleKind::kIndex;
-  VoteKind vote = VoteKind::kUniform;  // of match: kAll or kAny
-  bool has_guard = false;
-  PtxOperand guard;
+  CompareForm comparison;
+  MemoryOrder order;
+  Collective collective;
+  std::optional<PtxOperand> guard;
   std::vector<PtxOperand> results;
   std::vector<PtxOperand> operands;
-  uint32_t groups = 0;       // operands as they are written, where {a, b} is one, and the address another
   PtxOperand address;        // of loads, stores and atomics; of a copy, the destination
   PtxOperand source;         // of a copy
   std::vector<int> targets;  // instructions to branch to
   uint32_t site = 0;         // index into Kernel::sites
-  OperandForm form;
-  std::string text;    // the opcode as it was written
-  std::string reason;  // of kUnsupported
+  std::string text;          // the opcode as it was written
+  std::string reason;        // of kUnsupported
 };
 
 // A virtual register.
@@ -255,7 +245,6 @@ struct Parameter {
   std::string name;
   uint64_t offset = 0;
   uint64_t size = 0;
-  bool is_array = false;
 };
 
 // One .entry.

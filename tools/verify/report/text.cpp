@@ -1,8 +1,7 @@
-#include "report/finding_text.h"
+#include "glove_verify/verify.h"
 
 #include <cstdio>
-
-#include "glove_verify/verify.h"
+#include <iterator>
 
 namespace glove::verify {
 namespace {
@@ -28,31 +27,12 @@ std::string inlined(const Site& site, const std::string& kernel) {
 }  // namespace
 
 std::string_view name_of(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kRace:
-      return "race";
-    case FindingKind::kSameValueRace:
-      return "race of equal values";
-    case FindingKind::kDeadlock:
-      return "deadlock";
-    case FindingKind::kCount:
-      return "barrier count";
-    case FindingKind::kRecycling:
-      return "unsafe recycling";
-    case FindingKind::kArriveOnly:
-      return "nobody waits";
-    case FindingKind::kDivergence:
-      return "divergence";
-    case FindingKind::kUndefinedRead:
-      return "undefined read";
-    case FindingKind::kBounds:
-      return "out of bounds";
-    case FindingKind::kUnproved:
-      return "not proved";
-    case FindingKind::kUnsupported:
-      return "unsupported";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"race",          "race of equal values", "deadlock",
+                                                "barrier count", "unsafe recycling",     "nobody waits",
+                                                "divergence",    "undefined read",       "out of bounds",
+                                                "not proved",    "unsupported"};
+  static_assert(std::size(kNames) == static_cast<size_t>(FindingKind::kUnsupported) + 1);
+  return kNames[static_cast<size_t>(kind)];
 }
 
 bool is_defect(FindingKind kind) {
@@ -62,19 +42,6 @@ bool is_defect(FindingKind kind) {
 std::string_view name_of_exit_code(int code) {
   static constexpr std::string_view kNames[] = {"proved", "DEFECT", "could not prove", "unsupported"};
   return kNames[code];
-}
-
-std::string thread_name(const Access& access, bool name_block) {
-  return "thread " + std::to_string(access.thread) +
-         (name_block ? " of block " + std::to_string(access.block) : "");
-}
-
-std::string text_of(const Access& access, bool name_block) {
-  return std::string(access.asynchronous ? "asynchronous " : "") +
-         (access.kind == AccessKind::kRead    ? "read"
-          : access.kind == AccessKind::kWrite ? "write"
-                                              : "atomic operation") +
-         " by " + thread_name(access, name_block);
 }
 
 std::string_view Verdict::name() const {

@@ -7,45 +7,55 @@
 
 namespace glove::verify {
 
-Run::Memory::Memory(const Part& run)
-    : places(run), operands(run), read_only(run), locations(run, places), tickets(run) {}
+OrderPart::OrderPart(Order& order)
+    : Part(order),
+      places_(order.places),
+      operands_(order.operands),
+      read_only_(order.read_only),
+      locations_(order.locations),
+      tickets_(order.tickets),
+      grid_(order.grid),
+      records_(order.records),
+      race_reports_(order.reports),
+      races_(order.block),
+      grid_races_(order.blocks),
+      wait_log_(order.waits) {}
 
-Run::Order::Order(const Part& run, Memory& memory)
-    : grid(run, memory.locations, memory.tickets, memory.places),
+Order::Order(const Part& run)
+    : Part(run),
+      places(run),
+      operands(run),
+      read_only(run),
+      locations(*this),
+      tickets(*this),
+      grid(*this),
       records(run),
-      reports(run, records),
-      block(run, records, reports, memory.read_only, memory.tickets, grid, memory.operands, memory.places),
-      blocks(run, records, reports, grid, memory.places),
-      waits(run, grid, memory.locations, memory.places) {}
+      reports(*this),
+      block(*this),
+      blocks(*this),
+      waits(*this) {}
 
-Run::Ways::Ways(const Part& run, Order& order)
-    : generaliser(run, order.records),
-      explorer(run, generaliser, order.blocks, order.waits, order.records),
-      joins(run),
-      loops(run) {}
-
-Run::Steps::Steps(const Part& run, Memory& memory_parts, Order& order, Ways& ways)
-    : loads(run, order.grid, memory_parts.read_only),
-      memory(run, memory_parts.operands, memory_parts.places, loads, order.block, order.grid,
-             memory_parts.locations, memory_parts.tickets, order.waits),
-      async(run, memory_parts.operands, memory_parts.places, order.block, memory),
-      barriers(run, memory_parts.operands, order.grid, ways.explorer),
-      exchange(run, memory_parts.operands),
-      regions(run, memory_parts.operands, ways.loops, ways.joins, order.waits, order.grid, ways.explorer,
-              barriers, scheduler),
-      interpreter(run, memory_parts.operands, memory_parts.places, order.waits, order.grid, memory, async,
-                  barriers, exchange, regions),
-      scheduler(run, memory_parts.operands, exchange, interpreter) {}
+Steps::Steps(Order& order)
+    : generaliser(order),
+      explorer(order, generaliser),
+      joins(order),
+      loops(order),
+      loads(order),
+      memory(order, *this),
+      async(order, *this),
+      barriers(order, *this),
+      exchange(order),
+      regions(order, *this),
+      interpreter(order, *this),
+      scheduler(order, *this) {}
 
 Run::Run(const Setup& setup, Learned& learned)
     : setup_(setup),
       learned_(learned),
       report_(setup, learned.effort),
       part_(setup_, learned_, report_, open_),
-      memory_(part_),
-      order_(part_, memory_),
-      ways_(part_, order_),
-      steps_(part_, memory_, order_, ways_) {
+      order_(part_),
+      steps_(order_) {
   learned_.effort.executed.resize(setup_.kernel.code.size());
 }
 
@@ -55,9 +65,8 @@ void Run::leave_unwritten(Warp& warp) {
     const Type type = setup_.kernel.registers[r].type;
     WarpRegister& target = warp.registers.change(r);
     each_lane(warp.lanes, [&](int lane) {
-      target.set(lane, type == Type::kPred
-                           ? learned_.table.fresh_predicate(Scope::kThread, true)
-                           : learned_.table.fresh(std::max(16u, bits_of(type)), Scope::kThread, true));
+      target.set(lane, type == Type::kPred ? learned_.table.fresh_predicate(Scope::kThread, true)
+                                           : learned_.table.fresh(register_bits(type), Scope::kThread, true));
     });
   }
 }
@@ -92,19 +101,19 @@ Verdict Run::verdict() {
   report_.go_on();
   if (learned_.writes_unknown && setup_.check_global)
     report_.assume("pointers from memory point to buffers of their own");
-  if (!learned_.written_objects.empty() && memory_.read_only.buffers().size() > 1)
+  if (!learned_.written_objects.empty() && order_.read_only.buffers().size() > 1)
     report_.assume("different pointer parameters point to different buffers");
   if (learned_.table.assumed_no_wrap()) report_.assume("index arithmetic in 32 bits does not wrap");
   return report_.verdict();
 }
 
 void Run::run_block(uint32_t block) {
-  ways_.explorer.begin(initial_state(block));
-  while (auto state = ways_.explorer.next()) {
+  steps_.explorer.begin(initial_state(block));
+  while (auto state = steps_.explorer.next()) {
     ++learned_.effort.paths;
     run_path(*state);
     const Ended why = report_.why_ended();
-    if (why == Ended::kRun) ways_.explorer.put_back(std::move(*state));
+    if (why == Ended::kRun) steps_.explorer.put_back(std::move(*state));
     if (why == Ended::kRun || why == Ended::kAgain) return;
     if (why == Ended::kNot) order_.waits.log_end(*state);
     if (why == Ended::kPath) order_.waits.note_defect();
@@ -124,7 +133,7 @@ void Run::run_path(BlockState& state) {
       if (report_.ended()) return;
       if (state.at_full_barrier) {
         state.at_full_barrier = false;
-        ways_.explorer.at_full_barrier(state);
+        steps_.explorer.at_full_barrier(state);
         if (report_.ended()) return;
       }
     }

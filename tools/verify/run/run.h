@@ -2,7 +2,6 @@
 #pragma once
 
 #include "steps/steps.h"
-#include "ways/regions.h"
 
 namespace glove::verify {
 
@@ -17,46 +16,6 @@ class Run {
   Verdict verdict();
 
  private:
-  // What memory there is, and what is known of it.
-  struct Memory {
-    Memory(const Part& run);
-    Places places;
-    Operands operands;
-    ReadOnlyMemory read_only;
-    Locations locations;
-    Tickets tickets;
-  };
-  // What orders accesses, and what does not.
-  struct Order {
-    Order(const Part& run, Memory& memory);
-    GridOrder grid;
-    AccessLog records;
-    RaceReports reports;
-    BlockRaces block;
-    GridRaces blocks;
-    WaitLog waits;
-  };
-  // Which ways there are.
-  struct Ways {
-    Ways(const Part& run, Order& order);
-    Generaliser generaliser;
-    Explorer explorer;
-    BundleJoin joins;
-    Loops loops;
-  };
-  // Instructions.
-  struct Steps {
-    Steps(const Part& run, Memory& memory_parts, Order& order, Ways& ways);
-    Loads loads;
-    MemorySteps memory;
-    AsyncSteps async;
-    BarrierSteps barriers;
-    ExchangeSteps exchange;
-    Regions regions;
-    Interpreter interpreter;
-    Scheduler scheduler;
-  };
-
   void leave_unwritten(Warp& warp);
   BlockState initial_state(uint32_t block);
   void run_block(uint32_t block);
@@ -67,9 +26,7 @@ class Run {
   Reporter report_;
   OpenBranches open_;
   const Part part_;
-  Memory memory_;
   Order order_;
-  Ways ways_;
   Steps steps_;
 };
 

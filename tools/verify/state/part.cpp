@@ -93,7 +93,7 @@ void Reporter::add_uncovered(Verdict& verdict) const {
   reached.erase("");
   for (size_t i = 0; i < effort_.executed.size(); ++i) {
     const Instruction& in = setup_.kernel.code[i];
-    const bool matters = is_block_barrier(in) || is_warp_synchronisation(in) || in.op == Op::kStore ||
+    const bool matters = in.op == Op::kBarrier || kWarpSynchronisation.has(in.op) || in.op == Op::kStore ||
                          in.op == Op::kAtomic || in.op == Op::kCopy ||
                          (in.op == Op::kLoad && in.space != Space::kParam);
     if (matters && !effort_.executed[i] && reached.count(name(in)) == 0)
@@ -117,31 +117,14 @@ Verdict Reporter::verdict() const {
 uint64_t Operands::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
   const uint32_t thread = warp.thread(lane);
   const auto& block = setup_.launch.block;
+  const std::array<std::array<uint32_t, 3>, 4> sizes = {
+      // from %tid.x to %nctaid.z
+      {{thread % block[0], thread / block[0] % block[1], thread / block[0] / block[1]},
+       block,
+       state.block_index,
+       setup_.launch.grid}};
+  if (name < Special::kLaneId) return sizes[static_cast<size_t>(name) / 3][static_cast<size_t>(name) % 3];
   switch (name) {
-    case Special::kTidX:
-      return thread % block[0];
-    case Special::kTidY:
-      return thread / block[0] % block[1];
-    case Special::kTidZ:
-      return thread / block[0] / block[1];
-    case Special::kNtidX:
-      return block[0];
-    case Special::kNtidY:
-      return block[1];
-    case Special::kNtidZ:
-      return block[2];
-    case Special::kCtaidX:
-      return state.block_index[0];
-    case Special::kCtaidY:
-      return state.block_index[1];
-    case Special::kCtaidZ:
-      return state.block_index[2];
-    case Special::kNctaidX:
-      return setup_.launch.grid[0];
-    case Special::kNctaidY:
-      return setup_.launch.grid[1];
-    case Special::kNctaidZ:
-      return setup_.launch.grid[2];
     case Special::kLaneId:
       return static_cast<uint64_t>(lane);
     case Special::kWarpId:
@@ -160,12 +143,9 @@ uint64_t Operands::special(const BlockState& state, const Warp& warp, Special na
       return mask_bits(~((uint64_t{1} << lane) - 1), 32);
     case Special::kDynamicSharedSize:
       return setup_.launch.dynamic_shared.value_or(0);
-    case Special::kWorkspaceHigh:
-    case Special::kWorkspaceLow:
-    case Special::kUnknown:
-      break;
+    default:
+      return 0;
   }
-  return 0;
 }
 
 // The memory in which the blocks of a cooperative launch meet: a buffer of its own. Its address is taken to
@@ -183,8 +163,7 @@ Value Operands::read(const BlockState& state, const Warp& warp, const PtxOperand
     case OperandKind::kRegister: {
       Value value = warp.registers[operand.index].get(lane);
       if (value.form == kUnnamed && setup_.kernel.registers[operand.index].type != Type::kPred) {
-        value =
-            table_.fresh(std::max(16u, bits_of(setup_.kernel.registers[operand.index].type)), Scope::kThread);
+        value = table_.fresh(register_bits(setup_.kernel.registers[operand.index].type), Scope::kThread);
         warp.registers.change(operand.index).set(lane, value);
       }
       if (operand.negated) value = SymbolTable::logical_not(value);
@@ -225,8 +204,7 @@ void Operands::write(const BlockState& state, Warp& warp, const PtxOperand& resu
     old.negated = false, old.immediate = 0;
     const Value before = read(state, warp, old, lane);
     if (value.form == kUnnamed && setup_.kernel.registers[result.index].type != Type::kPred)
-      value =
-          table_.fresh(std::max(16u, bits_of(setup_.kernel.registers[result.index].type)), Scope::kThread);
+      value = table_.fresh(register_bits(setup_.kernel.registers[result.index].type), Scope::kThread);
     if (!(before == value)) {
       const Type type = setup_.kernel.registers[result.index].type;
       if (type == Type::kPred) {
@@ -234,10 +212,7 @@ void Operands::write(const BlockState& state, Warp& warp, const PtxOperand& resu
         value = table_.logical_or(table_.logical_and(p, value),
                                   table_.logical_and(SymbolTable::logical_not(p), before));
       } else {
-        Value arguments[3] = {value, before, {}};
-        if ((condition & 1) != 0) std::swap(arguments[0], arguments[1]);
-        value =
-            table_.operation(Op::kSelect, type, 0, std::max(16u, bits_of(type)), arguments, condition & ~1u);
+        value = table_.select(condition, value, before, type, register_bits(type));
       }
     }
   }
@@ -246,14 +221,13 @@ void Operands::write(const BlockState& state, Warp& warp, const PtxOperand& resu
 
 Guarded Operands::guard(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in) {
   Guarded guard;
-  if (!in.has_guard) {
+  if (!in.guard) {
     guard.certain = lanes;
     return guard;
   }
   each_lane(lanes, [&](int lane) {
-    const Value value = read(state, warp, in.guard, lane);
-    const auto truth = value.known() ? std::optional<bool>(value.constant != 0)
-                                     : Reasoner(table_, position(state, warp, lane)).truth(value);
+    const Value value = read(state, warp, *in.guard, lane);
+    const auto truth = Reasoner(table_, position(state, warp, lane)).truth(value);
     if (!truth) {
       guard.possible |= 1u << lane;
       guard.condition[lane] = value.form;
@@ -262,6 +236,56 @@ Guarded Operands::guard(const BlockState& state, const Warp& warp, Lanes lanes, 
     }
   });
   return guard;
+}
+
+Setup::Setup(const Kernel& code, const Launch& how, const Options& asked,
+             std::chrono::steady_clock::time_point until)
+    : kernel(code), launch(how), options(asked), flow(code), deadline(until) {
+  threads = launch.block[0] * launch.block[1] * launch.block[2];
+  blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
+  check_global = !options.shared_only;
+  for (const Instruction& in : kernel.code) {
+    has_named_barriers |= in.op == Op::kBarrier &&
+                          (in.collective.barrier == BarrierOp::kArrive || in.operands.empty() ||
+                           in.operands[0].kind != OperandKind::kImmediate || in.operands[0].immediate != 0);
+    acquires |= (in.op == Op::kFence || in.order.acquire) && blocks > 1 && check_global;
+    has_products |= in.op == Op::kWgmma;
+    if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
+      if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
+        granule = std::min(granule, bytes_of(in.type));
+  }
+}
+
+// Where shared memory ends; without --dynamic-shared, as far as it can end at all.
+uint64_t Setup::shared_end() const {
+  uint64_t end = kernel.shared_bytes;
+  for (const Variable& variable : kernel.variables) {
+    if (variable.space != Space::kShared || !variable.is_extern) continue;
+    end = std::max(end, launch.dynamic_shared ? variable.offset + *launch.dynamic_shared : kMostShared);
+  }
+  return end;
+}
+
+std::string Setup::source_line(const Instruction& in) const {
+  const Site& site = kernel.sites[in.site];
+  if (site.chain.empty()) return "PTX line " + std::to_string(site.ptx_line);
+  const std::string& file = site.chain[0].file;
+  return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(site.chain[0].line);
+}
+
+bool Setup::comes_from(const Instruction& in, const std::string& file, int line) const {
+  for (const SourceLine& at : kernel.sites[in.site].chain)
+    if (at.line == line && at.file.ends_with(file)) return true;
+  return false;
+}
+
+unsigned Setup::register_bits(const PtxOperand& operand) const {
+  return operand.kind == OperandKind::kRegister ? bits_of(kernel.registers[operand.index].type) : 64;
+}
+
+bool Setup::is_predicate(const PtxOperand& operand) const {
+  return operand.kind == OperandKind::kRegister ? kernel.registers[operand.index].type == Type::kPred
+                                                : operand.is_predicate;
 }
 
 }  // namespace glove::verify

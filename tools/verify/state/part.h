@@ -1,5 +1,4 @@
-// What a run that begins again keeps: what it has been wrong about, and the names of values. All else is made
-// anew.
+// What every part of a run refers to: what it has learned, what it reports, and the operands of instructions.
 #pragma once
 
 #include <array>
@@ -24,7 +23,8 @@ struct Effort {
   std::vector<bool> executed;  // instructions
 };
 
-// Owned by the caller of the attempts; each attempt changes it.
+// What a run that begins again keeps: what it has been wrong about, and the names of values. All else is made
+// anew. Owned by the caller of the attempts; each attempt changes it.
 struct Learned {
   SymbolTable table;
   Effort effort;
@@ -91,11 +91,17 @@ class Reporter {
   std::set<std::string> assumptions_;
 };
 
-// What every part of a run refers to.
 // A base of the parts. REQUIRES: what it refers to outlives it.
 struct Part {
   Part(const Setup& setup, Learned& learned, Reporter& report, OpenBranches& open)
       : setup_(setup), learned_(learned), table_(learned.table), report_(report), open_(open) {}
+
+  // A defect of threads of the warp, certain if no condition that is not known has led there. Ends the path.
+  void defect(FindingKind kind, const BlockState& state, const Warp& warp, const Instruction& in,
+              std::string message, const Instruction* other = nullptr) {
+    report_.find(kind, !open_.under_conditions(state, warp), in, other, std::move(message), &state);
+    report_.end_path();
+  }
 
   const Setup& setup_;
   Learned& learned_;
@@ -104,7 +110,6 @@ struct Part {
   OpenBranches& open_;
 };
 
-// Registers, immediates and guards of a thread.
 // Stands for the offset of a parameter: where the blocks of a cooperative launch meet.
 constexpr uint32_t kWorkspace = 0x7fffffffu;
 

@@ -116,7 +116,6 @@ struct Warp {
   Lanes lanes = 0;  // that exist
   Lanes alive = 0;
   Lanes waiting = 0;  // at a barrier of the block
-  Lanes maybe_exited = 0;
   std::array<int, 32> pc{};
   std::array<uint64_t, 32> observed{};  // bits of Observed
   std::array<FenceMark, 32> fence;

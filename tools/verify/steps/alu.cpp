@@ -6,10 +6,28 @@
 namespace glove::verify {
 namespace {
 
+using Result64 = std::optional<uint64_t>;  // nullopt: it is not computed
+
 template <class Float>
-bool compare_floats(const Instruction& in, Float a, Float b) {
-  if (std::isnan(a) || std::isnan(b)) return in.compare == Compare::kNan || in.unordered;
-  switch (in.compare) {
+Float float_of(uint64_t bits) {
+  if constexpr (sizeof(Float) == 4)
+    return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  else
+    return std::bit_cast<double>(bits);
+}
+
+uint64_t bits_of_float(float value) {
+  return std::bit_cast<uint32_t>(value);
+}
+uint64_t bits_of_float(double value) {
+  return std::bit_cast<uint64_t>(value);
+}
+
+template <class Number>
+bool compare(const CompareForm& how, Number a, Number b) {
+  if (std::is_floating_point_v<Number> && (a != a || b != b))
+    return how.kind == Compare::kNan || how.unordered;
+  switch (how.kind) {
     case Compare::kEq:
       return a == b;
     case Compare::kNe:
@@ -23,109 +41,63 @@ bool compare_floats(const Instruction& in, Float a, Float b) {
     case Compare::kGe:
       return a >= b;
     case Compare::kNumber:
-      return true;
     case Compare::kNan:
-      return false;
+      break;
   }
-  return false;
-}
-
-template <class Integer>
-bool compare_integers(Compare kind, Integer a, Integer b) {
-  switch (kind) {
-    case Compare::kEq:
-      return a == b;
-    case Compare::kNe:
-      return a != b;
-    case Compare::kLt:
-      return a < b;
-    case Compare::kLe:
-      return a <= b;
-    case Compare::kGt:
-      return a > b;
-    default:
-      return a >= b;
-  }
+  return how.kind == Compare::kNumber;
 }
 
 bool compare_numbers(const Instruction& in, uint64_t a, uint64_t b) {
   const unsigned bits = bits_of(in.from);
-  if (in.from == Type::kF64) return compare_floats(in, std::bit_cast<double>(a), std::bit_cast<double>(b));
-  if (in.from == Type::kF32)
-    return compare_floats(in, std::bit_cast<float>(static_cast<uint32_t>(a)),
-                          std::bit_cast<float>(static_cast<uint32_t>(b)));
-  if (is_signed(in.from)) return compare_integers(in.compare, sign_extend(a, bits), sign_extend(b, bits));
-  return compare_integers(in.compare, mask_bits(a, bits), mask_bits(b, bits));
+  if (in.from == Type::kF64) return compare(in.comparison, float_of<double>(a), float_of<double>(b));
+  if (in.from == Type::kF32) return compare(in.comparison, float_of<float>(a), float_of<float>(b));
+  if (is_signed(in.from)) return compare(in.comparison, sign_extend(a, bits), sign_extend(b, bits));
+  return compare(in.comparison, mask_bits(a, bits), mask_bits(b, bits));
 }
 
-bool compute_float(const Instruction& in, const uint64_t* x, uint64_t* result) {
-  const auto run = [&](auto zero, auto pack) {
-    using Float = decltype(zero);
-    const auto get = [&](int i) {
-      if constexpr (sizeof(Float) == 4)
-        return std::bit_cast<float>(static_cast<uint32_t>(x[i]));
-      else
-        return std::bit_cast<double>(x[i]);
-    };
-    switch (in.op) {
-      case Op::kAdd:
-        *result = pack(get(0) + get(1));
-        return true;
-      case Op::kSub:
-        *result = pack(get(0) - get(1));
-        return true;
-      case Op::kMul:
-        *result = pack(get(0) * get(1));
-        return true;
-      case Op::kFma:
-      case Op::kMad:
-        *result = pack(std::fma(get(0), get(1), get(2)));
-        return true;
-      case Op::kNeg:
-        *result = pack(-get(0));
-        return true;
-      case Op::kAbs:
-        *result = pack(std::fabs(get(0)));
-        return true;
-      case Op::kMin:
-        *result = pack(std::fmin(get(0), get(1)));
-        return true;
-      case Op::kMax:
-        *result = pack(std::fmax(get(0), get(1)));
-        return true;
-      default:
-        return false;
-    }
-  };
-  if (in.type == Type::kF32) return run(0.0f, [](float v) { return uint64_t{std::bit_cast<uint32_t>(v)}; });
-  if (in.type == Type::kF64) return run(0.0, [](double v) { return std::bit_cast<uint64_t>(v); });
-  return false;
-}
-
-bool compute_conversion(const Instruction& in, const uint64_t* x, uint64_t* result) {
-  const unsigned to = bits_of(in.type), from = bits_of(in.from);
-  if (!is_float(in.type) && !is_float(in.from)) {
-    const uint64_t wide =
-        is_signed(in.from) ? static_cast<uint64_t>(sign_extend(x[0], from)) : mask_bits(x[0], from);
-    *result = mask_bits(wide, to);
-    return true;
+template <class Float>
+Result64 compute_float(Op op, const uint64_t* x) {
+  const Float a = float_of<Float>(x[0]), b = float_of<Float>(x[1]);
+  switch (op) {
+    case Op::kAdd:
+      return bits_of_float(a + b);
+    case Op::kSub:
+      return bits_of_float(a - b);
+    case Op::kMul:
+      return bits_of_float(a * b);
+    case Op::kFma:
+    case Op::kMad:
+      return bits_of_float(std::fma(a, b, float_of<Float>(x[2])));
+    case Op::kNeg:
+      return bits_of_float(-a);
+    case Op::kAbs:
+      return bits_of_float(std::fabs(a));
+    case Op::kMin:
+      return bits_of_float(std::fmin(a, b));
+    case Op::kMax:
+      return bits_of_float(std::fmax(a, b));
+    default:
+      return std::nullopt;
   }
-  if (is_float(in.type) && !is_float(in.from) && (in.type == Type::kF32 || in.type == Type::kF64)) {
-    const double number = is_signed(in.from) ? static_cast<double>(sign_extend(x[0], from))
-                                             : static_cast<double>(mask_bits(x[0], from));
-    if (from > 32) return false;  // rounds
-    *result = in.type == Type::kF64 ? std::bit_cast<uint64_t>(number)
-                                    : uint64_t{std::bit_cast<uint32_t>(static_cast<float>(number))};
-    return true;
+}
+
+Result64 compute_conversion(const Instruction& in, uint64_t x) {
+  const unsigned to = bits_of(in.type), from = bits_of(in.from);
+  const uint64_t wide = extend(x, in.from);
+  const bool makes_float = in.type == Type::kF32 || in.type == Type::kF64;
+  if (!is_float(in.type) && !is_float(in.from)) return mask_bits(wide, to);
+  if (makes_float && !is_float(in.from)) {
+    if (from > 32) return std::nullopt;  // rounds
+    const double number =
+        is_signed(in.from) ? static_cast<double>(static_cast<int64_t>(wide)) : static_cast<double>(wide);
+    return in.type == Type::kF64 ? bits_of_float(number) : bits_of_float(static_cast<float>(number));
   }
   if (!is_float(in.type) && in.wide && (in.from == Type::kF32 || in.from == Type::kF64)) {
-    const double number = in.from == Type::kF64 ? std::bit_cast<double>(x[0])
-                                                : std::bit_cast<float>(static_cast<uint32_t>(x[0]));
-    if (!(std::fabs(number) < 1e9) || (number < 0 && !is_signed(in.type))) return false;
-    *result = mask_bits(static_cast<uint64_t>(static_cast<int64_t>(number)), to);
-    return true;
+    const double number = in.from == Type::kF64 ? float_of<double>(x) : float_of<float>(x);
+    if (!(std::fabs(number) < 1e9) || (number < 0 && !is_signed(in.type))) return std::nullopt;
+    return mask_bits(static_cast<uint64_t>(static_cast<int64_t>(number)), to);
   }
-  return false;
+  return std::nullopt;
 }
 
 uint64_t high_product(uint64_t a, uint64_t b, unsigned bits, bool as_signed) {
@@ -200,52 +172,40 @@ uint64_t logic3(const uint64_t* x) {
   return result;
 }
 
-// The sum, product, quotient and the like; false for an operation that is none of them.
-bool compute_number(const Instruction& in, const uint64_t* x, uint64_t* result) {
+// The sum, product, quotient and the like.
+Result64 compute_number(const Instruction& in, const uint64_t* x) {
   const unsigned bits = bits_of(in.type);
-  const bool as_signed = is_signed(in.type);
-  const auto wide = [&](uint64_t value) {
-    return as_signed ? static_cast<uint64_t>(sign_extend(value, bits)) : mask_bits(value, bits);
-  };
   const auto below = [&](uint64_t a, uint64_t b) {
-    return as_signed ? sign_extend(a, bits) < sign_extend(b, bits) : mask_bits(a, bits) < mask_bits(b, bits);
+    return is_signed(in.type) ? sign_extend(a, bits) < sign_extend(b, bits)
+                              : mask_bits(a, bits) < mask_bits(b, bits);
   };
   switch (in.op) {
     case Op::kMove:
-      *result = x[0];
-      return true;
+      return x[0];
     case Op::kAdd:
-      *result = x[0] + x[1];
-      return true;
+      return x[0] + x[1];
     case Op::kSub:
-      *result = x[0] - x[1];
-      return true;
+      return x[0] - x[1];
     case Op::kMul:
     case Op::kMad: {
-      uint64_t product = x[0] * x[1];
-      if (in.part == MulPart::kHigh) product = high_product(x[0], x[1], bits, as_signed);
-      if (in.part == MulPart::kWide) product = wide(x[0]) * wide(x[1]);
-      *result = product + (in.op == Op::kMad ? x[2] : 0);
-      return true;
+      const uint64_t product = in.part == MulPart::kHigh ? high_product(x[0], x[1], bits, is_signed(in.type))
+                               : in.part == MulPart::kWide ? extend(x[0], in.type) * extend(x[1], in.type)
+                                                           : x[0] * x[1];
+      return product + (in.op == Op::kMad ? x[2] : 0);
     }
     case Op::kDiv:
     case Op::kRem:
-      *result = divide(in, x[0], x[1], bits);
-      return true;
+      return divide(in, x[0], x[1], bits);
     case Op::kMin:
-      *result = below(x[0], x[1]) ? x[0] : x[1];
-      return true;
+      return below(x[0], x[1]) ? x[0] : x[1];
     case Op::kMax:
-      *result = below(x[1], x[0]) ? x[0] : x[1];
-      return true;
+      return below(x[1], x[0]) ? x[0] : x[1];
     case Op::kNeg:
-      *result = 0 - x[0];
-      return true;
+      return 0 - x[0];
     case Op::kAbs:
-      *result = sign_extend(x[0], bits) < 0 ? 0 - x[0] : x[0];
-      return true;
+      return sign_extend(x[0], bits) < 0 ? 0 - x[0] : x[0];
     default:
-      return false;
+      return std::nullopt;
   }
 }
 
@@ -255,85 +215,71 @@ uint64_t reverse_bits(uint64_t value, unsigned bits) {
   return reversed;
 }
 
-// Logic, shifts and fields of bits; false for an operation that is none of them.
-bool compute_bits(const Instruction& in, const uint64_t* x, uint64_t* result) {
+uint64_t find_bit(const Instruction& in, uint64_t a, unsigned bits) {
+  if (is_signed(in.type) && sign_extend(a, bits) < 0) a = mask_bits(~a, bits);
+  const auto place = 63 - static_cast<uint64_t>(std::countl_zero(a));
+  return a == 0 ? 0xffffffff : in.wide ? bits - 1 - place : place;
+}
+
+// Logic, shifts and fields of bits.
+Result64 compute_bits(const Instruction& in, const uint64_t* x) {
   const unsigned bits = bits_of(in.type);
+  const uint64_t a = mask_bits(x[0], bits);
   switch (in.op) {
     case Op::kAnd:
-      *result = x[0] & x[1];
-      return true;
+      return x[0] & x[1];
     case Op::kOr:
-      *result = x[0] | x[1];
-      return true;
+      return x[0] | x[1];
     case Op::kXor:
-      *result = x[0] ^ x[1];
-      return true;
+      return x[0] ^ x[1];
     case Op::kNot:
-      *result = in.type == Type::kPred ? x[0] ^ 1 : ~x[0];
-      return true;
+      return in.type == Type::kPred ? x[0] ^ 1 : ~x[0];
     case Op::kCnot:
-      *result = mask_bits(x[0], bits) == 0 ? 1 : 0;
-      return true;
+      return a == 0 ? 1 : 0;
     case Op::kShl:
-      *result = mask_bits(x[1], 32) >= bits ? 0 : x[0] << mask_bits(x[1], 32);
-      return true;
+      return mask_bits(x[1], 32) >= bits ? 0 : x[0] << mask_bits(x[1], 32);
     case Op::kShr:
-      *result = shift_right(in, x[0], x[1], bits);
-      return true;
+      return shift_right(in, x[0], x[1], bits);
     case Op::kBitExtract:
-      *result = bit_field(in, x, bits);
-      return true;
+      return bit_field(in, x, bits);
     case Op::kBitInsert:
-      *result = insert_bits(x, bits);
-      return true;
+      return insert_bits(x, bits);
     case Op::kBitReverse:
-      *result = reverse_bits(x[0], bits);
-      return true;
+      return reverse_bits(x[0], bits);
     case Op::kPopCount:
-      *result = static_cast<uint64_t>(std::popcount(mask_bits(x[0], bits)));
-      return true;
+      return std::popcount(a);
     case Op::kCountLeadingZeros:
-      *result = static_cast<uint64_t>(std::countl_zero(mask_bits(x[0], bits))) - (64 - bits);
-      return true;
-    case Op::kFindBit: {
-      uint64_t a = mask_bits(x[0], bits);
-      if (is_signed(in.type) && sign_extend(a, bits) < 0) a = mask_bits(~a, bits);
-      const auto place = 63 - static_cast<uint64_t>(std::countl_zero(a));
-      *result = a == 0 ? 0xffffffff : in.wide ? bits - 1 - place : place;
-      return true;
-    }
+      return static_cast<unsigned>(std::countl_zero(a)) - (64 - bits);
+    case Op::kFindBit:
+      return find_bit(in, a, bits);
     case Op::kPermute:
-      *result = permute(x);
-      return in.text == "prmt.b32";
+      return in.text == "prmt.b32" ? Result64(permute(x)) : std::nullopt;
     case Op::kLogic3:
-      *result = logic3(x);
-      return true;
+      return logic3(x);
     case Op::kSelect:
-      *result = x[2] != 0 ? x[0] : x[1];
-      return true;
+      return x[2] != 0 ? x[0] : x[1];
     default:
-      return false;
+      return std::nullopt;
   }
 }
 
 }  // namespace
 
-bool compute(const Instruction& in, const uint64_t* arguments, uint64_t* result) {
-  if (in.op == Op::kSetPredicate) {
-    *result = compare_numbers(in, arguments[0], arguments[1]);
-    return true;
-  }
-  if (in.op == Op::kConvert) return compute_conversion(in, arguments, result);
+Result64 compute(const Instruction& in, const uint64_t* x) {
+  if (in.op == Op::kSetPredicate) return compare_numbers(in, x[0], x[1]);
+  if (in.op == Op::kConvert) return compute_conversion(in, x[0]);
   unsigned bits = bits_of(in.type);
   if (in.part == MulPart::kWide && (in.op == Op::kMul || in.op == Op::kMad)) bits *= 2;
   if (in.op == Op::kPopCount || in.op == Op::kCountLeadingZeros || in.op == Op::kFindBit) bits = 32;
-  const bool moves = in.op == Op::kMove || in.op == Op::kSelect;
-  if (is_float(in.type) && !moves) return compute_float(in, arguments, result);
-  if (bits == 0 || bits > 64 ||
-      (!compute_number(in, arguments, result) && !compute_bits(in, arguments, result)))
-    return false;
-  *result = mask_bits(*result, bits);
-  return true;
+  if (is_float(in.type) && in.op != Op::kMove && in.op != Op::kSelect)
+    return in.type == Type::kF32   ? compute_float<float>(in.op, x)
+           : in.type == Type::kF64 ? compute_float<double>(in.op, x)
+                                   : std::nullopt;
+  if (bits == 0 || bits > 64) return std::nullopt;
+  Result64 result = compute_number(in, x);
+  if (!result) result = compute_bits(in, x);
+  if (result) result = mask_bits(*result, bits);
+  return result;
 }
 
 }  // namespace glove::verify

@@ -6,8 +6,8 @@
 
 namespace glove::verify {
 
-// The result of an instruction on numbers. Returns false for operations that are not computed.
-bool compute(const Instruction& in, const uint64_t* arguments, uint64_t* result);
+// The result of an instruction on numbers; nullopt for operations that are not computed.
+std::optional<uint64_t> compute(const Instruction& in, const uint64_t* arguments);
 
 // The result for one thread of which some argument is unknown. REQUIRES: in.op is arithmetic, kMove to kPure.
 Value evaluate(const Instruction& in, const Value* arguments, size_t count, SymbolTable& table,

@@ -15,31 +15,18 @@ Value as_operation(const Instruction& in, const Value* x, size_t count, unsigned
   Value arguments[3];
   for (size_t i = 0; i < count && i < 3; ++i) arguments[i] = x[i];
   if (count > 3) {  // bfi, lop3: the fourth goes into the first
-    const Value pair[3] = {x[0], x[3], {}};
-    arguments[0] = table.operation(in.op, Type::kNone, 99, 64, pair);
+    arguments[0] = table.operation(in.op, Type::kNone, 99, 64, {x[0], x[3]});
   }
   return table.operation(in.op, in.type, detail_of(in), bits, arguments);
 }
 
-// An unordered comparison is the negation of the ordered one's opposite.
-CompareKind ordered_kind(Compare compare, bool unordered) {
-  switch (compare) {
-    case Compare::kEq:
-      return unordered ? CompareKind::kNe : CompareKind::kEq;
-    case Compare::kNe:
-      return unordered ? CompareKind::kEq : CompareKind::kNe;
-    case Compare::kLt:
-      return unordered ? CompareKind::kGe : CompareKind::kLt;
-    case Compare::kLe:
-      return unordered ? CompareKind::kGt : CompareKind::kLe;
-    case Compare::kGt:
-      return unordered ? CompareKind::kLe : CompareKind::kGt;
-    case Compare::kGe:
-      return unordered ? CompareKind::kLt : CompareKind::kGe;
-    default:
-      return CompareKind::kNumber;
-  }
-}
+// What an ordered comparison of floats is, and the opposite of the one whose negation is unordered.
+constexpr CompareKind kOrdered[] = {CompareKind::kEq,     CompareKind::kNe,    CompareKind::kLt,
+                                    CompareKind::kLe,     CompareKind::kGt,    CompareKind::kGe,
+                                    CompareKind::kNumber, CompareKind::kNumber};
+constexpr CompareKind kOpposite[] = {CompareKind::kNe,     CompareKind::kEq,    CompareKind::kGe,
+                                     CompareKind::kGt,     CompareKind::kLe,    CompareKind::kLt,
+                                     CompareKind::kNumber, CompareKind::kNumber};
 
 // a < b or a <= b. Against a number: always `unknown < number` or its negation, so that the same test has one
 // name.
@@ -65,11 +52,13 @@ Value compare(const Instruction& in, Value a, Value b, SymbolTable& table) {
   const unsigned bits = bits_of(in.from);
   if (in.from == Type::kPred || bits == 0) return table.fresh_predicate(Scope::kThread, false);
   if (is_float(in.from)) {
-    const bool negate = in.unordered || in.compare == Compare::kNan;
-    const Value ordered = table.compare(ordered_kind(in.compare, in.unordered), true, true, bits, a, b);
+    const auto& kinds = in.comparison.unordered ? kOpposite : kOrdered;
+    const Value ordered =
+        table.compare(kinds[static_cast<size_t>(in.comparison.kind)], true, true, bits, a, b);
+    const bool negate = in.comparison.unordered || in.comparison.kind == Compare::kNan;
     return negate ? SymbolTable::logical_not(ordered) : ordered;
   }
-  switch (in.compare) {
+  switch (in.comparison.kind) {
     case Compare::kLt:
       return less(in, a, b, false, table);
     case Compare::kLe:
@@ -86,7 +75,7 @@ Value compare(const Instruction& in, Value a, Value b, SymbolTable& table) {
   if (b.known() && !a.known() && table.terms(a.form)[0].factor < 0)
     a = table.scale(a, -1, bits), b = table.scale(b, -1, bits);
   const Value equal = table.compare(CompareKind::kEq, false, is_signed(in.from), bits, a, b);
-  return in.compare == Compare::kNe ? SymbolTable::logical_not(equal) : equal;
+  return in.comparison.kind == Compare::kNe ? SymbolTable::logical_not(equal) : equal;
 }
 
 Value convert(const Instruction& in, const Value* x, SymbolTable& table) {
@@ -96,8 +85,7 @@ Value convert(const Instruction& in, const Value* x, SymbolTable& table) {
       if (from >= 32)
         return is_signed(in.from) ? table.sign_extended(x[0], from) : table.zero_extended(x[0], from);
       // A register of 16 bits may hold a form that was not reduced to 16 bits.
-      const Value arguments[3] = {x[0], {}, {}};
-      return table.operation(Op::kConvert, is_signed(in.from) ? Type::kS64 : Type::kU64, from, to, arguments);
+      return table.operation(Op::kConvert, is_signed(in.from) ? Type::kS64 : Type::kU64, from, to, {x[0]});
     }
     if (to < from && to >= 32) return table.truncated(x[0], from, to);
     const Interval small = {0, (Wide{1} << (to - 1)) - 1};
@@ -105,28 +93,26 @@ Value convert(const Instruction& in, const Value* x, SymbolTable& table) {
       return as_operation(in, x, 1, to, table);
     return x[0];
   }
-  const Value arguments[3] = {x[0], {}, {}};
+  const Value arguments[3] = {x[0]};
   if (is_float(in.from) && in.type == Type::kS32 && in.wide && from >= 32)
     return table.operation(Op::kConvert, Type::kS32, 100 + from, 32, arguments);
   if (in.from == Type::kS32 && (in.type == Type::kF32 || in.type == Type::kF64))
     return table.operation(Op::kConvert, in.type, 32, to, arguments);
-  const Value named[3] = {x[0], {from, 0}, {1, 0}};
-  return table.operation(Op::kConvert, in.type, 200u + static_cast<uint32_t>(in.from), to, named);
+  return table.operation(Op::kConvert, in.type, 200u + static_cast<uint32_t>(in.from), to,
+                         {x[0], {from, 0}, {1, 0}});
 }
 
 Value multiply(const Instruction& in, const Value* x, SymbolTable& table) {
   const unsigned bits = bits_of(in.type);
   Value a = x[0], b = x[1];
   if (in.part == MulPart::kHigh) {
-    const Value arguments[3] = {a, b, {}};
-    return table.operation(Op::kMul, in.type, 1, bits, arguments);
+    return table.operation(Op::kMul, in.type, 1, bits, {a, b});
   }
   unsigned wide = bits;
   if (in.part == MulPart::kWide) {
     wide = 2 * bits;
     if (bits < 32) {
-      const Value arguments[3] = {a, b, {}};
-      return table.operation(Op::kMul, in.type, 2, wide, arguments);
+      return table.operation(Op::kMul, in.type, 2, wide, {a, b});
     }
     a = is_signed(in.type) ? table.sign_extended(a, bits) : table.zero_extended(a, bits);
     b = is_signed(in.type) ? table.sign_extended(b, bits) : table.zero_extended(b, bits);
@@ -135,22 +121,15 @@ Value multiply(const Instruction& in, const Value* x, SymbolTable& table) {
   if (b.known()) return table.scale(a, sign_extend(b.constant, wide), wide);
   // (constant + form) times an unknown: the constant's share stays linear.
   if (table.scope_of(a) == Scope::kGrid || table.scope_of(b) == Scope::kGrid) {
-    const auto single = [&](Value v) { return table.terms(v.form).size() == 1; };
-    if (single(b) && b.constant == 0 && a.constant != 0) {
-      const Value forms[3] = {{0, std::min(a.form, b.form)}, {0, std::max(a.form, b.form)}, {}};
-      const Value product = table.operation(Op::kMul, Type::kNone, 0, wide, forms);
-      return table.add(product, table.scale(b, sign_extend(a.constant, wide), wide), wide);
-    }
-    if (single(a) && a.constant == 0 && b.constant != 0) {
-      const Value swapped[2] = {b, a};
-      const Value forms[3] = {{0, std::min(a.form, b.form)}, {0, std::max(a.form, b.form)}, {}};
-      const Value product = table.operation(Op::kMul, Type::kNone, 0, wide, forms);
-      return table.add(product, table.scale(swapped[1], sign_extend(b.constant, wide), wide), wide);
+    for (const auto& [sum, factor] : {std::pair(a, b), std::pair(b, a)}) {
+      if (table.terms(factor.form).size() != 1 || factor.constant != 0 || sum.constant == 0) continue;
+      const Value product = table.operation(Op::kMul, Type::kNone, 0, wide,
+                                            {{0, std::min(a.form, b.form)}, {0, std::max(a.form, b.form)}});
+      return table.add(product, table.scale(factor, sign_extend(sum.constant, wide), wide), wide);
     }
   }
   if (b.form < a.form) std::swap(a, b);
-  const Value arguments[3] = {a, b, {}};
-  return table.operation(Op::kMul, Type::kNone, 0, wide, arguments);
+  return table.operation(Op::kMul, Type::kNone, 0, wide, {a, b});
 }
 
 // Whether the bits of `a` that may be set and those of the number `b` have none in common.
@@ -190,8 +169,8 @@ std::optional<Value> parity_bit(Value value, unsigned place, unsigned bits, Symb
   }
   const uint64_t rest = value.constant >> place & 1;
   if (odd.empty()) return Value{rest << place, 0};
-  const Value arguments[3] = {{0, table.form_of(std::move(odd))}, {1, 0}, {}};
-  const Value parity = table.operation(Op::kAnd, Type::kB32, 0, 32, arguments);
+  const Value parity =
+      table.operation(Op::kAnd, Type::kB32, 0, 32, {{0, table.form_of(std::move(odd))}, {1, 0}});
   const Value bit = rest == 0 ? parity : table.subtract({1, 0}, parity, bits);
   return table.scale(bit, sign_extend(uint64_t{1} << place, bits), bits);
 }
@@ -228,20 +207,13 @@ Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Rea
   } else if (b.form < a.form) {
     std::swap(a, b);
   }
-  const Value arguments[3] = {a, b, {}};
-  return table.operation(in.op, in.type, 0, bits, arguments);
+  return table.operation(in.op, in.type, 0, bits, {a, b});
 }
 
 Value select(const Value* x, unsigned bits, Type type, SymbolTable& table, const Reasoner& reasoner) {
   if (x[0] == x[1]) return x[0];
   if (const auto known = reasoner.truth(x[2])) return x[*known ? 0 : 1];
-  PredicateId condition = x[2].form;
-  Value arguments[3] = {x[0], x[1], {}};
-  if ((condition & 1) != 0) {
-    condition ^= 1;
-    std::swap(arguments[0], arguments[1]);
-  }
-  return table.operation(Op::kSelect, type, 0, bits, arguments, condition);
+  return table.select(x[2].form, x[0], x[1], type, bits);
 }
 
 Value remainder_or_quotient(const Instruction& in, const Value* x, unsigned bits, SymbolTable& table,
@@ -291,8 +263,7 @@ Value evaluate_integer(const Instruction& in, const Value* x, size_t count, Symb
     case Op::kShr:
       if (x[1].known() && x[1].constant == bits - 1 && bits == 32 && !is_signed(in.type)) {
         const Value negative = table.compare(CompareKind::kLt, false, true, bits, x[0], {0, 0});
-        const Value sign[3] = {{1, 0}, {0, 0}, negative};
-        return select(sign, bits, in.type, table, reasoner);
+        return select(std::array{Value{1, 0}, Value{0, 0}, negative}.data(), bits, in.type, table, reasoner);
       }
       break;
     case Op::kDiv:

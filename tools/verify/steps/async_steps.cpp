@@ -48,8 +48,7 @@ unsigned AsyncSteps::copied_bytes(BlockState& state, Warp& warp, const Instructi
     report_.end_path();
     return size;
   }
-  const auto ignores = value.known() ? std::optional<bool>(value.constant != 0)
-                                     : Reasoner(table_, position(state, warp, lane)).truth(value);
+  const auto ignores = Reasoner(table_, position(state, warp, lane)).truth(value);
   if (ignores) return *ignores ? 0 : size;
   const Lanes bit = 1u << lane;
   if ((guard->certain & bit) != 0) {
@@ -97,12 +96,12 @@ void AsyncSteps::step_copy(BlockState& state, Warp& warp, const Instruction& in,
   each_lane(inside, [&](int lane) {
     if (report_.ended()) return;
     Place place = to[lane];
-    memory_.forget_location(state, warp, place, lane, bytes);
+    steps_.memory.forget_location(state, warp, place, lane, bytes);
     const PredicateId condition = guard.condition[lane];
     if (place.kind != Place::kNumber)
-      return memory_.store_value(state, warp, whole, place, lane, {}, false, condition);
+      return steps_.memory.store_value(state, warp, whole, place, lane, {}, false, condition);
     for (unsigned i = 0; i < bytes; i += 4, place.address.constant += 4)
-      memory_.store_value(state, warp, word, place, lane, {}, false, condition);
+      steps_.memory.store_value(state, warp, word, place, lane, {}, false, condition);
   });
 }
 
@@ -134,9 +133,8 @@ void AsyncSteps::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const I
     const std::string where = "the warp of thread " + std::to_string(warp.thread(0)) +
                               " reads shared memory at " + std::to_string(at);
     if (at + kCoreBytes > setup_.shared_end()) {
-      report_.find(FindingKind::kBounds, !open_.under_conditions(state, warp), in, nullptr,
-                   where + ", which ends at " + std::to_string(setup_.shared_end()), &state);
-      return report_.end_path();
+      return defect(FindingKind::kBounds, state, warp, in,
+                    where + ", which ends at " + std::to_string(setup_.shared_end()));
     }
     for (uint64_t part = at; part < at + kCoreBytes && !setup_.options.allow_undefined; part += 4)
       if (state.shared.at(part).known == Known::kNothingWritten) {
@@ -157,8 +155,7 @@ void AsyncSteps::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const I
 // Each warp of a warpgroup reads both operands. A lane stands for all that know the same.
 void AsyncSteps::step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.op == Op::kWgmmaFence) return;
-  if (open_.innermost != nullptr ||
-      (in.has_guard && operands_.guard(state, warp, lanes, in).certain != lanes))
+  if (open_.innermost != nullptr || (in.guard && operands_.guard(state, warp, lanes, in).certain != lanes))
     return report_.unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
   if (in.op == Op::kWgmmaCommit) return warp.products.commit(lanes);
   if (in.op == Op::kWgmmaWait) {

@@ -28,22 +28,20 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
   if (guard.possible != 0) {
     const PredicateId condition = guard.condition[static_cast<size_t>(std::countr_zero(guard.possible))];
     if (open_.innermost == nullptr && table_.scope_of_predicate(condition) != Scope::kThread)
-      return explorer_.fork(state, condition, static_cast<uint32_t>(pc));
+      return steps_.explorer.fork(state, condition, static_cast<uint32_t>(pc));
     return unknown_barrier_condition(state, warp, guard.possible, pc, condition);
   }
   if (open_.innermost != nullptr)
     return report_.unproved(in, "a barrier under a condition that is not known", &state);
-  if (in.aligned && guard.certain != lanes && guard.certain != 0) {
-    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
-                 "only some lanes of a warp come to '" + in.text + "': thread " +
-                     std::to_string(warp.thread(std::countr_zero(lanes & ~guard.certain))) + " does not",
-                 &state);
-    return report_.end_path();
+  if (in.collective.aligned && guard.certain != lanes && guard.certain != 0) {
+    return defect(FindingKind::kDivergence, state, warp, in,
+                  "only some lanes of a warp come to '" + in.text + "': thread " +
+                      std::to_string(warp.thread(std::countr_zero(lanes & ~guard.certain))) + " does not");
   }
   each_lane(lanes & ~guard.certain, [&](int lane) { ++warp.pc[lane]; });
   // bar.red's condition is its last operand.
   const size_t numbers =
-      in.operands.size() - (in.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
+      in.operands.size() - (in.collective.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
   std::map<std::pair<uint32_t, uint32_t>, Lanes> groups;
   each_lane(guard.certain, [&](int lane) {
     if (report_.ended()) return;
@@ -59,22 +57,19 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
     }
     if (number[0] >= Clocks::kBarriers || number[1] == 0 || number[1] % 32 != 0 ||
         number[1] > (setup_.threads + 31) / 32 * 32) {
-      report_.find(
-          FindingKind::kCount, !open_.under_conditions(state, warp), in, nullptr,
+      return defect(
+          FindingKind::kCount, state, warp, in,
           "barrier " + std::to_string(number[0]) + " with " + std::to_string(number[1]) +
               " threads: there are barriers 0 to 15, and a count must be a multiple of 32 and at most the "
               "block's " +
-              std::to_string(setup_.threads),
-          &state);
-      return report_.end_path();
+              std::to_string(setup_.threads));
     }
     groups[{static_cast<uint32_t>(number[0]), static_cast<uint32_t>(number[1])}] |= 1u << lane;
   });
   if (report_.ended()) return;
-  if (in.aligned && groups.size() > 1) {
-    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
-                 "the lanes of a warp come to different barriers", &state);
-    return report_.end_path();
+  if (in.collective.aligned && groups.size() > 1) {
+    return defect(FindingKind::kDivergence, state, warp, in,
+                  "the lanes of a warp come to different barriers");
   }
   for (const auto& [which, group] : groups)
     if (!report_.ended()) arrive(state, warp, group, in, pc, which.first, which.second);
@@ -87,36 +82,32 @@ void BarrierSteps::arrive(BlockState& state, Warp& warp, Lanes lanes, const Inst
   arrival.barrier = barrier;
   arrival.count = count;
   // A warp counts as a whole, also the last one that is not full.
-  arrival.weight = in.aligned || lanes == warp.lanes ? 32 : static_cast<uint32_t>(std::popcount(lanes));
-  if (!in.aligned && lanes != warp.lanes && warp.lanes != ~Lanes{0}) {
+  arrival.weight =
+      in.collective.aligned || lanes == warp.lanes ? 32 : static_cast<uint32_t>(std::popcount(lanes));
+  if (!in.collective.aligned && lanes != warp.lanes && warp.lanes != ~Lanes{0}) {
     const Lanes rest = warp.alive & ~lanes;
     if (rest == 0) arrival.weight += static_cast<uint32_t>(32 - std::popcount(warp.lanes));
   }
-  if (in.aligned && lanes != warp.lanes && !setup_.options.strict_barriers) {
+  if (in.collective.aligned && lanes != warp.lanes && !setup_.options.strict_barriers) {
     // Lanes that left the kernel before never arrive.
-    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
-                 "thread " + std::to_string(warp.thread(std::countr_zero(warp.lanes & ~lanes))) +
-                     " has left the kernel before a barrier at which thread " +
-                     std::to_string(warp.thread(std::countr_zero(lanes))) + " arrives",
-                 &state);
-    return report_.end_path();
+    return defect(FindingKind::kDivergence, state, warp, in,
+                  "thread " + std::to_string(warp.thread(std::countr_zero(warp.lanes & ~lanes))) +
+                      " has left the kernel before a barrier at which thread " +
+                      std::to_string(warp.thread(std::countr_zero(lanes))) + " arrives");
   }
-  arrival.waits = in.barrier != BarrierOp::kArrive;
+  arrival.waits = in.collective.barrier != BarrierOp::kArrive;
   arrival.instruction = static_cast<uint32_t>(pc);
   if (setup_.options.strict_barriers && !state.barriers[barrier].instructions.empty() &&
       in.operands.size() < 2 && state.barriers[barrier].instructions[0] != arrival.instruction) {
-    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in,
-                 &setup_.kernel.code[state.barriers[barrier].instructions[0]],
-                 "the threads of the block come to different barriers of the program", &state);
-    return report_.end_path();
+    return defect(FindingKind::kDivergence, state, warp, in,
+                  "the threads of the block come to different barriers of the program",
+                  &setup_.kernel.code[state.barriers[barrier].instructions[0]]);
   }
   if (const auto problem = state.barriers.arrive(arrival, threads_of(warp, lanes), state.clocks)) {
     const FindingKind kind = problem->fault == BarrierFault::kCount       ? FindingKind::kCount
                              : problem->fault == BarrierFault::kRecycling ? FindingKind::kRecycling
                                                                           : FindingKind::kArriveOnly;
-    report_.find(kind, !open_.under_conditions(state, warp), in,
-                 &setup_.kernel.code[problem->other_instruction], problem->detail, &state);
-    return report_.end_path();
+    return defect(kind, state, warp, in, problem->detail, &setup_.kernel.code[problem->other_instruction]);
   }
   if (arrival.waits)
     warp.waiting |= lanes;
@@ -144,7 +135,7 @@ void BarrierSteps::release(BlockState& state, uint32_t barrier) {
     Warp& warp = state.warps[thread / 32];
     const int lane = static_cast<int>(thread % 32);
     const Instruction& in = setup_.kernel.code[warp.pc[lane]];
-    if (in.barrier == BarrierOp::kReduce && !in.results.empty() &&
+    if (in.collective.barrier == BarrierOp::kReduce && !in.results.empty() &&
         in.results[0].kind == OperandKind::kRegister)
       operands_.write(state, warp, in.results[0], lane,
                       setup_.kernel.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);

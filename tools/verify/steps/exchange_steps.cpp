@@ -5,7 +5,7 @@
 namespace glove::verify {
 
 void ExchangeSteps::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
-  if (in.has_guard && operands_.guard(state, warp, lanes, in).certain != lanes) {
+  if (in.guard && operands_.guard(state, warp, lanes, in).certain != lanes) {
     const Guarded guard = operands_.guard(state, warp, lanes, in);
     if (guard.possible != 0)
       return report_.unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
@@ -25,7 +25,7 @@ void ExchangeSteps::step_exchange(BlockState& state, Warp& warp, Lanes lanes, co
       const Type type = setup_.kernel.registers[result.index].type;
       operands_.write(state, warp, result, lane,
                       type == Type::kPred ? table_.fresh_predicate(Scope::kThread, false)
-                                          : table_.fresh(std::max(16u, bits_of(type)), Scope::kThread),
+                                          : table_.fresh(register_bits(type), Scope::kThread),
                       0);
     }
   });
@@ -48,7 +48,7 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
       const int most = (lane & segment) | (limit & ~segment), least = lane & segment;
       int from = lane;
       bool inside = true;
-      switch (in.shuffle) {
+      switch (in.collective.shuffle) {
         case ShuffleKind::kUp:
           from = lane - b, inside = from >= most;
           break;
@@ -65,7 +65,7 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
       if (!inside) from = lane;
       valid = Value{inside ? 1u : 0u, 0};
       if (has(lanes, from)) result = data[from];
-    } else if (needed && in.shuffle == ShuffleKind::kIndex) {
+    } else if (needed && in.collective.shuffle == ShuffleKind::kIndex) {
       result = shuffled_from(state, warp, lanes, in, lane, data);
     }
     if (needed)
@@ -103,14 +103,14 @@ void ExchangeSteps::step_vote(BlockState& state, Warp& warp, Lanes lanes, const 
     votes[lane] = value;
   });
   if (known) {
-    if (in.vote == VoteKind::kBallot) return all({yes, 0});
-    const bool result = in.vote == VoteKind::kAll   ? yes == lanes
-                        : in.vote == VoteKind::kAny ? yes != 0
-                                                    : yes == lanes || yes == 0;
+    if (in.collective.vote == VoteKind::kBallot) return all({yes, 0});
+    const bool result = in.collective.vote == VoteKind::kAll   ? yes == lanes
+                        : in.collective.vote == VoteKind::kAny ? yes != 0
+                                                               : yes == lanes || yes == 0;
     return all({result ? 1u : 0u, 0});
   }
-  if (predicate && same && in.vote != VoteKind::kUniform) return all(first);
-  if (in.vote == VoteKind::kBallot) return all(table_.ballot(votes));
+  if (predicate && same && in.collective.vote != VoteKind::kUniform) return all(first);
+  if (in.collective.vote == VoteKind::kBallot) return all(table_.ballot(votes));
   all(predicate ? table_.fresh_predicate(Scope::kBlock, false) : table_.fresh(32, Scope::kBlock));
 }
 

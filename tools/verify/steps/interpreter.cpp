@@ -15,11 +15,10 @@ void Interpreter::step_pack(const BlockState& state, Warp& warp, const Instructi
   if (in.results.size() > 1) {
     const unsigned part = bits / static_cast<unsigned>(in.results.size());
     for (size_t i = 0; i < in.results.size(); ++i) {
-      const Value arguments[3] = {x[0], {}, {}};
-      const Value value =
-          x[0].known() ? Value{mask_bits(x[0].constant >> (part * i), part), 0}
-                       : table_.operation(Op::kPure, in.type, static_cast<uint32_t>(i),
-                                          std::max(16u, setup_.register_bits(in.results[i])), arguments);
+      const Value value = x[0].known()
+                              ? Value{mask_bits(x[0].constant >> (part * i), part), 0}
+                              : table_.operation(Op::kPure, in.type, static_cast<uint32_t>(i),
+                                                 std::max(16u, setup_.register_bits(in.results[i])), {x[0]});
       operands_.write(state, warp, in.results[i], lane, value, condition);
     }
     return;
@@ -31,11 +30,9 @@ void Interpreter::step_pack(const BlockState& state, Warp& warp, const Instructi
     known &= x[i].known();
     packed |= part < 64 ? mask_bits(x[i].constant, part) << (part * i) : x[i].constant;
   }
-  const Value low[3] = {x[0], x[1], {}};
-  const Value high[3] = {x[2], x[3], {}};
   const Value pair[3] = {
-      table_.operation(Op::kPure, in.type, 9, std::max(32u, bits), low),
-      count > 2 ? table_.operation(Op::kPure, in.type, 10, std::max(32u, bits), high) : Value{},
+      table_.operation(Op::kPure, in.type, 9, std::max(32u, bits), {x[0], x[1]}),
+      count > 2 ? table_.operation(Op::kPure, in.type, 10, std::max(32u, bits), {x[2], x[3]}) : Value{},
       {}};
   const Value result = known       ? Value{packed, 0}
                        : count > 2 ? table_.operation(Op::kPure, in.type, 11, std::max(32u, bits), pair)
@@ -56,7 +53,7 @@ void Interpreter::step_opaque(const BlockState& state, Warp& warp, const Instruc
               (setup_.is_predicate(in.operands[i]) ? table_.predicate(x[i].form).data : table_.is_data(x[i]));
     operands_.write(state, warp, target, lane,
                     type == Type::kPred ? table_.fresh_predicate(Scope::kThread, data)
-                                        : table_.fresh(std::max(16u, bits_of(type)), Scope::kThread),
+                                        : table_.fresh(register_bits(type), Scope::kThread),
                     condition);
   }
 }
@@ -76,11 +73,11 @@ Value Interpreter::convert_address(const Instruction& in, Value address) {
 void Interpreter::write_predicates(const BlockState& state, Warp& warp, const Instruction& in, int lane,
                                    const Value* x, Value result, PredicateId condition) {
   Value other = SymbolTable::logical_not(result);
-  if (in.combine != 0 && in.operands.size() > 2) {
+  if (in.comparison.combine != 0 && in.operands.size() > 2) {
     const auto combine = [&](Value a) {
-      return in.combine == '&'   ? table_.logical_and(a, x[2])
-             : in.combine == '|' ? table_.logical_or(a, x[2])
-                                 : table_.logical_xor(a, x[2]);
+      return in.comparison.combine == '&'   ? table_.logical_and(a, x[2])
+             : in.comparison.combine == '|' ? table_.logical_or(a, x[2])
+                                            : table_.logical_xor(a, x[2]);
     };
     result = combine(result);
     other = combine(other);
@@ -97,7 +94,7 @@ bool Interpreter::leaves_unnamed(const Warp& warp, Lanes lanes, const Instructio
   const bool sums = in.op == Op::kAdd || in.op == Op::kSub || in.op == Op::kMul || in.op == Op::kMad ||
                     in.op == Op::kFma || in.op == Op::kDiv || in.op == Op::kNeg || in.op == Op::kAbs;
   const bool computes = (sums || in.op == Op::kSelect) && is_float(in.type);
-  const bool compares = in.op == Op::kSetPredicate && in.combine == 0 && is_float(in.from);
+  const bool compares = in.op == Op::kSetPredicate && in.comparison.combine == 0 && is_float(in.from);
   const bool converts = in.op == Op::kConvert && is_float(in.from);
   if (!computes && !compares && !converts && in.op != Op::kMove) return false;
   bool unnamed = false, differs = false;
@@ -123,7 +120,7 @@ void Interpreter::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, co
   const bool opaque = in.op == Op::kPure || in.op == Op::kSet || in.op == Op::kIsSpace;
   each_lane(lanes, [&](int lane) {
     PredicateId condition = 0;
-    if (in.has_guard) {
+    if (in.guard) {
       const Guarded guard = operands_.guard(state, warp, 1u << lane, in);
       if ((guard.certain | guard.possible) == 0) return;
       condition = guard.condition[lane];
@@ -140,17 +137,16 @@ void Interpreter::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, co
     bool known = true;
     for (size_t i = 0; i < count; ++i) {
       x[i] = operands_.read(state, warp, in.operands[i], lane);
-      known &= x[i].known() || (i == 2 && in.combine != 0);
+      known &= x[i].known() || (i == 2 && in.comparison.combine != 0);
     }
     if (packs) return step_pack(state, warp, in, lane, x, condition);
     if (opaque) return step_opaque(state, warp, in, lane, x, condition);
     const uint64_t numbers[4] = {x[0].constant, x[1].constant, x[2].constant, x[3].constant};
     Value result;
-    uint64_t number = 0;
     if (in.op == Op::kConvertAddress) {
       result = convert_address(in, x[0]);
-    } else if (known && compute(in, numbers, &number)) {
-      result = {number, 0};
+    } else if (const auto number = known ? compute(in, numbers) : std::nullopt) {
+      result = {*number, 0};
     } else {
       // Without what the block knows: that depends on how far other warps are, and all must name a value
       // alike.
@@ -171,10 +167,8 @@ void Interpreter::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc
     std::array<PredicateId, 32> taken = guard.condition;
     const Lanes known = lanes & ~guard.possible;
     each_lane(known, [&](int lane) { warp.pc[lane] = has(guard.certain, lane) ? target : pc + 1; });
-    if (leaves) {
-      warp.alive &= ~guard.certain;
-    }
-    regions_.unknown_branch(state, warp, guard.possible, pc, taken, target, pc + 1);
+    if (leaves) warp.alive &= ~guard.certain;
+    steps_.regions.unknown_branch(state, warp, guard.possible, pc, taken, target, pc + 1);
     return;
   }
   each_lane(lanes, [&](int lane) { warp.pc[lane] = has(guard.certain, lane) ? target : pc + 1; });
@@ -196,60 +190,45 @@ void Interpreter::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   const Instruction& in = setup_.kernel.code[pc];
   if (setup_.waits.undecided(pc)) wait_log_.undecided_loop(pc);
   const auto next = [&] { each_lane(lanes, [&](int lane) { warp.pc[lane] = pc + 1; }); };
+  constexpr OpSet kExchanges = {Op::kShuffle, Op::kVote,       Op::kMatch, Op::kReduce,
+                                Op::kElect,   Op::kActiveMask, Op::kMatrix};
+  constexpr OpSet kAsynchronous = {Op::kProxyFence, Op::kCopy,       Op::kCopyCommit,  Op::kCopyWait,
+                                   Op::kWgmma,      Op::kWgmmaFence, Op::kWgmmaCommit, Op::kWgmmaWait};
+  if (in.op == Op::kBranch || kEnds.has(in.op)) return step_branch(state, warp, lanes, pc);
   switch (in.op) {
-    case Op::kBranch:
-    case Op::kReturn:
-    case Op::kTrap:
-    case Op::kAssertFail:
-      return step_branch(state, warp, lanes, pc);
     case Op::kBranchIndexed:
       return step_indexed_branch(state, warp, lanes, in);
     case Op::kBarrier:
-      return barriers_.step_barrier(state, warp, lanes, pc);
+      return steps_.barriers.step_barrier(state, warp, lanes, pc);
     case Op::kUnsupported:
       return report_.unsupported(in, in.reason);
     case Op::kLoad:
-      memory_.step_load(state, warp, lanes, in, operands_.guard(state, warp, lanes, in));
+      steps_.memory.step_load(state, warp, in, operands_.guard(state, warp, lanes, in));
       return next();
     case Op::kStore:
-      memory_.step_store(state, warp, lanes, in, operands_.guard(state, warp, lanes, in));
+      steps_.memory.step_store(state, warp, in, operands_.guard(state, warp, lanes, in));
       return next();
     case Op::kAtomic:
-      memory_.step_atomic(state, warp, lanes, in, operands_.guard(state, warp, lanes, in));
+      steps_.memory.step_atomic(state, warp, in, operands_.guard(state, warp, lanes, in));
       return next();
     case Op::kMatrixLoad:
     case Op::kMatrixStore:
-      memory_.step_matrix_memory(state, warp, lanes, in, operands_.guard(state, warp, lanes, in));
+      steps_.memory.step_matrix_memory(state, warp, lanes, in, operands_.guard(state, warp, lanes, in));
       return next();
     case Op::kFence:
       grid_.step_fence(state, warp, operands_.guard(state, warp, lanes, in).certain, in);
       return next();
     case Op::kNothing:
-    case Op::kPrint:
-      return next();
-    case Op::kShuffle:
-    case Op::kVote:
-    case Op::kMatch:
-    case Op::kReduce:
-    case Op::kElect:
-    case Op::kActiveMask:
-    case Op::kMatrix:
-      exchange_.step_exchange(state, warp, lanes, in);
-      return next();
-    case Op::kProxyFence:
-    case Op::kCopy:
-    case Op::kCopyCommit:
-    case Op::kCopyWait:
-    case Op::kWgmma:
-    case Op::kWgmmaFence:
-    case Op::kWgmmaCommit:
-    case Op::kWgmmaWait:
-      async_.step_asynchronous(state, warp, lanes, in);
       return next();
     default:
       break;
   }
-  step_arithmetic(state, warp, lanes, in);
+  if (kExchanges.has(in.op))
+    steps_.exchange.step_exchange(state, warp, lanes, in);
+  else if (kAsynchronous.has(in.op))
+    steps_.async.step_asynchronous(state, warp, lanes, in);
+  else
+    step_arithmetic(state, warp, lanes, in);
   next();
 }
 

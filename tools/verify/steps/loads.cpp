@@ -21,9 +21,7 @@ Value Loads::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset)
   }
   if (type == Type::kF64)
     return {std::bit_cast<uint64_t>(static_cast<double>(random % 2001) / 1000.0 - 1.0), 0};
-  const uint64_t number = mask_bits(random % 256, bits_of(type));
-  if (!is_signed(type)) return {number, 0};
-  return {mask_bits(static_cast<uint64_t>(sign_extend(number, bits_of(type))), bits), 0};
+  return {mask_bits(extend(random % 256, type), bits), 0};
 }
 
 Value Loads::load_parameter(const Place& place, Type type, unsigned bits) {
@@ -43,10 +41,7 @@ Value Loads::load_parameter(const Place& place, Type type, unsigned bits) {
         return base;
       }
       if (!parameter.is_buffer && offset + bits_of(type) / 8 <= parameter.offset + parameter.bytes) {
-        const uint64_t part = mask_bits(parameter.value >> (8 * (offset - parameter.offset)), bits_of(type));
-        return {
-            is_signed(type) ? mask_bits(static_cast<uint64_t>(sign_extend(part, bits_of(type))), bits) : part,
-            0};
+        return {mask_bits(extend(parameter.value >> (8 * (offset - parameter.offset)), type), bits), 0};
       }
     }
     if (setup_.options.data_seed && bits_of(type) == 32) return sampled(type, bits, 0, offset);
@@ -70,20 +65,18 @@ Value Loads::load_constant(const Instruction& in, const Place& place, unsigned b
         report_.assume("constant memory with an initial value keeps it");
         uint64_t value = 0;
         for (unsigned i = 0; i < bytes; ++i) value |= uint64_t{initial[at + i]} << (8 * i);
-        return {is_signed(in.type)
-                    ? mask_bits(static_cast<uint64_t>(sign_extend(value, bits_of(in.type))), bits)
-                    : value,
-                0};
+        return {mask_bits(extend(value, in.type), bits), 0};
       }
     }
   }
   return table_.loaded(in.type, 2, bits, place.address);
 }
 
-Value Loads::load_shared(BlockState& state, Warp&, const Instruction& in, const Place& place, int) {
-  const unsigned bits = std::max(16u, bits_of(in.type));
+Value Loads::load_shared(BlockState& state, const Instruction& in, const Place& place) {
+  const unsigned bits = register_bits(in.type);
   // A strong load may see what another thread's strong access has not written yet in this schedule.
-  const bool strong = in.strong || in.acquire || (in.is_volatile && setup_.options.volatile_shared_strong);
+  const bool strong =
+      in.order.strong || in.order.acquire || (in.order.is_volatile && setup_.options.volatile_shared_strong);
   if (place.kind != Place::kNumber || strong) return table_.fresh(bits, Scope::kThread);
   const unsigned bytes = bits_of(in.type) / 8;
   Slot& slot = state.shared.at(place.address.constant);
@@ -91,10 +84,7 @@ Value Loads::load_shared(BlockState& state, Warp&, const Instruction& in, const 
   if (slot.known == Known::kValue && whole && slot.bytes == bytes) {
     Value value = slot.value;
     if (bytes < 4 && value.known())
-      value.constant =
-          is_signed(in.type)
-              ? mask_bits(static_cast<uint64_t>(sign_extend(value.constant, bits_of(in.type))), bits)
-              : mask_bits(value.constant, bits_of(in.type));
+      value.constant = mask_bits(extend(value.constant, in.type), bits);
     else if (bytes < 4 && !Interval{0, 127}.contains(table_.base_range(value, bits, true)))
       return table_.operation(Op::kLoad, in.type, 3, bits, {value, {}, {}});
     return value;
@@ -107,24 +97,20 @@ Value Loads::load_shared(BlockState& state, Warp&, const Instruction& in, const 
     return table_.fresh(bits, Scope::kThread);
   const bool undefined = slot.known == Known::kNothingWritten;
   const Value value = table_.fresh(bits, Scope::kBlock);
-  if (!undefined && bytes >= 4) {
+  if (!undefined && (bytes >= 4 || slot.bytes <= bytes))
     state.shared.write(place.address.constant, bytes, value, true);
-  } else if (!undefined && slot.bytes <= bytes) {
-    state.shared.write(place.address.constant, bytes, value, true);
-  }
   return value;
 }
 
-Value Loads::load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
-                        unsigned) {
-  const unsigned bits = std::max(16u, bits_of(in.type));
+Value Loads::load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane) {
+  const unsigned bits = register_bits(in.type);
   switch (place.space) {
     case Space::kParam:
       return load_parameter(place, in.type, bits);
     case Space::kConst:
       return load_constant(in, place, bits);
     case Space::kShared:
-      return load_shared(state, warp, in, place, lane);
+      return load_shared(state, in, place);
     case Space::kLocal: {
       if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
         return table_.fresh(bits, Scope::kThread);
@@ -138,14 +124,15 @@ Value Loads::load_value(BlockState& state, Warp& warp, const Instruction& in, co
     default:
       break;
   }
-  const bool strong = in.is_volatile || ((in.strong || in.acquire) && in.fence != FenceScope::kBlock);
+  const bool strong =
+      in.order.is_volatile || ((in.order.strong || in.order.acquire) && in.order.scope != FenceScope::kBlock);
   if (strong) {
     const Value value = table_.fresh(bits, Scope::kThread);
     grid_.observe(state, warp, in, place, lane, value);
     return value;
   }
   if (place.object == 0) return table_.fresh(bits, Scope::kThread);
-  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const unsigned bytes = bytes_of(in.type);
   if (!read_only_.is_constant(place, bytes)) return table_.fresh(bits, Scope::kThread);
   read_only_.note_read(place, bytes);
   if (setup_.options.data_seed && place.kind == Place::kNumber && bits_of(in.type) <= 64)

@@ -6,7 +6,7 @@ namespace glove::verify {
 
 void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                               int lane, Value value, bool known, PredicateId condition) {
-  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const unsigned bytes = bytes_of(in.type);
   const bool maybe = condition != 0 || open_.innermost != nullptr;
   if (place.space == Space::kLocal) {
     if (warp.local.empty()) warp.local.resize(32);
@@ -43,34 +43,37 @@ void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& 
     Value before = slot.value;
     if (!(slot.known == Known::kValue && slot.bytes == bytes))
       before = table_.fresh(8 * bytes, Scope::kBlock);
-    Value arguments[3] = {value, before, {}};
-    if ((shared & 1) != 0) std::swap(arguments[0], arguments[1]);
     state.shared.write(place.address.constant, bytes,
-                       table_.operation(Op::kSelect, in.type, 0, 8 * bytes, arguments, shared & ~1u), true);
+                       table_.select(shared, value, before, in.type, 8 * bytes), true);
     return;
   }
   if (state.shared.write_maybe(place.address.constant, bytes)) ++state.blurred;
 }
 
-void MemorySteps::step_store(BlockState& state, Warp& warp, Lanes, const Instruction& in,
-                             const Guarded& guard) {
-  std::array<Place, 32> places;
-  Lanes inside = guard.certain | guard.possible;
-  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+// Where the lanes access memory. Returns those that can be there.
+Lanes MemorySteps::find_places(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard,
+                               std::array<Place, 32>& places) {
+  Lanes inside = 0;
   each_lane(guard.certain | guard.possible, [&](int lane) {
     if (report_.ended()) return;
-    places[lane] = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
-    if (!places_.check_bounds(state, warp, in, places[lane], lane,
-                              has(guard.certain, lane) && !open_.under_conditions(state, warp)))
-      inside &= ~(1u << lane);
-    if (places[lane].space == Space::kParam)
+    Place& place = places[lane];
+    place = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    const bool certain = has(guard.certain, lane) && !open_.under_conditions(state, warp);
+    if (places_.check_bounds(state, warp, in, place, lane, certain)) inside |= 1u << lane;
+    if (in.op == Op::kStore && place.space == Space::kParam)
       report_.unproved(in, "a store through a pointer that is not understood", &state);
   });
+  return inside;
+}
+
+void MemorySteps::step_store(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard) {
+  const unsigned bytes = bytes_of(in.type);
+  std::array<Place, 32> places;
+  const Lanes active = find_places(state, warp, in, guard, places);
   if (report_.ended()) return;
-  const Lanes active = inside;
   races_.access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
   if (report_.ended()) return;
-  if (in.release) grid_.step_fence(state, warp, active & guard.certain, in);
+  if (in.order.release) grid_.step_fence(state, warp, active & guard.certain, in);
   each_lane(active, [&](int lane) {
     Place place = places[lane];
     for (unsigned i = 0; i < in.vector && !report_.ended(); ++i) {
@@ -79,11 +82,11 @@ void MemorySteps::step_store(BlockState& state, Warp& warp, Lanes, const Instruc
       store_value(state, warp, in, place, lane, value, known, guard.condition[lane]);
       const bool certain = open_.innermost == nullptr && has(guard.certain, lane) && in.vector == 1;
       wait_log_.log_change(state, warp, in, place, lane, known ? value : Value{0, kUnnamed}, certain);
-      const bool raises = (in.is_volatile || in.strong) && known &&
+      const bool raises = (in.order.is_volatile || in.order.strong) && known &&
                           grid_.raise_flag(state, warp, in, place, lane, value, certain);
       if ((place.space == Space::kGlobal || place.space == Space::kShared) && !raises)
         forget_location(state, warp, place, lane, bytes);
-      if (!report_.ended() && (in.is_volatile || in.strong)) tickets_.spoil(place, bytes);
+      if (!report_.ended() && (in.order.is_volatile || in.order.strong)) tickets_.spoil(place, bytes);
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
@@ -103,13 +106,13 @@ void MemorySteps::forget_location(const BlockState& state, const Warp& warp, con
 
 Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                                  int lane, Value amount) {
-  const unsigned bits = std::max(16u, bits_of(in.type));
+  const unsigned bits = register_bits(in.type);
   const Value value = table_.fresh(bits, Scope::kThread);
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
   const bool named = table_.scope_of(place.address) != Scope::kThread &&
                      (place.space == Space::kShared || place.object != 0);
   const bool turns = adds && named && grid_.any_reverses() && grid_.reverses(locations_.number(place));
-  if (adds && named && in.fence != FenceScope::kBlock && amount.known() &&
+  if (adds && named && in.order.scope != FenceScope::kBlock && amount.known() &&
       (turns || amount.constant == 0)) {  // a strong load
     if (turns && amount.constant != 0) grid_.note_turn(state, locations_.number(place), value);
     grid_.observe(state, warp, in, place, lane, value);
@@ -134,7 +137,7 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
   symbol.owner = setup_.owner_of(state, warp, lane);
   symbol.epoch = state.clocks.epoch(warp.thread(lane));
   symbol.arguments[0] = amount;
-  if (in.acquire && in.fence == FenceScope::kDevice) symbol.arguments[1] = {1, 0};
+  if (in.order.acquire && in.order.scope == FenceScope::kDevice) symbol.arguments[1] = {1, 0};
   symbol.range.lo = 0;
   symbol.unsigned_range = symbol.range;
   report_.assume("counters of atomic additions do not wrap");
@@ -144,7 +147,7 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
 // Stores what an atomic instruction leaves at a place, of which little is known.
 void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                                    int lane, const Value& amount, bool certain, const Guarded& guard) {
-  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
+  const unsigned bytes = bytes_of(in.type);
   if (place.space == Space::kShared && place.kind == Place::kNumber && !setup_.options.allow_undefined &&
       state.shared.at(place.address.constant).known == Known::kNothingWritten &&
       in.atomic != AtomicOp::kExchange)
@@ -166,20 +169,11 @@ void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruct
   }
 }
 
-void MemorySteps::step_atomic(BlockState& state, Warp& warp, Lanes, const Instruction& in,
-                              const Guarded& guard) {
+void MemorySteps::step_atomic(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard) {
+  const unsigned bytes = bytes_of(in.type);
   std::array<Place, 32> places;
-  Lanes inside = guard.certain | guard.possible;
-  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
-  each_lane(guard.certain | guard.possible, [&](int lane) {
-    if (report_.ended()) return;
-    places[lane] = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
-    if (!places_.check_bounds(state, warp, in, places[lane], lane,
-                              has(guard.certain, lane) && !open_.under_conditions(state, warp)))
-      inside &= ~(1u << lane);
-  });
+  const Lanes active = find_places(state, warp, in, guard, places);
   if (report_.ended()) return;
-  const Lanes active = inside;
   if ((in.atomic == AtomicOp::kCas || in.atomic == AtomicOp::kExchange) && open_.in_loop())
     warp.exchanged |= active;
   races_.access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
@@ -190,7 +184,7 @@ void MemorySteps::step_atomic(BlockState& state, Warp& warp, Lanes, const Instru
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : operands_.read(state, warp, in.operands[0], lane);
-    if (in.release && has(guard.certain, lane)) grid_.step_fence(state, warp, 1u << lane, in);
+    if (in.order.release && has(guard.certain, lane)) grid_.step_fence(state, warp, 1u << lane, in);
     wait_log_.log_change(state, warp, in, place, lane, amount, certain);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       grid_.counter_addition(state, warp, in, place, lane, amount, certain);
@@ -217,20 +211,10 @@ void MemorySteps::step_atomic(BlockState& state, Warp& warp, Lanes, const Instru
   });
 }
 
-void MemorySteps::step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
-                            const Guarded& guard) {
+void MemorySteps::step_load(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard) {
+  const unsigned bytes = bytes_of(in.type);
   std::array<Place, 32> places;
-  Lanes inside = guard.certain | guard.possible;
-  (void)lanes;
-  const unsigned bytes = std::max(1u, bits_of(in.type) / 8);
-  each_lane(guard.certain | guard.possible, [&](int lane) {
-    if (report_.ended()) return;
-    places[lane] = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
-    if (!places_.check_bounds(state, warp, in, places[lane], lane,
-                              has(guard.certain, lane) && !open_.under_conditions(state, warp)))
-      inside &= ~(1u << lane);
-  });
-  const Lanes active = inside;
+  const Lanes active = find_places(state, warp, in, guard, places);
   each_lane(active, [&](int lane) {
     if (report_.ended()) return;
     Place place = places[lane];
@@ -244,8 +228,8 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, Lanes lanes, const In
                      &state);
       }
       if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
-        const Value value = loads_.load_value(state, warp, in, place, lane, i);
-        if (!setup_.launch.ranges.empty()) loads_.apply_range(in, value);
+        const Value value = steps_.loads.load_value(state, warp, in, place, lane);
+        if (!setup_.launch.ranges.empty()) steps_.loads.apply_range(in, value);
         operands_.write(state, warp, in.results[i], lane, value, guard.condition[lane]);
       }
       place.address = table_.add(place.address, {bytes, 0}, 64);

@@ -7,19 +7,10 @@ namespace {
 
 // Which operand names the lanes that take part; -1: none does.
 int mask_operand(const Instruction& in) {
-  switch (in.op) {
-    case Op::kWarpBarrier:
-      return 0;
-    case Op::kShuffle:
-      return in.strong ? 3 : -1;
-    case Op::kVote:
-    case Op::kMatch:
-    case Op::kElect:
-    case Op::kReduce:
-      return in.strong || in.op == Op::kElect ? static_cast<int>(in.operands.size()) - 1 : -1;
-    default:
-      return -1;
-  }
+  constexpr OpSet kMasked = {Op::kVote, Op::kMatch, Op::kElect, Op::kReduce};
+  if (in.op == Op::kWarpBarrier) return 0;
+  if (!in.collective.names_lanes && in.op != Op::kElect) return -1;
+  return in.op == Op::kShuffle ? 3 : kMasked.has(in.op) ? static_cast<int>(in.operands.size()) - 1 : -1;
 }
 
 }  // namespace
@@ -36,7 +27,7 @@ bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) 
   Lanes group = 0;
   const auto synchronises = [&](int pc) {
     const Instruction& in = setup_.kernel.code[pc];
-    return is_warp_synchronisation(in) || (is_block_barrier(in) && in.aligned);
+    return kWarpSynchronisation.has(in.op) || (in.op == Op::kBarrier && in.collective.aligned);
   };
   each_lane(ready, [&](int lane) {
     const int pc = warp.pc[lane];
@@ -57,7 +48,7 @@ bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) 
     return false;
   }
   report_.reach(pc);
-  interpreter_.step(state, warp, group, pc);
+  steps_.interpreter.step(state, warp, group, pc);
   return true;
 }
 
@@ -79,7 +70,7 @@ bool Scheduler::run_complete_group(BlockState& state, Warp& warp, Lanes ready, i
     if (setup_.kernel.code[place].op == Op::kWarpBarrier)
       step_warp_barrier(state, warp, members);
     else
-      interpreter_.step(state, warp, members, place);
+      steps_.interpreter.step(state, warp, members, place);
     return true;
   }
   return false;
@@ -105,8 +96,7 @@ void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
           std::min<int>(warp.pc[far], static_cast<int>(setup_.kernel.code.size()) - 1))],
       message += " is elsewhere";
   }
-  report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, other, message, &state);
-  report_.end_path();
+  defect(FindingKind::kDivergence, state, warp, in, message, other);
 }
 
 // Whether all lanes that a synchronising instruction names have come to it. `members`: those that go on.
@@ -121,18 +111,16 @@ bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   if (index < 0 || static_cast<size_t>(index) >= in.operands.size()) return true;  // whoever is there
   const int first = std::countr_zero(lanes);
   const Value mask = operands_.read(state, warp, in.operands[index], first);
-  const bool voters = in.op == Op::kShuffle && exchange_.voters_come(state, warp, lanes, in);
+  const bool voters = in.op == Op::kShuffle && steps_.exchange.voters_come(state, warp, lanes, in);
   if (!mask.known() && !voters) {
     report_.unproved(in, "the lanes that '" + in.text + "' names are not known", &state);
     return false;
   }
   const Lanes named = voters ? lanes : static_cast<Lanes>(mask.constant);
   if (!has(named, first)) {
-    report_.find(FindingKind::kDivergence, !open_.under_conditions(state, warp), in, nullptr,
-                 "thread " + std::to_string(warp.thread(first)) + " executes '" + in.text +
-                     "', which does not name it",
-                 &state);
-    report_.end_path();
+    defect(FindingKind::kDivergence, state, warp, in,
+           "thread " + std::to_string(warp.thread(first)) + " executes '" + in.text +
+               "', which does not name it");
     return false;
   }
   Lanes come = lanes;

@@ -1,26 +1,23 @@
-// What loads are known to return.
+// The parts of a run that execute instructions.
 #pragma once
 
 #include <unordered_map>
 
-#include "order/grid_order.h"
-#include "order/places.h"
-#include "order/races.h"
-#include "order/wait_log.h"
-#include "state/part.h"
+#include "order/order.h"
 #include "ways/explorer.h"
+#include "ways/regions.h"
 
 namespace glove::verify {
 
-// The values of loads.
-class Loads : private Part {
+struct Steps;
+
+// What loads are known to return.
+class Loads : private OrderPart {
  public:
-  Loads(const Part& run, GridOrder& grid, ReadOnlyMemory& read_only)
-      : Part(run), grid_(grid), read_only_(read_only) {}
+  using OrderPart::OrderPart;
 
   // The value that a lane loads from a place.
-  Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
-                   unsigned element);
+  Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
   // What the launch declares about the data of a line.
   void apply_range(const Instruction& in, Value value);
 
@@ -28,31 +25,17 @@ class Loads : private Part {
   Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
   Value load_parameter(const Place& place, Type type, unsigned bits);
   Value load_constant(const Instruction& in, const Place& place, unsigned bits);
-  Value load_shared(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
-
-  GridOrder& grid_;
-  ReadOnlyMemory& read_only_;
+  Value load_shared(BlockState& state, const Instruction& in, const Place& place);
 };
 
-// Loads, stores and atomics.
-// Executes instructions that access memory; each may end the path.
-class MemorySteps : private Part {
+// Executes loads, stores and atomics; each may end the path.
+class MemorySteps : private OrderPart {
  public:
-  MemorySteps(const Part& run, Operands& operands, Places& places, Loads& loads, BlockRaces& races,
-              GridOrder& grid, Locations& locations, Tickets& tickets, WaitLog& wait_log)
-      : Part(run),
-        operands_(operands),
-        places_(places),
-        loads_(loads),
-        races_(races),
-        grid_(grid),
-        locations_(locations),
-        tickets_(tickets),
-        wait_log_(wait_log) {}
+  MemorySteps(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
 
-  void step_load(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
-  void step_store(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
-  void step_atomic(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, const Guarded& guard);
+  void step_load(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
+  void step_store(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
+  void step_atomic(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
   void step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
                           const Guarded& guard);
   // Writes what a lane stores at a place; known: the value is.
@@ -64,19 +47,14 @@ class MemorySteps : private Part {
                        unsigned bytes);
 
  private:
+  Lanes find_places(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard,
+                    std::array<Place, 32>& places);
   Value atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                       Value amount);
   void store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         const Value& amount, bool certain, const Guarded& guard);
 
-  Operands& operands_;
-  Places& places_;
-  Loads& loads_;
-  BlockRaces& races_;
-  GridOrder& grid_;
-  Locations& locations_;
-  Tickets& tickets_;
-  WaitLog& wait_log_;
+  Steps& steps_;
 };
 
 // What goes on beside the threads: copies to shared memory (cp.async) and products of matrices that are read
@@ -89,10 +67,9 @@ class MemorySteps : private Part {
 // has such a fence. No rule asks for a wait before the kernel ends: a copy that nobody reads may still be in
 // flight then.
 // Executes copies, products, and their fences and waits.
-class AsyncSteps : private Part {
+class AsyncSteps : private OrderPart {
  public:
-  AsyncSteps(const Part& run, Operands& operands, Places& places, BlockRaces& races, MemorySteps& memory)
-      : Part(run), operands_(operands), places_(places), races_(races), memory_(memory) {}
+  AsyncSteps(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
 
   void step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   // At the end of a path: the four warps of a warpgroup multiply together.
@@ -107,18 +84,14 @@ class AsyncSteps : private Part {
                    unsigned groups);
   void step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
 
-  Operands& operands_;
-  Places& places_;
-  BlockRaces& races_;
-  MemorySteps& memory_;
+  Steps& steps_;
 };
 
 // Votes and shuffles of a warp, and what its lanes do on behalf of each other: one adds for all to a counter
 // and hands the result round.
-// Executes instructions by which lanes exchange values.
-class ExchangeSteps : private Part {
+class ExchangeSteps : private OrderPart {
  public:
-  ExchangeSteps(const Part& run, Operands& operands) : Part(run), operands_(operands) {}
+  using OrderPart::OrderPart;
 
   void step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   // Whether a mask that is not known names those that come: they are in the branch that their votes decide,
@@ -134,17 +107,14 @@ class ExchangeSteps : private Part {
                                      const Instruction& in, int lane, const std::array<Value, 32>& data);
   std::optional<Value> handed_round(Value by, const std::vector<Value>& values);
 
-  Operands& operands_;
   // By the ticket that a lane got from another, which is not known: that lane, and what it may have drawn.
   std::unordered_map<SymbolId, std::pair<Value, std::vector<Value>>> drawings_;
 };
 
-// The barriers of a block.
-// Executes barriers.
-class BarrierSteps : private Part {
+// Executes the barriers of a block.
+class BarrierSteps : private OrderPart {
  public:
-  BarrierSteps(const Part& run, Operands& operands, GridOrder& grid, Explorer& explorer)
-      : Part(run), operands_(operands), grid_(grid), explorer_(explorer) {}
+  BarrierSteps(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
 
   void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
   // A barrier stands behind a condition that may differ between the threads: ends the path.
@@ -157,37 +127,13 @@ class BarrierSteps : private Part {
               uint32_t count);
   void release(BlockState& state, uint32_t barrier);
 
-  Operands& operands_;
-  GridOrder& grid_;
-  Explorer& explorer_;
+  Steps& steps_;
 };
 
-// Instructions: arithmetic and branches here, the others by their parts.
-class Places;
-class WaitLog;
-class GridOrder;
-class MemorySteps;
-class AsyncSteps;
-class BarrierSteps;
-class ExchangeSteps;
-class Regions;
-
-// Executes one instruction of some lanes.
-class Interpreter : private Part {
+// Executes one instruction of some lanes: arithmetic and branches here, the others by their parts.
+class Interpreter : private OrderPart {
  public:
-  Interpreter(const Part& run, Operands& operands, Places& places, WaitLog& wait_log, GridOrder& grid,
-              MemorySteps& memory, AsyncSteps& async, BarrierSteps& barriers, ExchangeSteps& exchange,
-              Regions& regions)
-      : Part(run),
-        operands_(operands),
-        places_(places),
-        wait_log_(wait_log),
-        grid_(grid),
-        memory_(memory),
-        async_(async),
-        barriers_(barriers),
-        exchange_(exchange),
-        regions_(regions) {}
+  Interpreter(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
 
   void step(BlockState& state, Warp& warp, Lanes lanes, int pc);
 
@@ -204,26 +150,13 @@ class Interpreter : private Part {
   void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
 
-  Operands& operands_;
-  Places& places_;
-  WaitLog& wait_log_;
-  GridOrder& grid_;
-  MemorySteps& memory_;
-  AsyncSteps& async_;
-  BarrierSteps& barriers_;
-  ExchangeSteps& exchange_;
-  Regions& regions_;
+  Steps& steps_;
 };
 
-// Which lanes of a warp run next, and where they wait for each other.
-class ExchangeSteps;
-class Interpreter;
-
-// Runs the lanes of a warp.
-class Scheduler : private Part {
+// Runs the lanes of a warp: decides which are next, and where they wait for each other.
+class Scheduler : private OrderPart {
  public:
-  Scheduler(const Part& run, Operands& operands, ExchangeSteps& exchange, Interpreter& interpreter)
-      : Part(run), operands_(operands), exchange_(exchange), interpreter_(interpreter) {}
+  Scheduler(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
 
   // Until all lanes wait at a barrier of the block or have left the kernel, or the path has ended.
   void run_warp(BlockState& state, Warp& warp);
@@ -236,9 +169,26 @@ class Scheduler : private Part {
   bool warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members);
   void step_warp_barrier(BlockState& state, Warp& warp, Lanes members);
 
-  Operands& operands_;
-  ExchangeSteps& exchange_;
-  Interpreter& interpreter_;
+  Steps& steps_;
+};
+
+// Owns the parts that run instructions, and those that follow the ways through the kernel.
+struct Steps {
+  explicit Steps(Order& order);
+  Steps(const Steps&) = delete;
+
+  Generaliser generaliser;
+  Explorer explorer;
+  BundleJoin joins;
+  Loops loops;
+  Loads loads;
+  MemorySteps memory;
+  AsyncSteps async;
+  BarrierSteps barriers;
+  ExchangeSteps exchange;
+  Regions regions;
+  Interpreter interpreter;
+  Scheduler scheduler;
 };
 
 }  // namespace glove::verify

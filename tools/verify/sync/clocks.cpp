@@ -82,28 +82,27 @@ std::optional<BarrierProblem> NamedBarriers::arrive(const Arrival& arrival,
                                 : !barrier.passed_by.empty() ? barrier.passed_by[0]
                                                              : members[0];
   const uint32_t other = barrier.instructions.empty() ? arrival.instruction : barrier.instructions[0];
+  const auto problem = [&](BarrierFault fault, std::string detail) {
+    return BarrierProblem{fault, std::move(detail), other, other_thread};
+  };
   // In another schedule this arrival could belong to the generation before.
   const auto is_here = [&](uint32_t member) {
     return std::ranges::find(barrier.passed_by, member) != barrier.passed_by.end();
   };
   for (const uint32_t member : members)
     if (clocks.barrier_generation(member, arrival.barrier) < barrier.generation || is_here(member))
-      return BarrierProblem{BarrierFault::kRecycling,
-                            "thread " + std::to_string(member) + " arrives again at barrier " +
-                                std::to_string(arrival.barrier) +
-                                " without having waited for the end of its phase before",
-                            other, other_thread};
+      return problem(BarrierFault::kRecycling, "thread " + std::to_string(member) +
+                                                   " arrives again at barrier " +
+                                                   std::to_string(arrival.barrier) +
+                                                   " without having waited for the end of its phase before");
   if (barrier.expected != 0 && barrier.expected != arrival.count)
-    return BarrierProblem{BarrierFault::kCount,
-                          "barrier " + std::to_string(arrival.barrier) + " waits for " +
-                              std::to_string(barrier.expected) + " threads, but thread " +
-                              std::to_string(members[0]) + " names " + std::to_string(arrival.count),
-                          other, other_thread};
+    return problem(BarrierFault::kCount, "barrier " + std::to_string(arrival.barrier) + " waits for " +
+                                             std::to_string(barrier.expected) + " threads, but thread " +
+                                             std::to_string(members[0]) + " names " +
+                                             std::to_string(arrival.count));
   if (barrier.arrived + arrival.weight > arrival.count)
-    return BarrierProblem{BarrierFault::kCount,
-                          "more than " + std::to_string(arrival.count) + " threads arrive at barrier " +
-                              std::to_string(arrival.barrier),
-                          other, other_thread};
+    return problem(BarrierFault::kCount, "more than " + std::to_string(arrival.count) +
+                                             " threads arrive at barrier " + std::to_string(arrival.barrier));
   barrier.expected = arrival.count;
   barrier.arrived += arrival.weight;
   auto clock = clocks.join(members);
@@ -115,10 +114,8 @@ std::optional<BarrierProblem> NamedBarriers::arrive(const Arrival& arrival,
   barrier.instructions.push_back(arrival.instruction);
   if (!arrival.waits) clocks.advance(members);
   if (complete(arrival.barrier) && barrier.waiting.empty())
-    return BarrierProblem{
-        BarrierFault::kArriveOnly,
-        "all threads arrive at barrier " + std::to_string(arrival.barrier) + " and none waits", other,
-        other_thread};
+    return problem(BarrierFault::kArriveOnly,
+                   "all threads arrive at barrier " + std::to_string(arrival.barrier) + " and none waits");
   return std::nullopt;
 }
 

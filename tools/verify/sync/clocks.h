@@ -1,4 +1,4 @@
-// What each thread knows of the others' progress: vector clocks, shared by the threads that know the same.
+// What each thread knows of the others' progress, and the named barriers by which it comes to know it.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ namespace glove::verify {
 using Clock = std::vector<uint32_t>;
 using ClockPointer = std::shared_ptr<const Clock>;
 
-// The clocks of a block. Threads are numbered in the block; epochs begin with 1.
+// The vector clocks of a block, shared by the threads that know the same. Threads are numbered in the block;
+// epochs begin with 1.
 class Clocks {
  public:
   static constexpr uint32_t kBarriers = 16;
@@ -90,7 +91,6 @@ class Clocks {
   std::vector<ProxyFence> fenced_;  // by thread, the last; empty without proxies
 };
 
-// The sixteen barriers of a block.
 enum class BarrierFault { kCount, kRecycling, kArriveOnly };
 
 // Why an arrival is wrong, and with which earlier one it collides.

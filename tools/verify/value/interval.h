@@ -63,6 +63,12 @@ inline Wide ceil_divide(Wide a, Wide b) {
   return -floor_divide(-a, b);
 }
 
+// A hash of one part more.
+inline uint64_t mix(uint64_t hash, uint64_t part) {
+  hash = (hash ^ part) * 0xff51afd7ed558ccdu;
+  return hash ^ hash >> 32;
+}
+
 // Whether a bit of a number is set, as that of a lane in a set of lanes.
 inline bool has(uint64_t bits, unsigned at) {
   return (bits >> at & 1) != 0;

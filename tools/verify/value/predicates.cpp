@@ -192,8 +192,7 @@ Value SymbolTable::count_votes(SymbolId ballot, uint32_t mask) {
       ++yes;
   }
   if (open == 0) return {yes, 0};
-  const Value arguments[3] = {of(ballot), {open, 0}, {}};
-  return add(operation(Op::kPopCount, Type::kB32, 0, 32, arguments), {yes, 0}, 32);
+  return add(operation(Op::kPopCount, Type::kB32, 0, 32, {of(ballot), {open, 0}}), {yes, 0}, 32);
 }
 
 SymbolTable::VoteMask SymbolTable::voted(Value value) const {
@@ -219,8 +218,7 @@ std::optional<Value> SymbolTable::masked_votes(Value value, uint64_t mask) {
     return scale(count_votes(votes.ballot, kept), sign_extend(uint64_t{1} << place, 32), 32);
   }
   if (votes.shift != 0) return std::nullopt;
-  const Value arguments[3] = {of(votes.ballot), {kept, 0}, {}};
-  return operation(Op::kAnd, Type::kB32, 0, 32, arguments);
+  return operation(Op::kAnd, Type::kB32, 0, 32, {of(votes.ballot), {kept, 0}});
 }
 
 std::optional<Value> SymbolTable::popcount_of_votes(Value value) {

@@ -7,24 +7,16 @@
 namespace glove::verify {
 namespace {
 
-bool single_term(const std::vector<LinearTerm>& terms) {
-  return terms.size() == 1;
-}
-
 // The numbers x with factor * x + constant in `sum`.
-Interval solve(Interval sum, Wide constant, int64_t factor) {
-  const Interval product = sum.plus(-constant);
+Interval solve(Interval product, Wide factor) {
+  if (factor < 0) return solve(product.negated(), -factor);
   const auto low = [&](Wide bound) {
     return bound <= -kWideLimit / 2 ? -kWideLimit : ceil_divide(bound, factor);
   };
   const auto high = [&](Wide bound) {
     return bound >= kWideLimit / 2 ? kWideLimit : floor_divide(bound, factor);
   };
-  if (factor > 0) return {low(product.lo), high(product.hi)};
-  const Interval mirrored = product.negated();
-  const Wide size = -Wide{factor};
-  return {mirrored.lo <= -kWideLimit / 2 ? -kWideLimit : ceil_divide(mirrored.lo, size),
-          mirrored.hi >= kWideLimit / 2 ? kWideLimit : floor_divide(mirrored.hi, size)};
+  return {low(product.lo), high(product.hi)};
 }
 
 }  // namespace
@@ -84,29 +76,21 @@ std::optional<bool> Reasoner::compare_truth(const Predicate& predicate, int dept
     const FloatRange a = float_range(predicate.a, predicate.bits, depth);
     const FloatRange b = float_range(predicate.b, predicate.bits, depth);
     if (a.maybe_nan || b.maybe_nan) return std::nullopt;
+    const auto either = [](bool holds, bool fails) {
+      return holds ? std::optional(true) : fails ? std::optional(false) : std::nullopt;
+    };
     switch (predicate.compare) {
       case CompareKind::kLt:
-        if (a.hi < b.lo) return true;
-        if (a.lo >= b.hi) return false;
-        break;
+        return either(a.hi < b.lo, a.lo >= b.hi);
       case CompareKind::kLe:
-        if (a.hi <= b.lo) return true;
-        if (a.lo > b.hi) return false;
-        break;
+        return either(a.hi <= b.lo, a.lo > b.hi);
       case CompareKind::kGt:
-        if (a.lo > b.hi) return true;
-        if (a.hi <= b.lo) return false;
-        break;
+        return either(a.lo > b.hi, a.hi <= b.lo);
       case CompareKind::kGe:
-        if (a.lo >= b.hi) return true;
-        if (a.hi < b.lo) return false;
-        break;
-      case CompareKind::kNumber:
-        return true;
+        return either(a.lo >= b.hi, a.hi < b.lo);
       default:
-        break;
+        return either(predicate.compare == CompareKind::kNumber, false);
     }
-    return std::nullopt;
   }
   const Interval a = range(predicate.a, predicate.bits, predicate.is_signed, depth);
   const Interval b = range(predicate.b, predicate.bits, predicate.is_signed, depth);
@@ -212,9 +196,9 @@ Interval Reasoner::symbol_range(SymbolId id, int depth) const {
       if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
       for (const Value& side : {predicate.a, predicate.b}) {
         const auto& terms = table_.terms(side.form);
-        if (side.form == 0 || !single_term(terms) || terms[0].symbol != id) continue;
+        if (side.form == 0 || terms.size() != 1 || terms[0].symbol != id) continue;
         const Interval form_known = known.times(terms[0].factor);
-        known = known.meet(solve(bound(fact, side.form, form_known, depth), 0, terms[0].factor));
+        known = known.meet(solve(bound(fact, side.form, form_known, depth), terms[0].factor));
       }
       return false;
     });

@@ -30,6 +30,19 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
+// The lowest bits of a number that has the type, extended to 64 bits with its sign if it has one.
+inline uint64_t extend(uint64_t number, Type type) {
+  return is_signed(type) ? static_cast<uint64_t>(sign_extend(number, bits_of(type)))
+                         : mask_bits(number, bits_of(type));
+}
+// Bits of a register that holds values of the type, and bytes of such a value in memory.
+inline unsigned register_bits(Type type) {
+  return std::max(16u, bits_of(type));
+}
+inline unsigned bytes_of(Type type) {
+  return std::max(1u, bits_of(type) / 8);
+}
+
 // The form of a value that has no name yet. Two such values have nothing to do with each other; callers that
 // need a value to stay the same must name it first, as KernelRun::operand does.
 constexpr FormId kUnnamed = 1;
@@ -129,23 +142,40 @@ struct InternKey {
 struct InternHash {
   size_t operator()(const InternKey& key) const {
     uint64_t hash = 0x9e3779b97f4a7c15u;
-    for (const uint64_t word : key.words) {
-      hash ^= word;
-      hash *= 0xff51afd7ed558ccdu;
-      hash ^= hash >> 32;
-    }
+    for (const uint64_t word : key.words) hash = mix(hash, word);
     return hash;
   }
   size_t operator()(const std::vector<LinearTerm>& terms) const {
     uint64_t hash = terms.size();
-    for (const LinearTerm& term : terms) {
-      hash ^= term.symbol + (static_cast<uint64_t>(term.factor) << 20);
-      hash *= 0xff51afd7ed558ccdu;
-      hash ^= hash >> 32;
-    }
+    for (const LinearTerm& term : terms)
+      hash = mix(hash, term.symbol + (static_cast<uint64_t>(term.factor) << 20));
     return hash;
   }
 };
+
+// Finds ids by what they name, which key_of(id) returns, without holding it a second time.
+template <class KeyOf>
+struct InternedHash {
+  using is_transparent = void;
+  KeyOf key_of;
+  size_t operator()(uint32_t id) const { return InternHash()(key_of(id)); }
+  template <class Key>
+  size_t operator()(const Key& key) const {
+    return InternHash()(key);
+  }
+};
+template <class KeyOf>
+struct InternedEqual {
+  using is_transparent = void;
+  KeyOf key_of;
+  bool operator()(uint32_t a, uint32_t b) const { return a == b; }
+  template <class Key>
+  bool operator()(const Key& key, uint32_t id) const {
+    return key_of(id) == key;
+  }
+};
+template <class KeyOf>
+using Interned = std::unordered_set<uint32_t, InternedHash<KeyOf>, InternedEqual<KeyOf>>;
 
 // Owns symbols, forms and predicates, and finds those that are equal. Ids are never reused.
 class SymbolStore {
@@ -226,53 +256,23 @@ class SymbolStore {
   std::deque<Symbol> bodies_;
   std::deque<std::vector<LinearTerm>> forms_;
   std::deque<Predicate> predicates_;
-  // Finds the form of given terms without holding them a second time.
-  struct FormHash {
-    using is_transparent = void;
-    const std::deque<std::vector<LinearTerm>>* forms;
-    size_t operator()(FormId id) const { return InternHash()((*forms)[id]); }
-    size_t operator()(const std::vector<LinearTerm>& terms) const { return InternHash()(terms); }
+  struct FormKey {
+    const SymbolStore* store;
+    const std::vector<LinearTerm>& operator()(FormId id) const { return store->forms_[id]; }
   };
-  struct FormEqual {
-    using is_transparent = void;
-    const std::deque<std::vector<LinearTerm>>* forms;
-    bool operator()(FormId a, FormId b) const { return a == b; }
-    bool operator()(const std::vector<LinearTerm>& terms, FormId id) const { return (*forms)[id] == terms; }
-    bool operator()(FormId id, const std::vector<LinearTerm>& terms) const { return (*forms)[id] == terms; }
+  struct SymbolKey {
+    const SymbolStore* store;
+    InternKey operator()(SymbolId id) const { return key_of(store->symbol(id)); }
   };
-  std::unordered_set<FormId, FormHash, FormEqual> form_ids_{16, FormHash{&forms_}, FormEqual{&forms_}};
-  // Operations and inputs, found by what they are without holding it a second time.
+  struct PredicateKey {
+    const SymbolStore* store;
+    InternKey operator()(uint32_t index) const { return key_of(store->predicates_[index]); }
+  };
   static InternKey key_of(const Symbol& symbol);
-  struct SymbolHash {
-    using is_transparent = void;
-    const SymbolStore* table;
-    size_t operator()(SymbolId id) const { return InternHash()(key_of(table->symbol(id))); }
-    size_t operator()(const InternKey& key) const { return InternHash()(key); }
-  };
-  struct SymbolEqual {
-    using is_transparent = void;
-    const SymbolStore* table;
-    bool operator()(SymbolId a, SymbolId b) const { return a == b; }
-    bool operator()(const InternKey& key, SymbolId id) const { return key_of(table->symbol(id)) == key; }
-    bool operator()(SymbolId id, const InternKey& key) const { return key_of(table->symbol(id)) == key; }
-  };
-  std::unordered_set<SymbolId, SymbolHash, SymbolEqual> symbol_ids_{16, SymbolHash{this}, SymbolEqual{this}};
   static InternKey key_of(const Predicate& predicate);
-  struct PredicateHash {
-    using is_transparent = void;
-    const std::deque<Predicate>* predicates;
-    size_t operator()(uint32_t index) const { return InternHash()(key_of((*predicates)[index])); }
-    size_t operator()(const InternKey& key) const { return InternHash()(key); }
-  };
-  struct PredicateEqual {
-    using is_transparent = void;
-    const std::deque<Predicate>* predicates;
-    bool operator()(uint32_t a, uint32_t b) const { return a == b; }
-    bool operator()(const InternKey& key, uint32_t at) const { return key_of((*predicates)[at]) == key; }
-    bool operator()(uint32_t at, const InternKey& key) const { return key_of((*predicates)[at]) == key; }
-  };
-  std::unordered_set<uint32_t, PredicateHash, PredicateEqual> predicate_ids_{16, PredicateHash{&predicates_},
-                                                                             PredicateEqual{&predicates_}};
+  Interned<FormKey> form_ids_{16, {{this}}, {{this}}};
+  Interned<SymbolKey> symbol_ids_{16, {{this}}, {{this}}};  // operations and inputs
+  Interned<PredicateKey> predicate_ids_{16, {{this}}, {{this}}};
 };
 
 }  // namespace glove::verify

@@ -1,4 +1,4 @@
-// Values: what is computed from symbols, and what is known about it.
+// Values: what is computed from symbols, what is known about it, and from what it is computed.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,18 @@ namespace glove::verify {
 class SymbolTable : public SymbolStore {
  public:
   Value fresh_in(unsigned bits, Scope scope, Interval range);
+  // How often a loop has run.
+  Value iteration(Scope scope);
+  // Whether a value is that of the round behind `before`, which counts the iterations.
+  bool goes_on(Value before, Value now, SymbolId iteration, unsigned bits);
   // The symbol of an operation; `detail` distinguishes what the arguments do not.
   Value operation(Op op, Type type, uint32_t detail, unsigned bits, const Value (&arguments)[3],
                   PredicateId condition = 0);
+  // `yes` where the condition holds, `no` elsewhere.
+  Value select(PredicateId condition, Value yes, Value no, Type type, unsigned bits) {
+    if ((condition & 1) != 0) std::swap(yes, no);
+    return operation(Op::kSelect, type, 0, bits, {yes, no}, condition & ~1u);
+  }
   // What memory that nobody writes holds at an address.
   Value loaded(Type type, uint32_t space, unsigned bits, Value address);
   // The symbol of an input that is named by kind and detail, such as a parameter's offset.
@@ -89,7 +98,6 @@ class SymbolTable : public SymbolStore {
   bool assumed_no_wrap_ = false;
 };
 
-// Ballots of a warp, and how many of their votes a number counts.
 // The part of a linear form that counts votes of ballots, vote by vote: the votes below two lanes differ by
 // those between them, however many there are below.
 class VoteSum {
@@ -108,7 +116,6 @@ class VoteSum {
   std::vector<Ballot> ballots_;
 };
 
-// What a value is computed from.
 // Walks over the symbols and predicates from which values are computed, each once however many values share
 // it. REQUIRES: the table outlives it.
 class ValueInputs {

@@ -5,6 +5,17 @@
 #include <numeric>
 
 namespace glove::verify {
+namespace {
+
+// What the first of two ways from one branch knows and the second one denies; 0: they are nothing of the
+// kind.
+PredicateId parted_by(const Path* a, const Path* b, int lane) {
+  if (a == nullptr || b == nullptr || a->parent != b->parent) return 0;
+  const PredicateId condition = a->of(lane);
+  return condition == (b->of(lane) ^ 1) ? condition : 0;
+}
+
+}  // namespace
 
 Value BundleJoin::join_values(const std::vector<std::pair<const Bundle*, Value>>& values, Type type,
                               PredicateId condition, int lane, const BlockState& state) {
@@ -18,12 +29,9 @@ Value BundleJoin::join_values(const std::vector<std::pair<const Bundle*, Value>>
     }
     return table_.fresh_predicate(Scope::kThread, false);
   }
-  const unsigned bits = std::max(16u, bits_of(type));
-  if (condition != 0 && values.size() == 2) {
-    Value arguments[3] = {values[0].second, values[1].second, {}};
-    if ((condition & 1) != 0) std::swap(arguments[0], arguments[1]);
-    return table_.operation(Op::kSelect, type, 0, bits, arguments, condition & ~1u);
-  }
+  const unsigned bits = register_bits(type);
+  if (condition != 0 && values.size() == 2)
+    return table_.select(condition, values[0].second, values[1].second, type, bits);
   if (is_float(type)) return table_.fresh(bits, Scope::kThread);
   return join_integers(values, bits, lane, state);
 }
@@ -79,10 +87,9 @@ std::vector<BundleJoin::Meeting> BundleJoin::meetings_of(const std::vector<const
     found = false;
     for (size_t i = 0; !found && i < paths.size(); ++i)
       for (size_t j = i + 1; !found && j < paths.size(); ++j) {
-        if (paths[i] == nullptr || paths[j] == nullptr || paths[i]->parent != paths[j]->parent) continue;
-        const PredicateId p = paths[i]->of(lane), q = paths[j]->of(lane);
-        if (p == 0 || p != (q ^ 1)) continue;
-        meetings.push_back({i, j, p});
+        const PredicateId condition = parted_by(paths[i], paths[j], lane);
+        if (condition == 0) continue;
+        meetings.push_back({i, j, condition});
         paths[i] = paths[i]->parent.get();
         paths.erase(paths.begin() + static_cast<long>(j));
         found = true;
@@ -113,9 +120,8 @@ Value BundleJoin::joined(const std::vector<const Bundle*>& bundles, size_t i,
     condition = 0;
   } else if (condition != 0) {
     if (bundles[0]->side == 2) condition ^= 1;
-  } else if (bundles[0]->path && bundles[1]->path && bundles[0]->path->parent == bundles[1]->path->parent) {
-    const PredicateId p = bundles[0]->path->of(lane), q = bundles[1]->path->of(lane);
-    if (p != 0 && p == (q ^ 1)) condition = p;
+  } else {
+    condition = parted_by(bundles[0]->path.get(), bundles[1]->path.get(), lane);
   }
   return join_values(values, type, condition, lane, state);
 }
@@ -184,11 +190,7 @@ bool BundleJoin::merge_into(Context& context, Bundle& into, const Bundle& other,
     each_lane(into.lanes, [&](int lane) {
       const Value a = into.registers[i].get(lane), b = other.registers[i].get(lane);
       if (a == b) return;
-      PredicateId condition = 0;
-      if (into.path && other.path && into.path->parent == other.path->parent) {
-        const PredicateId p = into.path->of(lane), q = other.path->of(lane);
-        if (p != 0 && p == (q ^ 1)) condition = p;
-      }
+      const PredicateId condition = parted_by(into.path.get(), other.path.get(), lane);
       const std::vector<std::pair<const Bundle*, Value>> values = {{&into, a}, {&other, b}};
       into.registers[i].set(lane,
                             join_values(values, setup_.kernel.registers[r].type, condition, lane, state));

@@ -29,20 +29,20 @@ std::optional<BlockState> Explorer::next() {
 // full, or which lacks a fence, is no instance of another one.
 uint64_t Explorer::place_of_state(const BlockState& state) const {
   uint64_t hash = 1469598103934665603u;
-  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  const auto add = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
   for (const Warp& warp : state.warps) {
-    mix(warp.alive);
+    add(warp.alive);
     each_lane(warp.alive, [&](int lane) {
-      mix(static_cast<uint64_t>(warp.pc[lane]));
+      add(static_cast<uint64_t>(warp.pc[lane]));
       if (!setup_.acquires) return;
       const FenceMark& mark = warp.fence[lane];
-      mix(state.clocks.seen_counters(warp.thread(lane)));
-      mix(warp.observed[lane]);
-      mix((mark.sequential ? 1u : 0u) + (mark.acquires ? 2u : 0u) +
+      add(state.clocks.seen_counters(warp.thread(lane)));
+      add(warp.observed[lane]);
+      add((mark.sequential ? 1u : 0u) + (mark.acquires ? 2u : 0u) +
           (state.unfenced_phase < mark.phase ? 4u : 0u) + (warp.unfenced_loads >> lane & 1) * 8u);
     });
   }
-  mix(state.arrived);
+  add(state.arrived);
   return hash;
 }
 

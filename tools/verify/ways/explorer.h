@@ -1,4 +1,5 @@
-// General states: one that stands for all later rounds of a loop with a full barrier.
+// The states of a block that are to be run, and the general ones that stand for all later rounds of a loop
+// with a full barrier.
 #pragma once
 
 #include "order/races.h"
@@ -7,9 +8,9 @@
 namespace glove::verify {
 
 // Makes states general, and finds the states that are instances of general ones.
-class Generaliser : private Part {
+class Generaliser : private OrderPart {
  public:
-  Generaliser(const Part& run, AccessLog& records) : Part(run), records_(records) {}
+  using OrderPart::OrderPart;
 
   // A copy of what later states are compared with.
   std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state);
@@ -31,23 +32,15 @@ class Generaliser : private Part {
                                       Value now, BlockSnapshot& result);
   Value common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now, Type type,
                        BlockSnapshot& result);
-
-  AccessLog& records_;
 };
 
 // Conditions that are the same for the whole block and have a barrier behind them: the block's state is
 // forked. States that meet again at a full barrier are compared, so that loops of unknown length come to an
 // end.
 // The states of a block that are still to be run, and those that were.
-class Explorer : private Part {
+class Explorer : private OrderPart {
  public:
-  Explorer(const Part& run, Generaliser& generaliser, GridRaces& grid_races, WaitLog& wait_log,
-           AccessLog& records)
-      : Part(run),
-        generaliser_(generaliser),
-        grid_races_(grid_races),
-        wait_log_(wait_log),
-        records_(records) {}
+  Explorer(Order& order, Generaliser& generaliser) : OrderPart(order), generaliser_(generaliser) {}
 
   // A new block begins in this state.
   void begin(BlockState state);
@@ -65,9 +58,6 @@ class Explorer : private Part {
   static void go_on_from(const BlockSnapshot& general, BlockState& state);
 
   Generaliser& generaliser_;
-  GridRaces& grid_races_;
-  WaitLog& wait_log_;
-  AccessLog& records_;
   std::vector<BlockState> forks_;
   std::map<uint64_t, std::vector<std::shared_ptr<BlockSnapshot>>> snapshots_;  // by place
 };

@@ -72,24 +72,10 @@ void Loops::begin_iterations(const Context& context, LoopState& loop, Lanes lane
     for (size_t i = 0; i < context.written->size(); ++i)
       loop.general.registers[i].set(lane, loop.start.registers[i].get(lane));
     if (!together || shared == 0) {
-      Symbol symbol;
-      symbol.kind = SymbolKind::kIteration;
-      symbol.scope = together ? Scope::kBlock : Scope::kThread;
-      symbol.range = symbol.unsigned_range = {0, (Wide{1} << 31) - 1};
-      symbol.bits = 64;
-      shared = table_.add_symbol(symbol);
+      shared = table_.single(table_.iteration(together ? Scope::kBlock : Scope::kThread));
     }
     loop.iteration[lane] = shared;
   });
-}
-
-// Whether a value is that of the general one's next round.
-bool Loops::goes_on(Value now, Value general, SymbolId iteration, unsigned bits) {
-  for (const LinearTerm& term : table_.terms(general.form))
-    if (term.symbol == iteration)
-      return table_.subtract(now, general, bits) ==
-             Value{mask_bits(static_cast<uint64_t>(term.factor), bits), 0};
-  return false;
 }
 
 // Whether a value is that of the general one's own round, while others of the lane have gone one round on.
@@ -112,7 +98,7 @@ Value Loops::general_value(LoopState& loop, Value now, Value start, Value genera
       return table_.add(start, table_.scale(table_.of(iteration), sign_extend(step.constant, bits), bits),
                         bits);
   }
-  if (integer && goes_on(now, general, iteration, bits)) return general;
+  if (integer && table_.goes_on(general, now, iteration, bits)) return general;
   const SymbolId seen = table_.single(now), before = table_.single(start);
   const auto differs = [&](SymbolId id) {
     return id == 0 || table_.symbol(id).kind != SymbolKind::kOperation || table_.symbol(id).op != Op::kXor;
@@ -193,8 +179,8 @@ bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lane
     if (type == Type::kPred || is_float(type) || !std::ranges::binary_search(live, r)) continue;
     each_lane(lanes & ~first, [&](int lane) {
       const SymbolId iteration = loop.iteration[lane];
-      if (goes_on(warp.registers[r].get(lane), loop.general.registers[i].get(lane), iteration,
-                  std::max(16u, bits_of(type))))
+      if (table_.goes_on(loop.general.registers[i].get(lane), warp.registers[r].get(lane), iteration,
+                         register_bits(type)))
         loop.goes_on.insert(iteration);
     });
   }
@@ -209,7 +195,7 @@ bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lane
       const bool begins = has(first, lane);
       const Value next = type == Type::kPred ? general_predicate(loop, now, start, general, begins, lane)
                                              : general_value(loop, now, start, general, begins, lane,
-                                                             std::max(16u, bits_of(type)), !is_float(type));
+                                                             register_bits(type), !is_float(type));
       if (next == general) return;
       loop.general.registers[i].set(lane, next);
       changed = true;

@@ -25,9 +25,9 @@ void Regions::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
         !same && table_.predicate(condition).data;  // the data decide for each lane by itself
     if (open_.innermost == nullptr && !may_differ && table_.scope_of_predicate(condition) != Scope::kThread) {
       each_lane(lanes, [&](int lane) { warp.pc[lane] = pc; });
-      return explorer_.fork(state, condition, static_cast<uint32_t>(pc));
+      return steps_.explorer.fork(state, condition, static_cast<uint32_t>(pc));
     }
-    return barriers_.unknown_barrier_condition(state, warp, lanes, pc, condition);
+    return steps_.barriers.unknown_barrier_condition(state, warp, lanes, pc, condition);
   }
   run_region(state, warp, lanes, pc, region, taken, target, fall);
 }
@@ -82,7 +82,7 @@ void Regions::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, con
 
   warp.path = before_path;
   wait_log_.end_waits(state, warp, context);
-  joins_.join_bundles(state, warp, context, finished, lanes);
+  steps_.joins.join_bundles(state, warp, context, finished, lanes);
   // What a side learned from others holds only if it was taken.
   size_t i = 0;
   each_lane(lanes, [&](int lane) { state.clocks.forget(warp.thread(lane), before_clocks[i++]); });
@@ -94,7 +94,7 @@ void Regions::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, con
 void Regions::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
                     const std::array<PredicateId, 32>& taken, int target, int fall) {
   Context& context = *open_.innermost;
-  const bool goes_on = loops_.visit_loop(state, warp, context, lanes, pc);
+  const bool goes_on = steps_.loops.visit_loop(state, warp, context, lanes, pc);
   if (report_.ended()) return;
   if (!goes_on) {
     context.dropped = true;
@@ -106,9 +106,8 @@ void Regions::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
   const bool leaves = in.op != Op::kBranch;
   Lanes taken_lanes = lanes, fall_lanes = lanes;
   each_lane(lanes, [&](int lane) {
-    const Value value = operands_.read(state, warp, in.guard, lane);
-    const auto truth = value.known() ? std::optional<bool>(value.constant != 0)
-                                     : Reasoner(table_, position(state, warp, lane)).truth(value);
+    const Value value = operands_.read(state, warp, *in.guard, lane);
+    const auto truth = Reasoner(table_, position(state, warp, lane)).truth(value);
     condition[lane] = value.known() ? 0 : value.form;
     if (truth && *truth) fall_lanes &= ~(1u << lane);
     if (truth && !*truth) taken_lanes &= ~(1u << lane);
@@ -152,7 +151,7 @@ void Regions::run_bundles(BlockState& state, Warp& warp, Context& context, std::
     Bundle bundle = std::move(*next);
     context.pending.erase(next);
     for (size_t i = 0; i < context.pending.size();) {
-      if (joins_.merge_into(context, bundle, context.pending[i], state))
+      if (steps_.joins.merge_into(context, bundle, context.pending[i], state))
         context.pending.erase(context.pending.begin() + static_cast<long>(i));
       else
         ++i;
@@ -198,7 +197,7 @@ bool Regions::run_bundle(BlockState& state, Warp& warp, Context& context, Bundle
       if (block.first == at && block.predecessors.size() > 1) return false;
     }
     const std::array<int, 32> before = warp.pc;
-    if (!scheduler_.run_group(state, warp, bundle.lanes, context.stop) || report_.ended()) return true;
+    if (!steps_.scheduler.run_group(state, warp, bundle.lanes, context.stop) || report_.ended()) return true;
     moved = true;
     if (context.split_off || context.dropped) return false;
     each_lane(bundle.lanes & warp.alive, [&](int lane) {

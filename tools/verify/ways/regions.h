@@ -1,11 +1,11 @@
-// Where bundles of lanes meet behind a branch whose condition is not known: what their registers hold.
+// Branches whose condition is not known, and the loops behind them.
 #pragma once
 
-#include "state/part.h"
+#include "order/places.h"
 
 namespace glove::verify {
 
-// Joins what the sides of a branch have come to.
+// Joins what the sides of a branch have come to: where bundles of lanes meet, what their registers hold.
 class BundleJoin : private Part {
  public:
   explicit BundleJoin(const Part& run) : Part(run) {}
@@ -32,9 +32,8 @@ class BundleJoin : private Part {
                       const BlockState& state);
 };
 
-// Loops that the data end: after some rounds the state at the branch is generalised, until it covers all
-// later rounds.
-// Makes loops under a condition that is not known come to an end.
+// Makes loops that the data end come to an end: after some rounds the state at the branch is generalised,
+// until it covers all later rounds.
 class Loops : private Part {
  public:
   explicit Loops(const Part& run) : Part(run) {}
@@ -44,7 +43,6 @@ class Loops : private Part {
 
  private:
   void begin_iterations(const Context& context, LoopState& loop, Lanes lanes);
-  bool goes_on(Value now, Value general, SymbolId iteration, unsigned bits);
   bool left_behind(const LoopState& loop, Value general, bool predicate, int lane) const;
   Value general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
                       unsigned bits, bool integer);
@@ -52,28 +50,13 @@ class Loops : private Part {
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
 };
 
-// Branches whose condition is not known. Both sides run, as bundles of lanes that may be there, up to the
+// Runs both sides of a branch, as bundles of lanes that may be there, up to the
 // branch's post-dominator; bundles that meet are joined, and loops are run until nothing new comes.
-class WaitLog;
-class GridOrder;
-class Explorer;
-class BarrierSteps;
-class Scheduler;
+struct Steps;
 
-// Runs both sides of a branch.
-class Regions : private Part {
+class Regions : private OrderPart {
  public:
-  Regions(const Part& run, Operands& operands, Loops& loops, BundleJoin& joins, WaitLog& wait_log,
-          GridOrder& grid, Explorer& explorer, BarrierSteps& barriers, Scheduler& scheduler)
-      : Part(run),
-        operands_(operands),
-        loops_(loops),
-        joins_(joins),
-        wait_log_(wait_log),
-        grid_(grid),
-        explorer_(explorer),
-        barriers_(barriers),
-        scheduler_(scheduler) {}
+  Regions(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
 
   // Lanes come to a branch; taken: the condition under which each goes to `target`, else to `fall`.
   void unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
@@ -87,14 +70,7 @@ class Regions : private Part {
   void run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished);
   bool run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle);
 
-  Operands& operands_;
-  Loops& loops_;
-  BundleJoin& joins_;
-  WaitLog& wait_log_;
-  GridOrder& grid_;
-  Explorer& explorer_;
-  BarrierSteps& barriers_;
-  Scheduler& scheduler_;
+  Steps& steps_;
 };
 
 }  // namespace glove::verify
