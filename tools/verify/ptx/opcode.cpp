@@ -1,6 +1,7 @@
 #include "ptx/opcode.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <string>
 #include <unordered_map>
@@ -108,21 +109,18 @@ void wgmma(Instruction& out, const Parts& parts) {
     const size_t n = part.substr(0, 3) == "m64" ? part.find('n') : std::string_view::npos;
     if (n == std::string_view::npos) continue;
     int columns = 0;
-    for (size_t i = n + 1; i < part.size() && part[i] >= '0' && part[i] <= '9' && columns < 1000; ++i)
-      columns = columns * 10 + (part[i] - '0');
+    std::from_chars(part.data() + n + 1, part.data() + part.size(), columns);
     if (columns < 8 || columns > 256 || columns % 8 != 0) return reject(out, "an unknown shape of wgmma");
     out.vector = static_cast<uint8_t>(columns / 8);
   }
-  if (kind == "fence")
-    out.op = Op::kWgmmaFence;
-  else if (kind == "mma_async")
-    out.op = Op::kWgmma;
-  else if (kind == "commit_group")
-    out.op = Op::kWgmmaCommit;
-  else if (kind == "wait_group")
-    out.op = Op::kWgmmaWait;
-  else
-    reject(out, "an unknown form of wgmma");
+  using Form = std::pair<std::string_view, Op>;
+  constexpr Form kForms[] = {{"fence", Op::kWgmmaFence},
+                             {"mma_async", Op::kWgmma},
+                             {"commit_group", Op::kWgmmaCommit},
+                             {"wait_group", Op::kWgmmaWait}};
+  const auto found = std::ranges::find(kForms, kind, &Form::first);
+  if (found == std::end(kForms)) return reject(out, "an unknown form of wgmma");
+  out.op = found->second;
 }
 
 void copy(Instruction& out, const Parts& parts) {

@@ -307,18 +307,12 @@ std::optional<uint64_t> Cursor::number() {
     return std::nullopt;
   }
   std::string_view text = take().text;
-  int base = 10;
-  if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
-    base = 16;
-  else if (text.size() > 2 && text[0] == '0' &&
-           (text[1] == 'f' || text[1] == 'F' || text[1] == 'd' || text[1] == 'D'))
-    base = 16;
-  else if (text.size() > 2 && text[0] == '0' && (text[1] == 'b' || text[1] == 'B'))
-    base = 2;
-  if (base != 10)
+  int base = text.size() > 1 && text[0] == '0' ? 8 : 10;
+  if (text.size() > 2 && text[0] == '0' &&
+      std::string_view("xXfFdDbB").find(text[1]) != std::string_view::npos) {
+    base = text[1] == 'b' || text[1] == 'B' ? 2 : 16;
     text.remove_prefix(2);
-  else if (text.size() > 1 && text[0] == '0')
-    base = 8;
+  }
   uint64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value, base);
   return negative ? 0 - value : value;

@@ -7,18 +7,14 @@ namespace glove::verify {
 void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
                                              PredicateId condition) {
   const Instruction& in = setup_.kernel.code[pc];
-  const bool data = table_.predicate(condition).data;
-  const std::string who = "thread " + std::to_string(warp.thread(std::countr_zero(lanes)));
-  if (data || table_.scope_of_predicate(condition) == Scope::kGrid)
-    report_.find(FindingKind::kDivergence, false, in, nullptr,
-                 "a barrier stands behind this condition, and the data may decide it differently for " + who +
-                     " and others",
-                 &state);
-  else
-    report_.find(FindingKind::kUnproved, false, in, nullptr,
-                 "a barrier stands behind this condition, which is not known to be the same for " + who +
-                     " and others",
-                 &state);
+  const bool differs =
+      table_.predicate(condition).data || table_.scope_of_predicate(condition) == Scope::kGrid;
+  report_.find(differs ? FindingKind::kDivergence : FindingKind::kUnproved, false, in, nullptr,
+               std::string("a barrier stands behind this condition, ") +
+                   (differs ? "and the data may decide it differently for "
+                            : "which is not known to be the same for ") +
+                   "thread " + std::to_string(warp.thread(std::countr_zero(lanes))) + " and others",
+               &state);
   report_.end_path();
 }
 

@@ -46,22 +46,11 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
                 limit = static_cast<int>(clamp.constant & 0x1f);
       const int b = static_cast<int>(by.constant & 0x1f);
       const int most = (lane & segment) | (limit & ~segment), least = lane & segment;
-      int from = lane;
-      bool inside = true;
-      switch (in.collective.shuffle) {
-        case ShuffleKind::kUp:
-          from = lane - b, inside = from >= most;
-          break;
-        case ShuffleKind::kDown:
-          from = lane + b, inside = from <= most;
-          break;
-        case ShuffleKind::kButterfly:
-          from = lane ^ b, inside = from <= most;
-          break;
-        case ShuffleKind::kIndex:
-          from = least | (b & ~segment), inside = from <= most;
-          break;
-      }
+      int from = in.collective.shuffle == ShuffleKind::kUp          ? lane - b
+                 : in.collective.shuffle == ShuffleKind::kDown      ? lane + b
+                 : in.collective.shuffle == ShuffleKind::kButterfly ? lane ^ b
+                                                                    : least | (b & ~segment);
+      const bool inside = in.collective.shuffle == ShuffleKind::kUp ? from >= most : from <= most;
       if (!inside) from = lane;
       valid = Value{inside ? 1u : 0u, 0};
       if (has(lanes, from)) result = data[from];

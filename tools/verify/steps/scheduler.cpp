@@ -103,10 +103,9 @@ void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
 bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members) {
   const Instruction& in = setup_.kernel.code[pc];
   *members = lanes;
-  if (in.op == Op::kBarrier || in.op == Op::kMatrix || in.op == Op::kMatrixLoad ||
-      in.op == Op::kMatrixStore || in.op == Op::kWgmma || in.op == Op::kWgmmaFence ||
-      in.op == Op::kWgmmaCommit || in.op == Op::kWgmmaWait)
-    return lanes == warp.lanes || (lanes == warp.alive && in.op == Op::kBarrier);
+  constexpr OpSet kWholeWarp = {Op::kBarrier, Op::kMatrix,     Op::kMatrixLoad,  Op::kMatrixStore,
+                                Op::kWgmma,   Op::kWgmmaFence, Op::kWgmmaCommit, Op::kWgmmaWait};
+  if (kWholeWarp.has(in.op)) return lanes == warp.lanes || (lanes == warp.alive && in.op == Op::kBarrier);
   const int index = mask_operand(in);
   if (index < 0 || static_cast<size_t>(index) >= in.operands.size()) return true;  // whoever is there
   const int first = std::countr_zero(lanes);

@@ -114,21 +114,14 @@ Value Loops::general_value(LoopState& loop, Value now, Value start, Value genera
     }
   }
   const Value any = table_.fresh(bits, Scope::kThread);
-  if (seen != 0 && before != 0 && table_.symbol(seen).kind == SymbolKind::kObserved &&
-      table_.symbol(before).kind == SymbolKind::kObserved &&
-      table_.symbol(seen).detail == table_.symbol(before).detail) {
-    const uint32_t detail = table_.symbol(seen).detail;
-    const Value acquires = table_.symbol(seen).arguments[1];
-    const uint32_t owner = table_.symbol(seen).owner;
-    const bool both = acquires == table_.symbol(before).arguments[1];
-    const Value round = table_.symbol(seen).arguments[0];
-    const bool in_round = round == table_.symbol(before).arguments[0];
+  const Symbol n = table_.symbol(seen), s = table_.symbol(before);
+  if (n.kind == SymbolKind::kObserved && s.kind == SymbolKind::kObserved && n.detail == s.detail) {
     Symbol& same = table_.change(table_.single(any));
     same.kind = SymbolKind::kObserved;
-    same.detail = detail;
-    if (both) same.arguments[1] = acquires;
-    if (in_round) same.arguments[0] = round;
-    if (owner == table_.symbol(before).owner) same.owner = owner;
+    same.detail = n.detail;
+    for (const size_t i : {0u, 1u})
+      if (n.arguments[i] == s.arguments[i]) same.arguments[i] = n.arguments[i];
+    if (n.owner == s.owner) same.owner = n.owner;
   }
   loop.anything.insert(table_.single(any));
   return any;

@@ -83,7 +83,7 @@ TEST(CheckLaunch, KnowsTheLimitOfSharedMemory) {
 }
 
 TEST(CheckLaunch, NeedsTheLaunchsOwnParameters) {
-  const Kernel with = kernel("k", {{"p", 0, 8, false}, {"q", 8, 4, false}});
+  const Kernel with = kernel("k", {{"p", 0, 8}, {"q", 8, 4}});
   EXPECT_EQ(message(check_launch(launch_of("", {value(0, 8, true)}), {32, 1, 1}, with)), "ok");
   EXPECT_EQ(message(check_launch(launch_of("", {value(4, 4, true)}), {32, 1, 1}, with)), "ok") << "a part";
   EXPECT_EQ(
@@ -96,7 +96,7 @@ TEST(CheckLaunch, NeedsTheLaunchsOwnParameters) {
 
 TEST(CheckSharedParameters, NeedOneKernelThatHasThem) {
   Program program;
-  program.kernels = {kernel("small", {{"p", 0, 4, false}}), kernel("large", {{"p", 0, 16, false}})};
+  program.kernels = {kernel("small", {{"p", 0, 4}}), kernel("large", {{"p", 0, 16}})};
   const std::vector<ParameterValue> shared = {value(8, 8, false)};
   EXPECT_EQ(
       message(check_shared_parameters({launch_of("small", shared), launch_of("large", shared)}, program)),
