@@ -33,7 +33,8 @@ Status check_shared_parameters(const std::vector<Launch>& launches, const Progra
 //
 //   // verify: lemma NAME
 //   // verify: range NAME
-// The marks in the sources that a program was compiled from.
+//
+// These are the marks in the sources that a program was compiled from.
 class Marks {
  public:
   // Reads the sources at the paths that the program names or, where there is none, those of the same names

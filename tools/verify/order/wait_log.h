@@ -42,8 +42,8 @@ class WaitLog : private OrderPart {
 };
 
 // Whether all blocks go on: at the end of the run, what each block waits for is compared with what the others
-// bring, for each way through the kernel that they can take together.
-// Reports the waits that do not end, or that are not understood.
+// bring, for each way through the kernel that they can take together. Reports the waits that do not end, or
+// that are not understood.
 void check_progress(const Part& run, const EventLog& log, const GridOrder& grid);
 
 }  // namespace glove::verify

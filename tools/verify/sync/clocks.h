@@ -91,6 +91,7 @@ class Clocks {
   std::vector<ProxyFence> fenced_;  // by thread, the last; empty without proxies
 };
 
+// What may be wrong with an arrival at one of the sixteen barriers of a block.
 enum class BarrierFault { kCount, kRecycling, kArriveOnly };
 
 // Why an arrival is wrong, and with which earlier one it collides.

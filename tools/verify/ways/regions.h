@@ -50,10 +50,10 @@ class Loops : private Part {
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
 };
 
-// Runs both sides of a branch, as bundles of lanes that may be there, up to the
-// branch's post-dominator; bundles that meet are joined, and loops are run until nothing new comes.
 struct Steps;
 
+// Runs both sides of a branch, as bundles of lanes that may be there, up to the branch's post-dominator;
+// bundles that meet are joined, and loops are run until nothing new comes.
 class Regions : private OrderPart {
  public:
   Regions(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
