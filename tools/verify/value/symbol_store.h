@@ -44,7 +44,7 @@ inline unsigned bytes_of(Type type) {
 }
 
 // The form of a value that has no name yet. Two such values have nothing to do with each other; callers that
-// need a value to stay the same must name it first, as KernelRun::operand does.
+// need a value to stay the same must name it first, as Operands::read does.
 constexpr FormId kUnnamed = 1;
 
 // factor * symbol.
