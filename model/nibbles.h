@@ -39,6 +39,21 @@ constexpr int nibble_code(int8_t byte, int64_t component) {
   return 2 * (static_cast<uint8_t>(byte) >> nibble_shift(component) & 15) - 15;
 }
 
+// The four bits of each component in the four bytes of a word.
+struct NibbleMasks {
+  int32_t low = 0x0F0F0F0F;   // of components 0 to 3
+  int32_t high = 0x0F0F0F0F;  // of components 4 to 7, once the word is shifted right by four
+
+  // Of a full word.
+  constexpr NibbleMasks() = default;
+  // Of the last word of a row, without the bits past dims.
+  constexpr explicit NibbleMasks(int64_t dims) {
+    const auto count = static_cast<int>((dims - 1) % kNibbleGroup) + 1;
+    low = count < 4 ? low >> 8 * (4 - count) : low;
+    high = count <= 4 ? 0 : high >> 8 * (8 - count);
+  }
+};
+
 // Quantises one row: writes nibble_words(dims) words that begin `stride` bytes apart. With u = x/|x| in
 // double, the row gets codes c, a scale s > 0 and the residual r = ||u - s*c|| * (1 + 2^-40) + 2^-40, rounded
 // up to float and computed with the stored s. Of eight scales from half the largest component over 15

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -14,12 +15,11 @@
 namespace glove {
 namespace {
 
-// Returns S, as fine as the code range and an int32 sum allow: |codes[j]| <= S*|v_j| + 1/2, and the sum of
-// the |v_j| is at most sqrt(d).
-double choose_scale(double largest, int64_t dims, int32_t max_code) {
+// Returns the finest scale that an int32 sum allows: |codes[j]| <= S*|v_j| + 1/2, and the sum of the |v_j| is
+// at most sqrt(d).
+double no_overflow(int64_t dims) {
   const double root = std::sqrt(static_cast<double>(dims));
-  const double no_overflow = (std::ldexp(1.0, 31) - 1) / (128 * root) - root / 2;
-  return std::max(1.0, std::min(max_code / largest, no_overflow));
+  return (std::ldexp(1.0, 31) - 1) / (128 * root) - root / 2;
 }
 
 // Adding and subtracting this number rounds a double below 2^51 to an integer, ties to even, with any
@@ -46,6 +46,10 @@ struct Quantizer {
     return static_cast<int16_t>(static_cast<int32_t>(code));
   }
 };
+
+// Of a SplitQuery: the high half of the largest code is 127, and its low half 0. An int32 sum of either half
+// with row codes of 4 bits fits, whatever the scale.
+constexpr int32_t kMaxSplitCode = 256 * 127;
 
 constexpr int kLanes = 4;
 
@@ -94,7 +98,8 @@ __attribute__((target("avx2"))) double encode_avx2(const Quantizer& quantizer, i
 
 Encode* fastest_encode() {
 #if defined(__x86_64__)
-  if (x86_features().avx2) return encode_avx2;
+  static const bool has_avx2 = x86_features().avx2;
+  if (has_avx2) return encode_avx2;
 #endif
   return encode_plain;
 }
@@ -106,12 +111,13 @@ float largest_magnitude(std::span<const float> vector) {
   return std::bit_cast<float>(largest);
 }
 
+// S is as fine as the code range and `finest` allow.
 QuantizedQuery quantize_by(Encode* encode, std::span<const float> vector, double norm_squared,
-                           int32_t max_code) {
+                           int32_t max_code, double finest) {
   const auto dims = static_cast<int64_t>(vector.size());
   const double inverse_norm = 1 / std::sqrt(norm_squared);
   QuantizedQuery result;
-  result.scale = choose_scale(largest_magnitude(vector) * inverse_norm, dims, max_code);
+  result.scale = std::max(1.0, std::min(max_code / (largest_magnitude(vector) * inverse_norm), finest));
   result.codes.resize(static_cast<size_t>(component_groups(dims) * kTileComponents));
   const double inverse_scale = 1 / result.scale;
   const double residual_squared =
@@ -130,12 +136,42 @@ QuantizedQuery quantize_by(Encode* encode, std::span<const float> vector, double
 }  // namespace
 
 QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared, int32_t max_code) {
-  static Encode* const encode = fastest_encode();
-  return quantize_by(encode, vector, norm_squared, max_code);
+  return quantize_by(fastest_encode(), vector, norm_squared, max_code,
+                     no_overflow(static_cast<int64_t>(vector.size())));
 }
 
 QuantizedQuery quantize_query_plain(std::span<const float> vector, double norm_squared, int32_t max_code) {
-  return quantize_by(encode_plain, vector, norm_squared, max_code);
+  return quantize_by(encode_plain, vector, norm_squared, max_code,
+                     no_overflow(static_cast<int64_t>(vector.size())));
+}
+
+SplitQuery split_query(std::span<const float> vector, double norm_squared) {
+  SplitQuery split;
+  split.high = quantize_by(fastest_encode(), vector, norm_squared, kMaxSplitCode,
+                           std::numeric_limits<double>::infinity());
+  split.whole = split.high.bound;
+  split.low.resize(split.high.codes.size());
+  split.high.code_sum = 0;
+  double low_squared = 0;
+  for (size_t j = 0; j < split.low.size(); ++j) {
+    int16_t& code = split.high.codes[j];
+    const int high = (code + 128) >> 8;
+    const int low = code - 256 * high;
+    split.low[j] = static_cast<int8_t>(low);
+    split.low_sum += low;
+    low_squared += low * low;
+    code = static_cast<int16_t>(high);
+    split.high.code_sum += high;
+  }
+  // What the high halves represent differs from the query by what both do, and by the low ones.
+  const double slack = std::ldexp(1.0, -20);
+  const double residual =
+      static_cast<double>(split.whole.error_offset) + std::sqrt(low_squared) / split.high.scale * (1 + slack);
+  split.high.scale /= 256;
+  split.high.bound.inverse_scale = static_cast<float>(1 / split.high.scale);
+  split.high.bound.error_slope = round_up_to_float((1 + residual) * (1 + slack));
+  split.high.bound.error_offset = round_up_to_float(residual + slack);
+  return split;
 }
 
 }  // namespace glove

@@ -27,4 +27,23 @@ QuantizedQuery quantize_query(std::span<const float> vector, double norm_squared
 // Returns the same bits without SIMD, for comparison.
 QuantizedQuery quantize_query_plain(std::span<const float> vector, double norm_squared, int32_t max_code);
 
+// A query for scans of the codes of 4 bits: codes of 16 bits, of which a scan multiplies the high 8 with
+// every row, and the low 8 with the rows that are left. The code of a component is 256 * high + low, with the
+// scale 256 * S of `high`.
+struct SplitQuery {
+  QuantizedQuery high;      // codes in [-127, 127]; its bound is that of a scan that ignores `low`
+  std::vector<int8_t> low;  // [high.codes.size()]
+  int32_t low_sum = 0;      // sum of low
+  QueryBound whole;         // of the codes of 16 bits
+
+  // The estimate of a row's similarity by all 16 bits, given its sums with the codes of both halves. Its
+  // error is whole.error(), roundings included.
+  float estimate(float high_total, float low_total, float row_scale) const {
+    return (256.0f * high_total + low_total) * (row_scale * whole.inverse_scale);
+  }
+};
+
+// REQUIRES: as for quantize_query.
+SplitQuery split_query(std::span<const float> vector, double norm_squared);
+
 }  // namespace glove

@@ -51,7 +51,7 @@ struct Dot {
   }
 };
 
-// Products of codes are summed in 16 bits: 15 * 127 each, and seventeen of them fit.
+// Products of codes are summed in 16 bits: 15 * 128 each, and seventeen of them fit.
 struct NibbleDot {
   using ByteVector = hn::VFromD<hn::ScalableTag<int8_t>>;
   struct Partial {

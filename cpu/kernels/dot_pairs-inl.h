@@ -31,7 +31,7 @@ struct Dot {
   }
 };
 
-// Products of codes are summed in pairs of 16 bits: 15 * 127 * 2 each, and eight of them fit.
+// Products of codes are summed in pairs of 16 bits: 15 * 128 * 2 each, and eight of them fit.
 struct NibbleDot {
   using ByteVector = hn::VFromD<hn::ScalableTag<int8_t>>;
   using ShortVector = hn::VFromD<hn::ScalableTag<int16_t>>;

@@ -43,20 +43,30 @@ struct Survivor {
   float upper;     // the upper bound of its similarity
 };
 
-// The largest magnitude of a query code that CoarseKernel::scan takes.
-constexpr int32_t kMaxCoarseQueryCode = 127;
 // The codes of 4 bits are 2v - kNibbleOffset (model/nibbles.h).
 constexpr int32_t kNibbleOffset = 15;
+
+// What the caps (model/cap_bound.h) have achieved in the scans of one query by one thread. Random vectors
+// have caps that rule out few rows.
+struct CapTally {
+  int64_t computed = 0;   // caps of rows that the first bound has left
+  int64_t ruled_out = 0;  // of these rows
+
+  // Returns false if computing them costs more than scoring the rows that they rule out, by measurement.
+  bool pay() const { return computed < 700 || 7 * ruled_out >= 2 * computed; }
+};
 
 // A scan of a level of 4 bits for one query.
 struct CoarseKernel {
   // The query's codes in the order in which scan() reads them. `words` is nibble_words(dims).
-  void (*pack)(const QuantizedQuery& query, int64_t words, std::vector<int8_t>& packed);
+  void (*pack)(const SplitQuery& query, int64_t words, std::vector<int8_t>& packed);
 
   // Writes those rows of tiles [first_tile, last_tile) that are not zero and whose upper bound is not below
-  // the threshold, in order, and returns their number. `survivors` has room for all rows of the tiles.
+  // the threshold, in order, and returns their number. Computes caps while they pay, and adds them to `caps`.
+  // `survivors` has room for all rows of the tiles.
   int64_t (*scan)(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
-                  const QuantizedQuery& query, const int8_t* packed, float threshold, Survivor* survivors);
+                  const SplitQuery& query, const int8_t* packed, float threshold, CapTally& caps,
+                  Survivor* survivors);
 };
 
 // The loops of one instruction set. The functions keep no state and may run on any thread.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cpu/kernels/kernels.h"
+#include "model/cap_bound.h"
 #include "model/exact_dot.h"
 #include "model/nibbles.h"
 
@@ -43,24 +44,47 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
     }
 }
 
-void pack_coarse(const QuantizedQuery&, int64_t, std::vector<int8_t>& packed) {
-  packed.clear();  // scan_coarse() reads QuantizedQuery::codes
+void pack_coarse(const SplitQuery&, int64_t, std::vector<int8_t>& packed) {
+  packed.clear();  // scan_coarse() reads the query's codes
+}
+
+// The sums of one row's codes of 4 bits.
+struct CoarseSums {
+  int32_t high = 0;  // with the high halves of the query's codes
+  int32_t low = 0;
+  int32_t squares = 0;
+};
+
+CoarseSums sum_row(const ModelPart& part, const CodeLevel& level, int64_t row, const SplitQuery& query) {
+  CoarseSums sums;
+  for (int64_t j = 0; j < part.dims; ++j) {
+    const int code = nibble_code(level.codes[static_cast<size_t>(nibble_index(row, j, part.dims))], j);
+    sums.high += code * query.high.codes[static_cast<size_t>(j)];
+    sums.low += code * query.low[static_cast<size_t>(j)];
+    sums.squares += code * code;
+  }
+  return sums;
 }
 
 int64_t scan_coarse(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
-                    const QuantizedQuery& query, const int8_t*, float threshold, Survivor* survivors) {
+                    const SplitQuery& query, const int8_t*, float threshold, CapTally& caps,
+                    Survivor* survivors) {
   Survivor* end = survivors;
   const int64_t last_row = std::min(last_tile * kTileRows, part.rows);
   for (int64_t row = first_tile * kTileRows; row < last_row; ++row) {
-    int32_t sum = 0;
-    for (int64_t j = 0; j < part.dims; ++j)
-      sum += nibble_code(level.codes[static_cast<size_t>(nibble_index(row, j, part.dims))], j) *
-             query.codes[static_cast<size_t>(j)];
-    const float estimate =
-        query.bound.estimate(static_cast<float>(sum), level.scales[static_cast<size_t>(row)]);
-    const float error = query.bound.error(level.residuals[static_cast<size_t>(row)]);
-    if (!(estimate + error < threshold) && !std::isinf(error))
-      *end++ = {static_cast<int32_t>(row), estimate, estimate + error};
+    const CoarseSums sums = sum_row(part, level, row, query);
+    const float scale = level.scales[static_cast<size_t>(row)];
+    const float residual = level.residuals[static_cast<size_t>(row)];
+    const float error = query.high.bound.error(residual);
+    const float upper = query.high.bound.estimate(static_cast<float>(sums.high), scale) + error;
+    if (upper < threshold || std::isinf(error)) continue;
+    const float estimate = query.estimate(static_cast<float>(sums.high), static_cast<float>(sums.low), scale);
+    const EstimatedRow estimated = {estimate, scale, residual, static_cast<float>(sums.squares)};
+    const bool with_cap = caps.pay();
+    const float capped = with_cap ? std::min(upper, cap_upper_bound(estimated, query.whole, upper)) : upper;
+    caps.computed += with_cap;
+    caps.ruled_out += capped < threshold;
+    if (!(capped < threshold)) *end++ = {static_cast<int32_t>(row), estimate, capped};
   }
   return end - survivors;
 }

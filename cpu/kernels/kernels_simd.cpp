@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "cpu/kernels/kernels.h"
+#include "model/cap_bound.h"
 #include "model/nibbles.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/thread_pool.h"
 #include "cpu/search/row_scores.h"
@@ -13,8 +14,8 @@ namespace {
 
 // The most bytes of codes that a chunk of work reads (but at least one tile).
 constexpr int64_t kChunkBytes = 192 << 10;
-// Rows that are scored together, between two looks at the threshold.
-constexpr int kRowsPerCall = 16;
+// Rows that are scored together, between two looks at the threshold: few, because it often rises.
+constexpr int kRowsPerCall = 4;
 // Rows that wait and are scored together.
 constexpr size_t kRowsPerBatch = 256;
 // Fewer rows than this are scored before another thread could wake up.
@@ -52,6 +53,22 @@ int64_t seed_rows(int64_t k) {
 }
 constexpr int64_t kSeedGrowth = 4;
 
+// The numbers 0 to count - 1 in an order in which the first few, however many, are spread evenly over all.
+// Models are often sorted by the frequency of their words, which have near neighbours of about their own
+// frequency; read in this order, these are found early and raise the threshold.
+class SpreadOrder {
+ public:
+  explicit SpreadOrder(int64_t count) : count_(count), step_(std::max<int64_t>(1, count * 618 / 1000)) {
+    while (std::gcd(step_, count_) != 1) ++step_;
+  }
+  // REQUIRES: 0 <= position < count
+  int64_t operator[](int64_t position) const { return position * step_ % count_; }
+
+ private:
+  int64_t count_;
+  int64_t step_;  // about count / golden ratio
+};
+
 struct IsBelow {
   bool operator()(const Survivor& a, const Survivor& b) const { return a.estimate < b.estimate; }
 };
@@ -78,7 +95,7 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
     : context_(context),
       request_(request),
       k_(std::min(request.k, context.model.words())),
-      coarse_query_(quantize_query(request.query->vector, request.query->norm_squared, kMaxCoarseQueryCode)),
+      coarse_query_(split_query(request.query->vector, request.query->norm_squared)),
       fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
                                  context.kernels.single_query->max_query_code)),
       wide_(widen(request.query->vector)),
@@ -95,12 +112,14 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
 
 bool CoarseSearch::scan(const InterruptCheck& interrupted) {
   const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
-  const auto work = [&](int slot, int64_t chunk) {
+  const SpreadOrder order(chunks.count());
+  const auto work = [&](int slot, int64_t number) {
     Slot& own = slots_[static_cast<size_t>(slot)];
+    const PartChunks::Chunk chunk = chunks[order[number]];
     if (gave_up_.load(std::memory_order_relaxed)) {
-      scan_by_8_bits(own, chunks[chunk]);
+      scan_by_8_bits(own, chunk);
     } else {
-      scan_by_4_bits(own, chunks[chunk]);
+      scan_by_4_bits(own, chunk);
     }
   };
   return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
@@ -139,9 +158,9 @@ void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
 void CoarseSearch::scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last) {
   const int64_t rows = last - first;
   if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
-  const int64_t count = context_.kernels.coarse->scan(part, part.level(4), first / kTileRows,
-                                                      tile_count(last), coarse_query_, coarse_packed_.data(),
-                                                      bounds_.threshold().value(), slot.survivors.data());
+  const int64_t count = context_.kernels.coarse->scan(
+      part, part.level(4), first / kTileRows, tile_count(last), coarse_query_, coarse_packed_.data(),
+      bounds_.threshold().value(), slot.caps, slot.survivors.data());
   slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
   slot.rows_read += rows;
   const auto begin = slot.survivors.begin();

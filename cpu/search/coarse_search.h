@@ -64,6 +64,7 @@ class CoarseSearch {
     std::vector<Candidate> waiting;    // rows that the codes of 4 bits do not rule out, to be scored
     std::vector<Neighbor> rows;        // that are being scored
     std::vector<Collector> collector;  // at most one: made when the thread first scans by 8 bits
+    CapTally caps;                     // of its scans by 4 bits
     int64_t rows_read = 0;             // by 4 bits
     int64_t scored = 0;
     int64_t bytes = 0;
@@ -85,7 +86,7 @@ class CoarseSearch {
   const ScanContext& context_;
   const SearchRequest& request_;
   const int64_t k_;
-  const QuantizedQuery coarse_query_;
+  const SplitQuery coarse_query_;
   const QuantizedQuery fine_query_;
   std::vector<int8_t> coarse_packed_;
   std::vector<int8_t> fine_packed_;

@@ -183,6 +183,47 @@ TEST_F(Adversarial, AnyCodesOf4BitsWithinTheirResidual) {
   }
 }
 
+// Errors of the codes that are parallel to the query, where the cap is as tight as it gets: u = s c + b v.
+TEST_F(Adversarial, CodesOf4BitsWithErrorsParallelToTheQuery) {
+  constexpr int64_t kRows = 4000;
+  for (const int64_t dims : {3, 24, 100}) {
+    const Matrix direction = gaussian(1, dims, random_);
+    const Query query = make_query(direction.row(0), dims);
+    const double norm = std::sqrt(query.norm_squared);
+    Matrix matrix{kRows, dims, std::vector<float>(static_cast<size_t>(kRows * dims))};
+    std::vector<int8_t> codes(static_cast<size_t>(nibble_bytes(kRows, dims)));
+    for (int8_t& code : codes) code = static_cast<int8_t>(random_());
+    std::vector<float> scales(kRows), residuals(kRows);
+    for (int64_t i = 0; i < kRows; ++i) {
+      const auto code = [&](int64_t j) {
+        return nibble_code(codes[static_cast<size_t>(nibble_index(i, j, dims))], j);
+      };
+      double squares = 0, along = 0;
+      for (int64_t j = 0; j < dims; ++j) {
+        squares += code(j) * code(j);
+        along += code(j) * (direction.row(0)[j] / norm);
+      }
+      const float scale =
+          static_cast<float>((0.7 + 0.3 * static_cast<double>(i % 7) / 7) / std::sqrt(squares));
+      const double p = double{scale} * along;
+      const double b = -p + std::sqrt(p * p + 1 - double{scale} * scale * squares);
+      double rest = 0;
+      for (int64_t j = 0; j < dims; ++j)
+        matrix.row(i)[j] = static_cast<float>(double{scale} * code(j) + b * (direction.row(0)[j] / norm));
+      const double row_norm = std::sqrt(reference_dot(matrix.row(i), matrix.row(i), dims));
+      for (int64_t j = 0; j < dims; ++j) {
+        const double error = matrix.row(i)[j] / row_norm - double{scale} * code(j);
+        rest += error * error;
+      }
+      scales[static_cast<size_t>(i)] = scale;
+      residuals[static_cast<size_t>(i)] =
+          std::nextafter(static_cast<float>(std::sqrt(rest) * (1 + 0x1p-40) + 0x1p-40), 1e9f);
+    }
+    for (const int64_t k : {1, 10, 300})
+      expect_exact(matrix, with_coarse_codes(make_model(matrix), codes, scales, residuals), {query}, k);
+  }
+}
+
 // A damaged file may return wrong rows, but must not crash, and returns each row once.
 void expect_each_row_once(const ModelPtr& model, const Query& query) {
   for (const Variant& variant : all_variants({1, 7})) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <deque>
@@ -174,15 +175,16 @@ TEST(Kernels, CoarseScansKeepEveryRowAboveTheThreshold) {
     const ModelPtr model = test::make_model(matrix);
     const ModelPart& part = model->parts().front();
     const Query query = test::make_query(matrix.row(5), dims);
-    const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kMaxCoarseQueryCode);
+    const SplitQuery quantized = split_query(query.vector, query.norm_squared);
     for (const Kernels* kernels : usable_kernels()) {
       std::vector<int8_t> packed;
       kernels->coarse->pack(quantized, nibble_words(dims), packed);
       for (const float threshold : {-std::numeric_limits<float>::infinity(), -0.5f, 0.3f, 0.9f}) {
         std::vector<Survivor> survivors(96);
+        CapTally caps;
         survivors.resize(static_cast<size_t>(
             kernels->coarse->scan(part, part.level(4), 0, tile_count(part.rows), quantized, packed.data(),
-                                  threshold, survivors.data())));
+                                  threshold, caps, survivors.data())));
         size_t next = 0;
         for (int32_t row = 0; row < part.rows; ++row) {
           const bool kept = next < survivors.size() && survivors[next].row == row;
@@ -197,13 +199,106 @@ TEST(Kernels, CoarseScansKeepEveryRowAboveTheThreshold) {
           const Survivor& survivor = survivors[next++];
           ASSERT_GE(survivor.upper, similarity) << kernels->name << ", row " << row;
           ASSERT_GE(survivor.upper, threshold);
-          const float error = quantized.bound.error(part.level(4).residuals[static_cast<size_t>(row)]);
+          const float error = quantized.high.bound.error(part.level(4).residuals[static_cast<size_t>(row)]);
           ASSERT_LE(survivor.upper - 2 * error, similarity + 1e-5) << kernels->name << ", row " << row;
-          ASSERT_NEAR(survivor.estimate, survivor.upper - error, 1e-6) << kernels->name << ", row " << row;
+          ASSERT_LE(survivor.upper - error, survivor.estimate + 2 * quantized.high.bound.error_offset)
+              << kernels->name << ", row " << row;
         }
         ASSERT_EQ(next, survivors.size()) << kernels->name;
       }
     }
+  }
+}
+
+// Scans for rows whose bounds reach the threshold.
+std::vector<Survivor> survivors_of(const Kernels& kernels, const ModelPart& part, const SplitQuery& query,
+                                   float threshold, CapTally caps = {}) {
+  std::vector<int8_t> packed;
+  kernels.coarse->pack(query, nibble_words(part.dims), packed);
+  std::vector<Survivor> survivors(static_cast<size_t>(tile_count(part.rows) * kTileRows));
+  survivors.resize(
+      static_cast<size_t>(kernels.coarse->scan(part, part.level(4), 0, tile_count(part.rows), query,
+                                               packed.data(), threshold, caps, survivors.data())));
+  return survivors;
+}
+
+// One row among others that point away from the query, so that its cap decides. Every target must compute it,
+// up to roundings, and must not count bits of components past the dimensions.
+TEST(Kernels, CoarseScansRuleOutByTheCap) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(24);
+  const ScopedFloatEnvironment environment;
+  constexpr int64_t kRow = 40;
+  for (const int64_t dims : {2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 31, 100, 257}) {
+    Matrix matrix = test::gaussian(77, dims, random);
+    const Matrix direction = test::gaussian(1, dims, random);
+    const Query query = test::make_query(direction.row(0), dims);
+    const double along = test::reference_dot(matrix.row(kRow), direction.row(0), dims) / query.norm_squared;
+    const double norm = std::sqrt(test::reference_dot(matrix.row(kRow), matrix.row(kRow), dims));
+    // The row without its part along the query, and with another one; the others have little else.
+    for (int64_t i = 0; i < matrix.rows; ++i) {
+      const double part = i == kRow ? norm / std::sqrt(query.norm_squared) - along : -30.0;
+      for (int64_t j = 0; j < dims; ++j) matrix.row(i)[j] += static_cast<float>(part * direction.row(0)[j]);
+    }
+    const ModelPtr base = test::make_model(matrix);
+    const CodeLevel& level = base->parts().front().level(4);
+    std::vector<int8_t> codes(level.codes.begin(), level.codes.end());
+    for (int64_t j = dims; j < nibble_words(dims) * kNibbleGroup; ++j)
+      codes[static_cast<size_t>(nibble_index(kRow, j, dims))] |= static_cast<int8_t>(15 << nibble_shift(j));
+    const ModelPtr model = test::with_coarse_codes(base, codes, {level.scales.begin(), level.scales.end()},
+                                                   {level.residuals.begin(), level.residuals.end()});
+    const ModelPart& part = model->parts().front();
+    const SplitQuery split = split_query(query.vector, query.norm_squared);
+    const double similarity =
+        cosine_from_dots(test::reference_dot(query.vector.data(), matrix.row(kRow), dims), query.norm_squared,
+                         model->norm_squared(kRow));
+    const auto expected = survivors_of(kScalarKernels, part, split, static_cast<float>(similarity) - 0.01f);
+    ASSERT_EQ(expected.size(), 1u) << dims;
+    ASSERT_EQ(expected.front().row, kRow);
+    const float upper = expected.front().upper;
+    ASSERT_GE(upper, similarity) << dims;
+    for (const Kernels* kernels : usable_kernels()) {
+      const auto kept = survivors_of(*kernels, part, split, upper - 1e-4f);
+      ASSERT_EQ(kept.size(), 1u) << kernels->name << ", " << dims;
+      EXPECT_NEAR(kept.front().upper, upper, 1e-5) << kernels->name << ", " << dims;
+      EXPECT_NEAR(kept.front().estimate, expected.front().estimate, 1e-6) << kernels->name << ", " << dims;
+      EXPECT_TRUE(survivors_of(*kernels, part, split, upper + 1e-4f).empty())
+          << kernels->name << ", " << dims;
+      // Where caps do not pay, the first bound decides.
+      const CapTally useless = {.computed = 10000, .ruled_out = 100};
+      const size_t left = dims < 8 ? 0 : survivors_of(*kernels, part, split, upper + 1e-4f, useless).size();
+      EXPECT_EQ(left, dims < 8 ? 0u : 1u) << kernels->name << ", " << dims;
+    }
+    const float plain = split.high.bound.error(part.level(4).residuals[kRow]) + expected.front().estimate;
+    if (dims >= 8) {
+      EXPECT_LT(upper, plain - 1e-3f) << dims << ": the cap decides nothing";
+    }
+  }
+}
+
+// No row is ruled out by a threshold of its own similarity.
+TEST(Kernels, CoarseScansKeepARowAtTheThreshold) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(25);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 2, 5, 9, 31, 100}) {
+    const Matrix matrix = test::clustered(96, dims, random);
+    const ModelPtr model = test::make_model(matrix);
+    const ModelPart& part = model->parts().front();
+    const Query query = test::make_query(matrix.row(5), dims);
+    const SplitQuery split = split_query(query.vector, query.norm_squared);
+    for (const Kernels* kernels : usable_kernels())
+      for (int32_t row = 0; row < matrix.rows; ++row) {
+        const double similarity =
+            cosine_from_dots(test::reference_dot(query.vector.data(), matrix.row(row), dims),
+                             query.norm_squared, model->norm_squared(row));
+        float threshold = static_cast<float>(similarity);
+        if (threshold > similarity) threshold = std::nextafter(threshold, -2.0f);
+        const auto kept = survivors_of(*kernels, part, split, threshold);
+        ASSERT_TRUE(
+            std::any_of(kept.begin(), kept.end(), [row](const Survivor& one) { return one.row == row; }))
+            << kernels->name << ", " << dims << " dimensions, row " << row;
+      }
   }
 }
 
