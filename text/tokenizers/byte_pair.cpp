@@ -100,6 +100,8 @@ class BytePair : public Model {
     return std::unique_ptr<const Model>(std::move(made));
   }
 
+  bool is_slow() const override { return true; }
+
   Status encode(std::string_view piece, ModelBuffers& buffers, Work& work,
                 std::vector<uint32_t>& ids) const override {
     // A symbol per character, or per byte of what the vocabulary would spell.

@@ -56,6 +56,9 @@ class Model {
   virtual Status encode(std::string_view piece, ModelBuffers& buffers, Work& work,
                         std::vector<uint32_t>& ids) const = 0;
 
+  // Whether finding the ids of a piece in a cache is faster than encode().
+  virtual bool is_slow() const { return false; }
+
   const Vocabulary& vocabulary() const { return vocabulary_; }
   std::optional<uint32_t> unknown_id() const { return unknown_id_; }
 

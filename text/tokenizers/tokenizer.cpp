@@ -1,6 +1,7 @@
 #include "text/tokenizers/tokenizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/utf8.h"
@@ -8,6 +9,7 @@
 #include "text/tokenizers/json.h"
 #include "text/tokenizers/model.h"
 #include "text/tokenizers/normalizers.h"
+#include "text/tokenizers/piece_cache.h"
 #include "text/tokenizers/post_processor.h"
 #include "text/tokenizers/pre_tokenizers.h"
 
@@ -21,7 +23,10 @@ struct Tokenizer::Parts {
   std::optional<PreTokenizers> pre_tokenizers;
   AddedTokens added;
   PostProcessor post_processor;
+  uint64_t number = 0;  // no two tokenizers of a process have the same
 
+  Status encode_piece(std::string_view piece, Scratch::Buffers& buffers, Work& work,
+                      std::vector<uint32_t>& ids) const;
   Status encode_text(std::string_view text, bool is_first, Scratch::Buffers& buffers, Work& work,
                      std::vector<uint32_t>& ids) const;
 };
@@ -31,6 +36,7 @@ struct Tokenizer::Scratch::Buffers {
   NormalizerBuffers normalizers;
   Pieces pieces;
   ModelBuffers model;
+  PieceCache cache;
   std::vector<Section> sections, normalized_sections;
 };
 
@@ -50,7 +56,9 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
     if (version != "1.0")
       return root.unsupported("has the version " + quoted_value(version) + ": only 1.0 is supported");
   }
+  static std::atomic<uint64_t> last_number{0};
   auto parts = std::make_unique<Parts>();
+  parts->number = ++last_number;
   GLOVE_ASSIGN_OR_RETURN(const JsonField model, root.at("model"));
   GLOVE_ASSIGN_OR_RETURN(parts->model, read_model(model));
   if (const auto field = root.find("normalizer")) {
@@ -89,6 +97,16 @@ bool Tokenizer::is_special(uint32_t id) const {
   return parts_->added.is_special(id);
 }
 
+Status Tokenizer::Parts::encode_piece(std::string_view piece, Scratch::Buffers& buffers, Work& work,
+                                      std::vector<uint32_t>& ids) const {
+  if (!model->is_slow()) return model->encode(piece, buffers.model, work, ids);
+  if (buffers.cache.append(piece, ids)) return {};
+  const size_t first = ids.size();
+  GLOVE_RETURN_IF_ERROR(model->encode(piece, buffers.model, work, ids));
+  if (!work.stopped()) buffers.cache.keep(piece, std::span(ids).subspan(first));
+  return {};
+}
+
 // Appends the ids of a part of the source between added tokens that stand there as they are.
 Status Tokenizer::Parts::encode_text(std::string_view text, bool is_first, Scratch::Buffers& buffers,
                                      Work& work, std::vector<uint32_t>& ids) const {
@@ -105,7 +123,7 @@ Status Tokenizer::Parts::encode_text(std::string_view text, bool is_first, Scrat
     if (pre_tokenizers) pre_tokenizers->apply(pieces, work);
     for (const Span span : pieces.spans()) {
       if (work.stop()) return {};
-      GLOVE_RETURN_IF_ERROR(model->encode(pieces.text(span), buffers.model, work, ids));
+      GLOVE_RETURN_IF_ERROR(encode_piece(pieces.text(span), buffers, work, ids));
     }
   }
   return {};
@@ -118,6 +136,7 @@ Status Tokenizer::encode(std::string_view text, bool add_special_tokens, Scratch
   Work work(poll);
   Scratch::Buffers& buffers = *scratch.buffers_;
   const size_t first = ids.size();
+  if (parts_->model->is_slow()) buffers.cache.use_for(parts_->number);
   Status status;
   const std::string_view source = well_formed(text, buffers.source, work);
   parts_->added.split_source(source, buffers.sections, work);

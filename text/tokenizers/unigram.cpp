@@ -32,6 +32,8 @@ class Unigram : public Model {
     return std::unique_ptr<const Model>(std::move(made));
   }
 
+  bool is_slow() const override { return true; }
+
   Status encode(std::string_view piece, ModelBuffers& buffers, Work& work,
                 std::vector<uint32_t>& ids) const override {
     if (piece.size() >= kNowhere)
