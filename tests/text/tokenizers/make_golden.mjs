@@ -115,6 +115,7 @@ const tokenizers = {
   llama: tokenizer(plain({ byte_fallback: true, vocab: vocab(['<unk>'], letters, bytes, ['▁', '1', '2'], plain_merges.map((m) => m.join(''))) }), sequence([{ type: 'Prepend', prepend: '▁' }, replace({ String: ' ' }, '▁')], 'normalizers'), null),
   unknown: tokenizer(plain(), null, metaspace({ prepend_scheme: 'first' })),
   fused: tokenizer(plain({ fuse_unk: true }), { type: 'Strip', strip_left: true, strip_right: true }, metaspace({ prepend_scheme: 'first' })),
+  first: tokenizer(plain(), sequence([{ type: 'NFKC' }, replace({ String: 'he' }, 'el')], 'normalizers'), sequence([{ type: 'WhitespaceSplit' }, metaspace({ prepend_scheme: 'first' })], 'pretokenizers')),
   suffixed: tokenizer(suffixed, null, { type: 'WhitespaceSplit' }),
   unigram: tokenizer(unigram(), sequence([precompiled, replace({ Regex: ' {2,}' }, ' ')], 'normalizers'), metaspace(), { added_tokens: [added('<s>'), added('</s>'), added('<mask>', { lstrip: true })],
     post_processor: { type: 'RobertaProcessing', sep: ['</s>', 2], cls: ['<s>', 1], trim_offsets: true, add_prefix_space: true } }),
@@ -125,7 +126,7 @@ const tokenizers = {
 const texts = ['', ' ', 'hello world', 'Hello, World!', '  hello  world  ', 'unbelievable hellos', 'Café CAFÉ cafe\u0301', 'new york New York newyork newyorks', "it's DON'T we'll 'S 're", 'a\u0301a\u0301 \u0301a',
   '中文 hello中文', '한글 각 \u1112\u1161\u11ab \u1161\u0301 \u1100\u1161\u11a8', 'привет Й и\u0306', 'ΑΣ Σας ς', 'İI ıi Straße ẞ', 'क्ष क् त \u0915\u094d\u0924\u0301', '①②½ⅷ ﬁ Å Å 123 12 ١٢', 'x\u0000y\u0007z\u200bw\u00adv\ufeff\ufffd', 'tab\tnew\nline\r\nend\r',
   '\u3000wide\u00a0space\u2028line\u0085next', '£5 – 10% a+b=c ^_^ `$~ «q»', '[CLS] hello[SEP] [ UNK ] [UNK][UNK]', 'the <mask> day<mask>  <day>  today <mask>', 'same ##same', '<|endoftext|>hello<|endoftext|>', '<s>hello</s> <unk>', 'hello--world - the-the l-l the', 'aaaaaaaaaaa aaa aa a',
-  'qqq xx qxxq hello xq', '😀👨‍👩‍👧 ❤️🇩🇪', 'ＡＢ Ａ\u0301 é', 'don\'t  stop   12345 3.14', '   ', '\n\n hello \n\n', 'hello ', ' hello', '▁hello ▁▁world ▁', 'll oo ooo ool!l!', 'this is a very long sentence without any point', 'abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrst', '\u{10ffff}\ue000\u{e0001}', 'ﷺ ẛ̣ ṩ s\u0323\u0307 s\u0307\u0323', '𐐀 Ⴀ Ა ꭰ', 'ᾳ ΐ ŉ ǰ', '\u200d\u0301 a\u200d', '\u0600a\u0301', '©\u200d©\u0301', '\u0344\u0340\u0374\u037e\u212b', 'the the\u00a0the', '###abc ##', '  Café  '];
+  'qqq xx qxxq hello xq', '😀👨‍👩‍👧 ❤️🇩🇪', 'ＡＢ Ａ\u0301 é', 'don\'t  stop   12345 3.14', '   ', '\n\n hello \n\n', 'hello ', ' hello', '▁hello ▁▁world ▁', 'll oo ooo ool!l!', 'this is a very long sentence without any point', 'abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrst', '\u{10ffff}\ue000\u{e0001}', 'ﷺ ẛ̣ ṩ s\u0323\u0307 s\u0307\u0323', '𐐀 Ⴀ Ა ꭰ', 'ᾳ ΐ ŉ ǰ', '\u200d\u0301 a\u200d', '\u0600a\u0301', '©\u200d©\u0301', '\u0344\u0340\u0374\u037e\u212b', 'the the\u00a0the', '###abc ##', '  Café  ', '˜x hello', '\u200bhello world', '\u200b\u200b hello', 'ﬁne ﬁne', '\u00a0x'];
 const broken = ['61ff62', 'c3', 'e282', 'f09f98', 'eda080', 'c0af', 'f8888080', '68656c6c6f20e2 82'.replaceAll(' ', ''), '80bf20', 'f4908080', 'e0809f', 'f0808080', '61e28261', 'efbfbd', 'f09f9880f09f98'];
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const inputs = [...texts.map((text) => Buffer.from(text)), ...broken.map((hex) => Buffer.from(hex, 'hex'))];
