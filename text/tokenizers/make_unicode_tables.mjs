@@ -171,6 +171,12 @@ for (let first = 0; first <= kLast; first += kPage) {
   if (!page_of.has(key)) page_of.set(key, pages.push(page) - 1);
   index.push(page_of.get(key));
 }
+const kBlock = 128, blocks = [], block_of = new Map(), block_index = [];
+for (let first = 0; first < index.length; first += kBlock) {
+  const block = index.slice(first, first + kBlock), key = block.join();
+  if (!block_of.has(key)) block_of.set(key, blocks.push(block) - 1);
+  block_index.push(block_of.get(key));
+}
 const lower_ranges = [];  // [first, last, step, delta]
 for (const [code, to] of lowers) {
   const last = lower_ranges.at(-1), gap = last ? code - last[1] : 0;
@@ -202,7 +208,7 @@ function array(type, name, values) {
 }
 compositions.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
 process.stdout.write('// Written by make_unicode_tables.mjs, and included by unicode_tables.cpp only.\n' +
-  array('uint16_t', 'Pages', index) + array('uint8_t', 'Records', pages.flat()) +
+  array('uint8_t', 'Blocks', block_index) + array('uint16_t', 'Pages', blocks.flat()) + array('uint8_t', 'Records', pages.flat()) +
   array('Character', 'Characters', records.map((r) => `{${r[0]},${r[1]},ClusterKind(${r[2]}),ConjunctKind(${r[3]})}`)) +
   decompositions('Canonical', canonical) + decompositions('Compatible', compatible) +
   array('Composition', 'Compositions', compositions.map((r) => `{${r}}`)) +

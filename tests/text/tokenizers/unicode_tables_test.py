@@ -43,10 +43,11 @@ def main():
         checked += 1
         if unicodedata.normalize("NFC", chr(first) + chr(second)) != chr(composed):
             wrong.append(f"{first:X} + {second:X}")
-    pages, records = numbers(found["Pages"]), numbers(found["Records"])
+    blocks, pages, records = (numbers(found[name]) for name in ("Blocks", "Pages", "Records"))
     characters = [numbers(entry) for entry in re.findall(r"\{([^{}]*)\}", found["Characters"])]
     for code in range(0x110000):
-        flags, order = characters[records[pages[code // 128] * 128 + code % 128]][:2]
+        page = pages[blocks[code // 16384] * 128 + code // 128 % 128]
+        flags, order = characters[records[page * 128 + code % 128]][:2]
         expected = unicodedata.combining(chr(code))
         checked += order != 0
         newer += order == 0 and expected != 0
