@@ -119,7 +119,7 @@ def main():
     with open(sys.argv[1], "wb") as file:
         for text in texts:
             file.write(struct.pack("<I", len(text)) + text)
-    print(f"{len(texts)} texts, of {len(english)} descriptions, {len(foreign)} translations and {len(alphabets)} scripts")
+    print(f"{len(texts)} texts, of {len(english)} descriptions, {len(foreign)} translations and {len(alphabets)} alphabets")
 
 
 main()
