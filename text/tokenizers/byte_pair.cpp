@@ -2,6 +2,7 @@
 // found the pairs.
 #include <algorithm>
 #include <bit>
+#include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
 #include "text/tokenizers/byte_tokens.h"

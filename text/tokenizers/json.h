@@ -1,10 +1,8 @@
 // The parts of a tokenizer.json, each with its place in the file for messages.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
-#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

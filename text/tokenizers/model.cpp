@@ -1,5 +1,7 @@
 #include "text/tokenizers/model.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/utf8.h"
 
 namespace glove::tokenizers {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/utf8.h"

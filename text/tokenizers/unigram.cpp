@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
 #include "text/tokenizers/byte_tokens.h"
