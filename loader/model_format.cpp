@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/utf8.h"
 
@@ -16,9 +17,9 @@ Status check_format_version(const std::string& source, std::string_view version)
     return {ErrorCode::kCorrupt,
             source + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
   if (major != kFormatMajor)
-    return {ErrorCode::kCorrupt, source + ": the file has format version " + escaped(version) +
-                                     ", but this build reads version " + std::to_string(kFormatMajor) +
-                                     "; convert the original again, or use a newer build"};
+    return {ErrorCode::kCorrupt, concat(source, ": the file has format version ", escaped(version),
+                                        ", but this build reads version ", kFormatMajor,
+                                        "; convert the original again, or use a newer build")};
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "base/utf8.h"
@@ -50,7 +51,7 @@ class Verifier {
     return {ErrorCode::kCorrupt, model_.path() + ": the tensor '" + escaped(tensor) + "' " + what};
   }
   Error corrupt_row(std::string_view tensor, int64_t row, const std::string& what) const {
-    return corrupt(tensor, "at row " + std::to_string(row + 1) + " " + what);
+    return corrupt(tensor, concat("at row ", row + 1, " ", what));
   }
 
   // A tensor without a checksum is unknown to this version or was written by another program.
@@ -92,10 +93,9 @@ class Verifier {
     for (int64_t i = 0; i < words.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(i));
       const int32_t id = words.sorted_id(i);
-      if (id < 0) return corrupt(kSortedIds, "has an impossible id at position " + std::to_string(i));
+      if (id < 0) return corrupt(kSortedIds, concat("has an impossible id at position ", i));
       if (i > 0 && words.word(words.sorted_id(i - 1)) >= words.word(id))
-        return corrupt(kSortedIds,
-                       "is out of order, or a word is there twice, at position " + std::to_string(i));
+        return corrupt(kSortedIds, concat("is out of order, or a word is there twice, at position ", i));
     }
     return {};
   }

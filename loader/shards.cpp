@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "loader/model_file.h"
 #include "loader/model_format.h"
@@ -33,8 +34,8 @@ Result<ShardIndex> read_index(const Input& input) {
   std::string text(kMaxIndexBytes + 1, '\0');
   GLOVE_ASSIGN_OR_RETURN(const size_t got, input.stream()->read(text));
   if (got > kMaxIndexBytes)
-    return Error{ErrorCode::kCorrupt, input.path() + ": an index of shards has at most " +
-                                          std::to_string(kMaxIndexBytes) + " bytes; this file has more"};
+    return Error{ErrorCode::kCorrupt, concat(input.path(), ": an index of shards has at most ",
+                                             kMaxIndexBytes, " bytes; this file has more")};
   text.resize(got);
   return parse_shard_index(input.path(), text);
 }
@@ -67,16 +68,16 @@ Status check_shard(const std::string& index_path, const ShardIndex& index, const
     return Error{ErrorCode::kCorrupt, shard.model->path() + ": " + what};
   };
   if (shard.place.set == index.set && shard.place.rows_total != index.rows_total)
-    return corrupt("this shard belongs to a model of " + std::to_string(shard.place.rows_total) +
-                   " rows, but '" + index_path + "' describes one of " + std::to_string(index.rows_total) +
-                   "; use the files of one conversion");
+    return corrupt(concat("this shard belongs to a model of ", shard.place.rows_total, " rows, but '",
+                          index_path, "' describes one of ", index.rows_total,
+                          "; use the files of one conversion"));
   if (shard.place.set != index.set)
     return corrupt("this shard belongs to the set '" + escaped(shard.place.set) + "', but '" + index_path +
                    "' describes the set '" + escaped(index.set) + "'; use the files of one conversion");
   if (shard.place.first_row != expected_row)
-    return corrupt("this shard begins at row " + std::to_string(shard.place.first_row) + ", but '" +
-                   index_path + "' needs row " + std::to_string(expected_row) +
-                   " there; the shards are in another order, or one is not named");
+    return corrupt(concat("this shard begins at row ", shard.place.first_row, ", but '", index_path,
+                          "' needs row ", expected_row,
+                          " there; the shards are in another order, or one is not named"));
   if (shard.model->dims() != first.dims() ||
       shard.model->vocabulary().key_type() != first.vocabulary().key_type())
     return corrupt(
@@ -94,9 +95,8 @@ Status append_words(const Model& shard, const InterruptCheck& interrupted, Joine
     const std::string_view word = words.word(id);
     // Offsets that are damaged may overlap.
     if (word.empty() || word.size() > end - joined.word_bytes.size())
-      return {ErrorCode::kCorrupt, shard.path() + ": the tensor '" + std::string(kWordOffsets) + "' at row " +
-                                       std::to_string(id + 1) +
-                                       " gives the word an impossible length; the file is damaged"};
+      return {ErrorCode::kCorrupt, concat(shard.path(), ": the tensor '", kWordOffsets, "' at row ", id + 1,
+                                          " gives the word an impossible length; the file is damaged")};
     joined.word_bytes.insert(joined.word_bytes.end(), word.begin(), word.end());
     joined.word_offsets.push_back(static_cast<int64_t>(joined.word_bytes.size()));
   }
@@ -167,9 +167,9 @@ Result<ModelPtr> open_shards(const Input& input, const OpenOptions& options) {
     joined->shards.push_back(std::move(shard.model));
   }
   if (rows != index.rows_total)
-    return Error{ErrorCode::kCorrupt, input.path() + ": the shards have " + std::to_string(rows) +
-                                          " rows, but the index says " + std::to_string(index.rows_total) +
-                                          "; it does not name all shards"};
+    return Error{ErrorCode::kCorrupt,
+                 concat(input.path(), ": the shards have ", rows, " rows, but the index says ",
+                        index.rows_total, "; it does not name all shards")};
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, join(input.path(), std::move(joined), options));
   if (options.verify) GLOVE_RETURN_IF_ERROR(check_words_are_distinct(input.path(), model->vocabulary()));
   return model;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,24 +31,25 @@ struct SearchOptions {
   InterruptCheck interrupted;
 };
 
+// The rows of each query, in the order of the queries.
+using Answers = std::vector<std::vector<Neighbor>>;
+
 // Returns the first min(k, admissible rows) rows of each query's relation, best first. k <= 0 returns no
 // rows. Queries are searched in blocks, so the memory needed is that of the answer and one block. Fills in
 // the report except for model, kind and resolve_us, which the caller sets. Sets its own float environment.
-Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, std::span<const Query> queries,
-                                                   int64_t k, const SearchOptions& options,
-                                                   SearchReport& report);
+Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
+                        const SearchOptions& options, SearchReport& report);
 
 // For a model without vectors: returns all rows that may be among the first k of each query's relation, with
 // upper bounds in place of the similarities, the greatest bound first. REQUIRES: k >= 1. Fills in the report
 // as nearest() does.
-Result<std::vector<std::vector<Neighbor>>> candidates_of(ModelSearchers& searchers,
-                                                         std::span<const Query> queries, int64_t k,
-                                                         const SearchOptions& options, SearchReport& report);
+Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
+                              const SearchOptions& options, SearchReport& report);
 
 // Returns only the rows with these ids, in the ids' order, without zero rows and excluded words. The cost is
 // proportional to ids.size(). Runs on the host.
 Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,
-                                          std::span<const int32_t> ids,
+                                          std::span<const int64_t> ids,
                                           const InterruptCheck& interrupted = {});
 
 // Returns every admissible row of the query's relation, not yet ordered: one pass of D over the model.
@@ -60,9 +60,5 @@ Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, cons
 // them, and otherwise from a pass over all rows. REQUIRES: `row` came from this query.
 Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Neighbor& row,
                         const SearchOptions& options, SearchReport& report);
-
-// Returns cos_sim of two vectors of the same length; nullopt if either is zero. Has the same bits as
-// Neighbor::similarity.
-std::optional<double> cosine_similarity(std::span<const float> a, std::span<const float> b);
 
 }  // namespace glove

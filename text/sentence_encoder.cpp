@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/concat.h"
+
 namespace glove {
 namespace {
 
@@ -59,9 +61,9 @@ Result<bool> SentenceEncoder::encode(const Model& model, std::string_view text, 
   bool zero = true;
   for (size_t j = 0; j < dims; ++j) {
     if (!(std::fabs(scratch.sum[j]) < kFloatLimit))
-      return Error{ErrorCode::kInvalidArgument, "component " + std::to_string(j + 1) +
-                                                    " of the vector of the text overflows float32, because "
-                                                    "the model's vectors are too long"};
+      return invalid_argument("component ", j + 1,
+                              " of the vector of the text overflows float32, because "
+                              "the model's vectors are too long");
     scratch.vector[j] = static_cast<float>(scratch.sum[j]);
     zero = zero && scratch.vector[j] == 0;
   }

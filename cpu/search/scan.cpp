@@ -46,7 +46,7 @@ class BatchScan {
  public:
   BatchScan(const ScanContext& context, std::span<const SearchRequest> requests)
       : context_(context),
-        kernel_(requests.size() == 1 ? *context.kernels.one : *context.kernels.many),
+        kernel_(requests.size() == 1 ? *context.kernels.single_query : *context.kernels.batch),
         requests_(requests),
         scan_queries_(requests.size()),
         collectors_(static_cast<size_t>(context.threads)) {
@@ -257,11 +257,12 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
   const PartChunks chunks(context.model.parts(), step);
   const auto work = [&](int, int64_t chunk) {
     const auto [part, begin, end] = chunks[chunk];
+    double* const part_dots = dots.data() + part.first_row - context.model.first_row();
     const float* rows[kRowsPerCall] = {};
     for (int64_t first = begin; first < end; first += kRowsPerCall) {
       const int64_t count = std::min(kRowsPerCall, end - first);
       for (int64_t i = 0; i < count; ++i) rows[i] = part.vector(first + i);
-      context.kernels.exact_dots(wide.data(), rows, count, dims, dots.data() + part.first_row + first);
+      context.kernels.exact_dots(wide.data(), rows, count, dims, part_dots + first);
     }
   };
   if (!ThreadPool::instance().run(context.threads, chunks.count(), work, interrupted))

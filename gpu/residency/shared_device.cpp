@@ -13,6 +13,10 @@ Error forked_child_error() {
           "CUDA was started before this process was forked and does not work in the child"};
 }
 
+std::string megabytes(int64_t bytes) {
+  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
+}
+
 Status SharedDevice::available() {
   if (in_forked_child()) return forked_child_error();
   if (works_.load(std::memory_order_acquire)) return {};
@@ -58,13 +62,6 @@ Result<int64_t> SharedDevice::room_for(int64_t rows) {
   return limit > 0 ? std::min(room, limit - used_bytes()) : room;
 }
 
-int64_t SharedDevice::used_bytes() {
-  int64_t used = counted_bytes_;
-  const Lock lock(mutex_);
-  for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
-  return used;
-}
-
 std::string SharedDevice::name() const {
   const SearcherInfo opened = info(std::nullopt);
   return "device " + std::to_string(number_) + (opened.device.empty() ? "" : " (" + opened.device + ")");
@@ -72,47 +69,15 @@ std::string SharedDevice::name() const {
 
 Status SharedDevice::in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work) {
   GLOVE_RETURN_IF_ERROR(available());
-  switch (uploads_.enter(interrupted)) {
-    case Turnstile::Entry::kInterrupted:
-      return interrupted_error();
-    case Turnstile::Entry::kAlreadyInside:
-      return Error{
-          ErrorCode::kInvalidArgument,
-          "this thread is uploading a model to the device, and cannot search on it until that has ended"};
-    case Turnstile::Entry::kEntered:
-      break;
-  }
+  const Turnstile::Entry entry = uploads_.enter(interrupted);
+  if (entry == Turnstile::Entry::kInterrupted) return interrupted_error();
+  if (entry == Turnstile::Entry::kAlreadyInside)
+    return {ErrorCode::kInvalidArgument,
+            "this thread is uploading a model to the device, and cannot search on it until that has ended"};
   const TurnstileExit leaving(uploads_);
   Status status = work();
   if (!status.ok()) note_error(status.error());
   return status;
-}
-
-Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& model,
-                                                            const InterruptCheck& interrupted) {
-  std::shared_ptr<ResidentModel> resident;
-  const auto work = [&]() -> Status {
-    GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, room_for(model->words()));
-    GLOVE_ASSIGN_OR_RETURN(resident, ResidentModel::upload(*device_, model, allowed, interrupted));
-    const Lock lock(mutex_);
-    resident_.insert(resident.get());
-    return {};
-  };
-  GLOVE_RETURN_IF_ERROR(in_turn(interrupted, work));
-  return resident;
-}
-
-void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
-  if (in_forked_child()) {
-    // Deliberately leaked: its memory belongs to the parent.
-    static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));
-    return;
-  }
-  {
-    const Lock lock(mutex_);
-    resident_.erase(resident.get());
-  }
-  resident.reset();  // may wait for its background upload, and for the driver
 }
 
 SearcherInfo SharedDevice::info(std::optional<int64_t> resident_bytes) const {

@@ -76,12 +76,12 @@ void return_json(sqlite3_context* context, std::string_view json) {
   sqlite3_result_subtype(context, kJsonSubtype);
 }
 
-Error invalid_value(std::string_view object, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(object) + ": " + rest};
-}
-
 Error named_error(std::string_view object, const Error& error) {
   return {error.code, std::string(object) + ": " + error.message};
+}
+
+Error named_argument_error(std::string_view object, const Error& error) {
+  return error.code == ErrorCode::kInvalidArgument ? named_error(object, error) : error;
 }
 
 }  // namespace glove::sql

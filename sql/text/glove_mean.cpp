@@ -10,14 +10,13 @@
 // rows, and a window frame has the bits of the aggregate over the same rows.
 #include <cmath>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/exact_sum.h"
-#include "sql/adapter/aggregate_state.h"
+#include "sql/adapter/aggregate.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/interrupt.h"
@@ -34,12 +33,12 @@ constexpr std::string_view kFunction = "glove_mean";
 // the vector that it entered with.
 class MeanState {
  public:
-  Status change(sqlite3_context* context, Arguments arguments, bool enter);
-  // Leaves the mean of the rows in vector(). False: there is none.
-  bool compute();
-  std::span<const float> vector() const { return vector_; }
+  Status step(sqlite3_context* context, Arguments row) { return change(context, row, true); }
+  Status inverse(sqlite3_context* context, Arguments row) { return change(context, row, false); }
+  Status result(sqlite3_context* context);
 
  private:
+  Status change(sqlite3_context* context, Arguments arguments, bool enter);
   Result<bool> read_x(sqlite3_context* context, Arguments arguments);
   Result<bool> read_word(std::string_view word, const Model& model);
   Result<ModelPtr> find_model(sqlite3_context* context, Arguments arguments);
@@ -57,11 +56,11 @@ Result<std::optional<double>> weight_argument(Arguments arguments) {
   if (is_null(arguments[1])) return std::optional<double>();
   const int type = sqlite3_value_numeric_type(arguments[1]);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return invalid_value(kFunction, "the weight must be a number, but is " + shown_value(arguments[1]));
+    return invalid_value(kFunction, "the weight must be a number, but is ", shown_value(arguments[1]));
   const double weight = sqlite3_value_double(arguments[1]);
   if (!std::isfinite(weight) || weight < 0)
-    return invalid_value(kFunction,
-                         "the weight must be finite and not negative, but is " + shown_value(arguments[1]));
+    return invalid_value(kFunction, "the weight must be finite and not negative, but is ",
+                         shown_value(arguments[1]));
   return std::optional<double>(weight);
 }
 
@@ -95,12 +94,10 @@ Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments argum
 Result<bool> MeanState::read_x(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return false;
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(const bool is_vector,
-                         read_vector(arguments[0], kFunction, "x", vector_, poller.check()));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector(arguments[0], kFunction, "x", vector_, poller));
   if (is_vector && vector_.empty())
-    return invalid_value(kFunction, std::string("x is an empty ") +
-                                        (is_blob(arguments[0]) ? "BLOB" : "JSON array") +
-                                        "; a vector has at least one component");
+    return invalid_value(kFunction, "x is an empty ", is_blob(arguments[0]) ? "BLOB" : "JSON array",
+                         "; a vector has at least one component");
   if (is_vector) return true;
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, find_model(context, arguments));
   return read_word(text_of(arguments[0]), *model);
@@ -113,9 +110,8 @@ Status MeanState::change(sqlite3_context* context, Arguments arguments, bool ent
   if (!known) return {};
   if (!sums_) sums_.emplace(vector_.size());
   if (sums_->dims() != vector_.size())
-    return invalid_value(kFunction, "the vectors must have the same number of components, but have " +
-                                        std::to_string(sums_->dims()) + " and " +
-                                        std::to_string(vector_.size()));
+    return invalid_value(kFunction, "the vectors must have the same number of components, but have ",
+                         sums_->dims(), " and ", vector_.size());
   const float one[1] = {1};
   if (enter) {
     sums_->add(*weight, vector_);
@@ -129,41 +125,13 @@ Status MeanState::change(sqlite3_context* context, Arguments arguments, bool ent
   return {};
 }
 
-bool MeanState::compute() {
+Status MeanState::result(sqlite3_context* context) {
   const ScaledNumber total = weight_.rounded(0);
-  if (!sums_ || total.m == 0) return false;
+  if (!sums_ || total.m == 0) return {};
   vector_.resize(sums_->dims());
   for (size_t j = 0; j < vector_.size(); ++j) vector_[j] = quotient(sums_->rounded(j), total);
-  return true;
-}
-
-void change_callback(sqlite3_context* context, int argc, sqlite3_value** argv, bool enter) {
-  guard(context, [&] {
-    return AggregateState<MeanState>::of(context).change(context, {argv, static_cast<size_t>(argc)}, enter);
-  });
-}
-
-void step_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  change_callback(context, argc, argv, true);
-}
-
-void inverse_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  change_callback(context, argc, argv, false);
-}
-
-void value_callback(sqlite3_context* context) {
-  guard(context, [&] {
-    MeanState* const state = AggregateState<MeanState>::find(context);
-    if (state != nullptr && state->compute())
-      sqlite3_result_blob64(context, state->vector().data(), state->vector().size_bytes(), SQLITE_TRANSIENT);
-    return Status();
-  });
-}
-
-// SQLite calls it once for each aggregation that has begun, also after an error.
-void finish_callback(sqlite3_context* context) {
-  value_callback(context);
-  AggregateState<MeanState>::take(context);
+  sqlite3_result_blob64(context, vector_.data(), vector_.size() * sizeof(float), SQLITE_TRANSIENT);
+  return {};
 }
 
 }  // namespace
@@ -171,7 +139,7 @@ void finish_callback(sqlite3_context* context) {
 int register_glove_mean(sqlite3* db, Engine& engine) {
   // The flags of cos_sim, for the same reasons.
   return register_aggregate(db, engine, "glove_mean", 1, 3, SQLITE_DETERMINISTIC,
-                            {step_callback, inverse_callback, value_callback, finish_callback});
+                            Aggregate<MeanState>::callbacks());
 }
 
 }  // namespace glove::sql

@@ -69,7 +69,7 @@ class GloveTokens::Cursor {
 
   Status next() {
     InterruptPoller poller(models_.connection().db());
-    const InterruptCheck interrupted = poller.check();
+    const InterruptCheck interrupted = poller;
     InterruptPoll poll(interrupted);
     at_end_ = !tokenizer_->next(token_, &poll);
     if (poll.stopped()) return interrupted_error();

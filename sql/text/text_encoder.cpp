@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/timer.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/values.h"
@@ -18,35 +19,17 @@ bool take_a(const JsonValue& value, TextOptions& options) {
   return take_number(value, 0, 1e300, options.a) && options.a > 0;
 }
 
-bool take_components(const JsonValue& value, TextOptions& options) {
-  return take_whole(value, 0, options.components) && options.components <= kMostCommonComponents;
-}
-
 bool take_weights(const JsonValue& value, TextOptions& options) {
   constexpr std::array<std::pair<const char*, WeightSource>, 3> kSources = {
       {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
   return take_choice(value, kSources, options.weights);
 }
 
-using TextOption = JsonOption<TextOptions>;
-constexpr std::array kTextOptions = {
-    TextOption{"a", "a number above 0", take_a},
-    TextOption{"components", "an integer from 0 to 10", take_components},
-    TextOption{"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
-    TextOption{
-        "lower_case", "true or false",
-        [](const JsonValue& value, TextOptions& options) { return take_flag(value, options.lower_case); }},
-};
-
-std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
-  const std::string key = "word index " + std::to_string(model.id());
-  auto index = engine.results().find<WordIndex>(key);
-  if (index == nullptr) {
-    index = std::make_shared<const WordIndex>(model.vocabulary());
-    engine.results().add(key, index, index->bytes());
-  }
-  return index;
-}
+constexpr JsonOption<TextOptions> kTextOptions[] = {
+    {"a", "a number above 0", take_a},
+    {"components", &TextOptions::components, 0, kMostCommonComponents},
+    {"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
+    {"lower_case", &TextOptions::lower_case}};
 
 Result<WordWeights> weights_of(const Model& model, const TextOptions& options, std::string_view function) {
   switch (options.weights) {
@@ -57,11 +40,10 @@ Result<WordWeights> weights_of(const Model& model, const TextOptions& options, s
     case WeightSource::kModel:
       if (model.source().counts != nullptr) return WordWeights::of_counts(model.source().counts, options.a);
   }
-  return invalid_value(function,
-                       "the model from " + model.path() +
-                           " has no frequencies for the option \"weights\":\"model\"; give them "
-                           "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
-                           "column, or use \"zipf\"");
+  return invalid_value(function, "the model from ", model.path(),
+                       " has no frequencies for the option \"weights\":\"model\"; give them "
+                       "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
+                       "column, or use \"zipf\"");
 }
 
 // The common components of a model with these weights, `needed` of them or more unless the model has fewer
@@ -73,26 +55,23 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
   const int64_t needed = std::min(options.components, model->dims() - 1);
   if (auto stored = stored_common_components(*model, weights, needed); stored != nullptr) return stored;
   Engine& engine = connection.engine();
-  const std::string key = "common components " + std::to_string(model->id()) + " " +
-                          std::to_string(static_cast<int>(options.weights)) + " " +
-                          std::to_string(std::bit_cast<uint64_t>(options.a));
-  auto common = engine.results().find<CommonComponents>(key);
-  if (common != nullptr) return common;
-  GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
-  InterruptPoller poller(connection.db());
-  std::string backend;
-  auto derived = with_takeover(
-      engine, backends, "compute the common components of the model " + model->path(), backend,
-      [&](Analysis& analysis) {
-        return derive_common_components(analysis, model, weights, [&poller] { return poller.interrupted(); });
-      });
-  if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
-    return invalid_value(function, derived.error().message + "; the option \"components\":0 needs none");
-  GLOVE_RETURN_IF_ERROR(derived);
-  GLOVE_RETURN_IF_ERROR(model->health());
-  common = std::make_shared<const CommonComponents>(std::move(derived.value()));
-  engine.results().add(key, common, static_cast<int64_t>(common->vectors.size() * sizeof(float)));
-  return common;
+  const std::string key = concat("common components ", model->id(), " ", static_cast<int>(options.weights),
+                                 " ", std::bit_cast<uint64_t>(options.a));
+  return engine.results().find_or_add<CommonComponents>(key, [&]() -> Result<CommonComponents> {
+    GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
+    InterruptPoller poller(connection.db());
+    std::string backend;
+    const auto derive = [&](Analysis& analysis) {
+      return derive_common_components(analysis, model, weights, poller);
+    };
+    auto derived = with_takeover(
+        engine, backends, "compute the common components of the model " + model->path(), backend, derive);
+    if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
+      return invalid_value(function, derived.error().message, "; the option \"components\":0 needs none");
+    GLOVE_RETURN_IF_ERROR(derived);
+    GLOVE_RETURN_IF_ERROR(model->health());
+    return derived;
+  });
 }
 
 // Adds a row to glove_stats.
@@ -123,9 +102,12 @@ Result<std::shared_ptr<const SentenceEncoder>> make_encoder(Connection& connecti
     GLOVE_ASSIGN_OR_RETURN(common, components_of(connection, model, weights, parsed, function));
     components = std::min(components, common->count);
   }
-  auto encoder = std::make_shared<const SentenceEncoder>(index_of(connection.engine(), *model),
-                                                         std::move(weights), std::move(common), components,
-                                                         TokenizerOptions{parsed.lower_case});
+  GLOVE_ASSIGN_OR_RETURN(auto index, connection.engine().results().find_or_add<WordIndex>(
+                                         concat("word index ", model->id()),
+                                         [&] { return Result<WordIndex>(WordIndex(model->vocabulary())); }));
+  auto encoder =
+      std::make_shared<const SentenceEncoder>(std::move(index), std::move(weights), std::move(common),
+                                              components, TokenizerOptions{parsed.lower_case});
   record(connection, *model, timer.microseconds());
   return encoder;
 }

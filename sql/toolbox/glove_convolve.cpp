@@ -24,8 +24,7 @@ constexpr std::string_view kFunction = "glove_convolve";
 Status glove_convolve(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0]) || is_null(arguments[1])) return {};
   GLOVE_ASSIGN_OR_RETURN(const std::string_view grid_json, required_text(arguments, 0, kFunction, "grid"));
-  InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  InterruptPoller interrupted(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const Grid grid, parse_grid(grid_json, kFunction, "grid", interrupted));
   GLOVE_ASSIGN_OR_RETURN(const std::string_view kernel_json,
                          required_text(arguments, 1, kFunction, "kernel"));
@@ -33,8 +32,7 @@ Status glove_convolve(sqlite3_context* context, Arguments arguments) {
   const auto result =
       convolve_somewhere(engine_of(context), kFunction, grid, std::span(&kernel, 1), interrupted);
   if (result.ok()) return return_grid(context, result.value(), kFunction, interrupted);
-  if (result.error().code != ErrorCode::kInvalidArgument) return result.error();
-  return named_error(kFunction, result.error());
+  return named_argument_error(kFunction, result.error());
 }
 
 }  // namespace

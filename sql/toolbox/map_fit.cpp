@@ -5,6 +5,7 @@
 
 #include "analysis/layout.h"
 #include "analysis/neighbor_graph.h"
+#include "base/concat.h"
 #include "base/cores.h"
 #include "base/timer.h"
 #include "sql/adapter/values.h"
@@ -21,19 +22,8 @@ bool take_method(const JsonValue& value, MapOptions& options) {
   return take_choice(value, kMethods, options.method);
 }
 
-using MapOption = JsonOption<MapOptions>;
-constexpr std::array kMapOptions = {
-    MapOption{"method", "\"auto\", \"neighbors\" or \"pca\"", take_method},
-    MapOption{
-        "unit_rows", "true or false",
-        [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
-};
-
-int64_t bytes_of(const PlanePlaces& places) {
-  return static_cast<int64_t>(places.rows.capacity() * sizeof(int64_t) +
-                              (places.x.capacity() + places.y.capacity()) * sizeof(double) +
-                              sizeof(PlanePlaces));
-}
+constexpr JsonOption<MapOptions> kMapOptions[] = {
+    {"method", "\"auto\", \"neighbors\" or \"pca\"", take_method}, {"unit_rows", &MapOptions::unit_rows}};
 
 // Moves the places, which are nearly those of the principal components, by the neighbours of each row.
 Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
@@ -49,27 +39,23 @@ Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const Po
                                  watch.interrupted(), watch.progress()));
   places.x = std::move(layout.x);
   places.y = std::move(layout.y);
-  report.model = subject.entry.name;
-  report.kind = "map";
-  report.queries = 1;
   report.k = kLayoutNeighbors;
-  report.total_us = timer.microseconds();
-  engine.statistics().record(std::move(report));
+  record_fit(engine, subject, "map", timer, std::move(report));
   return {};
 }
 
 Result<PlanePlaces> compute(Connection& connection, std::string_view table, const ToolboxSubject& subject,
                             const MapOptions& options, const std::string& backend) {
   Engine& engine = connection.engine();
-  FitWatch watch(connection, std::string(table) + ": " + std::to_string(subject.count()) +
-                                 " words of the model '" + subject.entry.name + "'");
+  FitWatch watch(connection,
+                 concat(table, ": ", subject.count(), " words of the model '", subject.entry.name, "'"));
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(watch.interrupted()));
   std::shared_ptr<const PrincipalComponents> components;
   const bool too_wide = subject.entry.model->dims() > kMostPrincipalDims;
   if (options.method == MapMethod::kPca && !(too_wide && options.unit_rows)) {
-    PcaOptions pca;
-    pca.unit_rows = options.unit_rows;
-    GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, table, subject, pca, watch.interrupted()));
+    GLOVE_ASSIGN_OR_RETURN(
+        components,
+        find_components(engine, table, subject, {.unit_rows = options.unit_rows}, watch.interrupted()));
   }
   const auto find_plane = [&](Analysis& analysis) {
     return components == nullptr ? approximate_plane(analysis, set.points(), watch.interrupted())
@@ -89,13 +75,12 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
 
 }  // namespace
 
-Result<MapOptions> parse_map_options(std::string_view json, std::string_view table, int64_t words) {
+Result<MapOptions> read_map_options(sqlite3_value* value, std::string_view table, int64_t words) {
   MapOptions options;
-  GLOVE_RETURN_IF_ERROR(parse_options(json, table, "{\"method\":\"pca\"}", kMapOptions, options));
+  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"method\":\"pca\"}", kMapOptions, options));
   if (options.method == MapMethod::kNeighbors && words > kMostNeighborWords)
-    return invalid_value(table, "the method \"neighbors\" places at most " +
-                                    std::to_string(kMostNeighborWords) + " words, but there are " +
-                                    std::to_string(words) + "; name fewer words, or use the method \"pca\"");
+    return invalid_value(table, "the method \"neighbors\" places at most ", kMostNeighborWords,
+                         " words, but there are ", words, "; name fewer words, or use the method \"pca\"");
   if (options.method == MapMethod::kAuto)
     options.method = words > kMostNeighborWords ? MapMethod::kPca : MapMethod::kNeighbors;
   if (!options.unit_rows && options.method != MapMethod::kPca)
@@ -114,14 +99,8 @@ std::string map_key(const ToolboxSubject& subject, const MapOptions& options) {
 Result<std::shared_ptr<const PlanePlaces>> find_map(Connection& connection, std::string_view table,
                                                     const ToolboxSubject& subject, const MapOptions& options,
                                                     const std::string& backend) {
-  ResultCache& results = connection.engine().results();
-  const std::string key = map_key(subject, options);
-  if (auto found = results.find<PlanePlaces>(key); found != nullptr) return found;
-  auto places = compute(connection, table, subject, options, backend);
-  if (!places.ok()) return places.error();
-  auto kept = std::make_shared<const PlanePlaces>(std::move(places.value()));
-  results.add(key, kept, bytes_of(*kept));
-  return std::shared_ptr<const PlanePlaces>(std::move(kept));
+  return connection.engine().results().find_or_add<PlanePlaces>(
+      map_key(subject, options), [&] { return compute(connection, table, subject, options, backend); });
 }
 
 }  // namespace glove::sql

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "search/candidates.h"
+#include "tests/cosine_similarity.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
@@ -128,8 +130,8 @@ TEST(Engine, ScoreWordsAndRankOf) {
     const ModelPtr model = random_model(random, 400, 9, kind);
     for (const Query& query : random_queries(random, *model, kind)) {
       const auto relation = reference_relation(*model, query);
-      std::vector<int32_t> ids(400);
-      for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i);
+      std::vector<int64_t> ids(400);
+      std::iota(ids.begin(), ids.end(), int64_t{0});
       auto scored = score_words(*model, query, ids).value();
       ASSERT_TRUE(std::is_sorted(scored.begin(), scored.end(), [](auto& a, auto& b) { return a.id < b.id; }));
       std::sort(scored.begin(), scored.end(), ranks_before);

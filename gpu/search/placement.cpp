@@ -1,19 +1,54 @@
-#include "gpu/search/model_placement.h"
+#include "gpu/search/placement.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "gpu/device/memory_error.h"
 #include "gpu/residency/model_slice.h"
-#include "gpu/search/slice_searcher.h"
+#include "gpu/search/device_searcher.h"
+#include "gpu/search/segment_searcher.h"
 #include "gpu/search/spread_plan.h"
 #include "gpu/search/spread_searcher.h"
+#include "search/candidates.h"
 #include "search/device_failure.h"
 
 namespace glove::gpu {
 
-ModelPlacement::Opened ModelPlacement::open(Devices devices, const ModelPtr& model,
-                                            const InterruptCheck& interrupted) {
+Result<std::shared_ptr<Arena>> Placement::upload(
+    const std::shared_ptr<SharedDevice>& device, const ModelPtr& model, const InterruptCheck& interrupted,
+    const std::function<void(const std::shared_ptr<Arena>&)>& use) {
+  std::shared_ptr<Arena> arena;
+  const auto work = [&]() -> Status {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t room, device->room_for(model->words()));
+    GLOVE_ASSIGN_OR_RETURN(arena, Arena::make(device, model, room, interrupted));
+    if (use) use(arena);
+    const Lock lock(mutex_);
+    std::erase_if(arenas_, [](const auto& entry) { return entry.second.expired(); });
+    arenas_.emplace_back(has_vectors(*model) ? model->id() : 0, arena);
+    return {};
+  };
+  GLOVE_RETURN_IF_ERROR(device->in_turn(interrupted, work));
+  return arena;
+}
+
+// Returns the arenas that are alive, the newest last.
+//   model  the id of a model with vectors, or 0 for those of live indexes
+std::vector<std::shared_ptr<Arena>> Placement::arenas_of(uint64_t model) {
+  std::vector<std::shared_ptr<Arena>> alive;
+  const Lock lock(mutex_);
+  alive.reserve(arenas_.size());
+  for (const auto& [id, arena] : arenas_)
+    if (id == model)
+      if (auto held = arena.lock()) alive.push_back(std::move(held));
+  return alive;
+}
+
+std::shared_ptr<Arena> Placement::find(const Model& model) {
+  const auto found = arenas_of(model.id());
+  return found.empty() ? nullptr : found.back();
+}
+
+Placement::Opened Placement::open(Devices devices, const ModelPtr& model, const InterruptCheck& interrupted) {
+  if (!has_vectors(*model)) return open_segments(std::move(devices), model, interrupted);
   if (devices.size() == 1) return open_whole(devices.front(), model, interrupted);
   sort_by_use(devices);
   const int64_t wanted = worthwhile_devices(*model, static_cast<int64_t>(devices.size()), least_slice_bytes_);
@@ -24,15 +59,15 @@ ModelPlacement::Opened ModelPlacement::open(Devices devices, const ModelPtr& mod
   return spread(devices, model, wanted, interrupted);
 }
 
-ModelPlacement::Opened ModelPlacement::open_whole(const std::shared_ptr<SharedDevice>& device,
-                                                  const ModelPtr& model, const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(auto searcher, searchers_.open(device, model, interrupted));
-  return std::shared_ptr<Searcher>(std::move(searcher));
+Placement::Opened Placement::open_whole(const std::shared_ptr<SharedDevice>& device, const ModelPtr& model,
+                                        const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(auto arena, upload(device, model, interrupted));
+  return std::shared_ptr<Searcher>(std::make_shared<DeviceSearcher>(std::move(arena)));
 }
 
 // Returns null if no device has room for the model with its vectors. Opens no more devices than necessary.
-ModelPlacement::Opened ModelPlacement::open_on_first_with_room(const Devices& devices, const ModelPtr& model,
-                                                               const InterruptCheck& interrupted) {
+Placement::Opened Placement::open_on_first_with_room(const Devices& devices, const ModelPtr& model,
+                                                     const InterruptCheck& interrupted) {
   for (const auto& device : devices) {
     Status status = device->available();
     if (status.ok()) {
@@ -47,8 +82,8 @@ ModelPlacement::Opened ModelPlacement::open_on_first_with_room(const Devices& de
   return std::shared_ptr<Searcher>();
 }
 
-ModelPlacement::Opened ModelPlacement::spread(const Devices& devices, const ModelPtr& model, int64_t wanted,
-                                              const InterruptCheck& interrupted) {
+Placement::Opened Placement::spread(const Devices& devices, const ModelPtr& model, int64_t wanted,
+                                    const InterruptCheck& interrupted) {
   std::vector<Result<int64_t>> found(devices.size(), int64_t{0});
   const auto look = [&](size_t i, const InterruptCheck&) {  // opens the device, which takes long
     const Status status = devices[i]->available();
@@ -81,9 +116,8 @@ ModelPlacement::Opened ModelPlacement::spread(const Devices& devices, const Mode
 
 // Uploads the slices side by side.
 //   ends  as divide_rows() returns them
-ModelPlacement::Opened ModelPlacement::open_slices(const Devices& devices, const ModelPtr& model,
-                                                   std::span<const int64_t> ends,
-                                                   const InterruptCheck& interrupted) {
+Placement::Opened Placement::open_slices(const Devices& devices, const ModelPtr& model,
+                                         std::span<const int64_t> ends, const InterruptCheck& interrupted) {
   std::vector<SearchedSlice> slices;
   std::vector<std::shared_ptr<SharedDevice>> slice_devices;
   int64_t first = 0;
@@ -101,17 +135,12 @@ ModelPlacement::Opened ModelPlacement::open_slices(const Devices& devices, const
     const ModelPtr rows = slice_of(model, slice.first_row, slice.first_row + slice.rows);
     if (host_ != nullptr) {
       auto on_host = host_->open(rows, own_check);
-      if (on_host.ok())
-        slice.on_host =
-            std::make_shared<SliceSearcher>(slice.first_row, slice.rows, std::move(on_host).value());
+      if (on_host.ok()) slice.on_host = std::move(on_host).value();
     }
-    auto opened = slice_devices[i]->upload(rows, own_check);
+    auto opened = open_whole(slice_devices[i], rows, own_check);
     slice.device = slice_devices[i]->name();
-    if (opened.ok())
-      slice.on_device =
-          std::make_shared<DeviceSearcher>(slice_devices[i], std::move(opened).value(), slice.first_row);
-    else
-      statuses[i] = opened.status();
+    statuses[i] = opened.status();
+    if (opened.ok()) slice.on_device = std::move(opened).value();
   };
   if (!threads_->run(slices.size(), open_slice, interrupted)) return interrupted_error();
   Status failure;
@@ -128,7 +157,43 @@ ModelPlacement::Opened ModelPlacement::open_slices(const Devices& devices, const
       std::make_shared<SpreadSearcher>(model->path(), std::move(slices), threads_, log_));
 }
 
-void ModelPlacement::log_unusable(const SharedDevice& device, const std::string& reason) const {
+// Adds the segments to an arena that suits them. Returns null if there is none.
+Placement::Opened Placement::add_segments(const Devices& devices, const ModelPtr& model,
+                                          const InterruptCheck& interrupted) {
+  std::shared_ptr<Searcher> opened;
+  for (auto& arena : arenas_of(0)) {
+    const auto& device = arena->device();
+    if (std::ranges::find(devices, device) == devices.end() || !device->available().ok()) continue;
+    const auto work = [&]() -> Status {
+      if (!arena->suits(*model)) return {};
+      GLOVE_RETURN_IF_ERROR(arena->add(model, interrupted));
+      opened = std::make_shared<SegmentSearcher>(arena, model);
+      return {};
+    };
+    GLOVE_RETURN_IF_ERROR(device->in_turn(interrupted, work));
+    if (opened != nullptr) break;
+  }
+  return opened;
+}
+
+Placement::Opened Placement::open_segments(Devices devices, const ModelPtr& model,
+                                           const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(auto opened, add_segments(devices, model, interrupted));
+  if (opened != nullptr) return opened;
+  if (devices.size() > 1) sort_by_use(devices);
+  Status first_failure;
+  for (const auto& device : devices) {
+    const auto made = upload(device, model, interrupted, [&](const std::shared_ptr<Arena>& arena) {
+      opened = std::make_shared<SegmentSearcher>(arena, model);
+    });
+    if (made.ok()) return opened;
+    if (!is_device_failure(made.error())) return made.error();
+    if (first_failure.ok()) first_failure = made.status();
+  }
+  return first_failure.error();
+}
+
+void Placement::log_unusable(const SharedDevice& device, const std::string& reason) const {
   if (log_ != nullptr)
     log_->write_once(device.name() + ": " + reason, device.name() + " is not used: " + reason);
 }
