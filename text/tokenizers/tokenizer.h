@@ -2,9 +2,8 @@
 // model's tokenizer.json decides how. docs/text.md lists what is supported.
 //
 // The ids are those of Hugging Face's `tokenizers`. ICU, utf8proc, RE2 and SentencePiece were considered: an
-// extension that travels as one file would have to contain them, they are larger than all of these sources
-// together (ICU's data alone is 30 MB), and their Unicode versions and rules differ from those of the
-// reference. tokenizers-cpp wraps the reference, which is written in Rust.
+// extension that travels as one file would have to contain them, and their Unicode versions and rules differ
+// from those of the reference. tokenizers-cpp wraps the reference, which is written in Rust.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +65,7 @@ class Tokenizer {
   // Appends the ids of a text to `ids`. Bytes that are not well-formed UTF-8 become U+FFFD as in Python's
   // bytes.decode(errors='replace'): one for each maximal part of a character. With `add_special_tokens`, the
   // ids of the post-processor's tokens are around those of the text. The file's truncation applies, its
-  // padding does not. `interrupted` is asked at least every 10 ms. If the call fails, `ids` may have any
+  // padding does not. `interrupted` is asked about every 10 ms. If the call fails, `ids` may have any
   // number of additional ids.
   Status encode(std::string_view text, bool add_special_tokens, Scratch& scratch,
                 const InterruptCheck& interrupted, std::vector<uint32_t>& ids) const;
