@@ -1,0 +1,122 @@
+// The second step of a tokenizer: the text is cut into pieces, and no token will contain parts of two.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "text/tokenizers/json.h"
+#include "text/tokenizers/work.h"
+
+namespace glove::tokenizers {
+
+struct Span {
+  size_t begin, end;
+};
+
+// Receives the pieces of one piece, in order. Drops empty ones.
+class PieceSink {
+ public:
+  explicit PieceSink(std::vector<Span>& spans) : spans_(spans) {}
+  void operator()(size_t begin, size_t end) const {
+    if (begin < end) spans_.push_back({begin, end});
+  }
+
+ private:
+  std::vector<Span>& spans_;
+};
+
+// A text and its pieces. An object is reused for many texts.
+class PieceList {
+ public:
+  // Begins with the whole text as one piece. Its first `origin` bytes come from the first character of the
+  // source.
+  void start(std::string_view text, size_t origin) {
+    text_ = text;
+    origin_ = origin;
+    spans_.clear();
+    PieceSink{spans_}(0, text.size());
+  }
+
+  const std::vector<Span>& spans() const { return spans_; }
+  std::string_view text(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
+
+  // Whether a piece begins with what comes from the first character of the source.
+  bool is_first(std::string_view piece) const {
+    return static_cast<size_t>(piece.data() - text_.data()) < origin_;
+  }
+
+  // Replaces each piece by its parts. Calls cut(piece, sink) for each, with positions in the piece.
+  template <class Cut>
+  void split(const Cut& cut) {
+    next_.clear();
+    for (const Span span : spans_) {
+      cut(text(span), [&, sink = PieceSink(next_)](size_t begin, size_t end) {
+        sink(span.begin + begin, span.begin + end);
+      });
+    }
+    spans_.swap(next_);
+  }
+
+  // Replaces each piece by pieces of a new text. Calls rewrite(piece, out, sink) for each, with positions in
+  // `out`.
+  template <class Rewrite>
+  void rewrite(const Rewrite& rewrite) {
+    std::string& out = text_.data() == texts_[0].data() ? texts_[1] : texts_[0];
+    out.clear();
+    next_.clear();
+    const PieceSink sink(next_);
+    for (const Span span : spans_) rewrite(text(span), out, sink);
+    origin_ = !spans_.empty() && spans_[0].begin < origin_ ? 1 : 0;
+    spans_.swap(next_);
+    text_ = out;
+  }
+
+  std::string scratch;  // for one piece
+
+ private:
+  std::string_view text_;
+  size_t origin_ = 0;
+  std::vector<Span> spans_, next_;
+  std::string texts_[2];
+};
+
+// One step. Immutable.
+class PreTokenizer {
+ public:
+  virtual ~PreTokenizer() = default;
+  virtual void apply(PieceList& pieces, TextWork& work) const = 0;
+  // Whether it asks is_first().
+  virtual bool needs_origin() const { return false; }
+};
+
+// All steps, in order.
+class PreTokenizers {
+ public:
+  // Reads "pre_tokenizer" of a tokenizer.json.
+  [[gnu::cold]] static Result<PreTokenizers> read(const JsonField& field);
+
+  void apply(PieceList& pieces, TextWork& work) const {
+    for (const auto& step : steps_) step->apply(pieces, work);
+  }
+  bool needs_origin() const {
+    return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->needs_origin(); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<const PreTokenizer>> steps_;
+};
+
+// Makes a step of a type other than Sequence.
+[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_pre_tokenizer(const JsonField& field,
+                                                                             const std::string& type);
+
+// Reads a step that spells bytes as GPT-2 does.
+[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_byte_level(const JsonField& field);
+// Reads a step that keeps spaces as SentencePiece does.
+[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_metaspace(const JsonField& field);
+
+}  // namespace glove::tokenizers
