@@ -5,6 +5,7 @@
 
 #include "base/float_environment.h"
 #include "search/ranking.h"
+#include "tests/cosine_similarity.h"
 #include "tests/float_settings.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
