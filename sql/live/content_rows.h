@@ -107,8 +107,8 @@ class ContentRows final : public live::RowSource {
   int64_t other_dims_ = 0;                    // of the current row, if that is its fault
   KeptEncoder kept_encoder_;
   ModelPtr model_;
-  const SentenceEncoder* encoder_ = nullptr;
-  SentenceEncoder::Scratch scratch_;
+  const TextEncoder* encoder_ = nullptr;
+  TextEncoder::Scratch scratch_;
 };
 
 }  // namespace glove::sql

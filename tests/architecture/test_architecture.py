@@ -45,7 +45,7 @@ MAY_INCLUDE = {
     "gpu": {"gpu", "search", "analysis", "model", "base"},
     "live": {"live", "search", "model", "base"},
     "sql": {"sql", "live", "search", "analysis", "text", "loader", "model", "base"},
-    "extension": {"extension", "sql", "cpu", "gpu", "search", "base"},
+    "extension": {"extension", "sql", "text", "cpu", "gpu", "search", "base"},
     "tools/verify": {"tools/verify"},
 }
 # The rooms inside a project of tools/. Steps run the ways behind a branch, and ways run steps.
