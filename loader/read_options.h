@@ -15,6 +15,7 @@ namespace glove {
 using TokenizerReader =
     std::function<Result<std::vector<std::string>>(const std::string& source, std::string_view json)>;
 
+// How to read a file.
 struct ReadOptions {
   std::string format;  // a name from the table in format.cpp; if empty, found from the content
   // the word list, for formats with a separate one; if empty, a file next to the input

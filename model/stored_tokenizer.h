@@ -22,6 +22,7 @@ struct StoredTokenizer {
   std::shared_ptr<const void> owner;  // keeps the memory of `json` and `weights` alive
 };
 
+// Shared by the readers, writers and models of one tokenizer.
 using StoredTokenizerPtr = std::shared_ptr<const StoredTokenizer>;
 
 }  // namespace glove
