@@ -1,12 +1,40 @@
-// Stands for the tokenizers until they are here: no tokenizer.json is supported.
 #include "text/tokenizers/tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+#include "text/tokenizers/added_tokens.h"
+#include "text/tokenizers/json.h"
+#include "text/tokenizers/model.h"
+#include "text/tokenizers/normalizers.h"
+#include "text/tokenizers/post_processor.h"
+#include "text/tokenizers/pre_tokenizers.h"
 
 namespace glove {
 
-struct Tokenizer::Scratch::Buffers {};
-struct Tokenizer::Parts {};
+using namespace tokenizers;
 
-Tokenizer::Scratch::Scratch() = default;
+struct Tokenizer::Parts {
+  std::unique_ptr<const Model> model;
+  std::optional<Normalizers> normalizers;
+  std::optional<PreTokenizers> pre_tokenizers;
+  AddedTokens added;
+  PostProcessor post_processor;
+
+  Status encode_text(std::string_view text, bool is_first, Scratch::Buffers& buffers, Work& work,
+                     std::vector<uint32_t>& ids) const;
+};
+
+struct Tokenizer::Scratch::Buffers {
+  std::string source;  // well-formed
+  NormalizerBuffers normalizers;
+  Pieces pieces;
+  ModelBuffers model;
+  std::vector<Section> sections, normalized_sections;
+};
+
+Tokenizer::Scratch::Scratch() : buffers_(std::make_unique<Buffers>()) {}
 Tokenizer::Scratch::~Scratch() = default;
 Tokenizer::Scratch::Scratch(Scratch&&) noexcept = default;
 Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
@@ -14,28 +42,98 @@ Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
 Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 Tokenizer::~Tokenizer() = default;
 
-Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view, const std::string& file) {
-  return Error{ErrorCode::kInvalidArgument, file + ": tokenizers are not supported yet"};
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json, const std::string& file) {
+  GLOVE_ASSIGN_OR_RETURN(const nlohmann::json document, parse_json(json, file));
+  const JsonField root(document, "", file);
+  if (root.has("version")) {
+    GLOVE_ASSIGN_OR_RETURN(const std::string version, root.string("version"));
+    if (version != "1.0")
+      return root.unsupported("has the version " + quoted_value(version) + ": only 1.0 is supported");
+  }
+  auto parts = std::make_unique<Parts>();
+  GLOVE_ASSIGN_OR_RETURN(const JsonField model, root.at("model"));
+  GLOVE_ASSIGN_OR_RETURN(parts->model, read_model(model));
+  if (const auto field = root.find("normalizer")) {
+    GLOVE_ASSIGN_OR_RETURN(parts->normalizers, Normalizers::read(*field));
+  }
+  if (const auto field = root.find("pre_tokenizer")) {
+    GLOVE_ASSIGN_OR_RETURN(parts->pre_tokenizers, PreTokenizers::read(*field));
+  }
+  if (const auto field = root.find("added_tokens")) {
+    const Normalizers* normalizers = parts->normalizers ? &*parts->normalizers : nullptr;
+    GLOVE_ASSIGN_OR_RETURN(parts->added, AddedTokens::read(*field, parts->model->vocabulary(), normalizers));
+  }
+  GLOVE_ASSIGN_OR_RETURN(parts->post_processor, PostProcessor::read(root));
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(parts)));
 }
 
 size_t Tokenizer::vocabulary_size() const {
-  return 0;
+  return std::max(parts_->model->vocabulary().id_limit(), parts_->added.vocabulary().id_limit());
 }
-std::string_view Tokenizer::token(uint32_t) const {
-  return {};
+
+std::string_view Tokenizer::token(uint32_t id) const {
+  const std::string_view added = parts_->added.vocabulary().token(id);
+  return added.empty() ? parts_->model->vocabulary().token(id) : added;
 }
-std::optional<uint32_t> Tokenizer::id_of(std::string_view) const {
-  return std::nullopt;
+
+std::optional<uint32_t> Tokenizer::id_of(std::string_view token) const {
+  const auto added = parts_->added.vocabulary().find(token);
+  return added ? added : parts_->model->vocabulary().find(token);
 }
+
 std::optional<uint32_t> Tokenizer::unknown_id() const {
-  return std::nullopt;
+  return parts_->model->unknown_id();
 }
-bool Tokenizer::is_special(uint32_t) const {
-  return false;
+
+bool Tokenizer::is_special(uint32_t id) const {
+  return parts_->added.is_special(id);
 }
-Status Tokenizer::encode(std::string_view, bool, Scratch&, const InterruptCheck&,
-                         std::vector<uint32_t>&) const {
+
+// Appends the ids of a part of the source between added tokens that stand there as they are.
+Status Tokenizer::Parts::encode_text(std::string_view text, bool is_first, Scratch::Buffers& buffers,
+                                     Work& work, std::vector<uint32_t>& ids) const {
+  bool from_first = is_first;
+  if (normalizers) text = normalizers->apply(text, buffers.normalizers, from_first, work);
+  added.split_normalized(text, buffers.normalized_sections, work);
+  for (const Section& section : buffers.normalized_sections) {
+    if (section.id != Trie::kNone) {
+      ids.push_back(section.id);
+      continue;
+    }
+    Pieces& pieces = buffers.pieces;
+    pieces.start(text.substr(section.begin, section.end - section.begin), from_first && section.begin == 0);
+    if (pre_tokenizers) pre_tokenizers->apply(pieces, work);
+    for (const Span span : pieces.spans()) {
+      if (work.stop()) return {};
+      GLOVE_RETURN_IF_ERROR(model->encode(pieces.text(span), buffers.model, work, ids));
+    }
+  }
   return {};
+}
+
+Status Tokenizer::encode(std::string_view text, bool add_special_tokens, Scratch& scratch,
+                         const InterruptCheck& interrupted, std::vector<uint32_t>& ids) const {
+  constexpr size_t kMostKept = size_t{1} << 20;  // a scratch gives the memory of longer texts back
+  InterruptPoll poll(interrupted);
+  Work work(poll);
+  Scratch::Buffers& buffers = *scratch.buffers_;
+  const size_t first = ids.size();
+  Status status;
+  const std::string_view source = well_formed(text, buffers.source, work);
+  parts_->added.split_source(source, buffers.sections, work);
+  for (const Section& section : buffers.sections) {
+    if (!status.ok() || work.stopped()) break;
+    if (section.id != Trie::kNone) {
+      ids.push_back(section.id);
+    } else {
+      const std::string_view part = source.substr(section.begin, section.end - section.begin);
+      status = parts_->encode_text(part, section.begin == 0, buffers, work, ids);
+    }
+  }
+  if (text.size() > kMostKept) scratch = Scratch();
+  if (work.stopped()) return interrupted_error();
+  if (status.ok()) parts_->post_processor.apply(add_special_tokens, first, ids);
+  return status;
 }
 
 }  // namespace glove

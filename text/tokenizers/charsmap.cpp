@@ -1,0 +1,119 @@
+#include "text/tokenizers/charsmap.h"
+
+#include <cstring>
+
+#include "base/utf8.h"
+#include "text/tokenizers/unicode.h"
+
+namespace glove::tokenizers {
+namespace {
+
+// Parts of a unit of the trie.
+bool has_leaf(uint32_t unit) {
+  return (unit >> 8 & 1) != 0;
+}
+uint32_t label(uint32_t unit) {
+  return unit & (0x80000000u | 0xff);
+}
+uint32_t offset(uint32_t unit) {
+  return (unit >> 10) << ((unit & 1u << 9) >> 6);
+}
+
+// Decodes base64 with padding. Returns false if it is malformed.
+bool decode_base64(std::string_view text, std::string& bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  if (text.size() % 4 != 0) return false;
+  for (size_t padding = 0; padding < 2 && !text.empty() && text.back() == '='; ++padding)
+    text.remove_suffix(1);
+  bytes.reserve(text.size() / 4 * 3);
+  uint32_t bits = 0;
+  unsigned count = 0;
+  for (const char digit : text) {
+    const size_t value = kDigits.find(digit);
+    if (value == std::string_view::npos) return false;
+    bits = bits << 6 | static_cast<uint32_t>(value);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> count);
+  }
+  return count < 6 && (bits & ((1u << count) - 1)) == 0;
+}
+
+}  // namespace
+
+Result<Charsmap> Charsmap::read(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string text, field.string("precompiled_charsmap"));
+  std::string bytes;
+  if (!decode_base64(text, bytes)) return field.corrupt("has a precompiled_charsmap that is not base64");
+  const auto number = [&](size_t at) {
+    const auto byte = [&](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[at + i])}; };
+    return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+  };
+  Charsmap map;
+  if (bytes.size() < 4 || number(0) > bytes.size() - 4 || number(0) < 4) {
+    return field.corrupt("has a precompiled_charsmap of " + std::to_string(bytes.size()) +
+                         " bytes, which is truncated");
+  }
+  const size_t units = number(0) / 4;
+  for (size_t i = 0; i < units; ++i) map.units_.push_back(number(4 + 4 * i));
+  map.replacements_ = bytes.substr(4 + 4 * units);
+  if (!is_valid_utf8(map.replacements_))
+    return field.corrupt("has a precompiled_charsmap whose text is not UTF-8");
+  for (uint32_t code = 1; code < 128; ++code) {
+    const uint64_t child = offset(map.units_[0]) ^ code;
+    map.keeps_ascii_[code] = child >= units || label(map.units_[child]) != code;
+  }
+  map.keeps_ascii_[0] = true;
+  return map;
+}
+
+// Finds the shortest key that begins `key`.
+bool Charsmap::append_replacement(std::string_view key, std::string& out) const {
+  uint32_t node = offset(units_[0]);
+  for (const char c : key) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte == 0) return false;
+    node ^= byte;
+    if (node >= units_.size() || label(units_[node]) != byte) return false;
+    const uint32_t unit = units_[node];
+    node ^= offset(unit);
+    if (!has_leaf(unit)) continue;
+    if (node >= units_.size()) return false;
+    const size_t begin = units_[node] & 0x7fffffffu;
+    // Only a damaged table points outside the text or into a character.
+    if (begin >= replacements_.size() || (static_cast<unsigned char>(replacements_[begin]) & 0xc0) == 0x80)
+      return false;
+    out += replacements_.c_str() + begin;
+    return true;
+  }
+  return false;
+}
+
+void Charsmap::append_normalized(std::string_view text, std::string& out, Work& work) const {
+  constexpr size_t kMostWhole = 5;
+  const auto is_ascii = [&](size_t at) {
+    return at >= text.size() || static_cast<unsigned char>(text[at]) < 0x80;
+  };
+  for (size_t begin = 0; begin < text.size() && !work.stop();) {
+    if (is_ascii(begin) && is_ascii(begin + 1) && text[begin] != '\r') {  // a cluster of its own
+      if (keeps_ascii_[static_cast<unsigned char>(text[begin])] ||
+          !append_replacement(text.substr(begin, 1), out)) {
+        out += text[begin];
+      }
+      ++begin;
+      continue;
+    }
+    const size_t end = cluster_end(text, begin, work);
+    const bool is_whole =
+        end - begin <= kMostWhole && append_replacement(text.substr(begin, end - begin), out);
+    while (!is_whole && begin < end && !work.stop()) {
+      const std::string_view character = text.substr(begin, length_of(text[begin]));
+      if (!append_replacement(character, out)) out += character;
+      begin += character.size();
+    }
+    begin = end;
+  }
+}
+
+}  // namespace glove::tokenizers

@@ -1,0 +1,134 @@
+#include "text/tokenizers/json.h"
+
+#include "base/utf8.h"
+
+namespace glove::tokenizers {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostBytes = size_t{256} << 20;  // the largest known file has 33 MB
+constexpr int kMostDepth = 64;                    // the deepest known one has 7
+
+// Builds the document, and stops where it is malformed or too deep.
+class DocumentBuilder : public nlohmann::detail::json_sax_dom_parser<json> {
+ public:
+  using Base = nlohmann::detail::json_sax_dom_parser<json>;
+  explicit DocumentBuilder(json& document) : Base(document, false) {}
+
+  bool start_object(std::size_t size) { return enter() && Base::start_object(size); }
+  bool start_array(std::size_t size) { return enter() && Base::start_array(size); }
+  bool end_object() {
+    --depth_;
+    return Base::end_object();
+  }
+  bool end_array() {
+    --depth_;
+    return Base::end_array();
+  }
+  template <class Exception>
+  bool parse_error(std::size_t position, const std::string&, const Exception&) {
+    position_ = position;
+    return false;
+  }
+
+  bool too_deep() const { return depth_ > kMostDepth; }
+  std::size_t position() const { return position_; }
+
+ private:
+  bool enter() { return ++depth_ <= kMostDepth; }
+
+  int depth_ = 0;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+Result<json> parse_json(std::string_view text, const std::string& file) {
+  if (text.size() > kMostBytes) {
+    return Error{ErrorCode::kCorrupt, file + ": a tokenizer.json of " + std::to_string(text.size()) +
+                                          " bytes is too long: at most " + std::to_string(kMostBytes) +
+                                          " are read"};
+  }
+  json document;
+  DocumentBuilder builder(document);
+  if (json::sax_parse(text.begin(), text.end(), &builder)) return document;
+  if (builder.too_deep()) {
+    return Error{ErrorCode::kCorrupt, file + ": the JSON is nested deeper than " +
+                                          std::to_string(kMostDepth) + " levels, so it is no tokenizer.json"};
+  }
+  return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(builder.position()) +
+                                        ": download tokenizer.json again"};
+}
+
+Error JsonField::error(ErrorCode code, std::string_view what) const {
+  return {code, *file_ + ": " + (path_.empty() ? std::string("the file") : path_) + " " + std::string(what)};
+}
+
+bool JsonField::has(const char* name) const {
+  return find(name).has_value();
+}
+
+std::optional<JsonField> JsonField::find(const char* name) const {
+  if (!value_->is_object()) return std::nullopt;
+  const auto found = value_->find(name);
+  if (found == value_->end() || found->is_null()) return std::nullopt;
+  return JsonField(*found, path_.empty() ? name : path_ + "." + name, *file_);
+}
+
+Result<JsonField> JsonField::at(const char* name) const {
+  if (!value_->is_object()) return corrupt("must be an object");
+  if (auto found = find(name)) return *std::move(found);
+  return corrupt("lacks '" + std::string(name) + "'");
+}
+
+Result<std::vector<JsonField>> JsonField::elements() const {
+  if (!value_->is_array()) return corrupt("must be an array");
+  std::vector<JsonField> fields;
+  for (size_t i = 0; i < value_->size(); ++i)
+    fields.emplace_back((*value_)[i], path_ + "[" + std::to_string(i) + "]", *file_);
+  return fields;
+}
+
+Result<std::string> JsonField::string(const char* name) const {
+  GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
+  if (!field.value().is_string()) return field.corrupt("must be a string");
+  return field.value().get<std::string>();
+}
+
+Result<std::string> JsonField::string(const char* name, std::string otherwise) const {
+  return has(name) ? string(name) : Result<std::string>(std::move(otherwise));
+}
+
+Result<bool> JsonField::boolean(const char* name) const {
+  GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
+  if (!field.value().is_boolean()) return field.corrupt("must be true or false");
+  return field.value().get<bool>();
+}
+
+Result<bool> JsonField::boolean(const char* name, bool otherwise) const {
+  return has(name) ? boolean(name) : Result<bool>(otherwise);
+}
+
+Result<uint64_t> JsonField::number(const char* name) const {
+  GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
+  if (!field.value().is_number_unsigned())
+    return field.corrupt("must be a whole number that is not negative");
+  return field.value().get<uint64_t>();
+}
+
+Result<uint32_t> JsonField::id(const char* name) const {
+  GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
+  return field.id();
+}
+
+Result<uint32_t> JsonField::id() const {
+  constexpr uint64_t kMost = UINT32_MAX - 2;  // the larger numbers mean that there is none
+  if (!value_->is_number_unsigned() || value_->get<uint64_t>() > kMost) {
+    return corrupt("must be an id, a whole number up to " + std::to_string(kMost) + ", and not " +
+                   quoted_value(value_->dump(-1, ' ', false, json::error_handler_t::replace)));
+  }
+  return value_->get<uint32_t>();
+}
+
+}  // namespace glove::tokenizers

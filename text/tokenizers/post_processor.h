@@ -1,0 +1,33 @@
+// The last step of a tokenizer: truncation, and special tokens around the ids of a text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/status.h"
+#include "text/tokenizers/json.h"
+
+namespace glove::tokenizers {
+
+// Immutable.
+class PostProcessor {
+ public:
+  // Reads "post_processor" and "truncation" of a tokenizer.json, of which each may be missing.
+  static Result<PostProcessor> read(const JsonField& root);
+
+  // Changes the ids from `first` on, which are those of one text.
+  void apply(bool add_special_tokens, size_t first, std::vector<uint32_t>& ids) const;
+
+ private:
+  Status read_processor(const JsonField& field);
+  Status read_around(const JsonField& field);
+  Status read_template(const JsonField& field);
+  Status read_truncation(const JsonField& field);
+
+  std::vector<uint32_t> before_, after_;
+  std::optional<size_t> most_ids_;
+  bool drops_left_ = false;  // truncation keeps the end of a text
+};
+
+}  // namespace glove::tokenizers

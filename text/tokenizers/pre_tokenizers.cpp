@@ -1,0 +1,178 @@
+#include "text/tokenizers/pre_tokenizers.h"
+
+#include "base/utf8.h"
+#include "text/tokenizers/pattern.h"
+#include "text/tokenizers/split.h"
+#include "text/tokenizers/unicode.h"
+
+namespace glove::tokenizers {
+namespace {
+
+// Splits at characters with a property.
+class CharacterSplit : public PreTokenizer {
+ public:
+  CharacterSplit(uint16_t flags, SplitBehavior behavior) : flags_(flags), behavior_(behavior) {}
+
+  void apply(Pieces& pieces, Work& work) const override {
+    pieces.split([&](std::string_view piece, const auto& sink) {
+      Splitter splitter(behavior_, sink);
+      size_t begin = 0;  // of what is not a match
+      for (size_t at = 0; at < piece.size() && !work.stop();) {
+        const size_t from = at;
+        if (!has(next_code(piece, at), flags_)) continue;
+        splitter.add(begin, from, false);
+        splitter.add(from, at, true);
+        begin = at;
+      }
+      splitter.add(begin, piece.size(), false);
+      splitter.finish();
+    });
+  }
+
+ private:
+  uint16_t flags_;
+  SplitBehavior behavior_;
+};
+
+// At white space, which is dropped, and around each punctuation character, in one pass.
+class BertPreTokenizer : public PreTokenizer {
+ public:
+  void apply(Pieces& pieces, Work& work) const override {
+    pieces.split([&](std::string_view piece, const auto& sink) {
+      size_t begin = 0;
+      for (size_t at = 0; at < piece.size() && !work.stop();) {
+        const size_t from = at;
+        const uint16_t flags = character(next_code(piece, at)).flags;
+        if ((flags & (kWhite | kPunctuation)) == 0) continue;
+        sink(begin, from);
+        if ((flags & kWhite) == 0) sink(from, at);
+        begin = at;
+      }
+      sink(begin, piece.size());
+    });
+  }
+};
+
+// The matches of \w+|[^\w\s]+
+class Whitespace : public PreTokenizer {
+ public:
+  void apply(Pieces& pieces, Work& work) const override {
+    pieces.split([&](std::string_view piece, const auto& sink) {
+      size_t begin = 0;
+      uint16_t kind = kWhite;  // of the characters from `begin` on
+      for (size_t at = 0; at < piece.size() && !work.stop();) {
+        const size_t from = at;
+        const uint16_t next = character(next_code(piece, at)).flags & (kWord | kWhite);
+        if (next == kind) continue;
+        if (kind != kWhite) sink(begin, from);
+        begin = from;
+        kind = next;
+      }
+      if (kind != kWhite) sink(begin, piece.size());
+    });
+  }
+};
+
+class Split : public PreTokenizer {
+ public:
+  Split(Pattern pattern, SplitBehavior behavior, bool inverts)
+      : pattern_(std::move(pattern)), behavior_(behavior), inverts_(inverts) {}
+
+  void apply(Pieces& pieces, Work& work) const override {
+    pieces.split([&](std::string_view piece, const auto& sink) {
+      Splitter splitter(behavior_, sink);
+      for (size_t at = 0; at < piece.size() && !work.stop();) {
+        const Match match = pattern_.find(piece, at, work);
+        splitter.add(at, match.begin, inverts_);
+        splitter.add(match.begin, match.end, !inverts_);
+        at = match.end;
+      }
+      splitter.finish();
+    });
+  }
+
+ private:
+  Pattern pattern_;
+  SplitBehavior behavior_;
+  bool inverts_;
+};
+
+using Made = std::unique_ptr<const PreTokenizer>;
+
+Result<Made> read_split(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const JsonField given, field.at("pattern"));
+  GLOVE_ASSIGN_OR_RETURN(Pattern pattern, Pattern::read(given));
+  GLOVE_ASSIGN_OR_RETURN(const SplitBehavior behavior, read_behavior(field));
+  GLOVE_ASSIGN_OR_RETURN(const bool inverts, field.boolean("invert"));
+  return Made(std::make_unique<Split>(std::move(pattern), behavior, inverts));
+}
+
+Result<Made> read_delimiter(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string delimiter, field.string("delimiter"));
+  if (delimiter.empty() || delimiter.size() != length_of(delimiter[0])) {
+    return field.corrupt("must have one character as its 'delimiter'");
+  }
+  return Made(std::make_unique<Split>(Pattern(delimiter), SplitBehavior::kRemoved, false));
+}
+
+Result<Made> read_digits(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const bool individual, field.boolean("individual_digits"));
+  return Made(std::make_unique<CharacterSplit>(
+      kNumeric, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous));
+}
+
+Status read_steps(const JsonField& field, std::vector<Made>& steps) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string type, field.string("type"));
+  if (type != "Sequence") {
+    GLOVE_ASSIGN_OR_RETURN(Made step, read_pre_tokenizer(field, type));
+    steps.push_back(std::move(step));
+    return {};
+  }
+  GLOVE_ASSIGN_OR_RETURN(const JsonField list, field.at("pretokenizers"));
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> elements, list.elements());
+  for (const JsonField& element : elements) GLOVE_RETURN_IF_ERROR(read_steps(element, steps));
+  return {};
+}
+
+}  // namespace
+
+Result<SplitBehavior> read_behavior(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string behavior, field.string("behavior"));
+  if (behavior == "Removed") return SplitBehavior::kRemoved;
+  if (behavior == "Isolated") return SplitBehavior::kIsolated;
+  if (behavior == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
+  if (behavior == "MergedWithNext") return SplitBehavior::kMergedWithNext;
+  if (behavior == "Contiguous") return SplitBehavior::kContiguous;
+  return field.corrupt("has the behavior " + quoted_value(behavior) +
+                       ": it must be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
+}
+
+Result<Made> read_pre_tokenizer(const JsonField& field, const std::string& type) {
+  if (type == "BertPreTokenizer") return Made(std::make_unique<BertPreTokenizer>());
+  if (type == "Whitespace") return Made(std::make_unique<Whitespace>());
+  if (type == "WhitespaceSplit")
+    return Made(std::make_unique<CharacterSplit>(kWhite, SplitBehavior::kRemoved));
+  if (type == "Digits") return read_digits(field);
+  if (type == "Split") return read_split(field);
+  if (type == "CharDelimiterSplit") return read_delimiter(field);
+  if (type == "Metaspace") return read_metaspace(field);
+  if (type == "ByteLevel") return read_byte_level(field);
+  if (type == "Punctuation") {
+    if (!field.has("behavior"))
+      return Made(std::make_unique<CharacterSplit>(kPunctuation, SplitBehavior::kIsolated));
+    GLOVE_ASSIGN_OR_RETURN(const SplitBehavior behavior, read_behavior(field));
+    return Made(std::make_unique<CharacterSplit>(kPunctuation, behavior));
+  }
+  return field.unsupported(
+      "has the type " + quoted_value(type) +
+      ", which is not supported: BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, "
+      "Punctuation, Sequence, Split, Whitespace and WhitespaceSplit are");
+}
+
+Result<PreTokenizers> PreTokenizers::read(const JsonField& field) {
+  PreTokenizers pre_tokenizers;
+  GLOVE_RETURN_IF_ERROR(read_steps(field, pre_tokenizers.steps_));
+  return pre_tokenizers;
+}
+
+}  // namespace glove::tokenizers

@@ -1,0 +1,57 @@
+// A map from byte strings to numbers, walked byte by byte: the vocabularies and added tokens.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace glove::tokenizers {
+
+// A double-array trie: the child of node n for a byte is node bases[n] ^ byte, if that one's parent is n.
+// Immutable.
+class Trie {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kRoot = 0;
+
+  using Entry = std::pair<std::string_view, uint32_t>;
+
+  // No keys.
+  Trie() : Trie(std::vector<Entry>()) {}
+  // Of equal keys, the first has the value. REQUIRES: no value is kNone.
+  explicit Trie(std::vector<Entry> entries);
+
+  // Moves from a node to its child. Returns false if there is none.
+  bool step(uint32_t& node, unsigned char byte) const {
+    const uint32_t next = nodes_[node].base ^ byte;
+    if (nodes_[next].parent != node) return false;
+    node = next;
+    return true;
+  }
+  // Moves along a whole string.
+  bool walk(uint32_t& node, std::string_view bytes) const {
+    for (const char byte : bytes) {
+      if (!step(node, static_cast<unsigned char>(byte))) return false;
+    }
+    return true;
+  }
+  // The value of the key that ends at a node, or kNone.
+  uint32_t value(uint32_t node) const { return nodes_[node].value; }
+
+  uint32_t find(std::string_view key) const {
+    uint32_t node = kRoot;
+    return walk(node, key) ? value(node) : kNone;
+  }
+
+ private:
+  friend class TrieBuilder;
+  struct Node {
+    uint32_t base = 0;
+    uint32_t parent = kNone;
+    uint32_t value = kNone;
+  };
+  std::vector<Node> nodes_;
+};
+
+}  // namespace glove::tokenizers

@@ -1,0 +1,31 @@
+#include "text/tokenizers/unicode_tables.h"
+
+namespace glove::tokenizers {
+namespace {
+
+#include "text/tokenizers/unicode_tables.inc"
+
+}  // namespace
+
+const CharacterTable& character_table() {
+  static constexpr CharacterTable table{kPages, kRecords, kCharacters};
+  return table;
+}
+
+const DecompositionTable& decomposition_table(bool compatible) {
+  static constexpr DecompositionTable canonical{kCanonicalCodes, kCanonicalOffsets, kCanonicalLengths,
+                                                kCanonicalText};
+  static constexpr DecompositionTable others{kCompatibleCodes, kCompatibleOffsets, kCompatibleLengths,
+                                             kCompatibleText};
+  return compatible ? others : canonical;
+}
+
+std::span<const Composition> compositions() {
+  return kCompositions;
+}
+
+std::span<const LowerRange> lower_ranges() {
+  return kLowerRanges;
+}
+
+}  // namespace glove::tokenizers

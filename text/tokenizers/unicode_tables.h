@@ -1,0 +1,46 @@
+// The tables that text/tokenizers/unicode.cpp searches. make_unicode_tables.mjs writes them from the
+// reference.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "text/tokenizers/unicode.h"
+
+namespace glove::tokenizers {
+
+// The character of a code point is characters[records[pages[code / 128] * 128 + code % 128]].
+struct CharacterTable {
+  std::span<const uint16_t> pages;
+  std::span<const uint8_t> records;
+  std::span<const Character> characters;
+};
+
+// The full decompositions, as UTF-8, of code points in rising order, without those of Hangul syllables.
+struct DecompositionTable {
+  std::span<const uint32_t> codes;
+  std::span<const uint16_t> offsets;
+  std::span<const uint8_t> lengths;
+  std::span<const uint8_t> text;
+};
+
+struct Composition {
+  char32_t first, second, composed;
+};
+
+// Every `step`-th code point from first to last has a lower-case code point, `delta` away.
+struct LowerRange {
+  char32_t first, last;
+  int step, delta;
+};
+
+const CharacterTable& character_table();
+
+// The canonical decompositions, or the compatibility decompositions that differ from them.
+const DecompositionTable& decomposition_table(bool compatible);
+
+// In rising order of (first, second), and of first.
+std::span<const Composition> compositions();
+std::span<const LowerRange> lower_ranges();
+
+}  // namespace glove::tokenizers
