@@ -1,6 +1,6 @@
 // Errors as values. Every function below sql/ that can fail returns a Status or a Result<T>, and only
-// sql/boundary.h converts them to SQLite codes. Nothing below sql/ throws deliberately. The only exception
-// that may propagate is std::bad_alloc, which the boundary maps to SQLITE_NOMEM.
+// sql/adapter/boundary.h converts them to SQLite codes. Nothing below sql/ throws deliberately: only
+// std::bad_alloc may propagate, which the boundary maps to SQLITE_NOMEM.
 #pragma once
 
 #include <cassert>

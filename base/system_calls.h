@@ -1,5 +1,5 @@
-// What each operating system does in its own way. system_calls_linux.cpp and system_calls_macos.cpp implement it.
-// Besides them only cpu/kernels.cpp asks for the system, to find out what the processor can do.
+// What each operating system does in its own way. system_calls_linux.cpp and system_calls_macos.cpp implement
+// it. Besides them only cpu/kernels/kernels.cpp asks for the system, to find out what the processor can do.
 #pragma once
 
 #include <sys/stat.h>

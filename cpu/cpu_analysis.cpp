@@ -6,14 +6,14 @@
 
 #include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
-#include "cpu/assign.h"
-#include "cpu/bounded_pass.h"
-#include "cpu/convolve.h"
-#include "cpu/kernels.h"
-#include "cpu/moments.h"
-#include "cpu/partial_sums.h"
-#include "cpu/prefetch_row.h"
-#include "cpu/wide_query.h"
+#include "cpu/analysis/assign.h"
+#include "cpu/analysis/bounded_pass.h"
+#include "cpu/analysis/convolve.h"
+#include "cpu/analysis/moments.h"
+#include "cpu/analysis/partial_sums.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/prefetch_row.h"
+#include "cpu/kernels/wide_query.h"
 
 namespace glove {
 namespace {

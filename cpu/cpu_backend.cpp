@@ -4,10 +4,10 @@
 
 #include "base/cores.h"
 #include "cpu/cpu_analysis.h"
-#include "cpu/kernels.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/processor_name.h"
-#include "cpu/row_access.h"
-#include "cpu/scan.h"
+#include "cpu/search/row_access.h"
+#include "cpu/search/scan.h"
 #include "model/quantize.h"
 #include "search/combining_searcher.h"
 #include "search/settings.h"

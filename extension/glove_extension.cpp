@@ -10,14 +10,14 @@
 #include "cpu/cpu_backend.h"
 #include "extension/sqlite_glove.h"
 #include "search/engine.h"
-#include "sql/boundary.h"
+#include "sql/adapter/boundary.h"
 #include "sql/register.h"
 #include "text/static_encoder.h"
 #ifdef GLOVE_STATIC
 #include "extension/linked_sqlite.h"
 #endif
 #ifdef GLOVE_WITH_CUDA
-#include "gpu/cuda_backend.h"
+#include "gpu/backend/cuda_backend.h"
 #endif
 
 SQLITE_EXTENSION_INIT1

@@ -16,8 +16,8 @@ namespace glove {
 //   estimate(sum, s) - error(r) <= similarity <= estimate(sum, s) + error(r)
 //
 // with all roundings included, in any order of the float operations, fused or separate. SIMD kernels
-// therefore evaluate the same two expressions with vectors (cpu/kernels-inl.h). A zero row (r = +infinity)
-// has the bounds -infinity and +infinity.
+// therefore evaluate the same two expressions with vectors (cpu/kernels/kernels-inl.h). A zero row (r =
+// +infinity) has the bounds -infinity and +infinity.
 struct QueryBound {
   float inverse_scale = 0;  // 1 / S
   float error_slope = 0;    // (1 + r_q) * (1 + 2^-20), rounded up

@@ -16,7 +16,7 @@
 #include "base/float_environment.h"
 #include "base/timer.h"
 #include "cpu/cpu_backend.h"
-#include "gpu/cuda_backend.h"
+#include "gpu/backend/cuda_backend.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
 

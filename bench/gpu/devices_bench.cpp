@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/float_environment.h"
-#include "gpu/cuda_device.h"
-#include "gpu/model_slice.h"
-#include "gpu/residency.h"
-#include "gpu/spread_plan.h"
+#include "gpu/backend/cuda_device.h"
+#include "gpu/residency/model_slice.h"
+#include "gpu/residency/residency.h"
+#include "gpu/search/spread_plan.h"
 #include "loader/open.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/search/reference.h"

@@ -11,7 +11,7 @@
 #include "bench/gpu/timing.h"
 #include "gpu/kernels/coarse_scan.h"
 #include "gpu/kernels/packed_rows.h"
-#include "gpu/query_codes.h"
+#include "gpu/layout/query_codes.h"
 #include "model/model.h"
 #include "model/quantize.h"
 #include "search/query.h"
@@ -118,7 +118,7 @@ class KernelBench {
     return ms * 1e3;
   }
 
-  // Pads the arrays to whole tiles, as gpu/residency.cpp does.
+  // Pads the arrays to whole tiles, as gpu/residency/residency.cpp does.
   gpu::DeviceLevel upload_level(const CodeLevel& level) {
     std::vector<float> residuals(level.residuals.begin(), level.residuals.end());
     residuals.resize(static_cast<size_t>(rows_), INFINITY);

@@ -1,5 +1,5 @@
 #include "gpu/kernels/batch_bounds.cuh"
-#include "gpu/warp/exact_dot.cuh"
+#include "gpu/primitives/warp/exact_dot.cuh"
 
 namespace glove::gpu {
 namespace {

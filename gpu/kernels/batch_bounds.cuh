@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "gpu/block/threshold.cuh"
-#include "gpu/bounds.h"
 #include "gpu/kernels/batch_scan.h"
+#include "gpu/layout/bounds.h"
+#include "gpu/primitives/block/threshold.cuh"
 
 namespace glove::gpu {
 

@@ -2,8 +2,8 @@
 
 #include "gpu/kernels/batch_bounds.cuh"
 #include "gpu/kernels/batch_wgmma.h"
-#include "gpu/tile.h"
-#include "gpu/warp/chunk_sums.cuh"
+#include "gpu/layout/tile.h"
+#include "gpu/primitives/warp/chunk_sums.cuh"
 
 namespace glove::gpu {
 namespace {

@@ -10,12 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/bounds.h"
-#include "gpu/device_part.h"
+#include "gpu/layout/bounds.h"
+#include "gpu/layout/device_part.h"
 
 namespace glove::gpu {
 
-// A row in a query's list, with its bounds (gpu/bounds.h).
+// A row in a query's list, with its bounds (gpu/layout/bounds.h).
 struct ListedRow {
   int32_t row;
   uint16_t lower_bin;   // bin_of(lower bound)

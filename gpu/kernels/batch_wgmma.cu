@@ -1,11 +1,11 @@
 #include "gpu/kernels/batch_wgmma.h"
 
 #include "gpu/kernels/batch_bounds.cuh"
-#include "gpu/packed_rows.h"
-#include "gpu/query_codes.h"
-#include "gpu/tile.h"
-#include "gpu/warp/reduce.cuh"
-#include "gpu/warpgroup/matrix.cuh"
+#include "gpu/layout/packed_rows.h"
+#include "gpu/layout/query_codes.h"
+#include "gpu/layout/tile.h"
+#include "gpu/primitives/warp/reduce.cuh"
+#include "gpu/primitives/warpgroup/matrix.cuh"
 
 namespace glove::gpu {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "gpu/block/grid_barrier.cuh"
-#include "gpu/block/threshold.cuh"
 #include "gpu/kernels/single_query.cuh"
-#include "gpu/packed_rows.h"
-#include "gpu/warp/nibble_dots.cuh"
+#include "gpu/layout/packed_rows.h"
+#include "gpu/primitives/block/grid_barrier.cuh"
+#include "gpu/primitives/block/threshold.cuh"
+#include "gpu/primitives/warp/nibble_dots.cuh"
 
 namespace glove::gpu {
 namespace {

@@ -14,8 +14,8 @@
 #include <initializer_list>
 
 #include "analysis/clusters.h"
-#include "gpu/device_part.h"
 #include "gpu/kernels/batch_scan.h"
+#include "gpu/layout/device_part.h"
 
 namespace glove::gpu {
 

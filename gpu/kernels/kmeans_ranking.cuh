@@ -8,8 +8,8 @@
 namespace glove::gpu {
 
 constexpr int kLaneRows = 4;           // lane l sees rows l/4, l/4 + 8, l/4 + 16 and l/4 + 24 of its warp's
-constexpr float kGapSlack = 0x1p-20f;  // as in cpu/cluster_kernels.h
-constexpr float kLeastGap = 0x1p-16f;  // as in cpu/bounded_pass.cpp
+constexpr float kGapSlack = 0x1p-20f;  // as in cpu/kernels/cluster_kernels.h
+constexpr float kLeastGap = 0x1p-16f;  // as in cpu/analysis/bounded_pass.cpp
 constexpr float kLimitSlack = 0x1p-20f;
 
 // The three highest scores of one row among the centroids that a lane sees. The low bits of a score are the

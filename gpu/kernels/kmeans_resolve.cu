@@ -2,8 +2,8 @@
 #include "gpu/kernels/kmeans_changes.cuh"
 #include "gpu/kernels/kmeans_ranking.cuh"
 
-#include "gpu/tile.h"
-#include "gpu/warp/exact_dot.cuh"
+#include "gpu/layout/tile.h"
+#include "gpu/primitives/warp/exact_dot.cuh"
 
 namespace glove::gpu {
 namespace {

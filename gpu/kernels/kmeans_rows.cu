@@ -2,8 +2,8 @@
 
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_halves.cuh"
-#include "gpu/tile.h"
-#include "gpu/warp/reduce.cuh"
+#include "gpu/layout/tile.h"
+#include "gpu/primitives/warp/reduce.cuh"
 
 namespace glove::gpu {
 namespace {

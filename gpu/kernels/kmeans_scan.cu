@@ -3,7 +3,7 @@
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_ranking.cuh"
 #include "gpu/kernels/kmeans_wgmma.h"
-#include "gpu/warp/half_matrix.cuh"
+#include "gpu/primitives/warp/half_matrix.cuh"
 
 namespace glove::gpu {
 namespace {

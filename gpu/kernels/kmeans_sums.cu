@@ -1,7 +1,7 @@
 #include "gpu/kernels/kmeans.h"
 
-#include "gpu/tile.h"
-#include "gpu/warp/reduce.cuh"
+#include "gpu/layout/tile.h"
+#include "gpu/primitives/warp/reduce.cuh"
 
 namespace glove::gpu {
 namespace {

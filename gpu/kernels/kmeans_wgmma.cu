@@ -2,9 +2,9 @@
 
 #include "gpu/kernels/kmeans_halves.cuh"
 #include "gpu/kernels/kmeans_ranking.cuh"
-#include "gpu/tile.h"
-#include "gpu/warp/reduce.cuh"
-#include "gpu/warpgroup/matrix.cuh"
+#include "gpu/layout/tile.h"
+#include "gpu/primitives/warp/reduce.cuh"
+#include "gpu/primitives/warpgroup/matrix.cuh"
 
 namespace glove::gpu {
 namespace {

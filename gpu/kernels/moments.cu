@@ -1,9 +1,9 @@
 #include "gpu/kernels/moments.h"
 
 #include "analysis/moments.h"
-#include "gpu/tile.h"
-#include "gpu/warp/double_matrix.cuh"
-#include "gpu/warp/exact_dot.cuh"
+#include "gpu/layout/tile.h"
+#include "gpu/primitives/warp/double_matrix.cuh"
+#include "gpu/primitives/warp/exact_dot.cuh"
 
 namespace glove::gpu {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "gpu/gram_plan.h"
+#include "gpu/layout/gram_plan.h"
 
 namespace glove::gpu {
 
@@ -47,8 +47,8 @@ struct GramShape {
 cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,
                                  int32_t blocks, bool tensor_cores, cudaStream_t stream);
 
-// Adds to *differences how many of some random sums of products (gpu/warp/double_matrix.cuh) the tensor cores
-// compute otherwise than fma() would.
+// Adds to *differences how many of some random sums of products (gpu/primitives/warp/double_matrix.cuh) the
+// tensor cores compute otherwise than fma() would.
 cudaError_t launch_check_products(uint32_t* differences, cudaStream_t stream);
 
 // total[i] += sums[0][i], then sums[1][i], and so on.

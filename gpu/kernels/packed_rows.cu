@@ -1,6 +1,6 @@
 #include "gpu/kernels/packed_rows.h"
 
-#include "gpu/tile.h"
+#include "gpu/layout/tile.h"
 
 namespace glove::gpu {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "gpu/device_part.h"
-#include "gpu/packed_rows.h"
+#include "gpu/layout/device_part.h"
+#include "gpu/layout/packed_rows.h"
 
 namespace glove::gpu {
 

@@ -1,6 +1,6 @@
 #include "gpu/kernels/score_all.h"
 
-#include "gpu/warp/exact_dot.cuh"
+#include "gpu/primitives/warp/exact_dot.cuh"
 
 namespace glove::gpu {
 namespace {

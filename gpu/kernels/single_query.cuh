@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/block/ranking.cuh"
 #include "gpu/kernels/single_scan.h"
-#include "gpu/tile.h"
-#include "gpu/warp/exact_dot.cuh"
-#include "gpu/warp/reduce.cuh"
-#include "gpu/warp/tile_dots.cuh"
+#include "gpu/layout/tile.h"
+#include "gpu/primitives/block/ranking.cuh"
+#include "gpu/primitives/warp/exact_dot.cuh"
+#include "gpu/primitives/warp/reduce.cuh"
+#include "gpu/primitives/warp/tile_dots.cuh"
 
 namespace glove::gpu {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "gpu/block/grid_barrier.cuh"
-#include "gpu/block/threshold.cuh"
 #include "gpu/kernels/single_query.cuh"
+#include "gpu/primitives/block/grid_barrier.cuh"
+#include "gpu/primitives/block/threshold.cuh"
 
 namespace glove::gpu {
 namespace {

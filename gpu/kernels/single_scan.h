@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/bounds.h"
-#include "gpu/device_part.h"
+#include "gpu/layout/bounds.h"
+#include "gpu/layout/device_part.h"
 
 namespace glove::gpu {
 

@@ -12,7 +12,7 @@
 
 #include "analysis/seeding.h"
 #include "base/float_environment.h"
-#include "cpu/assign.h"
+#include "cpu/analysis/assign.h"
 #include "tests/analysis/analyses.h"
 #include "tests/analysis/reference.h"
 

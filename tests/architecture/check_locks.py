@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
-ROOMS = "base model loader convert search analysis text live cpu gpu sql extension".split()
+ROOMS = "base model loader convert search analysis drawing text live cpu gpu sql extension".split()
 FORGETS_A_LOCK = """
 #include "base/mutex.h"
 struct Counter {

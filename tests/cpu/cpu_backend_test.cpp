@@ -16,7 +16,7 @@
 namespace glove::test {
 namespace {
 
-// From this number of rows on, all threads score those that waited (cpu/coarse_search.cpp).
+// From this number of rows on, all threads score those that waited (cpu/search/coarse_search.cpp).
 constexpr int64_t kRowsWorthThreads = 1024;
 
 class EnvironmentTarget {

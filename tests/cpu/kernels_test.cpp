@@ -1,5 +1,5 @@
 // Compares each table of kernels with plain loops.
-#include "cpu/kernels.h"
+#include "cpu/kernels/kernels.h"
 
 #include <gtest/gtest.h>
 

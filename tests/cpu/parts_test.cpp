@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/float_environment.h"
-#include "cpu/part_chunks.h"
+#include "cpu/search/part_chunks.h"
 #include "tests/cpu/test_support.h"
 #include "tests/model/parts.h"
 

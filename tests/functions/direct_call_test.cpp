@@ -1,5 +1,5 @@
 // Which calls of the functions that read or write files, run SQL or change the process are refused:
-// sql/direct_call.h. security_table_test.cpp has every object and place.
+// sql/adapter/direct_call.h. security_table_test.cpp has every object and place.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "gpu/bounds.h"
+#include "gpu/layout/bounds.h"
 
 #include <gtest/gtest.h>
 

@@ -3,11 +3,11 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/batch_search.h"
-#include "gpu/cuda_device.h"
-#include "gpu/cuda_memory.h"
-#include "gpu/packed_rows.h"
-#include "gpu/residency.h"
+#include "gpu/backend/cuda_device.h"
+#include "gpu/device/cuda_memory.h"
+#include "gpu/layout/packed_rows.h"
+#include "gpu/residency/residency.h"
+#include "gpu/search/batch_search.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
 #include "tests/gpu/cuda_support.h"

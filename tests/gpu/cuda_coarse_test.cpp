@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/cuda_device.h"
-#include "gpu/cuda_memory.h"
-#include "gpu/packed_rows.h"
-#include "gpu/residency.h"
-#include "gpu/single_search.h"
+#include "gpu/backend/cuda_device.h"
+#include "gpu/device/cuda_memory.h"
+#include "gpu/layout/packed_rows.h"
+#include "gpu/residency/residency.h"
+#include "gpu/search/single_search.h"
 #include "model/nibbles.h"
 #include "search/candidates.h"
 #include "tests/gpu/cuda_support.h"
@@ -20,7 +20,7 @@ namespace glove::testing {
 namespace {
 
 // The arrays of a model's first part in device memory, those of the 4-bit scan included. Larger models than
-// those of these tests get them by themselves (gpu/residency.h).
+// those of these tests get them by themselves (gpu/residency/residency.h).
 class CoarseModel {
  public:
   CoarseModel(gpu::Device& device, const ModelPtr& model) {

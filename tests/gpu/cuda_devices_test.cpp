@@ -1,7 +1,7 @@
 // Several real devices. Each test skips, with the reason, where there are fewer than two.
 #include <thread>
 
-#include "gpu/cuda_device.h"
+#include "gpu/backend/cuda_device.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/gpu/lost_device.h"
 #include "tests/search/reference.h"

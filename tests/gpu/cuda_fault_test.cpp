@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/cuda_backend.h"
+#include "gpu/backend/cuda_backend.h"
 #include "tests/gpu/cuda_support.h"
 #include "tests/search/reference.h"
 

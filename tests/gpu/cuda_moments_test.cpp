@@ -9,7 +9,7 @@
 #include "analysis/analysis.h"
 #include "analysis/principal.h"
 #include "base/float_environment.h"
-#include "gpu/cuda_moments.h"
+#include "gpu/analysis/cuda_moments.h"
 #include "tests/gpu/cuda_support.h"
 
 namespace glove::testing {

@@ -4,9 +4,9 @@
 #include <set>
 #include <thread>
 
-#include "gpu/cuda_device.h"
-#include "gpu/residency.h"
-#include "gpu/single_search.h"
+#include "gpu/backend/cuda_device.h"
+#include "gpu/residency/residency.h"
+#include "gpu/search/single_search.h"
 #include "loader/open.h"
 #include "model/quantize.h"
 #include "tests/gpu/cuda_support.h"

@@ -7,7 +7,7 @@
 #include "base/cores.h"
 #include "base/float_environment.h"
 #include "cpu/cpu_backend.h"
-#include "gpu/cuda_backend.h"
+#include "gpu/backend/cuda_backend.h"
 #include "model/nibbles.h"
 #include "tests/search/reference.h"
 

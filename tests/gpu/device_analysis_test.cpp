@@ -1,5 +1,5 @@
 // k-means on a device made of host memory: which rows are uploaded, limits, failures.
-#include "gpu/device_analysis.h"
+#include "gpu/analysis/device_analysis.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "analysis/kmeans.h"
 #include "analysis/takeover.h"
-#include "gpu/plan.h"
+#include "gpu/layout/plan.h"
 #include "tests/gpu/device_fixture.h"
 #include "tests/gpu/same_fit.h"
 

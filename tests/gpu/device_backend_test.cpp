@@ -1,5 +1,5 @@
 // The backend on a fake device in host memory: uploads, limits, failures.
-#include "gpu/device_backend.h"
+#include "gpu/backend/device_backend.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "gpu/plan.h"
+#include "gpu/layout/plan.h"
 #include "model/exact_dot.h"
 #include "model/mapped_file.h"
 #include "tests/gpu/device_fixture.h"

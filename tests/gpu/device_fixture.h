@@ -17,7 +17,7 @@
 #include "analysis/analysis.h"
 #include "base/float_environment.h"
 #include "cpu/cpu_backend.h"
-#include "gpu/device_backend.h"
+#include "gpu/backend/device_backend.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
 #include "tests/gpu/fake_device.h"

@@ -5,8 +5,8 @@
 #include "analysis/principal.h"
 #include "analysis/takeover.h"
 #include "cpu/cpu_backend.h"
-#include "gpu/gram_plan.h"
-#include "gpu/plan.h"
+#include "gpu/layout/gram_plan.h"
+#include "gpu/layout/plan.h"
 #include "tests/gpu/device_fixture.h"
 
 namespace glove::testing {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/float_environment.h"
-#include "gpu/plan.h"
+#include "gpu/layout/plan.h"
 #include "tests/forked_child.h"
 #include "tests/gpu/device_fixture.h"
 

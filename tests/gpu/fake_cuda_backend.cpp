@@ -1,13 +1,13 @@
-// In place of gpu/cuda_backend.cpp: an extension whose backend "cuda" is on one fake device, so that tests of
-// SQL can take the ways of a device on any machine. $GLOVE_FAKE_DEVICE_SEARCHES says after how many searches
-// it is lost.
-#include "gpu/cuda_backend.h"
+// In place of gpu/backend/cuda_backend.cpp: an extension whose backend "cuda" is on one fake device, so that
+// tests of SQL can take the ways of a device on any machine. $GLOVE_FAKE_DEVICE_SEARCHES says after how many
+// searches it is lost.
+#include "gpu/backend/cuda_backend.h"
 
 #include <cstdlib>
 #include <memory>
 #include <utility>
 
-#include "gpu/device_backend.h"
+#include "gpu/backend/device_backend.h"
 #include "search/settings.h"
 #include "tests/gpu/fake_device.h"
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 
 namespace glove::testing {
 

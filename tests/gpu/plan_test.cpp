@@ -1,4 +1,4 @@
-#include "gpu/plan.h"
+#include "gpu/layout/plan.h"
 
 #include <gtest/gtest.h>
 

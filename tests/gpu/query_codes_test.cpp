@@ -1,11 +1,11 @@
-#include "gpu/query_codes.h"
+#include "gpu/layout/query_codes.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "base/float_environment.h"
-#include "gpu/packed_rows.h"
+#include "gpu/layout/packed_rows.h"
 #include "model/exact_dot.h"
 #include "model/quantize.h"
 #include "tests/loader/random.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "gpu/segment_arena.h"
+#include "gpu/residency/segment_arena.h"
 #include "search/candidates.h"
 #include "tests/gpu/device_fixture.h"
 #include "tests/model/parts.h"

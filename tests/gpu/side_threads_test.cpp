@@ -1,4 +1,4 @@
-#include "gpu/side_threads.h"
+#include "gpu/search/side_threads.h"
 
 #include <gtest/gtest.h>
 

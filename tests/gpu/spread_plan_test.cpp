@@ -1,4 +1,4 @@
-#include "gpu/spread_plan.h"
+#include "gpu/search/spread_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 
 #include "base/float_environment.h"
 #include "cpu/cpu_backend.h"
-#include "gpu/model_slice.h"
-#include "gpu/plan.h"
+#include "gpu/layout/plan.h"
+#include "gpu/residency/model_slice.h"
 #include "model/exact_dot.h"
 #include "tests/loader/random.h"
 #include "tests/model/parts.h"

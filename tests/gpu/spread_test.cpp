@@ -3,8 +3,8 @@
 #include <mutex>
 #include <thread>
 
-#include "gpu/plan.h"
-#include "gpu/spread_plan.h"
+#include "gpu/layout/plan.h"
+#include "gpu/search/spread_plan.h"
 #include "search/nearest.h"
 #include "tests/forked_child.h"
 #include "tests/gpu/device_fixture.h"

@@ -1,5 +1,5 @@
 // Uploads to a fake device in host memory are exact byte for byte, and failed ones leave nothing behind.
-#include "gpu/upload.h"
+#include "gpu/residency/upload.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

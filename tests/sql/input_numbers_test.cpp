@@ -1,5 +1,5 @@
 // Each input has one number for as long as a cursor is open.
-#include "sql/vtab/input_numbers.h"
+#include "sql/adapter/input_numbers.h"
 
 #include <gtest/gtest.h>
 

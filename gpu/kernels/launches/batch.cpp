@@ -1,7 +1,7 @@
 // The kernels of batch_scan.cu, batch_answers.cu and batch_wgmma.cu.
 #include "gpu/kernels/batch_scan.h"
 #include "gpu/kernels/launches/launch_file.h"
-#include "gpu/query_codes.h"
+#include "gpu/layout/query_codes.h"
 
 namespace glove::gpu::launches {
 namespace {

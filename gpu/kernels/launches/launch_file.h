@@ -109,7 +109,7 @@ struct LaunchChoice {
   std::vector<LaunchSettings> values;
 };
 
-// Why block_threshold() writes its result once (gpu/block/threshold.cuh).
+// Why block_threshold() writes its result once (gpu/primitives/block/threshold.cuh).
 inline LaunchLemma one_thread_reaches_rank() {
   return {"one-thread-reaches-rank", "the running sums reach the rank at one thread"};
 }

@@ -3,7 +3,7 @@
 #include "gpu/kernels/launches/launch_file.h"
 #include "gpu/kernels/moments.h"
 #include "gpu/kernels/packed_rows.h"
-#include "gpu/tile.h"
+#include "gpu/layout/tile.h"
 
 namespace glove::gpu::launches {
 

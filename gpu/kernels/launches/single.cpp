@@ -2,7 +2,7 @@
 #include "gpu/kernels/coarse_scan.h"
 #include "gpu/kernels/launches/launch_file.h"
 #include "gpu/kernels/single_scan.h"
-#include "gpu/tile.h"
+#include "gpu/layout/tile.h"
 
 namespace glove::gpu::launches {
 namespace {

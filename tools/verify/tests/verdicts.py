@@ -21,9 +21,9 @@ def hash_of(paths, *words):
 
 
 def kernel_files(project, launch_dir):
-    """What is written about the kernels: every file in the folders of gpu/ (the files of gpu/ itself are host code), and the launches."""
-    gpu = os.path.join(project, "gpu")
-    sources = [os.path.join(folder, name) for folder, _, names in os.walk(gpu) if folder != gpu for name in names]
+    """What is written about the kernels: every file in the rooms of gpu/ with device code, and the launches."""
+    rooms = [os.path.join(project, "gpu", room) for room in ("kernels", "layout", "primitives")]
+    sources = [os.path.join(folder, name) for room in rooms for folder, _, names in os.walk(room) for name in names]
     return sorted(sources) + sorted(os.path.join(launch_dir, name) for name in os.listdir(launch_dir) if name.endswith(".launch.toml"))
 
 

@@ -1,0 +1,59 @@
+// The nearest centroids of rows: bounds from the int8 codes decide most rows, and exact scores decide the
+// others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/clusters.h"
+#include "base/cancel.h"
+#include "base/status.h"
+#include "cpu/kernels/kernels.h"
+
+namespace glove::cpu {
+
+// Centroids prepared for one pass over rows. All threads of the pass may read it.
+class CentroidScan {
+ public:
+  // Points and centroids must outlive the scan. Errors: an interrupt. REQUIRES: the float environment.
+  static Result<CentroidScan> prepare(const Kernels& kernels, const Points& points,
+                                      const Centroids& centroids, const InterruptCheck& interrupted);
+
+  // Returns the number of tiles in a chunk of work that takes at most a few ms.
+  int64_t tiles_per_chunk() const;
+
+  // Finds the best clusters of the rows of tiles [first_tile, last_tile): the labels only, or the best two
+  // with their scores. `labels` and `nearest` have one element per point of the whole set. If `interrupted`
+  // says so, they return early, and what they wrote is meaningless: a tile takes long if there are a million
+  // centroids.
+  void assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels,
+              const InterruptCheck& interrupted) const;
+  void nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest,
+                   const InterruptCheck& interrupted) const;
+
+ private:
+  class TileSearch;
+
+  CentroidScan(const Kernels& kernels, const Points& points, const Centroids& centroids);
+
+  template <class Fetch, class Finish>
+  void visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, const InterruptCheck& interrupted,
+                   Fetch fetch, Finish finish) const;
+  void measure_distances();
+  CentroidBound bound_of(const QuantizedQuery& query, double norm_squared) const;
+
+  const Kernels& kernels_;
+  const ClusterKernels& cluster_kernels_;
+  const Points& points_;
+  const Centroids& centroids_;
+  double scale_ = 1;  // brings the largest norm close to 1
+  std::vector<QuantizedQuery> queries_;
+  std::vector<CentroidBound> bounds_;
+  std::vector<int8_t> packed_;
+  // [count, count]: an upper limit of the distance between two centroids as the bounds see them, which have
+  // length 1 for kCosine. Empty if there are too many centroids.
+  std::vector<float> distances_;
+};
+
+}  // namespace glove::cpu

@@ -1,0 +1,53 @@
+#include "cpu/kernels/collector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace glove::cpu {
+
+float kth_largest(std::vector<float>& values, int64_t k) {
+  if (values.size() < static_cast<size_t>(k)) return -std::numeric_limits<float>::infinity();
+  const auto kth = values.begin() + (k - 1);
+  std::nth_element(values.begin(), kth, values.end(), std::greater<>());
+  return *kth;
+}
+
+void SharedBounds::offer(std::span<const float> lower_bounds) {
+  const float threshold = threshold_.value();
+  const auto raises = [threshold](float lower) { return lower > threshold; };
+  if (std::none_of(lower_bounds.begin(), lower_bounds.end(), raises)) return;
+  const Lock lock(mutex_);
+  for (const float lower : lower_bounds) {
+    if (!raises(lower)) continue;  // NaN, from a damaged file: the row is a candidate but raises no threshold
+    if (lower_bounds_.size() == k_) {
+      if (!(lower > lower_bounds_.front())) continue;
+      std::pop_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
+      lower_bounds_.back() = lower;
+    } else {
+      lower_bounds_.push_back(lower);
+    }
+    std::push_heap(lower_bounds_.begin(), lower_bounds_.end(), std::greater<>());
+  }
+  if (lower_bounds_.size() == k_) threshold_.raise(lower_bounds_.front());
+}
+
+void Collector::offer(int32_t id, float estimate, float error) {
+  if (std::isinf(error) || std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
+  const float lower = estimate - error;
+  const float upper = estimate + error;
+  if (candidates_.size() >= drop_at_) drop_ruled_out_candidates();
+  candidates_.push_back({id, upper});
+  unshared_.push_back(lower);
+  if (unshared_.size() < shared_at_once_) return;
+  shared_->offer(unshared_);
+  unshared_.clear();
+  refresh();
+}
+
+void Collector::drop_ruled_out_candidates() {
+  std::erase_if(candidates_, [this](const Candidate& candidate) { return candidate.upper < threshold_; });
+  drop_at_ = std::max(drop_at_, candidates_.size() * 2);
+}
+
+}  // namespace glove::cpu

@@ -1,0 +1,110 @@
+#include "cpu/kernels/kernels.h"
+
+#include <cstdlib>
+#include <string>
+
+#if defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+#include "base/x86_features.h"
+
+namespace glove::cpu {
+namespace {
+
+#if defined(__x86_64__)
+bool has_sse4(const X86Features& has) {
+  return has.ssse3 && has.sse4_1 && has.sse4_2 && has.pclmul && has.aes;
+}
+
+bool has_avx2(const X86Features& has) {
+  return has_sse4(has) && has.avx && has.avx2 && has.bmi && has.bmi2 && has.fma && has.f16c;
+}
+
+bool has_avx512(const X86Features& has) {
+  return has_avx2(has) && has.avx512f && has.avx512vl && has.avx512dq && has.avx512bw;
+}
+
+bool has_avx512vnni(const X86Features& has) {
+  return has_avx512(has) && has.avx512vnni;
+}
+
+// Asks the system for the tile registers, which it saves for a process only on request. It refuses where it
+// does not know them, or where a thread's signal stack is too small for them. Source: Linux,
+// Documentation/arch/x86/xstate.rst.
+bool allowed_amx() {
+#if defined(__linux__)
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr unsigned long kTileData = 18;     // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+bool has_amx(const X86Features& has) {
+  return has_avx512vnni(has) && has.amx_tile && has.amx_int8 && allowed_amx();
+}
+#elif defined(GLOVE_HAS_NEONDOTPROD)
+// Checks for the dot product instructions and for all other Armv8.2 features that a compiler may use with
+// them.
+bool has_neondotprod() {
+#if defined(__linux__)
+  constexpr unsigned long kNeeded = HWCAP_ASIMDDP | HWCAP_ATOMICS | HWCAP_CRC32 | HWCAP_ASIMDRDM;
+  return (getauxval(AT_HWCAP) & kNeeded) == kNeeded;
+#else
+  return true;  // every Apple processor
+#endif
+}
+#endif
+
+std::vector<const Kernels*> find_usable() {
+  std::vector<const Kernels*> usable = {&kScalarKernels};
+#if defined(__x86_64__)
+  // Each target needs the features that its functions' attributes name (kernels_simd.cpp), and the system's
+  // support.
+  const X86Features& features = x86_features();
+  if (has_sse4(features)) usable.push_back(&sse4::kKernels);
+  if (has_avx2(features)) usable.push_back(&avx2::kKernels);
+  if (has_avx512(features)) usable.push_back(&avx512::kKernels);
+  if (has_avx512vnni(features)) usable.push_back(&avx512vnni::kKernels);
+  // The request for the registers binds the whole process, so it is made only if they may be used.
+  const char* const forced = std::getenv("GLOVE_CPU_TARGET");
+  if ((forced == nullptr || std::string_view(forced) == "amx") && has_amx(features))
+    usable.push_back(&avx512vnni::kAmxKernels);
+#elif defined(__aarch64__)
+  usable.push_back(&neon::kKernels);
+#if defined(GLOVE_HAS_NEONDOTPROD)
+  if (has_neondotprod()) usable.push_back(&neondotprod::kKernels);
+#endif
+#endif
+  return usable;
+}
+
+}  // namespace
+
+std::span<const Kernels* const> usable_kernels() {
+  static const auto& usable =
+      *new std::vector<const Kernels*>(find_usable());  // never freed: worker threads may outlive destructors
+  return usable;
+}
+
+Result<const Kernels*> choose_kernels(std::string_view name) {
+  const std::span<const Kernels* const> usable = usable_kernels();
+  const char* const forced = std::getenv("GLOVE_CPU_TARGET");
+  if (name.empty() && forced != nullptr) name = forced;
+  if (name.empty()) return usable.back();
+  std::string names;
+  for (const Kernels* kernels : usable) {
+    if (kernels->name == name) return kernels;
+    names += (names.empty() ? "" : ", ") + std::string(kernels->name);
+  }
+  return {ErrorCode::kUnavailable,
+          "CPU target '" + std::string(name) + "' is not one that this machine runs: " + names};
+}
+
+}  // namespace glove::cpu

@@ -1,0 +1,244 @@
+#include "cpu/search/coarse_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/thread_pool.h"
+#include "cpu/search/row_scores.h"
+#include "model/nibbles.h"
+
+namespace glove::cpu {
+namespace {
+
+// The most bytes of codes that a chunk of work reads (but at least one tile).
+constexpr int64_t kChunkBytes = 192 << 10;
+// Rows that are scored together, between two looks at the threshold.
+constexpr int kRowsPerCall = 16;
+// Rows that wait and are scored together.
+constexpr size_t kRowsPerBatch = 256;
+// Fewer rows than this are scored before another thread could wake up.
+constexpr size_t kRowsWorthThreads = 1024;
+// Scoring a row takes as long as reading its vector and this many bytes of codes, by measurement: its memory
+// is not read in order.
+constexpr int64_t kScoreBytes = 4096;
+// The rows that a search is expected to score, by measurement on word vectors.
+constexpr int64_t expected_scores(int64_t k) {
+  return 9 * (k + 100);
+}
+
+int64_t bytes_of_scores(int64_t scores, int64_t dims) {
+  return scores * (kScoreBytes + dims * static_cast<int64_t>(sizeof(float)));
+}
+// Returns how many fewer bytes the codes of 4 bits have than those of 8.
+int64_t bytes_saved(int64_t rows, int64_t dims) {
+  return code_bytes(rows, dims) - nibble_bytes(rows, dims);
+}
+
+int64_t tiles_per_chunk(const Model& model) {
+  const int64_t tile_bytes = nibble_bytes(kTileRows, model.dims());
+  return std::max<int64_t>(1, kChunkBytes / tile_bytes);
+}
+
+float round_down_to_float(double value) {
+  const float rounded = static_cast<float>(value);
+  return static_cast<double>(rounded) > value ? std::nextafter(rounded, -2.0f) : rounded;
+}
+
+// Rows that a thread reads first if there is no threshold yet: enough for one, because without it every row
+// survives. The next kSeedGrowth times as many rows improve it, and so on.
+int64_t seed_rows(int64_t k) {
+  return tile_count(16 * std::max<int64_t>(k, 1)) * kTileRows;
+}
+constexpr int64_t kSeedGrowth = 4;
+
+struct IsBelow {
+  bool operator()(const Survivor& a, const Survivor& b) const { return a.estimate < b.estimate; }
+};
+
+}  // namespace
+
+bool wants_coarse_search(const ScanContext& context, const SearchRequest& request) {
+  const Model& model = context.model;
+  if (context.scan_bits == 8) return false;
+  for (const ModelPart& part : model.parts())
+    if (!part.has_level(4)) return false;
+  const int64_t k = std::min(request.k, model.words());
+  return context.scan_bits == 4 ||
+         bytes_of_scores(expected_scores(k), model.dims()) <= bytes_saved(model.words(), model.dims());
+}
+
+void SharedBest::offer(std::span<const Neighbor> rows) {
+  const Lock lock(mutex_);
+  for (const Neighbor& row : rows) {
+    if (!(row.similarity > kNoSimilarity)) continue;
+    if (rows_.size() == k_) {
+      if (!ranks_before(row, rows_.front())) continue;
+      std::pop_heap(rows_.begin(), rows_.end(), ranks_before);
+      rows_.back() = row;
+    } else {
+      rows_.push_back(row);
+    }
+    std::push_heap(rows_.begin(), rows_.end(), ranks_before);
+  }
+  if (rows_.size() == k_) threshold_.raise(round_down_to_float(rows_.front().similarity));
+}
+
+CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& request)
+    : context_(context),
+      request_(request),
+      k_(std::min(request.k, context.model.words())),
+      coarse_query_(quantize_query(request.query->vector, request.query->norm_squared, kMaxCoarseQueryCode)),
+      fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
+                                 context.kernels.one->max_query_code)),
+      wide_(widen(request.query->vector)),
+      bounds_(k_),
+      best_(k_, bounds_.threshold()),
+      slots_(static_cast<size_t>(context.threads)) {
+  context.kernels.coarse->pack(coarse_query_, nibble_words(context.model.dims()), coarse_packed_);
+  context.kernels.one->pack({&fine_query_, 1}, component_groups(context.model.dims()), fine_packed_);
+}
+
+bool CoarseSearch::run(const InterruptCheck& interrupted) {
+  return scan(interrupted) && score_waiting(interrupted);
+}
+
+bool CoarseSearch::scan(const InterruptCheck& interrupted) {
+  const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
+  const auto work = [&](int slot, int64_t chunk) {
+    Slot& own = slots_[static_cast<size_t>(slot)];
+    if (gave_up_.load(std::memory_order_relaxed)) {
+      scan_by_8_bits(own, chunks[chunk]);
+    } else {
+      scan_by_4_bits(own, chunks[chunk]);
+    }
+  };
+  return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
+}
+
+bool CoarseSearch::score_waiting(const InterruptCheck& interrupted) {
+  std::vector<std::span<const Candidate>> batches;
+  size_t count = 0;
+  for (const Slot& slot : slots_) {
+    count += slot.waiting.size();
+    for (size_t first = 0; first < slot.waiting.size(); first += kRowsPerBatch)
+      batches.push_back(
+          std::span(slot.waiting).subspan(first, std::min(kRowsPerBatch, slot.waiting.size() - first)));
+  }
+  const auto work = [&](int slot, int64_t batch) {
+    Slot& own = slots_[static_cast<size_t>(slot)];
+    const float threshold = bounds_.threshold().value();
+    own.rows.clear();
+    for (const Candidate& row : batches[static_cast<size_t>(batch)])
+      if (!(row.upper < threshold)) own.rows.push_back({row.id, kNoSimilarity});
+    score(own);
+  };
+  const int threads = count < kRowsWorthThreads ? 1 : context_.threads;
+  return ThreadPool::instance().run(threads, static_cast<int64_t>(batches.size()), work, interrupted);
+}
+
+void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
+  const auto [part, first, last] = chunk;
+  const bool has_threshold = bounds_.threshold().value() > -std::numeric_limits<float>::infinity();
+  int64_t rows = has_threshold ? last - first : seed_rows(k_);
+  for (int64_t begin = first; begin < last; begin += rows, rows *= kSeedGrowth)
+    scan_rows_by_4_bits(slot, part, begin, std::min(begin + rows, last));
+  if (!is_worthwhile(slot)) gave_up_.store(true, std::memory_order_relaxed);
+}
+
+void CoarseSearch::scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last) {
+  const int64_t rows = last - first;
+  if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
+  const int64_t count = context_.kernels.coarse->scan(part, part.level(4), first / kTileRows,
+                                                      tile_count(last), coarse_query_, coarse_packed_.data(),
+                                                      bounds_.threshold().value(), slot.survivors.data());
+  slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
+  slot.rows_read += rows;
+  const auto begin = slot.survivors.begin();
+  const auto end = score_promising(slot, part, begin, begin + count);
+  const float threshold = bounds_.threshold().value();
+  for (auto row = begin; row != end; ++row)
+    if (!(row->upper < threshold))
+      slot.waiting.push_back({static_cast<int32_t>(part.first_row + row->row), row->upper});
+}
+
+CoarseSearch::SurvivorIterator CoarseSearch::score_promising(Slot& slot, const ModelPart& part,
+                                                             SurvivorIterator begin, SurvivorIterator end) {
+  float threshold = bounds_.threshold().value();
+  const auto promising = std::partition(
+      begin, end, [threshold](const Survivor& survivor) { return survivor.estimate < threshold; });
+  std::make_heap(promising, end, IsBelow());
+  while (promising != end && !(promising->estimate < threshold)) {
+    slot.rows.clear();
+    for (int i = 0; i < kRowsPerCall && promising != end; ++i) {
+      std::pop_heap(promising, end, IsBelow());
+      slot.rows.push_back({static_cast<int32_t>(part.first_row + (--end)->row), kNoSimilarity});
+    }
+    score(slot);
+    threshold = bounds_.threshold().value();
+  }
+  return end;
+}
+
+void CoarseSearch::score(Slot& slot) {
+  const std::vector<int32_t>& excluded = request_.query->excluded;
+  if (!excluded.empty())
+    std::erase_if(slot.rows, [&](const Neighbor& row) {
+      return std::binary_search(excluded.begin(), excluded.end(), row.id);
+    });
+  if (slot.rows.empty()) return;
+  score_rows(context_, *request_.query, wide_.data(), slot.rows);
+  slot.scored += static_cast<int64_t>(slot.rows.size());
+  const double threshold = bounds_.threshold().value();
+  std::erase_if(slot.rows, [&](const Neighbor& row) { return row.similarity < threshold; });
+  if (!slot.rows.empty()) best_.offer(slot.rows);
+}
+
+bool CoarseSearch::is_worthwhile(Slot& slot) {
+  const int64_t dims = context_.model.dims();
+  const int64_t saved =
+      bytes_saved(slot.rows_read, dims) + bytes_saved(context_.model.words(), dims) / (2 * context_.threads);
+  const auto cost = [&] {
+    return bytes_of_scores(slot.scored + static_cast<int64_t>(slot.waiting.size()), dims);
+  };
+  if (cost() <= saved) return true;
+  const float threshold = bounds_.threshold().value();
+  std::erase_if(slot.waiting, [threshold](const Candidate& row) { return row.upper < threshold; });
+  return cost() <= saved;
+}
+
+void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
+  const auto [part, first, last] = chunk;
+  if (slot.collector.empty()) slot.collector.emplace_back(request_.query->excluded, bounds_);
+  slot.collector.front().refresh();
+  context_.kernels.one->scan(part, part.level(8), first / kTileRows, tile_count(last), {&fine_query_, 1},
+                             fine_packed_.data(), slot.collector.data());
+  const int64_t rows = last - first;
+  slot.bytes += code_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
+}
+
+std::vector<Neighbor> CoarseSearch::unscored_rows() const {
+  std::vector<float> lower_bounds;
+  for (const Neighbor& row : best_.rows()) lower_bounds.push_back(round_down_to_float(row.similarity));
+  lower_bounds.insert(lower_bounds.end(), bounds_.lower_bounds().begin(), bounds_.lower_bounds().end());
+  for (const Slot& slot : slots_)
+    for (const Collector& collector : slot.collector)
+      lower_bounds.insert(lower_bounds.end(), collector.unshared().begin(), collector.unshared().end());
+  std::erase_if(lower_bounds, [](float bound) { return std::isnan(bound); });
+  const float threshold = std::max(bounds_.threshold().value(), kth_largest(lower_bounds, k_));
+  std::vector<Neighbor> rows;
+  for (const Slot& slot : slots_)
+    for (const Collector& collector : slot.collector)
+      for (const Collector::Candidate& candidate : collector.candidates())
+        if (!(candidate.upper < threshold)) rows.push_back({candidate.id, kNoSimilarity});
+  return rows;
+}
+
+void CoarseSearch::add_cost(ScanCost& cost) const {
+  for (const Slot& slot : slots_) {
+    cost.candidates += slot.scored;
+    cost.bytes_scanned += slot.bytes;
+  }
+}
+
+}  // namespace glove::cpu

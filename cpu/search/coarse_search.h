@@ -1,0 +1,101 @@
+// A search for one query that reads the codes of 4 bits first and then scores the rows that these do not rule
+// out (docs/exactness.md, "Two steps").
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "cpu/kernels/collector.h"
+#include "cpu/kernels/wide_query.h"
+#include "cpu/search/part_chunks.h"
+#include "cpu/search/scan.h"
+#include "search/searcher.h"
+
+namespace glove::cpu {
+
+// Returns true if such a search is possible, and either promises to be faster than one by 8 bits or is wanted
+// by context.scan_bits.
+bool wants_coarse_search(const ScanContext& context, const SearchRequest& request);
+
+// The best k rows of one query so far. Thread-safe.
+class SharedBest {
+ public:
+  SharedBest(int64_t k, SharedThreshold& threshold) : k_(static_cast<size_t>(k)), threshold_(threshold) {}
+
+  // Adds rows with their exact similarities, and raises the threshold once there are k. Rows without a
+  // similarity are omitted. Each row may be offered once.
+  void offer(std::span<const Neighbor> rows);
+
+  // The rows, in any order. REQUIRES: nobody offers any more.
+  const std::vector<Neighbor>& rows() const GLOVE_NOT_CHECKED { return rows_; }
+
+ private:
+  const size_t k_;
+  SharedThreshold& threshold_;
+  Mutex mutex_;
+  std::vector<Neighbor> rows_
+      GLOVE_GUARDED_BY(mutex_);  // a heap of at most k rows, the last in rank in front
+};
+
+// One search. References outlive it.
+class CoarseSearch {
+ public:
+  // REQUIRES: wants_coarse_search(context, request)
+  CoarseSearch(const ScanContext& context, const SearchRequest& request);
+
+  // Returns false if it was interrupted.
+  bool run(const InterruptCheck& interrupted);
+
+  // After run(): every row of the answer is in one of these. Those of the second have no similarity yet.
+  const std::vector<Neighbor>& scored_rows() const { return best_.rows(); }
+  std::vector<Neighbor> unscored_rows() const;
+
+  // Adds bytes_scanned and the candidates that were scored.
+  void add_cost(ScanCost& cost) const;
+
+ private:
+  using SurvivorIterator = std::vector<Survivor>::iterator;
+  using Candidate = Collector::Candidate;
+
+  // What one thread uses.
+  struct Slot {
+    std::vector<Survivor> survivors;   // of the chunk in work
+    std::vector<Candidate> waiting;    // rows that the codes of 4 bits do not rule out, to be scored
+    std::vector<Neighbor> rows;        // that are being scored
+    std::vector<Collector> collector;  // at most one: made when the thread first scans by 8 bits
+    int64_t rows_read = 0;             // by 4 bits
+    int64_t scored = 0;
+    int64_t bytes = 0;
+  };
+
+  bool scan(const InterruptCheck& interrupted);
+  bool score_waiting(const InterruptCheck& interrupted);
+  void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  void scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last);
+  void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  // Scores the rows that are likely to raise the threshold, a few at a time. Returns the end of the others.
+  SurvivorIterator score_promising(Slot& slot, const ModelPart& part, SurvivorIterator begin,
+                                   SurvivorIterator end);
+  // Scores slot.rows.
+  void score(Slot& slot);
+  // Returns false if scoring the thread's rows costs more than reading 4 bits instead of 8 has saved.
+  bool is_worthwhile(Slot& slot);
+
+  const ScanContext& context_;
+  const SearchRequest& request_;
+  const int64_t k_;
+  const QuantizedQuery coarse_query_;
+  const QuantizedQuery fine_query_;
+  std::vector<int8_t> coarse_packed_;
+  std::vector<int8_t> fine_packed_;
+  const std::vector<double> wide_;
+  SharedBounds bounds_;  // from scans by 8 bits, and the threshold of both
+  SharedBest best_;
+  std::vector<Slot> slots_;
+  std::atomic<bool> gave_up_{false};
+};
+
+}  // namespace glove::cpu

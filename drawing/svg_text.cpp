@@ -1,0 +1,55 @@
+#include "drawing/svg_text.h"
+
+#include <cmath>
+#include <cstdint>
+
+#include "base/utf8.h"
+
+namespace glove {
+namespace {
+
+// Whether XML 1.0 has no place for the character, or discourages it as a control character.
+bool is_unsuitable(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code & 0xFFFE) == 0xFFFE ||
+         (code >= 0xFDD0 && code < 0xFDF0);
+}
+
+}  // namespace
+
+std::string xml_text(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t length = utf8_character_length(text);
+    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+    text.remove_prefix(character.size());
+    const char front = character.front();
+    if (front == '\t' || front == '\n' || front == '\r')
+      out += ' ';
+    else if (length == 0 || is_unsuitable(utf8_code_point(character)))
+      out += kReplacementCharacter;
+    else if (front == '&')
+      out += "&amp;";
+    else if (front == '<')
+      out += "&lt;";
+    else if (front == '>')
+      out += "&gt;";
+    else if (front == '"')
+      out += "&quot;";
+    else
+      out += character;
+  }
+  return out;
+}
+
+void append_coordinate(std::string& out, double value) {
+  const auto tenths = static_cast<int64_t>(std::floor(value * 10 + 0.5));
+  const int64_t size = tenths < 0 ? -tenths : tenths;
+  if (tenths < 0) out += '-';
+  out += std::to_string(size / 10);
+  if (size % 10 != 0) {
+    out += '.';
+    out += static_cast<char>('0' + size % 10);
+  }
+}
+
+}  // namespace glove

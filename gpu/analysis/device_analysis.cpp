@@ -1,0 +1,228 @@
+#include "gpu/analysis/device_analysis.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "analysis/convolve.h"
+#include "gpu/layout/plan.h"
+
+namespace glove::gpu {
+namespace {
+
+// A pass of the device, with the rows that it reads.
+class ResidentPass final : public KMeansPass {
+ public:
+  ResidentPass(std::shared_ptr<DeviceSearcher> rows, std::unique_ptr<KMeansPass> pass)
+      : rows_(std::move(rows)), pass_(std::move(pass)) {}
+  ~ResidentPass() override {
+    // Deliberately leaked in a forked child: its memory belongs to the parent.
+    if (rows_->device()->in_forked_child()) static_cast<void>(pass_.release());
+  }
+  ResidentPass(const ResidentPass&) = delete;
+  ResidentPass& operator=(const ResidentPass&) = delete;
+
+  Status start(const Centroids& centroids) override {
+    return run([&] { return pass_->start(centroids); });
+  }
+  Result<Step> iterate(const InterruptCheck& interrupted) override {
+    return run([&] { return pass_->iterate(interrupted); });
+  }
+  Result<std::vector<int32_t>> empty_clusters() override {
+    return run([&] { return pass_->empty_clusters(); });
+  }
+  Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
+                const InterruptCheck& interrupted) override {
+    return run([&] { return pass_->refill(rows, clusters, interrupted); });
+  }
+  Status read_centroids(Centroids& centroids) override {
+    return run([&] { return pass_->read_centroids(centroids); });
+  }
+  Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
+                     const InterruptCheck& interrupted) override {
+    return run([&] { return pass_->nearest_two(centroids, nearest, interrupted); });
+  }
+  Status dots(std::span<const float> vector, std::span<double> dots,
+              const InterruptCheck& interrupted) override {
+    return run([&] { return pass_->dots(vector, dots, interrupted); });
+  }
+
+ private:
+  // Calls work() if the device works, and remembers a failure that means that it is lost.
+  template <class Work>
+  auto run(const Work& work) -> decltype(work()) {
+    GLOVE_RETURN_IF_ERROR(rows_->device()->available());
+    auto result = work();
+    if (!result.ok()) rows_->device()->note_error(result.error());
+    return result;
+  }
+
+  const std::shared_ptr<DeviceSearcher> rows_;
+  std::unique_ptr<KMeansPass> pass_;
+};
+
+// A model of the points alone, without words. The points' arrays must outlive it.
+ModelPtr model_of(const Points& points) {
+  const auto rows = static_cast<size_t>(points.rows);
+  ModelPart part;
+  part.rows = points.rows;
+  part.dims = points.dims;
+  part.vectors = {points.vectors, rows * static_cast<size_t>(points.dims)};
+  part.norms_squared = {points.norms_squared, rows};
+  part.levels = {{8,
+                  {points.codes, static_cast<size_t>(code_bytes(points.rows, points.dims))},
+                  {points.scales, rows},
+                  {points.residuals, rows}}};
+  Model::Source source;
+  source.path = "a selection of rows";
+  return std::make_shared<Model>(std::vector{part}, Vocabulary({}, {}, {}), source, nullptr);
+}
+
+class DeviceAnalysis final : public Analysis {
+ public:
+  DeviceAnalysis(DeviceSet& devices, ResidentSearchers& searchers, Analysis& host)
+      : devices_(devices), searchers_(searchers), host_(host) {}
+
+  Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
+                                                  const InterruptCheck& interrupted) override {
+    if (points.rows == 0 || count > kMostPassClusters || points.dims > kMaxBatchDims)
+      return host_.kmeans_pass(points, metric, count, interrupted);
+    GLOVE_ASSIGN_OR_RETURN(auto rows, rows_on_device(points, interrupted));
+    GLOVE_RETURN_IF_ERROR(rows->device()->available());
+    GLOVE_RETURN_IF_ERROR(wait_for_vectors(rows->resident(), interrupted));
+    DevicePart part = rows->resident().parts().front();
+    part.rows = points.rows;
+    auto pass = rows->device()->device().kmeans_pass(part, FixedSums(metric, 0, points), count);
+    if (!pass.ok()) {
+      rows->device()->note_error(pass.error());
+      return pass;
+    }
+    return std::unique_ptr<KMeansPass>(
+        std::make_unique<ResidentPass>(std::move(rows), std::move(pass).value()));
+  }
+
+  Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
+                const InterruptCheck& interrupted) override {
+    return host_.assign(points, centroids, labels, interrupted);
+  }
+  Status nearest_two(const Points& points, const Centroids& centroids, std::span<NearestTwo> nearest,
+                     const InterruptCheck& interrupted) override {
+    return host_.nearest_two(points, centroids, nearest, interrupted);
+  }
+  Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
+                   FixedSums& sums, const InterruptCheck& interrupted) override {
+    return host_.move_rows(points, from, to, sums, interrupted);
+  }
+  Status dots(const Points& points, std::span<const float> vector, std::span<double> dots,
+              const InterruptCheck& interrupted) override {
+    return host_.dots(points, vector, dots, interrupted);
+  }
+  Result<std::shared_ptr<const void>> hold_rows(const Points& points,
+                                                const InterruptCheck& interrupted) override {
+    if (!sums_fit(points)) return std::shared_ptr<const void>();
+    auto rows = searchers_.find(*points.model);
+    if (rows == nullptr) {
+      GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
+      if (points.rows <= points.model->words() / 2) return std::shared_ptr<const void>();
+      GLOVE_ASSIGN_OR_RETURN(rows, searchers_.open(device, points.model, interrupted));
+    }
+    GLOVE_RETURN_IF_ERROR(rows->device()->available());
+    GLOVE_RETURN_IF_ERROR(wait_for_vectors(rows->resident(), interrupted));
+    return std::shared_ptr<const void>(std::move(rows));
+  }
+  Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
+                     const InterruptCheck& interrupted) override {
+    const auto run = [&](auto& where, const auto& rows) {
+      return where.column_sums(rows, weights, sums, interrupted);
+    };
+    return sum_where_resident(points, interrupted, run);
+  }
+  Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) override {
+    const auto run = [&](auto& where, const auto& rows) {
+      return where.gram_product(rows, vector, product, interrupted);
+    };
+    return sum_where_resident(points, interrupted, run);
+  }
+  Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
+                       const InterruptCheck& interrupted) override {
+    const auto run = [&](auto& where, const auto& points_there) {
+      return where.second_moment(points_there, rows, moment, interrupted);
+    };
+    return sum_where_resident(points, interrupted, run);
+  }
+  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
+                        const InterruptCheck& interrupted) override {
+    GLOVE_RETURN_IF_ERROR(check_kernels(kernels));
+    if (grid.values.empty() || kernels.empty() || grid.columns > kMostConvolveColumns)
+      return host_.convolve(grid, kernels, interrupted);
+    GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
+    auto result = device->device().convolve(grid, kernels, interrupted);
+    if (result.ok()) return result;
+    device->note_error(result.error());
+    if (result.error().code != ErrorCode::kOutOfMemory) return result;
+    return host_.convolve(grid, kernels, interrupted);
+  }
+  Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
+                  const InterruptCheck& interrupted) override {
+    return host_.map_rows(points, map, out, interrupted);
+  }
+
+ private:
+  // Whether the device may compute sums over these rows: a model's first rows.
+  static bool sums_fit(const Points& points) {
+    return points.model != nullptr && points.rows > 0 && points.dims <= kMaxBatchDims;
+  }
+
+  // Calls run(device, part) if the rows are resident with their vectors, or soon will be, and otherwise
+  // run(host, points).
+  template <class Run>
+  Status sum_where_resident(const Points& points, const InterruptCheck& interrupted, const Run& run) {
+    const auto rows = sums_fit(points) ? searchers_.find(*points.model) : nullptr;
+    if (rows == nullptr) return run(host_, points);
+    GLOVE_RETURN_IF_ERROR(rows->device()->available());
+    const Status ready = wait_for_vectors(rows->resident(), interrupted);
+    if (!ready.ok() && ready.error().code == ErrorCode::kOutOfMemory) return run(host_, points);
+    GLOVE_RETURN_IF_ERROR(ready);
+    DevicePart part = rows->resident().parts().front();
+    part.rows = points.rows;
+    Status status = run(rows->device()->device(), part);
+    if (!status.ok()) rows->device()->note_error(status.error());
+    return status;
+  }
+
+  // The model if it is resident, or if most of it is needed; otherwise the points alone.
+  Result<std::shared_ptr<DeviceSearcher>> rows_on_device(const Points& points,
+                                                         const InterruptCheck& interrupted) {
+    if (points.model != nullptr)
+      if (auto resident = searchers_.find(*points.model)) return resident;
+    const bool most = points.model != nullptr && points.rows > points.model->words() / 2;
+    GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
+    return searchers_.open(device, most ? points.model : model_of(points), interrupted);
+  }
+
+  static Status wait_for_vectors(ResidentModel& resident, const InterruptCheck& interrupted) {
+    resident.upload_rest();
+    while (resident.parts().front().vectors == nullptr) {
+      if (!resident.expects_vectors())
+        return {ErrorCode::kOutOfMemory, resident.model()->path() + " does not fit on the device with its " +
+                                             "vectors, which the toolbox needs there"};
+      GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    return {};
+  }
+
+  DeviceSet& devices_;
+  ResidentSearchers& searchers_;
+  Analysis& host_;
+};
+
+}  // namespace
+
+std::unique_ptr<Analysis> make_device_analysis(DeviceSet& devices, ResidentSearchers& searchers,
+                                               Analysis& host) {
+  return std::make_unique<DeviceAnalysis>(devices, searchers, host);
+}
+
+}  // namespace glove::gpu

@@ -1,0 +1,364 @@
+#include "gpu/backend/cuda_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <new>
+
+#include "base/mutex.h"
+#include "gpu/analysis/cuda_convolve.h"
+#include "gpu/analysis/cuda_kmeans.h"
+#include "gpu/analysis/cuda_moments.h"
+#include "gpu/device/cuda_error.h"
+#include "gpu/device/cuda_memory.h"
+#include "gpu/device/pool.h"
+#include "gpu/kernels/packed_rows.h"
+#include "gpu/kernels/score_all.h"
+#include "gpu/layout/plan.h"
+#include "gpu/search/batch_search.h"
+#include "gpu/search/single_search.h"
+#include "model/quantize.h"
+
+namespace glove::gpu {
+namespace {
+
+// Every copy adds 2 us to the transfer time of its bytes, so blocks must be large. A whole ring should still
+// fit in the cores' caches, so that copies find there what threads have just written.
+constexpr int64_t kRingBlock = int64_t{8} << 20;
+constexpr int kRingSlots = 4;
+constexpr int64_t kRowsPerCopy = int64_t{1} << 22;  // rows whose dot products are returned at a time
+
+class CudaRing : public CopyRing {
+ public:
+  explicit CudaRing(int device) : device_(device) {}
+
+  Status create() {
+    GLOVE_RETURN_IF_ERROR(stream_.create());
+    GLOVE_RETURN_IF_ERROR(memory_.reserve(kRingSlots * kRingBlock));
+    for (Event& event : copied_) GLOVE_RETURN_IF_ERROR(event.create(cudaEventDisableTiming));
+    return {};
+  }
+
+  int slots() const override { return kRingSlots; }
+  std::span<std::byte> block(int slot) override {
+    return {memory_.data() + slot * kRingBlock, static_cast<size_t>(kRingBlock)};
+  }
+
+  Status copy(int slot, std::byte* device_address, int64_t bytes) override {
+    const ScopedDevice current(device_);
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(cudaMemcpyAsync(device_address, block(slot).data(), static_cast<size_t>(bytes),
+                                    cudaMemcpyHostToDevice, stream_.get()),
+                    "copying to the device"));
+    const cudaError_t recorded = cudaEventRecord(copied_[slot].get(), stream_.get());
+    if (recorded != cudaSuccess) static_cast<void>(cudaStreamSynchronize(stream_.get()));
+    return cuda_status(recorded, "copying to the device");
+  }
+
+  Status wait(int slot) override {
+    const ScopedDevice current(device_);
+    return cuda_status(cudaEventSynchronize(copied_[slot].get()), "copying to the device");
+  }
+
+ private:
+  const int device_;
+  Stream stream_;
+  PinnedMemory memory_;
+  Event copied_[kRingSlots];
+};
+
+// The device resources that score_all needs.
+struct ScoreSearch {
+  Stream stream;
+  Event events[2];
+  DeviceMemory query;
+  DeviceMemory dots;
+  PinnedMemory staging;
+
+  Status create() {
+    GLOVE_RETURN_IF_ERROR(stream.create());
+    for (Event& event : events) GLOVE_RETURN_IF_ERROR(event.create(cudaEventDefault));
+    return {};
+  }
+};
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice(int number, DeviceInfo info) : number_(number), info_(std::move(info)), owner_(getpid()) {}
+  Status create() {
+    return cuda_status(batch_shape(number_, &batch_shape_), "asking for the device's limits");
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  Result<int64_t> free_bytes() override;
+  Result<DeviceBlock> allocate(int64_t bytes) override;
+  void deallocate(std::byte* data) override;
+  Result<std::unique_ptr<CopyRing>> take_ring() override;
+  void give_back_ring(std::unique_ptr<CopyRing> ring) override;
+  Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
+                 const InterruptCheck& interrupted) override;
+  Status pack_rows(const DevicePart& part, std::byte* rows) override;
+  Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
+                   const InterruptCheck& interrupted, ScanCost& cost) override;
+  Status column_sums(const DevicePart& part, std::span<const double> weights, std::span<double> sums,
+                     const InterruptCheck& interrupted) override {
+    const ScopedDevice current(number_);
+    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
+    return moments->column_sums(part, weights, sums, interrupted);
+  }
+  Status gram_product(const DevicePart& part, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) override {
+    const ScopedDevice current(number_);
+    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
+    return moments->gram_product(part, vector, product, interrupted);
+  }
+  Status second_moment(const DevicePart& part, const MomentRows& rows, std::span<double> moment,
+                       const InterruptCheck& interrupted) override {
+    const ScopedDevice current(number_);
+    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
+    return moments->second_moment(part, rows, moment, interrupted);
+  }
+  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
+                        const InterruptCheck& interrupted) override {
+    const ScopedDevice current(number_);
+    return cuda_convolve(grid, kernels, interrupted);
+  }
+  Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
+                                                  int64_t count) override {
+    return make_cuda_pass(number_, part, format, count, batch_shape_);
+  }
+
+ private:
+  Result<ScanShape> scan_shape(int64_t dims);
+  Status propose_one(const DevicePart& part, SearchRequest& request, int64_t top_rows,
+                     const InterruptCheck& interrupted);
+
+  const int number_;
+  const DeviceInfo info_;
+  const pid_t owner_;
+  BatchShape batch_shape_;
+  std::atomic<uint32_t> scans_{0};
+
+  Mutex mutex_;
+  std::map<int64_t, ScanShape> scan_shapes_ GLOVE_GUARDED_BY(mutex_);  // by dims; entries never change
+  // The entry that was used last, which is found without the mutex.
+  std::atomic<const std::pair<const int64_t, ScanShape>*> last_shape_ = nullptr;
+  std::vector<std::unique_ptr<CopyRing>> idle_rings_ GLOVE_GUARDED_BY(mutex_);
+
+  Pool<SingleSearch> single_searches_;
+  Pool<BatchSearch> batch_searches_;
+  Pool<ScoreSearch> score_searches_;
+  Pool<CudaMoments> moments_;
+};
+
+Result<int64_t> CudaDevice::free_bytes() {
+  const ScopedDevice current(number_);
+  size_t free = 0;
+  size_t total = 0;
+  GLOVE_RETURN_IF_ERROR(cuda_status(cudaMemGetInfo(&free, &total), "asking for free memory"));
+  return static_cast<int64_t>(free);
+}
+
+Result<DeviceBlock> CudaDevice::allocate(int64_t bytes) {
+  const ScopedDevice current(number_);
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, static_cast<size_t>(bytes));
+  if (error == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    return Error{ErrorCode::kOutOfMemory,
+                 info_.name + " could not give " + std::to_string(bytes) + " bytes of its memory"};
+  }
+  GLOVE_RETURN_IF_ERROR(cuda_status(error, "allocating device memory"));
+  return DeviceBlock(this, static_cast<std::byte*>(data), bytes);
+}
+
+void CudaDevice::deallocate(std::byte* data) {
+  if (getpid() != owner_) return;  // a forked child does not own the driver's state
+  const ScopedDevice current(number_);
+  static_cast<void>(cudaFree(data));
+}
+
+Result<std::unique_ptr<CopyRing>> CudaDevice::take_ring() {
+  {
+    const Lock lock(mutex_);
+    if (!idle_rings_.empty()) {
+      std::unique_ptr<CopyRing> ring = std::move(idle_rings_.back());
+      idle_rings_.pop_back();
+      return ring;
+    }
+  }
+  const ScopedDevice current(number_);
+  auto ring = std::make_unique<CudaRing>(number_);
+  GLOVE_RETURN_IF_ERROR(ring->create());
+  return std::unique_ptr<CopyRing>(std::move(ring));
+}
+
+void CudaDevice::give_back_ring(std::unique_ptr<CopyRing> ring) {
+  const Lock lock(mutex_);
+  try {
+    idle_rings_.push_back(std::move(ring));
+  } catch (const std::bad_alloc&) {  // the next upload creates one
+  }
+}
+
+Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
+  if (const auto* last = last_shape_.load(std::memory_order_acquire); last != nullptr && last->first == dims)
+    return last->second;
+  const Lock lock(mutex_);
+  if (const auto found = scan_shapes_.find(dims); found != scan_shapes_.end()) {
+    last_shape_.store(&*found, std::memory_order_release);
+    return found->second;
+  }
+  ScanShape shape;
+  const cudaError_t error = single_scan_shape(number_, dims, &shape);
+  if (error == cudaErrorInvalidConfiguration) {  // concerns this model only; the others continue here
+    static_cast<void>(cudaGetLastError());
+    return Error{ErrorCode::kOutOfMemory, "a query of " + std::to_string(dims) +
+                                              " dimensions does not fit the shared memory of " + info_.name};
+  }
+  GLOVE_RETURN_IF_ERROR(cuda_status(error, "preparing the scan"));
+  GLOVE_RETURN_IF_ERROR(cuda_status(prepare_coarse_scan(shape), "preparing the scan"));
+  last_shape_.store(&*scan_shapes_.emplace(dims, shape).first, std::memory_order_release);
+  return shape;
+}
+
+Status CudaDevice::propose_one(const DevicePart& part, SearchRequest& request, int64_t top_rows,
+                               const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const ScanShape shape, scan_shape(part.dims));
+  GLOVE_ASSIGN_OR_RETURN(auto search, single_searches_.take());
+  // Every other scan starts where the previous one ended, because those rows are still in the cache.
+  const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
+  const bool coarse =
+      part.packed_rows != nullptr && coarse_worthwhile(part.rows, part.dims, top_rows, info_.coarse_from);
+  const auto codes = coarse ? SingleSearch::Scan::kCoarse : SingleSearch::Scan::kFine;
+  return search->run(part, shape, codes, top_rows, reversed, interrupted, request);
+}
+
+Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
+                           const InterruptCheck& interrupted) {
+  const ScopedDevice current(number_);
+  if (requests.size() == 1) return propose_one(part, requests.front(), top_rows, interrupted);
+  std::vector<size_t> singly;
+  const BatchPlan plan = plan_batch(part.rows, part.dims, static_cast<int64_t>(requests.size()), top_rows);
+  if (plan.worthwhile) {
+    GLOVE_ASSIGN_OR_RETURN(auto search, batch_searches_.take());
+    GLOVE_RETURN_IF_ERROR(search->run(part, batch_shape_, plan, requests, top_rows, interrupted, singly));
+  } else {
+    for (size_t i = 0; i < requests.size(); ++i) singly.push_back(i);
+  }
+  for (const size_t i : singly) {
+    GLOVE_RETURN_IF_ERROR(propose_one(part, requests[i], top_rows, interrupted));
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  }
+  return {};
+}
+
+Status CudaDevice::pack_rows(const DevicePart& part, std::byte* rows) {
+  const ScopedDevice current(number_);
+  Stream stream;
+  GLOVE_RETURN_IF_ERROR(stream.create());
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_packed_rows(part, rows, stream.get()), "packing rows"));
+  return cuda_status(cudaStreamSynchronize(stream.get()), "packing rows");
+}
+
+Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::span<double> dots,
+                             const InterruptCheck& interrupted, ScanCost& cost) {
+  const ScopedDevice current(number_);
+  GLOVE_ASSIGN_OR_RETURN(auto search, score_searches_.take());
+  const cudaStream_t stream = search->stream.get();
+  const int64_t step = std::min(kRowsPerCopy, part.rows);
+  GLOVE_RETURN_IF_ERROR(search->query.reserve(part.dims * 4));
+  GLOVE_RETURN_IF_ERROR(search->dots.reserve(step * 8));
+  GLOVE_RETURN_IF_ERROR(search->staging.reserve(std::max(step * 8, int64_t{part.dims} * 4)));
+  std::copy(query.vector.begin(), query.vector.end(), search->staging.as<float>());
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(cudaMemcpyAsync(search->query.data(), search->staging.data(),
+                                  static_cast<size_t>(part.dims) * 4, cudaMemcpyHostToDevice, stream),
+                  "copying the query"));
+  for (int64_t first = 0; first < part.rows; first += step) {
+    const int64_t rows = std::min(step, part.rows - first);
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventRecord(search->events[0].get(), stream), "timing"));
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(launch_score_all(part.vectors + first * part.dims, search->query.as<float>(), rows,
+                                     static_cast<int32_t>(part.dims), search->dots.as<double>(), stream),
+                    "launching a pass"));
+    GLOVE_RETURN_IF_ERROR(
+        cuda_status(cudaMemcpyAsync(search->staging.data(), search->dots.data(),
+                                    static_cast<size_t>(rows) * 8, cudaMemcpyDeviceToHost, stream),
+                    "copying similarities"));
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventRecord(search->events[1].get(), stream), "timing"));
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream), "scoring every row"));
+    float milliseconds = 0;
+    if (cudaEventElapsedTime(&milliseconds, search->events[0].get(), search->events[1].get()) == cudaSuccess)
+      cost.rescore_us += milliseconds * 1e3;
+    std::copy_n(search->staging.as<double>(), rows, dots.begin() + first);
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+  }
+  cost.rows_scanned += part.rows;
+  cost.bytes_scanned += part.rows * part.dims * 4;
+  return {};
+}
+
+// Returns an error unless this build contains machine code, or code that the driver can compile, for the
+// device.
+Status check_code_for(int number, const DeviceInfo& info) {
+  ScanShape shape;
+  const cudaError_t error = single_scan_shape(number, 4, &shape);
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
+    static_cast<void>(cudaGetLastError());
+    return {ErrorCode::kUnavailable, "this build has no code for " + info.name + " (compute capability " +
+                                         std::to_string(info.compute_capability / 10) + "." +
+                                         std::to_string(info.compute_capability % 10) + ")"};
+  }
+  return cuda_status(error, "preparing the scan");
+}
+
+// Returns why there is no device, in words that say what to do.
+Error no_device(cudaError_t error) {
+  static_cast<void>(cudaGetLastError());
+  if (error == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    static_cast<void>(cudaDriverGetVersion(&driver));
+    if (driver == 0) return {ErrorCode::kUnavailable, "there is no NVIDIA driver on this machine"};
+    return {ErrorCode::kUnavailable, "the NVIDIA driver supports CUDA " + std::to_string(driver / 1000) +
+                                         "." + std::to_string(driver % 1000 / 10) +
+                                         ", and this build needs CUDA " +
+                                         std::to_string(CUDART_VERSION / 1000) + "; install a newer driver"};
+  }
+  if (error == cudaErrorNoDevice || error == cudaSuccess)
+    return {ErrorCode::kUnavailable, "the NVIDIA driver shows no device (is CUDA_VISIBLE_DEVICES set?)"};
+  return cuda_failure(error, "looking for a device");
+}
+
+}  // namespace
+
+Result<int> count_cuda_devices() {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted != cudaSuccess || count == 0) return no_device(counted);
+  return count;
+}
+
+Result<std::unique_ptr<Device>> open_cuda_device(int number) {
+  const ScopedDevice current(number);
+  cudaDeviceProp properties;
+  GLOVE_RETURN_IF_ERROR(cuda_status(cudaGetDeviceProperties(&properties, number), "asking for the device"));
+  DeviceInfo info;
+  info.name = properties.name;
+  info.compute_capability = properties.major * 10 + properties.minor;
+  info.multiprocessors = properties.multiProcessorCount;
+  info.total_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  if (info.compute_capability < 75)
+    return Error{ErrorCode::kUnavailable,
+                 info.name + " is too old: compute capability 7.5 (Turing) or later is needed"};
+  if (properties.cooperativeLaunch == 0)
+    return Error{ErrorCode::kUnavailable, info.name + " cannot launch cooperative kernels"};
+  GLOVE_RETURN_IF_ERROR(check_code_for(number, info));
+  auto device = std::make_unique<CudaDevice>(number, std::move(info));
+  GLOVE_RETURN_IF_ERROR(device->create());
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace glove::gpu

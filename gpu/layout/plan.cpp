@@ -1,0 +1,61 @@
+#include "gpu/layout/plan.h"
+
+#include <algorithm>
+
+#include "gpu/layout/packed_rows.h"
+#include "model/nibbles.h"
+#include "model/quantize.h"
+
+namespace glove::gpu {
+namespace {
+
+constexpr int64_t kLeastRoundQueries = 16;
+
+}  // namespace
+
+MemoryPlan plan_memory(int64_t rows, int64_t dims) {
+  const int64_t padded = tile_count(rows) * kTileRows;
+  MemoryPlan plan;
+  plan.codes = MemoryPlan::aligned(code_bytes(rows, dims));
+  plan.scales = MemoryPlan::aligned(padded * 4);
+  plan.residuals = MemoryPlan::aligned(padded * 4);
+  plan.norms_squared = MemoryPlan::aligned(rows * 8);
+  plan.vectors = MemoryPlan::aligned(rows * dims * 4);
+  plan.coarse_codes = MemoryPlan::aligned(nibble_bytes(rows, dims));
+  plan.coarse_scales = plan.scales;
+  plan.coarse_residuals = plan.residuals;
+  plan.packed_rows = MemoryPlan::aligned(padded * packed_row_bytes(dims));
+  return plan;
+}
+
+bool count_every_row(int64_t rows, int64_t top_rows) {
+  return top_rows * 4 > tile_count(rows);
+}
+
+bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from) {
+  return code_bytes(rows, dims) >= from && !count_every_row(rows, top_rows);
+}
+
+BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows) {
+  const int64_t tiles = tile_count(rows);
+  BatchPlan plan;
+  if (queries < 2 || dims > kMaxBatchDims || top_rows > kMaxBatchTopRows || 4 * top_rows > tiles) return plan;
+  plan.worthwhile = true;
+  constexpr int64_t kMostSampleTiles = kSampleBytes / (4 * kMaxRoundQueries);
+  static_assert(kMostSampleTiles >= 4 * kMaxBatchTopRows);
+  plan.sample_tiles =
+      std::min({tiles, kMostSampleTiles, std::max({tiles / 16, 4 * top_rows, int64_t{1024}})});
+  // The sample's threshold admits about top_rows * tiles / sample_tiles rows, and the width of the bounds
+  // admits several times as many.
+  const int64_t expected = top_rows * ((tiles + plan.sample_tiles - 1) / plan.sample_tiles);
+  plan.list_capacity =
+      std::min({tiles * kTileRows, std::max<int64_t>(4096, (16 * expected + 1023) / 1024 * 1024),
+                kListBytes / (8 * kLeastRoundQueries)});
+  const int64_t fitting = kListBytes / (8 * plan.list_capacity) / kLeastRoundQueries * kLeastRoundQueries;
+  plan.queries_per_round =
+      std::min({kMaxRoundQueries, fitting,
+                (queries + kLeastRoundQueries - 1) / kLeastRoundQueries * kLeastRoundQueries});
+  return plan;
+}
+
+}  // namespace glove::gpu

@@ -1,0 +1,53 @@
+#include "gpu/residency/model_slice.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace glove::gpu {
+namespace {
+
+// Returns rows [first, last) of a part. REQUIRES: `first` begins a tile, and `last` ends one or the part.
+ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
+  const auto from = static_cast<size_t>(first);
+  const auto rows = static_cast<size_t>(last - first);
+  const auto dims = static_cast<size_t>(whole.dims);
+  const auto first_tile = static_cast<size_t>(first / kTileRows);
+  const auto tiles = static_cast<size_t>(tile_count(last - first));
+  ModelPart part;
+  part.rows = last - first;
+  part.dims = whole.dims;
+  part.vectors = whole.vectors.subspan(from * dims, rows * dims);
+  part.norms_squared = whole.norms_squared.subspan(from, rows);
+  for (const CodeLevel& level : whole.levels) {
+    const size_t tile_bytes = level.codes.size() / static_cast<size_t>(tile_count(whole.rows));
+    part.levels.push_back({level.bits, level.codes.subspan(first_tile * tile_bytes, tiles * tile_bytes),
+                           level.scales.subspan(from, rows), level.residuals.subspan(from, rows)});
+  }
+  return part;
+}
+
+}  // namespace
+
+int64_t tile_start(const Model& model, int64_t row) {
+  if (row == model.words()) return row;
+  const int64_t first = model.part_of(row).first_row;
+  return first + (row - first) / kTileRows * kTileRows;
+}
+
+ModelPtr slice_of(const ModelPtr& model, int64_t first, int64_t last) {
+  std::vector<ModelPart> parts;
+  for (const ModelPart& whole : model->parts()) {
+    const int64_t begin = std::max(first, whole.first_row);
+    const int64_t end = std::min(last, whole.first_row + whole.rows);
+    if (begin >= end) continue;
+    parts.push_back(part_between(whole, begin - whole.first_row, end - whole.first_row));
+    parts.back().first_row = begin - first;
+  }
+  Model::Source source;
+  source.path = model->path();
+  source.maps = model->source().maps;
+  return std::make_shared<const Model>(std::move(parts), Vocabulary({}, {}, {}), std::move(source), model);
+}
+
+}  // namespace glove::gpu

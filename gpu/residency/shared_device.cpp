@@ -1,0 +1,146 @@
+#include "gpu/residency/shared_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gpu/layout/plan.h"
+
+namespace glove::gpu {
+
+Error forked_child_error() {
+  return {ErrorCode::kUnavailable,
+          "CUDA was started before this process was forked and does not work in the child"};
+}
+
+Status SharedDevice::available() {
+  if (in_forked_child()) return forked_child_error();
+  if (works_.load(std::memory_order_acquire)) return {};
+  return failed_.load(std::memory_order_acquire) ? Status(*unavailable_) : open();
+}
+
+// The driver may be slow, but only the first caller and concurrent ones wait for it.
+Status SharedDevice::open() {
+  owner_ = getpid();  // before open_mutex_ is locked, so that a child forked from now on does not wait for it
+  const Lock opening(open_mutex_);
+  {
+    const Lock lock(mutex_);
+    if (unavailable_) return *unavailable_;
+    if (device_) return {};
+  }
+  auto device = open_device_();
+  const Lock lock(mutex_);
+  if (!device.ok()) {
+    fail(device.error());
+    return device.error();
+  }
+  device_ = std::move(device).value();
+  works_.store(true, std::memory_order_release);
+  return {};
+}
+
+void SharedDevice::note_error(const Error& error) {
+  if (error.code != ErrorCode::kUnavailable) return;
+  const Lock lock(mutex_);
+  fail(error);
+}
+
+void SharedDevice::fail(const Error& error) {
+  if (!unavailable_) unavailable_ = error;
+  failed_.store(true, std::memory_order_release);
+  works_.store(false, std::memory_order_release);
+}
+
+Result<int64_t> SharedDevice::room_for(int64_t rows) {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t limit, memory_limit_());
+  GLOVE_ASSIGN_OR_RETURN(const int64_t free, device_->free_bytes());
+  const int64_t room = std::max<int64_t>(0, free - scratch_reserve(rows));
+  return limit > 0 ? std::min(room, limit - used_bytes()) : room;
+}
+
+int64_t SharedDevice::used_bytes() {
+  int64_t used = counted_bytes_;
+  const Lock lock(mutex_);
+  for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
+  return used;
+}
+
+std::string SharedDevice::name() const {
+  const SearcherInfo opened = info(std::nullopt);
+  return "device " + std::to_string(number_) + (opened.device.empty() ? "" : " (" + opened.device + ")");
+}
+
+Status SharedDevice::in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work) {
+  GLOVE_RETURN_IF_ERROR(available());
+  switch (uploads_.enter(interrupted)) {
+    case Turnstile::Entry::kInterrupted:
+      return interrupted_error();
+    case Turnstile::Entry::kAlreadyInside:
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "this thread is uploading a model to the device, and cannot search on it until that has ended"};
+    case Turnstile::Entry::kEntered:
+      break;
+  }
+  const TurnstileExit leaving(uploads_);
+  Status status = work();
+  if (!status.ok()) note_error(status.error());
+  return status;
+}
+
+Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& model,
+                                                            const InterruptCheck& interrupted) {
+  std::shared_ptr<ResidentModel> resident;
+  const auto work = [&]() -> Status {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, room_for(model->words()));
+    GLOVE_ASSIGN_OR_RETURN(resident, ResidentModel::upload(*device_, model, allowed, interrupted));
+    const Lock lock(mutex_);
+    resident_.insert(resident.get());
+    return {};
+  };
+  GLOVE_RETURN_IF_ERROR(in_turn(interrupted, work));
+  return resident;
+}
+
+void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
+  if (in_forked_child()) {
+    // Deliberately leaked: its memory belongs to the parent.
+    static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));
+    return;
+  }
+  {
+    const Lock lock(mutex_);
+    resident_.erase(resident.get());
+  }
+  resident.reset();  // may wait for its background upload, and for the driver
+}
+
+SearcherInfo SharedDevice::info(std::optional<int64_t> resident_bytes) const {
+  SearcherInfo info;
+  info.state = "not loaded";
+  if (in_forked_child()) return info;
+  const bool works = works_.load(std::memory_order_acquire);
+  const bool failed = !works && failed_.load(std::memory_order_acquire);
+  if ((!works && !failed) || device_ == nullptr) return info;
+  info.device = device_->info().name;
+  if (failed) {
+    info.state = "failed: " + unavailable_->message;
+  } else if (resident_bytes) {
+    info.state = "resident";
+    info.device_bytes = *resident_bytes;
+  }
+  return info;
+}
+
+void sort_by_use(std::vector<std::shared_ptr<SharedDevice>>& devices) {
+  std::vector<std::pair<int64_t, std::shared_ptr<SharedDevice>>> by_use;
+  for (auto& device : devices) {
+    const int64_t used = device->used_bytes();
+    by_use.emplace_back(used, std::move(device));
+  }
+  std::stable_sort(by_use.begin(), by_use.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < devices.size(); ++i) devices[i] = std::move(by_use[i].second);
+}
+
+}  // namespace glove::gpu

@@ -1,0 +1,102 @@
+// A device of a backend with everything that its searchers and analyses share: whether it works, what is
+// resident on it, and whose turn it is to upload.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "base/turnstile.h"
+#include "gpu/device/device.h"
+#include "gpu/residency/residency.h"
+
+namespace glove::gpu {
+
+// Opens the device; called once, at the first use.
+using DeviceFactory = std::function<Result<std::unique_ptr<Device>>()>;
+
+// Returns the bytes that the models of a backend may use on each device; 0 means all that is free.
+using MemoryLimit = std::function<Result<int64_t>()>;
+
+// The error of a forked child, which has its parent's addresses but not its driver, and so must not call
+// CUDA.
+Error forked_child_error();
+
+// Thread-safe.
+class SharedDevice {
+ public:
+  SharedDevice(int number, DeviceFactory open_device, MemoryLimit memory_limit)
+      : number_(number), open_device_(std::move(open_device)), memory_limit_(std::move(memory_limit)) {}
+
+  bool in_forked_child() const { return owner_ != 0 && owner_ != getpid(); }
+
+  // Opens the device at the first call. Takes no lock afterwards.
+  Status available();
+
+  // Copies what a scan needs of the model to the device, in_turn().
+  Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model, const InterruptCheck& interrupted);
+
+  // Frees the model; in a forked child leaves it alone. The limit stops counting it before it is freed.
+  void drop(std::shared_ptr<ResidentModel> resident);
+
+  // Runs `work`, which may upload to the device. One such call runs at a time, so that two do not count on
+  // the same free bytes. `interrupted` may run the host's code, which may call back into this class.
+  Status in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work);
+
+  // Returns the bytes that an upload of so many rows may use now. REQUIRES: available() has returned ok.
+  Result<int64_t> room_for(int64_t rows);
+
+  // Returns the bytes that models take, or will once they are uploaded.
+  int64_t used_bytes();
+
+  // Counts memory that does not belong to a ResidentModel as used; a negative number counts it as freed.
+  void count_bytes(int64_t bytes) { counted_bytes_ += bytes; }
+
+  // Returns "device 1", with the device's name if it has been opened.
+  std::string name() const;
+
+  // Remembers the error if it means that the device is lost.
+  void note_error(const Error& error);
+
+  // REQUIRES: available() has returned ok.
+  Device& device() { return *device_; }
+
+  // Describes a model that takes so many bytes of the device or, without a number, is not there. Takes no
+  // lock: reads what works_ and failed_ have published.
+  SearcherInfo info(std::optional<int64_t> resident_bytes) const;
+
+ private:
+  Status open();
+  void fail(const Error& error) GLOVE_REQUIRES(mutex_);
+
+  const int number_;
+  const DeviceFactory open_device_;
+  const MemoryLimit memory_limit_;
+  std::atomic<pid_t> owner_{0};      // the process that opened the device, or is about to
+  std::atomic<bool> works_{false};   // device_ is set, and not lost
+  std::atomic<bool> failed_{false};  // unavailable_ is set; it and device_ stay as they are
+  std::atomic<int64_t> counted_bytes_{0};
+  Turnstile uploads_;
+  Mutex open_mutex_;                // held while the device is opened
+  ForkSafeMutex mutex_;             // never held while the device or the host works
+  std::unique_ptr<Device> device_;  // set once
+  std::optional<Error> unavailable_;
+  std::set<const ResidentModel*> resident_ GLOVE_GUARDED_BY(mutex_);  // all that are alive
+};
+
+// Brings the devices with the fewest bytes in use to the front.
+void sort_by_use(std::vector<std::shared_ptr<SharedDevice>>& devices);
+
+}  // namespace glove::gpu

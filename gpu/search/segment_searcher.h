@@ -1,0 +1,58 @@
+// Searches a live index whose segments are in device memory. Their vectors are in the user's table, so the
+// searcher returns candidates, as Searcher::search() describes for a model without vectors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/fork_safe_mutex.h"
+#include "gpu/residency/counted_block.h"
+#include "gpu/residency/segment_arena.h"
+#include "search/searcher.h"
+
+namespace glove::gpu {
+
+// One launch reads all segments. Rows that a query excludes, of which a live index may have many, are made
+// inadmissible by another array of residuals, and the few by which a query differs from those cost as many
+// more candidates.
+class SegmentSearcher final : public Searcher {
+ public:
+  // REQUIRES: the arena has the model's parts; the caller is within SharedDevice::in_turn().
+  SegmentSearcher(std::shared_ptr<SegmentArena> arena, ModelPtr model);
+
+  Status search(std::span<SearchRequest> requests) override;
+  // kUnavailable: there are no vectors.
+  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
+                   ScanCost& cost) override;
+  SearcherInfo info() const override;
+
+ private:
+  // Residuals for all rows of part_, +infinity for those that are not rows of the model or that are hidden.
+  struct Mask {
+    std::vector<int32_t> hidden;  // row ids, ascending
+    CountedBlock residuals;
+  };
+  using MaskPtr = std::shared_ptr<const Mask>;
+
+  Result<MaskPtr> mask_for(const std::vector<int32_t>& hidden, const InterruptCheck& interrupted);
+  void fill_residuals(const std::vector<int32_t>& hidden, int64_t first, std::span<float> residuals) const;
+  Status copy_residuals(CopyRing& ring, const std::vector<int32_t>& hidden, std::byte* to,
+                        const InterruptCheck& interrupted) const;
+  Result<MaskPtr> make_mask(const std::vector<int32_t>& hidden, const InterruptCheck& interrupted);
+  Status search_alike(std::span<SearchRequest> requests, const InterruptCheck& interrupted);
+  void take_candidates(SearchRequest& request) const;
+  size_t part_at(int64_t tile) const;
+
+  const std::shared_ptr<SegmentArena> arena_;
+  const ModelPtr model_;
+  std::vector<int64_t> first_tiles_;    // of each part of the model
+  std::vector<size_t> parts_in_order_;  // by first tile
+  DevicePart part_;                     // everything up to the model's last tile
+  bool has_foreign_tiles_;              // part_ includes tiles of other models
+  mutable ForkSafeMutex mutex_;
+  MaskPtr mask_ GLOVE_GUARDED_BY(mutex_);  // the last one; null if none was needed so far
+};
+
+}  // namespace glove::gpu

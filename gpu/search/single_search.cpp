@@ -1,0 +1,203 @@
+#include "gpu/search/single_search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/spin.h"
+#include "base/timer.h"
+#include "gpu/layout/plan.h"
+#include "gpu/layout/query_codes.h"
+#include "model/nibbles.h"
+#include "model/quantize.h"
+
+namespace glove::gpu {
+namespace {
+
+constexpr int64_t kFirstCapacity = 8192;
+constexpr int64_t kAnswerBytes = 12;  // per row: its similarity and its number
+// The host sorts fewer rows than this before a second barrier would be passed.
+constexpr int64_t kRankedFrom = 64;
+// The device compares every candidate with every other, so the host sorts more rows than this.
+constexpr int64_t kRankedTo = 16384;
+constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows can be far more than top_rows
+constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devices
+
+}  // namespace
+
+int64_t SingleSearch::bytes_read(const DevicePart& part, Scan scan) {
+  const int64_t codes =
+      scan == Scan::kCoarse ? nibble_bytes(part.rows, part.dims) : code_bytes(part.rows, part.dims);
+  return codes + tile_count(part.rows) * kTileRows * 8;
+}
+
+Status SingleSearch::create() {
+  GLOVE_RETURN_IF_ERROR(stream_.create());
+  GLOVE_RETURN_IF_ERROR(counters_.reserve(2 * sizeof(ScanCounters)));
+  GLOVE_RETURN_IF_ERROR(done_.reserve(sizeof(ScanDone)));
+  std::memset(done_.data(), 0, sizeof(ScanDone));
+  return cuda_status(cudaMemsetAsync(counters_.data(), 0, 2 * sizeof(ScanCounters), stream_.get()),
+                     "clearing counters");
+}
+
+Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity) {
+  GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(part.rows))));
+  if (capacity > capacity_) {
+    capacity_ = 0;
+    GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * kAnswerBytes));
+    GLOVE_RETURN_IF_ERROR(collected_.reserve(kMostRanked * kAnswerBytes));
+    capacity_ = capacity;
+    clear_answer(capacity_);
+  }
+  return {};
+}
+
+// Copies the query to the kernel's parameter or, if it is too long for that, to device memory.
+Status SingleSearch::pack(const DevicePart& part, const Query& query, CoarseScanParams& coarse) {
+  SingleScanParams& scan = coarse.scan;
+  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
+  scan.bound = quantized.bound;
+  scan.norm_squared = query.norm_squared;
+  coarse.code_sum = quantized.code_sum;
+  const int64_t bytes = query_bytes(part.dims);
+  std::byte* to = scan.query;
+  if (bytes > kInlineQueryBytes) {
+    GLOVE_RETURN_IF_ERROR(long_query_.reserve(bytes));
+    GLOVE_RETURN_IF_ERROR(long_query_staging_.reserve(bytes));
+    to = long_query_staging_.data();
+  }
+  pack_planes(quantized.codes, reinterpret_cast<int8_t*>(to));
+  std::memcpy(to + query_floats_offset(part.dims), query.vector.data(), static_cast<size_t>(part.dims) * 4);
+  scan.long_query = nullptr;
+  if (to == scan.query) return {};
+  scan.long_query = long_query_.data();
+  return cuda_status(cudaMemcpyAsync(long_query_.data(), to, static_cast<size_t>(bytes),
+                                     cudaMemcpyHostToDevice, stream_.get()),
+                     "copying the query");
+}
+
+// Restores the first `rows` places to what a launch expects.
+void SingleSearch::clear_answer(int64_t rows) {
+  std::fill_n(similarities(), rows, kNothingYet);
+  std::fill_n(ids(), rows, kNoRow);
+}
+
+// Returns the number of rows that a launch that found `candidates` candidates writes to the answer.
+int64_t SingleSearch::answer_rows(const SingleScanParams& scan, uint32_t candidates) {
+  if (scan.ranked_ids == nullptr) return std::min(candidates, scan.capacity);
+  return candidates > scan.capacity ? 0 : std::min<int64_t>(candidates, scan.top_rows);
+}
+
+// True once the kernel has published the candidate count and every row of the answer. Resumes at
+// `rows_seen_`.
+bool SingleSearch::arrived(const SingleScanParams& scan) {
+  auto* done = done_.as<ScanDone>();
+  const uint64_t candidates = std::atomic_ref<uint64_t>(done->candidates).load(std::memory_order_acquire);
+  if (candidates >> 32 != scan.sequence ||
+      std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 != scan.sequence)
+    return false;
+  const int64_t rows = answer_rows(scan, static_cast<uint32_t>(candidates));
+  for (; rows_seen_ < rows; ++rows_seen_) {
+    if (std::atomic_ref<int32_t>(ids()[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
+    if (std::atomic_ref<double>(similarities()[rows_seen_]).load(std::memory_order_acquire) == kNothingYet)
+      return false;
+  }
+  return true;
+}
+
+// Spins, because the answer arrives sooner than a sleeping thread wakes up.
+Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& interrupted) {
+  rows_seen_ = 0;
+  Timer since_check;
+  while (!arrived(scan)) {
+    spin_pause();
+    if (since_check.microseconds() < kUsBetweenChecks) continue;
+    since_check.lap();
+    const cudaError_t state = cudaStreamQuery(stream_.get());
+    if (state != cudaSuccess && state != cudaErrorNotReady) return cuda_failure(state, "scanning");
+    if (state == cudaSuccess) {  // everything has arrived
+      if (done_.as<ScanDone>()->candidates >> 32 == scan.sequence) return {};
+      return {ErrorCode::kUnavailable, "CUDA: a scan ended without an answer"};
+    }
+    if (interrupted && interrupted()) {
+      GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream_.get()), "scanning"));
+      return interrupted_error();
+    }
+  }
+  return {};
+}
+
+Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& shape,
+                                      CoarseScanParams& coarse, bool ranked,
+                                      const InterruptCheck& interrupted) {
+  SingleScanParams& scan = coarse.scan;
+  scan.part = part;
+  scan.tiles = static_cast<int32_t>(tile_count(part.rows));
+  scan.groups = static_cast<int32_t>(component_groups(part.dims));
+  scan.sequence = sequence_ + 1;
+  scan.counters = counters_.as<ScanCounters>() + (scan.sequence & 1u);
+  scan.next_counters = counters_.as<ScanCounters>() + ((scan.sequence & 1u) ^ 1u);
+  scan.row_upper = row_upper_bytes(shape, scan.tiles) > 0 ? row_upper_.as<uint16_t>() : nullptr;
+  scan.capacity = static_cast<uint32_t>(ranked ? std::min(capacity_, kMostRanked) : capacity_);
+  scan.similarities = ranked ? collected_.as<double>() : similarities();
+  scan.ids = ranked ? collected_.as<int32_t>(kMostRanked * 8) : ids();
+  scan.ranked_similarities = ranked ? similarities() : nullptr;
+  scan.ranked_ids = ranked ? ids() : nullptr;
+  scan.done = done_.as<ScanDone>();
+  const cudaError_t launched = coarse.seeds_per_warp > 0 ? launch_coarse_scan(coarse, shape, stream_.get())
+                                                         : launch_single_scan(scan, shape, stream_.get());
+  GLOVE_RETURN_IF_ERROR(cuda_status(launched, "launching a scan"));
+  ++sequence_;  // a failed launch has not cleared its counters
+  if (Status status = wait(scan, interrupted); !status.ok()) {
+    clear_answer(capacity_);
+    return status.error();
+  }
+  return static_cast<uint32_t>(done_.as<ScanDone>()->candidates);
+}
+
+// Copies the answer and restores what the next launch expects, even if there is no memory for the copy.
+void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
+  struct Clear {
+    SingleSearch& search;
+    int64_t rows;
+    ~Clear() { search.clear_answer(rows); }
+  } const clear{*this, rows};
+  to.clear();
+  to.reserve(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < rows; ++i) to.push_back({ids()[i], similarities()[i]});
+}
+
+Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan codes, int64_t top_rows,
+                         bool reversed, const InterruptCheck& interrupted, SearchRequest& request) {
+  const Timer timer;
+  GLOVE_RETURN_IF_ERROR(reserve(part, shape, std::max(kFirstCapacity, 4 * top_rows)));
+  CoarseScanParams coarse;
+  SingleScanParams& scan = coarse.scan;
+  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, coarse));
+  coarse.seeds_per_warp = codes == Scan::kCoarse ? seeds_per_warp(shape, top_rows) : 0;
+  scan.top_rows = static_cast<int32_t>(top_rows);
+  scan.count_every_row = count_every_row(part.rows, top_rows) ? 1 : 0;
+  scan.reversed = reversed ? 1 : 0;
+  const bool ranked = part.vectors != nullptr && top_rows >= kRankedFrom && top_rows <= kRankedTo;
+  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, coarse, ranked, interrupted));
+  if (count > scan.capacity) {  // never truncated: run again with room for all of them
+    GLOVE_RETURN_IF_ERROR(reserve(part, shape, int64_t{count} + kFirstCapacity));
+    GLOVE_ASSIGN_OR_RETURN(count, launch(part, shape, coarse, ranked && count <= kMostRanked, interrupted));
+  }
+  take_answer(answer_rows(scan, count), request.rows);
+
+  const uint64_t times = done_.as<ScanDone>()->times;
+  const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;
+  const double rescore_us = static_cast<double>(times & 0xffff) * kTimeUnit * 1e-3;
+  const double wall_us = timer.microseconds();
+  ScanCost& cost = request.cost;
+  cost.select_us += select_us;
+  cost.rescore_us += rescore_us;
+  cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // including packing and launching
+  cost.candidates += int64_t{count};
+  cost.rows_scanned += part.rows;
+  cost.bytes_scanned += bytes_read(part, codes);
+  return {};
+}
+
+}  // namespace glove::gpu

@@ -1,0 +1,195 @@
+#include "sql/adapter/arguments.h"
+
+#include <memory>
+#include <new>
+#include <string>
+
+#include "sql/adapter/interrupt.h"
+#include "sql/adapter/sqlite_features.h"
+
+namespace glove::sql {
+
+namespace {
+
+// A function's client data.
+struct ClientData {
+  const char* name;
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<void> state;
+};
+
+ClientData& client_data_of(sqlite3_context* context) {
+  return *static_cast<ClientData*>(sqlite3_user_data(context));
+}
+
+void release_client_data(void* client_data) {
+  delete static_cast<ClientData*>(client_data);
+}
+
+// The model that a constant names.
+struct KeptModel {
+  ModelPtr model;
+  uint64_t own_changes;  // Connection::own_changes() when it was found
+};
+
+void release_model(void* kept) {
+  delete static_cast<KeptModel*>(kept);
+}
+
+// Returns the model of the entry, or an error if its file has been damaged since it was opened.
+Result<ModelPtr> healthy(Result<CatalogEntry> found, sqlite3* db) {
+  GLOVE_RETURN_IF_ERROR(found);
+  GLOVE_RETURN_IF_ERROR(check_health(*found.value().model, db));
+  return std::move(found.value().model);
+}
+
+}  // namespace
+
+Connection& connection_of(sqlite3_context* context) {
+  return *client_data_of(context).connection;
+}
+
+std::string_view function_name_of(sqlite3_context* context) {
+  return client_data_of(context).name;
+}
+
+std::shared_ptr<void>& state_of(sqlite3_context* context) {
+  return client_data_of(context).state;
+}
+
+Engine& engine_of(sqlite3_context* context) {
+  return connection_of(context).engine();
+}
+
+std::string_view text_of(sqlite3_value* value) {
+  // The order matters: sqlite3_value_bytes returns the length of the last conversion.
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  if (text == nullptr) throw std::bad_alloc();
+  return {text, static_cast<size_t>(sqlite3_value_bytes(value))};
+}
+
+std::span<const std::byte> blob_of(sqlite3_value* value) {
+  const auto* bytes = static_cast<const std::byte*>(sqlite3_value_blob(value));
+  const auto size = static_cast<size_t>(sqlite3_value_bytes(value));
+  if (bytes == nullptr && size > 0) throw std::bad_alloc();
+  return {bytes, size};
+}
+
+Result<std::optional<std::string_view>> optional_text(sqlite3_value* value, std::string_view function,
+                                                      std::string_view parameter) {
+  if (value == nullptr || is_null(value)) return std::optional<std::string_view>();
+  if (is_blob(value))
+    return Error{ErrorCode::kInvalidArgument, std::string(function) + ": the " + std::string(parameter) +
+                                                  " must be text, not a BLOB; use CAST(... AS TEXT)"};
+  return std::optional<std::string_view>(text_of(value));
+}
+
+Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
+                                                      std::string_view function, std::string_view parameter) {
+  return optional_text(index < arguments.size() ? arguments[index] : nullptr, function, parameter);
+}
+
+Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
+                                       std::string_view parameter) {
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> text,
+                         optional_text(arguments, index, function, parameter));
+  if (!text)
+    return Error{ErrorCode::kInvalidArgument,
+                 std::string(function) + ": the " + std::string(parameter) + " must be text, not NULL"};
+  return *text;
+}
+
+Result<std::optional<std::string_view>> model_name_argument(Arguments arguments, size_t index,
+                                                            std::string_view function) {
+  return optional_text(arguments, index, function, "model");
+}
+
+Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
+                                std::string_view function) {
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
+  Connection& connection = connection_of(context);
+  if (!name) return healthy(connection.find(name), connection.db());
+  const int argument = static_cast<int>(index);
+  const auto* kept = static_cast<const KeptModel*>(sqlite3_get_auxdata(context, argument));
+  if (kept != nullptr && kept->own_changes == connection.own_changes()) {
+    ModelPtr model = kept->model;
+    GLOVE_RETURN_IF_ERROR(check_health(*model, connection.db()));
+    return model;
+  }
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, healthy(connection.find(name), connection.db()));
+  sqlite3_set_auxdata(context, argument, new KeptModel{model, connection.own_changes()}, release_model);
+  return model;
+}
+
+Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::string_view table) {
+  GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(name, table, "model"));
+  return healthy(pin.find(text), pin.connection().db());
+}
+
+Status check_health(const Model& model, sqlite3* db) {
+  InterruptPoller poller(db);
+  return model.health([&poller] { return poller.interrupted(); });
+}
+
+// SQLite copies the terminating NUL of a text only if no length is passed. Otherwise it adds the NUL when the
+// column is read, which allocates memory for each row unless SQLite was built with lookaside memory.
+void return_text(sqlite3_context* context, std::string_view text) {
+  constexpr size_t kMostTerminated = 128;  // words are short; longer text is not worth a copy of ours
+  if (text.size() < kMostTerminated && text.find('\0') == std::string_view::npos) {
+    char terminated[kMostTerminated];
+    terminated[text.copy(terminated, text.size())] = '\0';
+    sqlite3_result_text(context, terminated, -1, SQLITE_TRANSIENT);
+    return;
+  }
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id) {
+  const std::string_view word = vocabulary.word(id);
+  if (vocabulary.key_type() == KeyType::kInteger) {
+    if (const auto key = integer_key(word)) return sqlite3_result_int64(context, *key);
+  }
+  return_text(context, word);
+}
+
+namespace {
+
+// Calls create(count, client data) for each number of arguments. SQLite releases the client data when the
+// function is replaced, when the connection closes, or if the call fails.
+template <class Create>
+int register_counts(sqlite3* db, Engine& engine, const char* name, int fewest, int most,
+                    const Create& create) {
+  try {
+    for (int count = fewest; count <= most; ++count)
+      if (const int code = create(count, new ClientData{name, Connection::of(db, engine), nullptr});
+          code != SQLITE_OK)
+        return code;
+    return SQLITE_OK;
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  }
+}
+
+}  // namespace
+
+int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
+                      void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
+  return register_counts(db, engine, name, fewest, most, [&](int count, ClientData* data) {
+    return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, callback, nullptr, nullptr,
+                                      release_client_data);
+  });
+}
+
+int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
+                       const AggregateCallbacks& callbacks) {
+  return register_counts(db, engine, name, fewest, most, [&](int count, ClientData* data) {
+    if (callbacks.value == nullptr || !sqlite_has(kSqliteWindowFunctions))
+      return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, nullptr, callbacks.step,
+                                        callbacks.finish, release_client_data);
+    return sqlite3_create_window_function(db, name, count, SQLITE_UTF8 | flags, data, callbacks.step,
+                                          callbacks.finish, callbacks.value, callbacks.inverse,
+                                          release_client_data);
+  });
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,105 @@
+// Reads the arguments of SQL functions and the inputs of tables.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "model/model.h"
+#include "search/engine.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/connection.h"
+
+namespace glove::sql {
+
+// The connection and the engine that a function was registered with.
+Connection& connection_of(sqlite3_context* context);
+Engine& engine_of(sqlite3_context* context);
+
+// The name that a function was registered with.
+std::string_view function_name_of(sqlite3_context* context);
+
+// What a function keeps between its calls on this connection, with one value for each number of arguments.
+// Null before the first call. Lives as long as the function is registered.
+std::shared_ptr<void>& state_of(sqlite3_context* context);
+
+// The arguments of one call, in order.
+using Arguments = std::span<sqlite3_value* const>;
+
+// True if the value is SQL NULL.
+inline bool is_null(sqlite3_value* value) {
+  return sqlite3_value_type(value) == SQLITE_NULL;
+}
+// True if the value is a BLOB.
+inline bool is_blob(sqlite3_value* value) {
+  return sqlite3_value_type(value) == SQLITE_BLOB;
+}
+
+// Returns the value as UTF-8 text, converting numbers. The text may contain NUL, and is valid until the
+// value is read as another type. Throws std::bad_alloc if SQLite cannot convert the value.
+// REQUIRES: the value is not NULL.
+std::string_view text_of(sqlite3_value* value);
+
+// Returns the bytes of a BLOB, which are valid as long as the value. Throws std::bad_alloc if SQLite is out
+// of memory.
+std::span<const std::byte> blob_of(sqlite3_value* value);
+
+// Returns the value as text, or nullopt if it is NULL or absent (nullptr). A BLOB is an error that names the
+// function or table, and the parameter.
+Result<std::optional<std::string_view>> optional_text(sqlite3_value* value, std::string_view function,
+                                                      std::string_view parameter);
+
+// The same for arguments[index], which may be absent.
+Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_t index,
+                                                      std::string_view function, std::string_view parameter);
+
+// The same for a required argument: NULL is also an error.
+Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
+                                       std::string_view parameter);
+
+// Returns the name of a model in arguments[index], or nullopt, which means the default model, if it is absent
+// or NULL.
+Result<std::optional<std::string_view>> model_name_argument(Arguments arguments, size_t index,
+                                                            std::string_view function);
+
+// Returns the model that arguments[index] names, or the default model if it is absent or NULL. A model that
+// is named by a constant stays the same for the whole statement, unless the connection itself changes the
+// models. If the model has to be opened first, an interrupt of the connection stops that.
+Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
+                                std::string_view function);
+
+// Returns the model that an input of a table names, or the default model if `name` is NULL or absent
+// (nullptr).
+Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::string_view table);
+
+// As Model::health(); an interrupt of the connection stops it.
+Status check_health(const Model& model, sqlite3* db);
+
+// Makes a copy of the text the result of the function.
+void return_text(sqlite3_context* context, std::string_view text);
+
+// Makes a word of the vocabulary the result: an INTEGER if the keys of the model are integers, otherwise
+// TEXT.
+void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id);
+
+// Registers `callback` as the function `name`, a literal, for each number of arguments from `fewest` to
+// `most`, with the connection as its client data. `flags` are those of SQLite, without the text encoding.
+// Returns an SQLite code.
+int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
+                      void (*callback)(sqlite3_context*, int, sqlite3_value**));
+
+// The callbacks of an aggregate, which is also a window function unless `inverse` and `value` are null.
+struct AggregateCallbacks {
+  void (*step)(sqlite3_context*, int, sqlite3_value**);
+  void (*inverse)(sqlite3_context*, int, sqlite3_value**);
+  void (*value)(sqlite3_context*);
+  void (*finish)(sqlite3_context*);
+};
+
+// Does the same for an aggregate. SQLite before 3.25 has no window functions; there it is never one.
+int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
+                       const AggregateCallbacks& callbacks);
+
+}  // namespace glove::sql

@@ -1,0 +1,72 @@
+// The boundary between C++ and SQLite: the only place that converts errors to SQLite codes and stops
+// exceptions. Every callback that we register runs a body that returns a Status inside guard(). The
+// exceptions are the noexcept callbacks of sql/adapter/table.h, which free an object or return a value of the
+// current row from memory.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/float_environment.h"
+#include "base/status.h"
+// SQLite's functions are called through this table. A program may contain other extensions with a table of
+// the usual name.
+#define sqlite3_api glove_sqlite3_api
+#include "sqlite3ext.h"
+
+SQLITE_EXTENSION_INIT3
+
+namespace glove::sql {
+
+// SQLITE_NOMEM, SQLITE_INTERRUPT or SQLITE_ERROR.
+int sqlite_code(ErrorCode code);
+
+// Returns a copy of the message in memory from sqlite3_malloc, as sqlite3_vtab::zErrMsg and the entry point's
+// error argument require. The copy is valid UTF-8, whatever values the message names. Returns nullptr if out
+// of memory; the code then has to do.
+char* sqlite_message(const std::string& message);
+
+// Replaces the message of the table and returns the code for the callback to return.
+int report(sqlite3_vtab* table, const Error& error);
+// Makes the error the result of the function.
+void report(sqlite3_context* context, const Error& error);
+
+// Runs `body` (() -> Status) in the project's floating-point environment; `target` is a sqlite3_vtab* or a
+// sqlite3_context*. No exception escapes: std::bad_alloc becomes SQLITE_NOMEM, and any other exception
+// becomes SQLITE_ERROR with its text.
+template <class Target, class Body>
+int guard(Target* target, Body&& body) noexcept;
+
+namespace detail {
+inline int finish(sqlite3_vtab* table, const Error& error) {
+  return report(table, error);
+}
+inline int finish(sqlite3_context* context, const Error& error) {
+  report(context, error);
+  return sqlite_code(error.code);
+}
+}  // namespace detail
+
+template <class Target, class Body>
+int guard(Target* target, Body&& body) noexcept {
+  try {
+    ScopedFloatEnvironment float_environment;
+    Status status = std::forward<Body>(body)();
+    return status.ok() ? SQLITE_OK : detail::finish(target, status.error());
+  } catch (const std::bad_alloc&) {
+    if constexpr (std::is_same_v<Target, sqlite3_context>) sqlite3_result_error_nomem(target);
+    return SQLITE_NOMEM;
+  } catch (const std::exception& exception) {
+    try {
+      return detail::finish(target, Error{ErrorCode::kInvalidArgument, exception.what()});
+    } catch (...) {
+      return SQLITE_NOMEM;
+    }
+  } catch (...) {
+    return SQLITE_ERROR;
+  }
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,86 @@
+// The statements that a table of the extension runs itself, on the connection that uses the table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/boundary.h"
+
+namespace glove::sql {
+
+// The name as an identifier in SQL, quoted.
+std::string quoted_name(std::string_view name);
+
+// Returns the error of the connection for a code that is not a success. `table` begins its message.
+Error database_error(sqlite3* db, int code, std::string_view table);
+
+// A prepared statement, which its holder may run many times. Used by one thread at a time, like its
+// connection.
+class OwnStatement {
+ public:
+  OwnStatement() = default;
+  ~OwnStatement() { sqlite3_finalize(statement_); }
+  OwnStatement(const OwnStatement&) = delete;
+  OwnStatement& operator=(const OwnStatement&) = delete;
+
+  // Prepares the statement unless that was done before. `table` begins the message of an error, and outlives
+  // the statement.
+  Status prepare(sqlite3* db, const std::string& sql, const std::string& table);
+
+  bool prepared() const { return statement_ != nullptr; }
+
+  // A run of the statement; SQLite holds its locks no longer than this object lives. REQUIRES: prepare()
+  // succeeded, and no other run exists.
+  class Run {
+   public:
+    explicit Run(OwnStatement& statement) : statement_(statement) {}
+    ~Run() {
+      sqlite3_reset(statement_.statement_);
+      sqlite3_clear_bindings(statement_.statement_);
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+    // Sets the next parameter. What a view refers to must outlive the run. If SQLite refuses the value, which
+    // may be longer than its limit, next() returns the error.
+    Run& bind(int64_t value);
+    Run& bind(std::string_view text);
+    Run& bind_blob(std::span<const char> bytes);
+    // Passes an object to an SQL object of the extension, which reads it by sqlite3_value_pointer() with this
+    // type, a literal. REQUIRES: sqlite_has(kSqlitePointers).
+    Run& bind_pointer(void* object, const char* type);
+
+    // Moves to the next row. Returns false after the last one.
+    Result<bool> next();
+
+    sqlite3_value* value(int column) const { return sqlite3_column_value(statement_.statement_, column); }
+    int64_t integer(int column) const { return sqlite3_column_int64(statement_.statement_, column); }
+    bool null(int column) const { return sqlite3_column_type(statement_.statement_, column) == SQLITE_NULL; }
+    // Valid until the next row. Empty for NULL.
+    std::string_view text(int column) const;
+    std::span<const std::byte> blob(int column) const { return blob_of(value(column)); }
+
+   private:
+    Run& bound(int code);
+
+    OwnStatement& statement_;
+    int parameter_ = 0;
+    int bind_code_ = 0;  // of the first bind() that failed; SQLITE_OK: none
+  };
+
+  // Runs the statement to its end.
+  static Status finish(Run& run);
+
+ private:
+  sqlite3_stmt* statement_ = nullptr;
+  std::string_view table_;
+};
+
+// Runs statements without parameters, whose rows are ignored. `table` begins the message of an error.
+Status execute(sqlite3* db, const std::string& sql, const std::string& table);
+
+}  // namespace glove::sql

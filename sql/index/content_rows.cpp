@@ -1,0 +1,275 @@
+#include "sql/index/content_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/utf8.h"
+#include "model/exact_dot.h"
+#include "model/limits.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/index/model_fingerprint.h"
+#include "sql/values/row_vector.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr size_t kMostShown = 60;  // bytes of a text in a message
+
+// True if the text is that of a number, as SQLite writes it.
+bool is_number(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  return !text.empty() && text.front() != 'e' &&
+         text.find_first_not_of("0123456789+-.e") == std::string_view::npos &&
+         text.find_first_of(kDigits) != std::string_view::npos;
+}
+
+}  // namespace
+
+Status ContentRows::prepare() {
+  if (logged_.prepared()) return {};
+  sqlite3* const db = connection_.db();
+  const std::string table = index_.content_table();
+  const std::string id = quoted_name(index_.rowid);
+  GLOVE_RETURN_IF_ERROR(one_.prepare(
+      db, "SELECT d." + id + columns("d") + " FROM " + table + " d WHERE d." + id + " = ?", index_.name));
+  GLOVE_RETURN_IF_ERROR(exists_.prepare(db, "SELECT 1 FROM " + table + " WHERE " + id + " = ?", index_.name));
+  GLOVE_RETURN_IF_ERROR(all_.prepare(
+      db, "SELECT d." + id + ", 1" + columns("d") + " FROM " + table + " d ORDER BY d." + id, index_.name));
+  return logged_.prepare(db,
+                         "SELECT l.id, d." + id + " IS NOT NULL" + columns("d") + " FROM " +
+                             index_.object("_log") + " l LEFT JOIN " + table + " d ON d." + id +
+                             " = l.id ORDER BY l.id",
+                         index_.name);
+}
+
+Status ContentRows::begin(int64_t dims) {
+  dims_ = dims;
+  encoder_ = nullptr;
+  vectors_read_.reset();
+  GLOVE_RETURN_IF_ERROR(prepare());
+  return index_.is_text ? find_encoder() : Status();
+}
+
+Status ContentRows::begin(int64_t dims, const std::string& expected_fingerprint) {
+  GLOVE_RETURN_IF_ERROR(begin(dims));
+  return check_fingerprint(expected_fingerprint);
+}
+
+Status ContentRows::check_model(int64_t dims, const std::string& expected_fingerprint) {
+  if (!index_.is_text) return {};
+  dims_ = dims;
+  encoder_ = nullptr;
+  GLOVE_RETURN_IF_ERROR(find_model());
+  return check_fingerprint(expected_fingerprint);
+}
+
+Status ContentRows::check_fingerprint(const std::string& expected_fingerprint) const {
+  const std::string found = fingerprint();
+  if (found == expected_fingerprint) return {};
+  return {ErrorCode::kInvalidArgument,
+          index_.name + ": the model '" + index_.model + "' has the fingerprint " + found +
+              ", but the vectors of the index were made by one with " + expected_fingerprint +
+              "; load that model under this name, or run " + index_.command("rebuild") +
+              " to adopt this one"};
+}
+
+std::string ContentRows::fingerprint() const {
+  return index_.is_text ? model_fingerprint(connection_.engine(), model_, index_.options) : std::string();
+}
+
+// The indexed columns, each with a comma before it.
+std::string ContentRows::columns(const char* table) const {
+  std::string text;
+  for (const std::string& column : index_.columns)
+    text += std::string(", ") + table + "." + quoted_name(column);
+  return text;
+}
+
+// Sets model_, and dims_ if they are not known yet.
+Status ContentRows::find_model() {
+  Result<CatalogEntry> entry = connection_.find(index_.model);
+  if (!entry.ok()) return {entry.error().code, index_.name + ": " + entry.error().message};
+  model_ = entry.value().model;
+  if (index_.is_text && dims_ == 0) dims_ = model_->dims();
+  if (dims_ == 0 || dims_ == model_->dims()) return {};
+  return {
+      ErrorCode::kInvalidArgument,
+      index_.name + ": the model '" + index_.model + "' has " + std::to_string(model_->dims()) +
+          " dimensions, but the index has " + std::to_string(dims_) + "; load a model of " +
+          std::to_string(dims_) + " dimensions under this name" +
+          (index_.is_text && index_.dims == 0 ? ", or run " + index_.command("rebuild") + " to adopt this one"
+                                              : "")};
+}
+
+Status ContentRows::find_encoder() {
+  GLOVE_RETURN_IF_ERROR(find_model());
+  std::optional<std::string_view> options;
+  if (!index_.options.empty()) options = index_.options;
+  GLOVE_ASSIGN_OR_RETURN(encoder_, kept_encoder_.find(connection_, model_, options, index_.name));
+  return {};
+}
+
+Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>& vector) {
+  if (index_.model.empty()) {
+    const std::string shown = escaped(text, kMostShown);  // SQLite converts a number to a text
+    return Error{ErrorCode::kInvalidArgument,
+                 index_.name + ": the query is " + (is_number(text) ? shown : "the text '" + shown + "'") +
+                     ", but the index has no model to make a vector of it; pass a BLOB of float32 or a JSON "
+                     "array, or create the index with model='...'"};
+  }
+  if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());
+  InterruptPoller poller(connection_.db());
+  GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_, poller.check()));
+  vector = scratch_.vector;
+  return found;
+}
+
+// Sets norm_squared_, or fault_ if vector_ cannot be indexed.
+void ContentRows::check_vector() {
+  const auto length = static_cast<int64_t>(vector_.size());
+  norm_squared_ = exact_dot(vector_.data(), vector_.data(), length);
+  // The norm is finite if and only if the components are: no sum of squares of floats overflows double.
+  if (length == dims_ && length > 0 && std::isfinite(norm_squared_)) return;
+  const auto bad = std::find_if(vector_.begin(), vector_.end(), [](float x) { return !std::isfinite(x); });
+  const std::string has = "has a vector of " + component_count(vector_.size());
+  if (length == 0) {
+    fault_ = "has a vector without components";
+  } else if (length > kMaxDims) {
+    fault_ = has + "; the most is " + std::to_string(kMaxDims);
+  } else if (dims_ != 0 && length != dims_) {
+    fault_ = has + ", but the index has " + std::to_string(dims_) + " dimensions";
+    other_dims_ = length;
+  } else if (bad != vector_.end()) {
+    fault_ = "has a vector whose component " + std::to_string(bad - vector_.begin() + 1) + " is " +
+             (std::isnan(*bad) ? "NaN" : "infinite");
+  }
+}
+
+Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
+  if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());  // another scan began and failed
+  std::string text;
+  for (size_t i = 0; i < index_.columns.size(); ++i) {
+    const int column = first_column + static_cast<int>(i);
+    if (i > 0) text += '\n';
+    if (!run.null(column)) text += run.text(column);
+  }
+  InterruptPoller poller(connection_.db());
+  const Result<bool> found = encoder_->encode(*model_, text, scratch_, poller.check());
+  if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
+  if (!found.ok()) {
+    fault_ = "has a text whose vector overflows float32";
+    return RowVector::kInvalid;
+  }
+  if (!found.value()) return RowVector::kNone;
+  vector_ = scratch_.vector;
+  norm_squared_ = exact_dot(vector_.data(), vector_.data(), static_cast<int64_t>(vector_.size()));
+  return RowVector::kVector;
+}
+
+// Reads the vector of the current row into vector_, or what is wrong with it into fault_.
+Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_column) {
+  fault_.clear();
+  other_dims_ = 0;
+  if (index_.is_text) return encode_row(run, first_column);
+  sqlite3_value* const value = run.value(first_column);
+  if (is_null(value)) return RowVector::kNone;
+  InterruptPoller poller(connection_.db());
+  const Status read = read_row_vector(value, vector_, poller.check());
+  if (read.ok())
+    check_vector();
+  else if (read.error().code == ErrorCode::kInterrupted)
+    return read.error();
+  else
+    fault_ = read.error().message;
+  if (!fault_.empty()) return RowVector::kInvalid;
+  if (dims_ == 0) dims_ = static_cast<int64_t>(vector_.size());
+  return RowVector::kVector;
+}
+
+Result<bool> ContentRows::read(int64_t id, std::vector<float>& vector) {
+  OwnStatement::Run run(one_);
+  run.bind(id);
+  GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
+  if (!exists) return false;
+  GLOVE_ASSIGN_OR_RETURN(const RowVector found, vector_of(run, 1));
+  if (found != RowVector::kVector) return false;
+  std::swap(vector, vector_);
+  return true;
+}
+
+Result<bool> ContentRows::read_indexed(const live::IndexState& state, int32_t row,
+                                       std::vector<float>& vector) {
+  const int64_t id = state.parts->id_of(row);
+  if (!index_.is_text) return read(id, vector);
+  GLOVE_ASSIGN_OR_RETURN(const bool there, exists(id));
+  if (!there) return false;
+  const auto [segment, segment_row] = state.parts->place_of(row);
+  if (!vectors_read_) vectors_read_.emplace(vectors_, state.dims);
+  GLOVE_ASSIGN_OR_RETURN(const auto stored, vectors_read_->read(state.segment_ids[segment], segment_row));
+  // The running statement may have joined segments since it began. The codes tell.
+  if (!state.parts->segments()[segment]->has_codes_of(segment_row, stored)) return read(id, vector);
+  vector.assign(stored.begin(), stored.end());
+  return true;
+}
+
+Result<bool> ContentRows::exists(int64_t id) {
+  OwnStatement::Run run(exists_);
+  run.bind(id);
+  return run.next();
+}
+
+Status ContentRows::pass_rows(OwnStatement& statement, const UseContent& use) {
+  OwnStatement::Run run(statement);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return {};
+    RowVector found = RowVector::kNone;
+    if (run.integer(1) != 0) {
+      GLOVE_ASSIGN_OR_RETURN(found, vector_of(run, 2));
+    }
+    const std::span<const float> vector =
+        found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
+    GLOVE_RETURN_IF_ERROR(use({run.integer(0), found, vector, norm_squared_, fault_}));
+  }
+}
+
+Status ContentRows::read_all(const live::UseRow& use) {
+  return pass_rows(all_, [&](const ContentRow& row) {
+    return row.found == RowVector::kVector ? use(row.id, row.vector) : Status();
+  });
+}
+
+Status ContentRows::read_logged(const UseContent& use) {
+  return pass_rows(logged_, use);
+}
+
+Status ContentRows::read_content(const UseContent& use) {
+  return pass_rows(all_, use);
+}
+
+Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
+  return {ErrorCode::kInvalidArgument,
+          index_.name + ": the row " + std::to_string(id) + " of '" + index_.content + "' " + fault +
+              (index_.is_text ? "; change the text" : "; correct the row or set its vector to NULL") +
+              ", or create the index with invalid='skip'" + remedy_of_length(other_dims_)};
+}
+
+std::string ContentRows::remedy_of_length(int64_t length) const {
+  if (index_.is_text || index_.dims != 0 || length == 0) return {};
+  const std::string column = quoted_name(index_.columns.front());
+  OwnStatement first;
+  const Status prepared = first.prepare(
+      connection_.db(),
+      "SELECT " + column + " FROM " + index_.content_table() + " WHERE " + column + " NOT NULL LIMIT 1",
+      index_.name);
+  if (!prepared.ok()) return {};
+  OwnStatement::Run run(first);
+  const Result<bool> found = run.next();
+  std::vector<float> vector;
+  if (!found.ok() || !found.value() || !read_row_vector(run.value(0), vector).ok()) return {};
+  if (static_cast<int64_t>(vector.size()) != length) return {};
+  return "; if all rows of '" + index_.content + "' have " + std::to_string(length) +
+         " dimensions now, run " + index_.command("rebuild");
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,114 @@
+// The rows of the table that a live index is over, with their vectors.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "live/live_search.h"
+#include "sql/adapter/connection.h"
+#include "sql/adapter/own_statement.h"
+#include "sql/index/index_definition.h"
+#include "sql/index/vector_store.h"
+#include "sql/text/text_encoder.h"
+
+namespace glove::sql {
+
+// What a row of the content has.
+enum class RowVector {
+  kNone,     // no row, NULL, or a text without words of the model
+  kInvalid,  // a vector that cannot be indexed
+  kVector,
+};
+
+// A row of the content. What it refers to is valid until the next row is read.
+struct ContentRow {
+  int64_t id;
+  RowVector found;
+  std::span<const float> vector;  // empty unless found is kVector
+  double norm_squared;            // D(x, x) of the vector, finite
+  const std::string& fault;  // for kInvalid, the end of a message, as in "has a vector of 3 components ..."
+};
+
+// Reads the content as the running statement sees it. Belongs to the table object of one connection, which
+// outlives it, like `index`.
+class ContentRows final : public live::RowSource {
+ public:
+  ContentRows(Connection& connection, const IndexDefinition& index, VectorStore& vectors)
+      : connection_(connection), index_(index), vectors_(vectors) {}
+
+  // Must be called before each use in a statement. For an index of texts, finds the model. `dims`: those of
+  // the index; 0: the first vector that is read sets them.
+  Status begin(int64_t dims);
+  // The same, and an error if the model of an index of texts has another fingerprint.
+  Status begin(int64_t dims, const std::string& expected_fingerprint);
+
+  // An error if a search of an index of texts would not find its model, or another one. Until the next
+  // begin(), nothing else may be called.
+  Status check_model(int64_t dims, const std::string& expected_fingerprint);
+
+  // The fingerprint of the model of an index of texts (sql/index/model_fingerprint.h); empty for others.
+  // REQUIRES: begin() succeeded.
+  std::string fingerprint() const;
+
+  // The dimensions; 0 while they are not known.
+  int64_t dims() const { return dims_; }
+
+  Result<bool> read(int64_t id, std::vector<float>& vector) override;
+  // Takes the vector of a text from the index if it is there.
+  Result<bool> read_indexed(const live::IndexState& state, int32_t row, std::vector<float>& vector) override;
+  // Whether the content has this row, with or without a vector.
+  Result<bool> exists(int64_t id);
+  Status read_all(const live::UseRow& use) override;
+
+  using UseContent = std::function<Status(const ContentRow& row)>;
+  // Passes every logged row, by ascending id, also those that the content no longer has.
+  Status read_logged(const UseContent& use);
+  // Passes every row of the content, by ascending id.
+  Status read_content(const UseContent& use);
+
+  // Makes the vector of a query of a text. Returns false if the text has none.
+  Result<bool> encode_query(std::string_view text, std::vector<float>& vector);
+
+  // The error of the row that was read last, which cannot be indexed.
+  Error fault_of_row(int64_t id, const std::string& fault) const;
+  // Returns what to do about a vector that is not as long as those of the index, for the end of a message: it
+  // names 'rebuild' if the first row of the content is as long as the vector. Empty: nothing.
+  std::string remedy_of_length(int64_t length) const;
+
+ private:
+  Status prepare();
+  std::string columns(const char* table) const;
+  Result<RowVector> vector_of(OwnStatement::Run& run, int first_column);
+  Result<RowVector> encode_row(OwnStatement::Run& run, int first_column);
+  void check_vector();
+  Status find_model();
+  Status find_encoder();
+  Status check_fingerprint(const std::string& expected_fingerprint) const;
+  Status pass_rows(OwnStatement& statement, const UseContent& use);
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  VectorStore& vectors_;
+  int64_t dims_ = 0;
+  OwnStatement one_;
+  OwnStatement exists_;
+  OwnStatement all_;
+  OwnStatement logged_;
+  std::optional<VectorReader> vectors_read_;  // by read_indexed() since begin()
+  std::vector<float> vector_;                 // of the current row; of an earlier one if it has none
+  double norm_squared_ = 0;                   // of vector_
+  std::string fault_;                         // of the current row; empty: none
+  int64_t other_dims_ = 0;                    // of the current row, if that is its fault
+  KeptEncoder kept_encoder_;
+  ModelPtr model_;
+  const TextEncoder* encoder_ = nullptr;
+  TextEncoder::Scratch scratch_;
+};
+
+}  // namespace glove::sql

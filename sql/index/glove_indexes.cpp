@@ -1,0 +1,185 @@
+// glove_indexes: the live indexes of the connection's databases.
+//
+//   SELECT name, rows, segments, logged, state FROM glove_indexes;   -- doc_vec|1000|2|17|changed
+//
+// rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
+// one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
+// for an index that cannot be queried, because its tables, its triggers or its content are not what they must
+// be, it is the reason, and the numbers are NULL; if its model is not loaded, state says so. Where a backend
+// has failed to search the index, the reason follows. backend is the one that has the index or, if none has,
+// the one that 'auto' would use.
+#include <bit>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "search/searcher_choice.h"
+#include "sql/adapter/own_statement.h"
+#include "sql/adapter/snapshot.h"
+#include "sql/adapter/sql_tokens.h"
+#include "sql/index/index_definition.h"
+#include "sql/index/index_schema.h"
+#include "sql/index/index_store.h"
+#include "sql/index/own_work.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr const char* kTable = "glove_indexes";
+constexpr const char* kModule = "glove_index";
+
+struct FoundIndex {
+  IndexDefinition definition;  // of which the schema and the name are always known
+  Status problem;              // with the definition
+};
+
+FoundIndex found_index(const std::string& schema, const std::string& name, std::string_view sql) {
+  Result<IndexDefinition> definition = read_index_definition(schema, name, sql);
+  if (definition.ok()) return {std::move(definition).value(), {}};
+  FoundIndex found{{}, definition.status()};
+  found.definition.schema = schema;
+  found.definition.name = name;
+  return found;
+}
+
+// The tables that are made with glove_index, of all schemas of the connection.
+Result<std::vector<FoundIndex>> indexes_of(sqlite3* db) {
+  const std::string table = kTable;
+  OwnStatement schemas;
+  GLOVE_RETURN_IF_ERROR(schemas.prepare(db, "PRAGMA database_list", table));
+  OwnStatement::Run schema(schemas);
+  std::vector<FoundIndex> indexes;
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more_schemas, schema.next());
+    if (!more_schemas) return indexes;
+    const std::string name(schema.text(1));
+    OwnStatement names;
+    GLOVE_RETURN_IF_ERROR(names.prepare(db,
+                                        "SELECT name, sql FROM " + quoted_name(name) +
+                                            ".sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE %' "
+                                            "ORDER BY name",
+                                        table));
+    OwnStatement::Run run(names);
+    while (true) {
+      GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+      if (!more) break;
+      if (module_of(run.text(1)) != kModule) continue;
+      indexes.push_back(found_index(name, std::string(run.text(0)), run.text(1)));
+    }
+  }
+}
+
+// What the shadow tables of an index have.
+struct IndexSize {
+  int64_t segments = 0;
+  int64_t rows = 0;
+  int64_t logged = 0;
+  int64_t bytes = 0;
+  int64_t dead = 0;
+};
+
+Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
+  const std::string vectors =
+      index.is_text ? "(SELECT sum(length(vectors)) FROM " + index.object("_vector") + ")" : "0";
+  OwnStatement count;
+  GLOVE_RETURN_IF_ERROR(count.prepare(
+      db,
+      "SELECT (SELECT count(*) FROM " + index.object("_segment") + "), (SELECT sum(rows) FROM " +
+          index.object("_segment") + "), (SELECT count(*) FROM " + index.object("_log") +
+          "), (SELECT sum(length(data)) FROM " + index.object("_block") + "), " + vectors,
+      index.name));
+  OwnStatement::Run counted(count);
+  GLOVE_RETURN_IF_ERROR(counted.next());
+  IndexSize size{counted.integer(0), counted.integer(1), counted.integer(2),
+                 counted.integer(3) + counted.integer(4), 0};
+  OwnStatement bits;
+  GLOVE_RETURN_IF_ERROR(bits.prepare(db, "SELECT bits FROM " + index.object("_dead"), index.name));
+  OwnStatement::Run run(bits);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) break;
+    for (const std::byte byte : run.blob(0)) size.dead += std::popcount(std::to_integer<unsigned char>(byte));
+  }
+  return size;
+}
+
+// An error if a query would not find the model of the index.
+Status check_model(Connection& connection, const IndexDefinition& index, IndexStore& store) {
+  VectorStore vectors(connection, index);
+  ContentRows rows(connection, index, vectors);
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store.config());
+  return rows.check_model(config.dims, config.fingerprint);
+}
+
+// What an index has whose tables are what they must be.
+struct IndexContent {
+  IndexSize size;
+  std::string state;
+  live::PartSetPtr searched;  // null if no statement searches it
+};
+
+std::string state_of(const IndexSize& size) {
+  return size.logged == 0 ? "current" : size.logged > kMostLogged ? "sync is due" : "changed";
+}
+
+// An error if the tables of the index are not what they must be. Then they are not read: they may be
+// anything.
+Result<IndexContent> content_of(Connection& connection, const FoundIndex& found) {
+  GLOVE_RETURN_IF_ERROR(found.problem);
+  const IndexDefinition& index = found.definition;
+  return own_work(connection, index, [&]() -> Result<IndexContent> {
+    GLOVE_RETURN_IF_ERROR(check_index(connection.db(), index));
+    IndexContent content;
+    GLOVE_ASSIGN_OR_RETURN(content.size, size_of(connection.db(), index));
+    IndexStore store(connection, index);
+    const Status model = check_model(connection, index, store);
+    content.state = model.ok() ? state_of(content.size) : model.error().message;
+    const Result<bool> former = has_former_triggers(connection.db(), index);
+    if (former.ok() && former.value()) content.state += "; " + former_triggers_remedy(index);
+    const Result<live::PartSetPtr> searched = store.searched_parts();
+    if (searched.ok()) content.searched = searched.value();
+    return content;
+  });
+}
+
+vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
+  const Result<IndexContent> content = content_of(connection, found);
+  const bool searched = content.ok() && content.value().searched != nullptr;
+  const LikelyBackend choice =
+      likely_backend(connection.engine(), searched ? &content.value().searched->searchers() : nullptr);
+  vtab::SnapshotRow row = {found.definition.schema, found.definition.name};
+  if (content.ok()) {
+    const IndexSize& size = content.value().size;
+    row.insert(row.end(), {size.rows - size.dead, size.segments, size.dead, size.logged, size.bytes});
+  }
+  row.resize(7, nullptr);
+  std::string state = content.ok() ? content.value().state : content.error().message;
+  if (!choice.failed.empty()) state += "; " + choice.failed;
+  row.push_back(std::string(choice.backend == nullptr ? "" : choice.backend->name()));
+  row.push_back(std::move(state));
+  return row;
+}
+
+struct GloveIndexes {
+  static constexpr const char* kName = kTable;
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_indexes(schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER,"
+      " logged INTEGER, bytes INTEGER, backend TEXT, state TEXT)";
+
+  static Result<std::vector<vtab::SnapshotRow>> rows(Connection& connection) {
+    GLOVE_ASSIGN_OR_RETURN(const auto indexes, indexes_of(connection.db()));
+    std::vector<vtab::SnapshotRow> result;
+    for (const FoundIndex& index : indexes) result.push_back(row_of(connection, index));
+    return result;
+  }
+};
+
+}  // namespace
+
+int register_glove_indexes(sqlite3* db, Engine& engine) {
+  // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_stats.
+  return vtab::register_table<vtab::Snapshot<GloveIndexes>>(db, engine);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,226 @@
+#include "sql/index/index_commands.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/utf8.h"
+#include "live/merge_rule.h"
+#include "sql/adapter/own_statement.h"
+#include "sql/adapter/sqlite_features.h"
+#include "sql/index/index_check.h"
+#include "sql/index/index_schema.h"
+#include "sql/index/own_work.h"
+
+namespace glove::sql {
+namespace {
+
+int64_t next_id(const std::vector<StoredSegment>& segments) {
+  return segments.empty() ? 1 : segments.back().record.id + 1;
+}
+
+}  // namespace
+
+Status IndexCommands::create() {
+  sqlite3* const db = connection_.db();
+  GLOVE_RETURN_IF_ERROR(check_content(db, index_));
+  GLOVE_RETURN_IF_ERROR(check_trigger_names(db, index_));
+  GLOVE_RETURN_IF_ERROR(create_tables(db, index_));
+  return rebuild();
+}
+
+// In a transaction of the user's, SQLite keeps what a table has written for an INSERT of one row that then
+// fails, and it refuses a SAVEPOINT while a statement writes. But it undoes an INSERT ... SELECT as a whole.
+Status IndexCommands::run(std::string_view command) {
+  if (!sqlite_has(kSqlitePointers)) return run_now(command);  // fails: it cannot have the triggers (3.24)
+  Passed passed{command, std::nullopt};
+  OwnStatement insert;
+  GLOVE_RETURN_IF_ERROR(insert.prepare(
+      connection_.db(), "INSERT INTO " + index_.object("") + "(" + quoted_name(index_.name) + ") SELECT ?",
+      index_.name));
+  OwnStatement::Run run(insert);
+  const Status ended = OwnStatement::finish(run.bind_pointer(&passed, kPassed));
+  if (passed.status.has_value() && !passed.status->ok()) return *passed.status;
+  if (!ended.ok() || passed.status.has_value()) return ended;
+  return {ErrorCode::kInvalidArgument, index_.name + ": the command '" + std::string(command) +
+                                           "' was not run, because the authorizer of this connection "
+                                           "ignores a part of it (SQLITE_IGNORE); let it allow the command"};
+}
+
+std::optional<Status> IndexCommands::run_if_passed(sqlite3_value* value) {
+  if (!sqlite_has(kSqlitePointers)) return std::nullopt;
+  auto* const passed = static_cast<Passed*>(sqlite3_value_pointer(value, kPassed));
+  if (passed == nullptr) return std::nullopt;
+  passed->status = run_now(passed->command);
+  return passed->status;
+}
+
+Status IndexCommands::run_now(std::string_view command) {
+  return own_work(connection_, index_, [&] { return work(command); });
+}
+
+Status IndexCommands::work(std::string_view command) {
+  if (command == "rebuild") return rebuild();
+  if (command == "integrity-check") {
+    GLOVE_ASSIGN_OR_RETURN(const std::string found, problem());
+    return found.empty() ? Status() : Status(ErrorCode::kCorrupt, found);
+  }
+  const bool merge = command == "merge";
+  if (!merge && command != "sync")
+    return {ErrorCode::kInvalidArgument, index_.name + ": there is no command " + quoted_value(command) +
+                                             "; the commands are: sync, merge, rebuild, integrity-check"};
+  GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
+  return sync(merge);
+}
+
+Status IndexCommands::sync(bool join_all) {
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
+  GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments().list(config.dims));
+  GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config.fingerprint));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
+  if (logged == 0 && !join_all) return {};
+  GLOVE_RETURN_IF_ERROR(move_log(segments, logged));
+  const int64_t dims = rows_.dims();
+  if (join_all)
+    for (StoredSegment& stored : segments) GLOVE_RETURN_IF_ERROR(kill_missing(stored));
+  std::vector<live::SegmentSize> sizes;
+  for (const StoredSegment& stored : segments) sizes.push_back({stored.record.rows, stored.dead_rows()});
+  std::vector<size_t> joined = live::segments_to_join(sizes);
+  if (join_all && (segments.size() > 1 || (!sizes.empty() && sizes.front().dead > 0))) {
+    joined.resize(segments.size());
+    std::iota(joined.begin(), joined.end(), size_t{0});
+  }
+  if (!join_all)
+    for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
+  GLOVE_RETURN_IF_ERROR(write_segments(segments, joined));
+  if (config.dims == 0 && !segments.empty()) return store_.set_config({dims, config.fingerprint});
+  return {};
+}
+
+// Makes a segment of the logged rows, and marks them dead in the other ones.
+Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t logged) {
+  if (logged > 0)
+    for (StoredSegment& stored : segments)
+      GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
+  NewSegment fresh(index_, vectors_, next_id(segments), logged);
+  GLOVE_RETURN_IF_ERROR(rows_.read_logged([&](const ContentRow& row) -> Status {
+    for (StoredSegment& stored : segments) stored.kill_id(row.id);
+    return fresh.add(rows_, row);
+  }));
+  if (fresh.rows() == 0) return {};
+  StoredSegment& stored = segments.emplace_back();
+  stored.is_new = true;
+  stored.record.id = fresh.id();
+  stored.record.rows = fresh.rows();
+  GLOVE_ASSIGN_OR_RETURN(stored.segment, fresh.finish());
+  return {};
+}
+
+// Marks the rows dead that the content no longer has. Their deletion is not in the log if it called no
+// trigger, as that of REPLACE does not.
+Status IndexCommands::kill_missing(StoredSegment& stored) {
+  GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
+  const std::span<const int64_t> ids = stored.row_ids();
+  for (int64_t row = 0; row < stored.record.rows; ++row) {
+    if (stored.is_dead(row)) continue;
+    GLOVE_ASSIGN_OR_RETURN(const bool exists, rows_.exists(ids[static_cast<size_t>(row)]));
+    if (!exists) stored.kill(row);
+  }
+  return {};
+}
+
+// Adds the living rows of several segments to a new one.
+Status IndexCommands::join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
+                           NewSegment& whole) {
+  struct Place {
+    int64_t id;
+    size_t segment;
+    int64_t row;
+  };
+  std::vector<Place> places;
+  for (const size_t i : joined) {
+    GLOVE_RETURN_IF_ERROR(store_.segments().load(segments[i], rows_.dims()));
+    for (int64_t row = 0; row < segments[i].record.rows; ++row)
+      if (!segments[i].is_dead(row))
+        places.push_back({segments[i].row_ids()[static_cast<size_t>(row)], i, row});
+  }
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.id < b.id; });
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (i > 0 && places[i].id == places[i - 1].id)
+      return damaged_index(index_, "two segments have the row " + std::to_string(places[i].id));
+    GLOVE_RETURN_IF_ERROR(whole.copy(segments[places[i].segment], places[i].row));
+  }
+  return {};
+}
+
+// An error if a new segment or a list of dead rows is longer than the connection allows. `made` may be null.
+Status IndexCommands::check_lengths(const std::vector<StoredSegment>& segments,
+                                    const live::SegmentPtr& made) {
+  const SegmentStore& store = store_.segments();
+  if (made != nullptr) GLOVE_RETURN_IF_ERROR(store.check_segment_length(made->bytes().size()));
+  for (const StoredSegment& stored : segments) {
+    if (stored.is_new) GLOVE_RETURN_IF_ERROR(store.check_segment_length(stored.segment->bytes().size()));
+    GLOVE_RETURN_IF_ERROR(store.check_length(stored.dead.size()));
+  }
+  return {};
+}
+
+// Empties the log and writes what has changed: the segments at the positions `joined` become one.
+Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
+                                     const std::vector<size_t>& joined) {
+  int64_t joined_rows = 0;
+  for (const size_t i : joined) joined_rows += segments[i].record.rows - segments[i].dead_rows();
+  NewSegment whole(index_, vectors_, next_id(segments), joined_rows);
+  GLOVE_RETURN_IF_ERROR(join(segments, joined, whole));
+  live::SegmentPtr made;
+  if (whole.rows() > 0) {
+    GLOVE_ASSIGN_OR_RETURN(made, whole.finish());
+  }
+  SegmentStore& store = store_.segments();
+  GLOVE_RETURN_IF_ERROR(check_lengths(segments, made));
+  GLOVE_RETURN_IF_ERROR(store_.clear_log());  // first, so that the blocks are written into its pages
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const StoredSegment& stored = segments[i];
+    if (std::binary_search(joined.begin(), joined.end(), i)) {
+      if (!stored.is_new) GLOVE_RETURN_IF_ERROR(store.remove(stored.record.id));
+      if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove(stored.record.id));
+    } else if (stored.is_new) {
+      GLOVE_RETURN_IF_ERROR(store.add(stored.record.id, stored.segment));
+    } else if (stored.dead_has_grown) {
+      GLOVE_RETURN_IF_ERROR(store.set_dead(stored));
+    }
+  }
+  return made == nullptr ? Status() : store.add(whole.id(), made);
+}
+
+Status IndexCommands::rebuild() {
+  sqlite3* const db = connection_.db();
+  GLOVE_RETURN_IF_ERROR(check_content(db, index_));
+  GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
+  GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims));
+  int64_t id = 1;
+  if (index_.is_text) {
+    GLOVE_ASSIGN_OR_RETURN(id, vectors_.unused_segment());
+  }
+  NewSegment fresh(index_, vectors_, id, 0);
+  GLOVE_RETURN_IF_ERROR(rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); }));
+  live::SegmentPtr made;
+  if (fresh.rows() > 0) {
+    GLOVE_ASSIGN_OR_RETURN(made, fresh.finish());
+  }
+  GLOVE_RETURN_IF_ERROR(check_lengths({}, made));
+  GLOVE_RETURN_IF_ERROR(drop_triggers(db, index_));
+  GLOVE_RETURN_IF_ERROR(create_triggers(db, index_));
+  GLOVE_RETURN_IF_ERROR(store_.clear());
+  if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove_others(id));
+  GLOVE_RETURN_IF_ERROR(
+      store_.set_config({made == nullptr ? index_.dims : rows_.dims(), rows_.fingerprint()}));
+  return made == nullptr ? Status() : store_.segments().add(id, made);
+}
+
+Result<std::string> IndexCommands::problem() {
+  const Status checked = check_index(connection_.db(), index_);
+  if (!checked.ok()) return checked.error().message;
+  return find_problem(index_, store_, rows_, vectors_);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,72 @@
+// The commands of a live index: INSERT INTO doc_vec(doc_vec) VALUES ('sync').
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "sql/adapter/connection.h"
+#include "sql/index/content_rows.h"
+#include "sql/index/index_definition.h"
+#include "sql/index/index_store.h"
+#include "sql/index/new_segment.h"
+#include "sql/index/vector_store.h"
+
+namespace glove::sql {
+
+// Runs commands in the transaction of the statement that gives them. A command that fails leaves nothing
+// behind.
+class IndexCommands {
+ public:
+  // All arguments must outlive the object.
+  IndexCommands(Connection& connection, const IndexDefinition& index, IndexStore& store, ContentRows& rows,
+                VectorStore& vectors)
+      : connection_(connection), index_(index), store_(store), rows_(rows), vectors_(vectors) {}
+
+  // Makes the tables and triggers of a new index, and a segment of the rows that the content has. If it
+  // fails, SQLite undoes CREATE VIRTUAL TABLE as a whole.
+  Status create();
+
+  // sync              turns the log into a segment, and joins segments by the rule of live/merge_rule.h
+  // merge             the same, and joins all segments
+  // rebuild           makes the triggers and all segments again
+  // integrity-check   is an error unless the index agrees with the content
+  //
+  // Passes the command in a statement of its own to the index, which must hand it on to run_if_passed(): its
+  // own object, or a new one if SQLite has read the schema again.
+  Status run(std::string_view command);
+
+  // Runs the command that `value` passes, and returns how it ended. Returns nothing if `value` passes none.
+  std::optional<Status> run_if_passed(sqlite3_value* value);
+
+  // Returns what is wrong with the index, or nothing.
+  Result<std::string> problem();
+
+ private:
+  // A command on its way through the statement that SQLite undoes as a whole.
+  struct Passed {
+    std::string_view command;
+    std::optional<Status> status;  // none until it has run
+  };
+  static constexpr const char* kPassed = "glove_index command";
+
+  Status run_now(std::string_view command);
+  Status work(std::string_view command);
+  Status sync(bool join_all);
+  Status rebuild();
+  Status move_log(std::vector<StoredSegment>& segments, int64_t logged);
+  Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined);
+  Status check_lengths(const std::vector<StoredSegment>& segments, const live::SegmentPtr& made);
+  Status kill_missing(StoredSegment& stored);
+  Status join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined, NewSegment& whole);
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  IndexStore& store_;
+  ContentRows& rows_;
+  VectorStore& vectors_;
+};
+
+}  // namespace glove::sql

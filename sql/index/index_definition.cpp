@@ -1,0 +1,175 @@
+#include "sql/index/index_definition.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "base/utf8.h"
+#include "model/limits.h"
+#include "sql/adapter/own_statement.h"
+#include "sql/adapter/sql_tokens.h"
+
+namespace glove::sql {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r\n\f";
+  const size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
+}
+
+// Returns what stands in the first parentheses of a statement, split at the commas that stand in no others,
+// as SQLite passes it to xConnect: without the spaces and comments around each argument.
+std::vector<std::string> split_arguments(std::string_view sql) {
+  std::vector<std::string> arguments;
+  std::string argument;
+  std::string skipped;  // spaces and comments behind it
+  int depth = 0;
+  for (size_t at = 0, end = 0; at < sql.size(); at = end) {
+    end = end_of_token(sql, at);
+    const std::string_view token = sql.substr(at, end - at);
+    const bool ends = depth == 1 && (token == "," || token == ")");
+    if (ends) arguments.push_back(std::exchange(argument, {}));
+    if (token == ")" && --depth == 0) return arguments;
+    if (ends || depth == 0) {
+      skipped.clear();
+    } else if (is_blank(token)) {
+      skipped += token;
+    } else {
+      if (!argument.empty()) argument += skipped;
+      argument += token;
+      skipped.clear();
+    }
+    if (token == "(") ++depth;
+  }
+  return arguments;
+}
+
+Error wrong(const IndexDefinition& index, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
+}
+
+constexpr const char* kExample =
+    "USING glove_index(content='doc', rowid='id', vector='embedding'), or text='title, body', model='glove' "
+    "in place of vector";
+
+Status set_dims(IndexDefinition& index, const std::string& value) {
+  const char* const end = value.data() + value.size();
+  const auto [stop, code] = std::from_chars(value.data(), end, index.dims);
+  if (code == std::errc() && stop == end && index.dims >= 1 && index.dims <= kMaxDims) return {};
+  return wrong(index, "dims must be an integer from 1 to " + std::to_string(kMaxDims) + ", but is " +
+                          quoted_value(value));
+}
+
+void add_columns(IndexDefinition& index, std::string_view list) {
+  while (true) {
+    const size_t comma = list.find(',');
+    index.columns.push_back(unquoted(trimmed(list.substr(0, comma))));
+    if (comma == std::string_view::npos) return;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+Status set_argument(IndexDefinition& index, std::string_view key, const std::string& value) {
+  if (key == "content") {
+    index.content = value;
+  } else if (key == "rowid") {
+    index.rowid = value;
+  } else if (key == "vector" || key == "text") {
+    if (!index.columns.empty())
+      return wrong(index, "vector and text are given more than once; give one of them");
+    index.is_text = key == "text";
+    if (index.is_text)
+      add_columns(index, value);
+    else
+      index.columns.push_back(value);
+  } else if (key == "model") {
+    index.model = value;
+  } else if (key == "options") {
+    index.options = value;
+  } else if (key == "dims") {
+    return set_dims(index, value);
+  } else if (key == "invalid") {
+    if (value != "error" && value != "skip")
+      return wrong(index, "invalid must be 'error' or 'skip', but is " + quoted_value(value));
+    index.skip_invalid = value == "skip";
+  } else {
+    return wrong(index,
+                 "there is no argument " + quoted_value(key) +
+                     "; the arguments are: content, rowid, vector, text, model, options, dims, invalid");
+  }
+  return {};
+}
+
+Status check_complete(const IndexDefinition& index) {
+  GLOVE_RETURN_IF_ERROR(check_name(index));
+  const bool no_column =
+      index.columns.empty() || std::any_of(index.columns.begin(), index.columns.end(),
+                                           [](const std::string& column) { return column.empty(); });
+  const char* const missing = index.content.empty() ? "content"
+                              : index.rowid.empty() ? "rowid"
+                              : no_column           ? "vector or text"
+                                                    : nullptr;
+  if (missing != nullptr) return wrong(index, missing + (" must be given; write " + std::string(kExample)));
+  if (index.is_text && index.model.empty())
+    return wrong(index, "text needs the name of the model that makes the vectors: model='glove'");
+  if (!index.options.empty() && index.model.empty())
+    return wrong(index, "options are those of a model; give model as well");
+  return {};
+}
+
+}  // namespace
+
+Status check_name(const IndexDefinition& index) {
+  constexpr std::array<const char*, 6> kColumns = {"id", "similarity", "rank", "query", "k", "backend"};
+  for (const char* const column : kColumns)
+    if (sqlite3_stricmp(index.name.c_str(), column) == 0)
+      return wrong(index, "the table has a column of this name; choose another name for the table");
+  return {};
+}
+
+std::string IndexDefinition::object(const char* suffix) const {
+  return quoted_name(schema) + "." + quoted_name(name + suffix);
+}
+
+std::string IndexDefinition::command(const char* command) const {
+  const std::string table = (schema == "main" ? "" : quoted_name(schema) + ".") + quoted_name(name);
+  return "INSERT INTO " + table + "(" + quoted_name(name) + ") VALUES ('" + command + "')";
+}
+
+std::string IndexDefinition::content_table() const {
+  return quoted_name(schema) + "." + quoted_name(content);
+}
+
+Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments) {
+  IndexDefinition index;
+  index.schema = arguments[1];
+  index.name = arguments[2];
+  std::vector<std::string_view> given;
+  for (const char* const argument : arguments.subspan(3)) {
+    const std::string_view text = argument;
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos)
+      return wrong(index, quoted_value(trimmed(text)) + " is not an argument; write " + kExample);
+    const std::string_view key = trimmed(text.substr(0, equals));
+    if (std::find(given.begin(), given.end(), key) != given.end())
+      return wrong(index, std::string(key) + " is given more than once; give it once");
+    given.push_back(key);
+    GLOVE_RETURN_IF_ERROR(set_argument(index, key, unquoted(trimmed(text.substr(equals + 1)))));
+  }
+  GLOVE_RETURN_IF_ERROR(check_complete(index));
+  return index;
+}
+
+Result<IndexDefinition> read_index_definition(const std::string& schema, const std::string& name,
+                                              std::string_view sql) {
+  const std::vector<std::string> own = split_arguments(sql);
+  std::vector<const char*> arguments = {"glove_index", schema.c_str(), name.c_str()};
+  for (const std::string& argument : own) arguments.push_back(argument.c_str());
+  return parse_index_definition(arguments);
+}
+
+}  // namespace glove::sql

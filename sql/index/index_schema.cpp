@@ -1,0 +1,404 @@
+#include "sql/index/index_schema.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "sql/adapter/own_statement.h"
+#include "sql/adapter/sql_tokens.h"
+#include "sql/index/index_triggers.h"
+
+namespace glove::sql {
+namespace {
+
+struct ShadowTable {
+  const char* suffix;
+  const char* columns;
+  const char* former_columns;  // of an index that an older version made
+};
+// None declares a primary key, so that the session extension, which records the tables that have one, leaves
+// them out of its changesets: a replica logs the changes of its content itself.
+constexpr std::array<ShadowTable, 6> kTables = {{
+    {"_config", "(key TEXT UNIQUE, value)", "(key TEXT PRIMARY KEY, value)"},
+    {"_segment", "(id INTEGER UNIQUE, uuid BLOB, rows INTEGER, crc INTEGER)",
+     "(id INTEGER PRIMARY KEY, uuid BLOB, rows INTEGER, crc INTEGER)"},
+    {"_block", "(segment INTEGER, number INTEGER, data BLOB, UNIQUE(segment, number))",
+     "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
+    {"_dead", "(segment INTEGER UNIQUE, bits BLOB)", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
+    {"_vector", "(id INTEGER UNIQUE, vectors BLOB)", "(id INTEGER PRIMARY KEY, vectors BLOB)"},
+    {"_log", "(id INTEGER UNIQUE)", "(id INTEGER PRIMARY KEY)"},
+}};
+constexpr std::string_view kOfTexts = "_vector";  // only an index of texts has it
+
+Error wrong(const IndexDefinition& index, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
+}
+
+// A column of the content, as PRAGMA table_xinfo reports it.
+struct ContentColumn {
+  std::string name;
+  std::string type;
+  bool key = false;
+  bool generated = false;
+};
+
+Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement pragma;
+  GLOVE_RETURN_IF_ERROR(pragma.prepare(
+      db, "PRAGMA " + quoted_name(index.schema) + ".table_xinfo(" + quoted_name(index.content) + ")",
+      index.name));
+  OwnStatement::Run run(pragma);
+  std::vector<ContentColumn> columns;
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return columns;
+    columns.push_back({std::string(run.text(1)), std::string(run.text(2)), run.integer(5) > 0,
+                       run.integer(6) == 2 || run.integer(6) == 3});
+  }
+}
+
+const ContentColumn* find_column(const std::vector<ContentColumn>& columns, const std::string& name) {
+  for (const ContentColumn& column : columns)
+    if (sqlite3_stricmp(column.name.c_str(), name.c_str()) == 0) return &column;
+  return nullptr;
+}
+
+// True if the primary key is an index of its own: the table is WITHOUT ROWID, or its key is no alias of the
+// rowid.
+Result<bool> has_key_index(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement pragma;
+  GLOVE_RETURN_IF_ERROR(pragma.prepare(
+      db, "PRAGMA " + quoted_name(index.schema) + ".index_list(" + quoted_name(index.content) + ")",
+      index.name));
+  OwnStatement::Run run(pragma);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return false;
+    if (run.text(3) == "pk") return true;
+  }
+}
+
+Status check_kind(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(
+      find.prepare(db,
+                   "SELECT type, sql LIKE 'CREATE VIRTUAL%' FROM " + quoted_name(index.schema) +
+                       ".sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
+                   index.name));
+  OwnStatement::Run run(find);
+  run.bind(index.content);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  if (!found)
+    return wrong(index,
+                 "there is no table '" + index.content + "' in the schema " + index.schema +
+                     ", where the index is; the content of an index must be a table of its own schema");
+  if (run.text(0) == "view")
+    return wrong(index, "'" + index.content +
+                            "' is a view; only a table's changes can be followed, so index its table");
+  if (run.integer(1) != 0)
+    return wrong(index, "'" + index.content +
+                            "' is a virtual table, which cannot have triggers; index an ordinary table");
+  return {};
+}
+
+Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
+  const ContentColumn* const key = find_column(columns, index.rowid);
+  const auto keys =
+      std::count_if(columns.begin(), columns.end(), [](const auto& column) { return column.key; });
+  GLOVE_ASSIGN_OR_RETURN(const bool key_index, has_key_index(db, index));
+  if (key != nullptr && key->key && keys == 1 && !key_index &&
+      sqlite3_stricmp(key->type.c_str(), "INTEGER") == 0)
+    return {};
+  std::string what = key == nullptr
+                         ? "has no column '" + index.rowid + "'"
+                         : "has the column '" + index.rowid + "', but it is not its INTEGER PRIMARY KEY";
+  return wrong(index,
+               "the table '" + index.content + "' " + what +
+                   "; rowid must be the INTEGER PRIMARY KEY of a table that is not WITHOUT ROWID, because "
+                   "VACUUM may change other rowids");
+}
+
+Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_RETURN_IF_ERROR(check_kind(db, index));
+  GLOVE_ASSIGN_OR_RETURN(auto columns, content_columns(db, index));
+  GLOVE_RETURN_IF_ERROR(check_key(db, index, columns));
+  for (const std::string& name : index.columns)
+    if (find_column(columns, name) == nullptr)
+      return wrong(index, "the table '" + index.content + "' has no column '" + name +
+                              "', which the argument " + (index.is_text ? "text" : "vector") + " names");
+  return columns;
+}
+
+// `type`: "table", "view" or "trigger".
+Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
+                        const std::string& name) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT 1 FROM " + quoted_name(index.schema) +
+                                         ".sqlite_master WHERE type = ? AND name = ? COLLATE NOCASE",
+                                     index.name));
+  OwnStatement::Run run(find);
+  return run.bind(std::string_view(type)).bind(name).next();
+}
+
+bool has_table(const IndexDefinition& index, const ShadowTable& table) {
+  return index.is_text || table.suffix != kOfTexts;
+}
+
+// Checks that a table of the index exists and is what create_tables() makes: a view, a virtual table and
+// another table are not, and reading or writing them may run whatever statements.
+Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable& table) {
+  const std::string name = index.name + table.suffix;
+  const std::string rebuild = "run " + index.command("rebuild") + ", which makes it again";
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(
+      find.prepare(db,
+                   "SELECT type, sql FROM " + quoted_name(index.schema) +
+                       ".sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
+                   index.name));
+  OwnStatement::Run run(find);
+  run.bind(name);
+  GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
+  if (!exists) return wrong(index, "its table '" + name + "' was dropped; " + rebuild);
+  const std::string create = "CREATE TABLE " + quoted_name(name);
+  if (run.text(1) == create + table.columns || run.text(1) == create + table.former_columns) return {};
+  const std::string kind = run.text(0) == "view" ? "VIEW " : "TABLE ";
+  return wrong(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
+                          index.object(table.suffix) + ", and then " + rebuild);
+}
+
+// True of an index of texts, unless it is of format version 1, which had no table for them. REQUIRES: there
+// is a table NAME_config.
+Result<bool> stores_vectors(sqlite3* db, const IndexDefinition& index) {
+  if (!index.is_text) return false;
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(
+      db, "SELECT value FROM " + index.object("_config") + " WHERE key = 'version'", index.name));
+  OwnStatement::Run run(find);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  return !found || run.integer(0) != 1;
+}
+
+Status create_tables(sqlite3* db, const IndexDefinition& index, const std::string& create) {
+  for (const ShadowTable& table : kTables)
+    if (has_table(index, table))
+      GLOVE_RETURN_IF_ERROR(execute(db, create + index.object(table.suffix) + table.columns, index.name));
+  return {};
+}
+
+Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
+                                const std::vector<ContentColumn>& columns) {
+  ContentTraits traits;
+  for (const std::string& name : index.columns) {
+    const ContentColumn* const column = find_column(columns, name);
+    traits.generated = traits.generated || column == nullptr || column->generated;
+  }
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT sql FROM " + quoted_name(index.schema) +
+                                         ".sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE",
+                                     index.name));
+  OwnStatement::Run run(find);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(index.content).next());
+  traits.autoincrement = found && has_word(run.text(0), "AUTOINCREMENT");
+  return traits;
+}
+
+// A trigger on the log could keep keys out of it.
+Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
+  const std::string log = index.name + kTables.back().suffix;
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(
+      find.prepare(db,
+                   "SELECT name FROM " + quoted_name(index.schema) +
+                       ".sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE",
+                   index.name));
+  OwnStatement::Run run(find);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(log).next());
+  if (!found) return {};
+  return wrong(index, "there is a trigger '" + std::string(run.text(0)) + "' on its table '" + log +
+                          "', which may keep changes from being logged; run DROP TRIGGER " +
+                          quoted_name(index.schema) + "." + quoted_name(run.text(0)) + ", and then " +
+                          index.command("rebuild"));
+}
+
+// Returns the texts of the triggers that exist of kTriggers, from their names on; empty: there is none.
+Result<std::array<std::string, kTriggers.size()>> trigger_texts(sqlite3* db, const IndexDefinition& index) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT substr(sql, 16) FROM " + quoted_name(index.schema) +
+                                         ".sqlite_master WHERE type = 'trigger' AND name = ?",
+                                     index.name));
+  std::array<std::string, kTriggers.size()> texts;
+  for (size_t i = 0; i < kTriggers.size(); ++i) {
+    OwnStatement::Run run(find);
+    const std::string name = index.name + kTriggers[i];
+    GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(name).next());
+    if (found) texts[i] = run.text(0);
+  }
+  return texts;
+}
+
+// An error unless the triggers are those that create_triggers() makes, or those that an older version made. A
+// column that was renamed and renamed back may be written with other capitals than before.
+Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
+  GLOVE_RETURN_IF_ERROR(check_log_has_no_trigger(db, index));
+  GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
+  GLOVE_ASSIGN_OR_RETURN(const auto texts, trigger_texts(db, index));
+  const auto is = [&](size_t i, bool former) {
+    return sqlite3_stricmp(texts[i].c_str(), trigger_text(index, i, traits, former).c_str()) == 0;
+  };
+  bool all_former = true;
+  for (size_t i = 0; i < kTriggers.size(); ++i)
+    all_former = all_former && (i < kFormerTriggers ? is(i, true) : texts[i].empty());
+  for (size_t i = 0; !all_former && i < kTriggers.size(); ++i)
+    if (!is(i, false))
+      return wrong(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content + "' was " +
+                              (texts[i].empty() ? "dropped" : "changed") +
+                              ", so the index may have missed changes; run " + index.command("rebuild") +
+                              ", which makes the triggers again and reads every row");
+  return {};
+}
+
+// Returns the error of an index whose content cannot be followed any more, as `problem` says.
+Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& problem,
+                      const std::string& rebuild) {
+  const Result<bool> table = has_object(db, index, "table", index.content);
+  const Result<bool> view = has_object(db, index, "view", index.content);
+  if (table.ok() && view.ok() && !table.value() && !view.value())
+    return wrong(index, "there is no table '" + index.content + "' in the schema " + index.schema +
+                            "; it was dropped or renamed since it was indexed: create it again and " +
+                            rebuild + ", or drop the index");
+  return {problem.code, problem.message +
+                            "; the table was changed since it was indexed: change it back and " + rebuild +
+                            ", or drop the index and create it for the table as it is now"};
+}
+
+}  // namespace
+
+bool is_shadow_suffix(std::string_view suffix) {
+  return std::any_of(kTables.begin(), kTables.end(), [&](const ShadowTable& table) {
+    return std::string_view(table.suffix).substr(1) == suffix && table.suffix != kTables.back().suffix;
+  });
+}
+
+Status check_content(sqlite3* db, const IndexDefinition& index) {
+  return checked_columns(db, index).status();
+}
+
+Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
+  for (const char* const suffix : kTriggers) {
+    const std::string name = index.name + suffix;
+    GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "trigger", name));
+    if (exists)
+      return wrong(index, "there is already a trigger '" + name +
+                              "', a name that the index needs for its own; choose another name for the "
+                              "index, or drop the trigger");
+  }
+  return {};
+}
+
+Status check_index(sqlite3* db, const IndexDefinition& index) {
+  const std::string rebuild = "run " + index.command("rebuild");
+  const auto columns = checked_columns(db, index);
+  if (!columns.ok() && columns.error().code != ErrorCode::kInvalidArgument) return columns.error();
+  if (!columns.ok()) return changed_content(db, index, columns.error(), rebuild);
+  for (const ShadowTable& table : kTables) {
+    if (table.suffix == kOfTexts) {
+      GLOVE_ASSIGN_OR_RETURN(const bool stores, stores_vectors(db, index));
+      if (!stores) continue;
+    }
+    GLOVE_RETURN_IF_ERROR(check_table(db, index, table));
+  }
+  return check_triggers(db, index, columns.value());
+}
+
+Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_ASSIGN_OR_RETURN(const bool newest,
+                         has_object(db, index, "trigger", index.name + kTriggers[kFormerTriggers]));
+  return !newest;
+}
+
+// SQLite's log cuts messages off after about 200 bytes.
+std::string former_triggers_remedy(const IndexDefinition& index) {
+  return "run " + index.command("rebuild") +
+         " for the triggers of this version; its older ones miss rows that change although their statement "
+         "fails";
+}
+
+Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index) {
+  const std::string triggers = " WHERE type = 'trigger'";
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(find.prepare(db,
+                                     "SELECT name, sql FROM " + quoted_name(index.schema) + ".sqlite_master" +
+                                         triggers + " UNION ALL SELECT name, sql FROM sqlite_temp_master" +
+                                         triggers,
+                                     index.name));
+  OwnStatement::Run run(find);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return std::string();
+    if (changes_rows_of(run.text(1), index.schema, index.name)) return std::string(run.text(0));
+  }
+}
+
+Status create_tables(sqlite3* db, const IndexDefinition& index) {
+  return create_tables(db, index, "CREATE TABLE ");
+}
+
+Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_RETURN_IF_ERROR(create_tables(db, index, "CREATE TABLE IF NOT EXISTS "));
+  for (const ShadowTable& table : kTables)
+    if (has_table(index, table)) GLOVE_RETURN_IF_ERROR(check_table(db, index, table));
+  return {};
+}
+
+Status create_triggers(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
+  GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
+  for (size_t i = 0; i < kTriggers.size(); ++i) {
+    GLOVE_RETURN_IF_ERROR(
+        execute(db, "CREATE TRIGGER " + quoted_name(index.schema) + "." + trigger_text(index, i, traits),
+                index.name));
+    const std::string name = index.name + kTriggers[i];
+    GLOVE_ASSIGN_OR_RETURN(const bool made, has_object(db, index, "trigger", name));
+    if (!made)
+      return wrong(index, "the trigger '" + name + "' on '" + index.content +
+                              "' was not made, because the authorizer of this connection ignores CREATE "
+                              "TRIGGER (SQLITE_IGNORE); let it allow the triggers of the index");
+  }
+  return {};
+}
+
+Status drop_tables(sqlite3* db, const IndexDefinition& index) {
+  for (const ShadowTable& table : kTables) {
+    if (!has_table(index, table)) continue;
+    GLOVE_ASSIGN_OR_RETURN(const bool is_view, has_object(db, index, "view", index.name + table.suffix));
+    const std::string drop = is_view ? "DROP VIEW " : "DROP TABLE IF EXISTS ";
+    GLOVE_RETURN_IF_ERROR(execute(db, drop + index.object(table.suffix), index.name));
+  }
+  return {};
+}
+
+Status drop_triggers(sqlite3* db, const IndexDefinition& index) {
+  for (const char* const trigger : kTriggers)
+    GLOVE_RETURN_IF_ERROR(execute(db, "DROP TRIGGER IF EXISTS " + index.object(trigger), index.name));
+  return {};
+}
+
+Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string& new_name) {
+  IndexDefinition renamed = index;
+  renamed.name = new_name;
+  GLOVE_RETURN_IF_ERROR(check_name(renamed));
+  GLOVE_RETURN_IF_ERROR(check_index(db, index));
+  GLOVE_RETURN_IF_ERROR(drop_triggers(db, index));
+  for (const ShadowTable& table : kTables)
+    if (has_table(index, table))
+      GLOVE_RETURN_IF_ERROR(execute(
+          db,
+          "ALTER TABLE " + index.object(table.suffix) + " RENAME TO " + quoted_name(new_name + table.suffix),
+          index.name));
+  return create_triggers(db, renamed);
+}
+
+}  // namespace glove::sql

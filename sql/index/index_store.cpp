@@ -1,0 +1,220 @@
+#include "sql/index/index_store.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "model/limits.h"
+#include "sql/adapter/sqlite_features.h"
+
+namespace glove::sql {
+namespace {
+
+// The version of what the tables contain. An index of texts stores their vectors from version 2 on.
+int64_t format_version(const IndexDefinition& index) {
+  return index.is_text ? 2 : 1;
+}
+
+// More components of logged rows than this (16 MiB) are read again by each statement.
+constexpr size_t kMostKeptComponents = size_t{4} << 20;
+
+// Hides the rows of the segments that the log names. Both are ascending.
+void hide_logged(const live::PartSet& parts, std::span<const int64_t> logged, std::vector<int32_t>& hidden) {
+  for (size_t i = 0; i < parts.segments().size(); ++i) {
+    const std::span<const int64_t> ids = parts.segments()[i]->ids();
+    auto from = ids.begin();
+    for (auto id = std::lower_bound(logged.begin(), logged.end(), ids.front());
+         id != logged.end() && *id <= ids.back(); ++id) {
+      from = std::lower_bound(from, ids.end(), *id);
+      if (from != ids.end() && *from == *id)
+        hidden.push_back(static_cast<int32_t>(parts.first_row(i) + (from - ids.begin())));
+    }
+  }
+}
+
+// Hides the dead rows of a segment whose first row is `first`.
+void hide_dead(const StoredSegment& stored, int64_t first, std::vector<int32_t>& hidden) {
+  for (size_t byte = 0; byte < stored.dead.size(); ++byte)
+    for (unsigned bits = static_cast<unsigned char>(stored.dead[byte]); bits != 0; bits &= bits - 1)
+      hidden.push_back(static_cast<int32_t>(first + static_cast<int64_t>(8 * byte) + std::countr_zero(bits)));
+}
+
+}  // namespace
+
+Status IndexStore::prepare(OwnStatement& statement, const std::string& sql) {
+  return statement.prepare(connection_.db(), sql, index_.name);
+}
+
+Result<int64_t> IndexStore::schema_version() {
+  GLOVE_RETURN_IF_ERROR(prepare(schema_version_, "PRAGMA " + quoted_name(index_.schema) + ".schema_version"));
+  OwnStatement::Run run(schema_version_);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  return found ? run.integer(0) : 0;
+}
+
+Result<IndexConfig> IndexStore::config() {
+  GLOVE_RETURN_IF_ERROR(prepare(config_, "SELECT key, value FROM " + index_.object("_config")));
+  OwnStatement::Run run(config_);
+  IndexConfig config;
+  int64_t version = 0;
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) break;
+    if (run.text(0) == "dims") config.dims = run.integer(1);
+    if (run.text(0) == "version") version = run.integer(1);
+    if (run.text(0) == "fingerprint") config.fingerprint = run.text(1);
+  }
+  const int64_t expected = format_version(index_);
+  if (version != expected)
+    return Error{
+        ErrorCode::kCorrupt,
+        index_.name + " has the format version " + std::to_string(version) +
+            ", but this extension reads version " + std::to_string(expected) + "; " +
+            (version < expected ? "run " + index_.command("rebuild") + ", which makes the index again"
+                                : "use the newer extension that wrote it, or drop the index and "
+                                  "create it again")};
+  if (config.dims < 0 || config.dims > kMaxDims)
+    return damaged_index(index_, "it has " + std::to_string(config.dims) + " dimensions");
+  return config;
+}
+
+Status IndexStore::set_config(const IndexConfig& config) {
+  OwnStatement write;
+  GLOVE_RETURN_IF_ERROR(prepare(write, "INSERT OR REPLACE INTO " + index_.object("_config") +
+                                           " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)"));
+  OwnStatement::Run run(write);
+  return OwnStatement::finish(run.bind(format_version(index_)).bind(config.dims).bind(config.fingerprint));
+}
+
+Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
+  GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(dims));
+  for (StoredSegment& segment : stored) GLOVE_RETURN_IF_ERROR(segments_.load(segment, dims));
+  return stored;
+}
+
+live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments) {
+  std::vector<live::SegmentPtr> parts;
+  for (const StoredSegment& stored : segments) parts.push_back(stored.segment);
+  if (parts_ != nullptr && parts_->segments() == parts) {
+    former_parts_.reset();
+  } else {
+    former_parts_ = std::move(parts_);
+    parts_ = parts.empty() ? nullptr : live::share_part_set(connection_.engine(), parts);
+  }
+  return parts_;
+}
+
+Result<live::PartSetPtr> IndexStore::searched_parts() {
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
+  GLOVE_ASSIGN_OR_RETURN(const auto stored, segments_.list(stored_config.dims));
+  std::vector<live::SegmentPtr> parts;
+  for (const StoredSegment& one : stored) {
+    if (one.segment == nullptr) return live::PartSetPtr();
+    parts.push_back(one.segment);
+  }
+  return parts.empty() ? nullptr : live::find_part_set(connection_.engine(), parts);
+}
+
+// Returns a number that identifies what the running statement sees of the index and its content; nullopt if
+// none does. The number changes with every commit to the database file, by this connection or any other one
+// (SQLITE_FCNTL_DATA_VERSION), so the statement must see a commit and no less: it reads, which keeps the
+// version from changing under it, this connection has written nothing that could still be rolled back, and
+// it does not read what a connection with the same page cache (shared-cache mode) has not committed.
+std::optional<uint32_t> IndexStore::committed_version() {
+  sqlite3* const db = connection_.db();
+  if (!sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, index_.schema.c_str()) != SQLITE_TXN_READ)
+    return std::nullopt;
+  OwnStatement read;  // SQLite evaluates this pragma when it prepares it
+  if (!prepare(read, "PRAGMA read_uncommitted").ok()) return std::nullopt;
+  OwnStatement::Run run(read);
+  const Result<bool> found = run.next();
+  if (!found.ok() || !found.value() || run.integer(0) != 0) return std::nullopt;
+  uint32_t version = 0;
+  if (sqlite3_file_control(db, index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) != SQLITE_OK)
+    return std::nullopt;
+  return version;
+}
+
+Result<live::IndexState> IndexStore::state(ContentRows& rows) {
+  const std::optional<uint32_t> version = committed_version();
+  if (version && committed_ && committed_->version == *version) {
+    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config.fingerprint));
+    former_parts_.reset();
+    return committed_->state;
+  }
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
+  GLOVE_ASSIGN_OR_RETURN(live::IndexState state, read_state(stored_config, rows));
+  if (version) {
+    committed_.reset();
+    if (state.changed->vectors.size() <= kMostKeptComponents) committed_ = {*version, stored_config, state};
+  }
+  return state;
+}
+
+Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, ContentRows& rows) {
+  live::IndexState state;
+  state.dims = config.dims;
+  GLOVE_ASSIGN_OR_RETURN(const auto stored, loaded_segments(state.dims));
+  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config.fingerprint));
+  state.parts = parts_of(stored);
+  for (size_t i = 0; i < stored.size(); ++i) {
+    state.segment_ids.push_back(stored[i].record.id);
+    hide_dead(stored[i], state.parts->first_row(i), state.hidden);
+  }
+  std::vector<int64_t> logged;
+  const auto changed = std::make_shared<live::ChangedRows>();
+  GLOVE_RETURN_IF_ERROR(rows.read_logged([&](const ContentRow& row) -> Status {
+    logged.push_back(row.id);
+    if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
+    changed->ids.push_back(row.id);
+    changed->vectors.insert(changed->vectors.end(), row.vector.begin(), row.vector.end());
+    changed->norms_squared.push_back(row.norm_squared);
+    return {};
+  }));
+  state.changed = changed;
+  if (static_cast<int64_t>(logged.size()) > kMostLogged) tell_that_sync_is_due(logged.size());
+  state.dims = rows.dims();
+  if (state.parts != nullptr) hide_logged(*state.parts, logged, state.hidden);
+  std::sort(state.hidden.begin(), state.hidden.end());
+  state.hidden.erase(std::unique(state.hidden.begin(), state.hidden.end()), state.hidden.end());
+  return state;
+}
+
+// Writes one line for each connection.
+void IndexStore::tell_that_sync_is_due(size_t logged) {
+  if (std::exchange(told_that_sync_is_due_, true)) return;
+  connection_.engine().log().write(index_.name + ": " + std::to_string(logged) +
+                                   " rows have changed since the last sync, and each query reads them; run " +
+                                   index_.command("sync"));
+}
+
+Status IndexStore::clear_log() {
+  return execute(connection_.db(), "DELETE FROM " + index_.object("_log"), index_.name);
+}
+
+Status IndexStore::clear() {
+  GLOVE_RETURN_IF_ERROR(segments_.clear());
+  return clear_log();
+}
+
+Result<int64_t> IndexStore::count_logged() {
+  OwnStatement count;
+  GLOVE_RETURN_IF_ERROR(prepare(count, "SELECT count(*) FROM " + index_.object("_log")));
+  OwnStatement::Run run(count);
+  GLOVE_RETURN_IF_ERROR(run.next());
+  return run.integer(0);
+}
+
+Result<std::vector<int64_t>> IndexStore::logged() {
+  OwnStatement read;
+  GLOVE_RETURN_IF_ERROR(prepare(read, "SELECT id FROM " + index_.object("_log") + " ORDER BY id"));
+  OwnStatement::Run run(read);
+  std::vector<int64_t> ids;
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return ids;
+    ids.push_back(run.integer(0));
+  }
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,87 @@
+// Reads and writes what a live index stores.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/status.h"
+#include "live/live_search.h"
+#include "sql/adapter/connection.h"
+#include "sql/adapter/own_statement.h"
+#include "sql/index/content_rows.h"
+#include "sql/index/index_definition.h"
+#include "sql/index/segment_store.h"
+
+namespace glove::sql {
+
+// What NAME_config says.
+struct IndexConfig {
+  int64_t dims = 0;         // 0: not known yet
+  std::string fingerprint;  // of the model that made the vectors; empty unless the index is of texts
+};
+
+// More logged rows than this make queries slow enough to tell that a 'sync' is due.
+constexpr int64_t kMostLogged = 10'000;
+
+// Belongs to the table object of one connection, which outlives it, like `index`.
+class IndexStore {
+ public:
+  IndexStore(Connection& connection, const IndexDefinition& index)
+      : connection_(connection), index_(index), segments_(connection, index) {}
+
+  // Returns PRAGMA schema_version of the index's schema.
+  Result<int64_t> schema_version();
+
+  Result<IndexConfig> config();
+  Status set_config(const IndexConfig& config);
+
+  SegmentStore& segments() { return segments_; }
+  // Returns the segments, by ascending id, all of them loaded.
+  Result<std::vector<StoredSegment>> loaded_segments(int64_t dims);
+
+  // Returns what a statement searches: the segments and the log, with the vectors of the logged rows.
+  // Begins the use of `rows`. Reads no table of the index if the last state was that of the same committed
+  // version of the database.
+  Result<live::IndexState> state(ContentRows& rows);
+
+  // Returns the segments as a statement of this process searches them, or null if none does.
+  Result<live::PartSetPtr> searched_parts();
+
+  Status clear_log();
+  // Removes all segments and the log.
+  Status clear();
+  // Returns the ids of the log, ascending.
+  Result<std::vector<int64_t>> logged();
+  // Returns how many there are.
+  Result<int64_t> count_logged();
+
+ private:
+  Status prepare(OwnStatement& statement, const std::string& sql);
+  std::optional<uint32_t> committed_version();
+  Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows);
+  live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments);
+  void tell_that_sync_is_due(size_t logged);
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  SegmentStore segments_;
+  OwnStatement schema_version_, config_;
+  bool told_that_sync_is_due_ = false;
+  live::PartSetPtr parts_;  // of the last statement that searched
+  // The different ones before them, until they have been searched: a device that has these adds to them only
+  // the new segments.
+  live::PartSetPtr former_parts_;
+
+  // What a version of the database has.
+  struct CommittedState {
+    uint32_t version;
+    IndexConfig config;
+    live::IndexState state;
+  };
+  std::optional<CommittedState> committed_;
+};
+
+}  // namespace glove::sql

@@ -1,0 +1,79 @@
+#include "sql/index/index_triggers.h"
+
+#include "sql/adapter/own_statement.h"
+
+namespace glove::sql {
+namespace {
+
+// A statement that logs keys, each once. OR IGNORE would yield to the conflict clause of the statement that
+// fires the trigger; DO NOTHING (SQLite 3.24) does not.
+std::string log_statement(const IndexDefinition& index, const std::string& rows) {
+  return "INSERT INTO " + quoted_name(index.name + "_log") + "(id) VALUES " + rows +
+         " ON CONFLICT DO NOTHING; ";
+}
+
+std::string key_of(const IndexDefinition& index, const char* row) {
+  return std::string(row) + "." + quoted_name(index.rowid);
+}
+
+// UPDATE ... SET rowid names no column. SQLite does not say which columns a generated one depends on.
+std::string update_event(const IndexDefinition& index, const ContentTraits& content) {
+  if (content.generated) return "UPDATE";
+  std::string event = "UPDATE OF rowid, oid, _rowid_, " + quoted_name(index.rowid);
+  for (const std::string& name : index.columns) event += ", " + quoted_name(name);
+  return event;
+}
+
+// The key that SQLite will choose for a row without one: that after the largest, which never was one of a
+// deleted row if the key is AUTOINCREMENT. After the largest possible key it chooses at random.
+std::string next_key(const IndexDefinition& index, bool autoincrement) {
+  const std::string key = key_of(index, "c");
+  const std::string from = " FROM " + quoted_name(index.content) + " AS c";
+  if (!autoincrement)
+    return "ifnull((SELECT " + key + " + (" + key + " < 9223372036854775807)" + from + " ORDER BY " + key +
+           " DESC LIMIT 1), 1)";
+  std::string name;
+  for (const char c : index.content) name.append(c == '\'' ? 2 : 1, c);
+  return "(SELECT max(k) + (max(k) < 9223372036854775807) FROM (SELECT ifnull(max(" + key + "), 0) AS k" +
+         from + " UNION ALL SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = '" + name +
+         "' COLLATE NOCASE))";
+}
+
+// Fires unless the content has the row as it is to be inserted: DO UPDATE and OR IGNORE leave many such rows.
+// The texts of equal numbers may differ, as 10 and 10.0 do.
+// SQLite shows a trigger before the INSERT the key -1 for a row that has none yet.
+std::string insert_before(const IndexDefinition& index, const ContentTraits& content) {
+  const std::string key = key_of(index, "new");
+  std::string same = key_of(index, "c") + " = " + key;
+  for (const std::string& column : index.columns) {
+    const std::string name = quoted_name(column);
+    same += " AND c." + name + " IS new." + name + " COLLATE BINARY";
+    if (index.is_text) same += " AND typeof(c." + name + ") = typeof(new." + name + ")";
+  }
+  return "BEFORE INSERT ON " + quoted_name(index.content) + " WHEN " + key +
+         " = -1 OR NOT EXISTS (SELECT 1 FROM " + quoted_name(index.content) + " AS c WHERE " + same +
+         ") BEGIN " +
+         log_statement(index, "(CASE " + key + " WHEN -1 THEN " + next_key(index, content.autoincrement) +
+                                  " ELSE " + key + " END)");
+}
+
+}  // namespace
+
+std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content,
+                         bool former) {
+  const std::string on = " ON " + quoted_name(index.content) + " BEGIN ";
+  const std::string old_key = "(" + key_of(index, "old") + ")";
+  const std::string new_key = "(" + key_of(index, "new") + ")";
+  const std::string log_both = former ? log_statement(index, old_key) + log_statement(index, new_key)
+                                      : log_statement(index, old_key + ", " + new_key);
+  const std::array<std::string, kTriggers.size()> bodies = {
+      "AFTER INSERT" + on + log_statement(index, new_key),
+      "AFTER " + update_event(index, content) + on + log_both,
+      "AFTER DELETE" + on + log_statement(index, old_key),
+      insert_before(index, content),
+      "BEFORE " + update_event(index, content) + on + log_both,
+  };
+  return quoted_name(index.name + kTriggers[trigger]) + " " + bodies[trigger] + "END";
+}
+
+}  // namespace glove::sql

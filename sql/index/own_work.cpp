@@ -1,0 +1,35 @@
+#include "sql/index/own_work.h"
+
+#include <algorithm>
+#include <string>
+
+namespace glove::sql {
+namespace {
+
+constexpr size_t kMostAtWork = 8;
+
+Status allowed(const std::vector<const IndexDefinition*>& at_work, const IndexDefinition& index) {
+  const bool twice = std::any_of(at_work.begin(), at_work.end(), [&index](const IndexDefinition* other) {
+    return other->name == index.name && other->schema == index.schema;
+  });
+  if (!twice && at_work.size() < kMostAtWork) return {};
+  const std::string what =
+      twice ? "a statement that the index runs itself has used the index again"
+            : std::to_string(kMostAtWork) + " indexes run statements of their own that use one another";
+  return {ErrorCode::kInvalidArgument,
+          index.name + ": " + what + "; remove the trigger, the function or the view that does so from '" +
+              index.content + "' and from the tables of the index"};
+}
+
+}  // namespace
+
+OwnWork::OwnWork(Connection& connection, const IndexDefinition& index)
+    : connection_(connection), allowed_(sql::allowed(connection.indexes_at_work(), index)) {
+  connection_.indexes_at_work().push_back(&index);
+}
+
+OwnWork::~OwnWork() {
+  connection_.indexes_at_work().pop_back();
+}
+
+}  // namespace glove::sql

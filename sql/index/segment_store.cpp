@@ -1,0 +1,250 @@
+#include "sql/index/segment_store.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/crc32.h"
+#include "live/segment_cache.h"
+#include "model/limits.h"
+#include "sql/index/database_place.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr int64_t kMostReserved = int64_t{1} << 26;  // bytes, before the database has shown that it has them
+
+constexpr int64_t kMostKeptBytes = int64_t{1} << 26;  // of a written segment
+
+std::string name_of(const SegmentRecord& record) {
+  return "the segment " + std::to_string(record.id);
+}
+
+}  // namespace
+
+Error damaged_index(const IndexDefinition& index, const std::string& what) {
+  return {ErrorCode::kCorrupt, index.name + " is damaged: " + what + "; run " + index.command("rebuild")};
+}
+
+std::span<const int64_t> StoredSegment::row_ids() const {
+  return segment != nullptr ? segment->ids() : std::span<const int64_t>(ids);
+}
+
+void StoredSegment::kill(int64_t row) {
+  if (is_dead(row)) return;
+  const auto place = static_cast<size_t>(row);
+  if (dead.empty()) dead.assign((static_cast<size_t>(record.rows) + 7) / 8, '\0');
+  dead[place / 8] = static_cast<char>(static_cast<unsigned char>(dead[place / 8]) | 1U << (place % 8));
+  dead_has_grown = true;
+}
+
+void StoredSegment::kill_id(int64_t id) {
+  const std::span<const int64_t> all = row_ids();
+  const auto found = std::lower_bound(all.begin(), all.end(), id);
+  if (found != all.end() && *found == id) kill(found - all.begin());
+}
+
+int64_t StoredSegment::dead_rows() const {
+  int64_t count = 0;
+  for (const char byte : dead) count += std::popcount(static_cast<unsigned char>(byte));
+  return count;
+}
+
+Status SegmentStore::prepare(OwnStatement& statement, const std::string& sql) {
+  return statement.prepare(connection_.db(), sql, index_.name);
+}
+
+Result<std::vector<StoredSegment>> SegmentStore::records() {
+  GLOVE_RETURN_IF_ERROR(
+      prepare(segments_, "SELECT id, uuid, rows, crc FROM " + index_.object("_segment") + " ORDER BY id"));
+  OwnStatement::Run run(segments_);
+  std::vector<StoredSegment> segments;
+  int64_t rows = 0;
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return segments;
+    SegmentRecord& record = segments.emplace_back().record;
+    const auto uuid = run.blob(1);
+    record = {run.integer(0), std::string(reinterpret_cast<const char*>(uuid.data()), uuid.size()),
+              run.integer(2), run.integer(3)};
+    if (record.rows < 1 || record.rows > kMaxRows - rows)
+      return damaged(name_of(record) + " has " + std::to_string(record.rows) + " rows");
+    if (record.id < 1 || record.id >= kMostSegmentIds - 2)  // a command makes two more
+      return damaged("it has a segment with the number " + std::to_string(record.id));
+    rows += record.rows;
+  }
+}
+
+// Names a segment for the whole process (live/segment_cache.h). What a file says of its segments holds for
+// this file alone: another one may have been made to say the same of other bytes.
+std::string SegmentStore::shared_key(const SegmentRecord& record, int64_t dims) const {
+  std::string key;
+  for (const int64_t number : {record.crc, record.rows, dims, static_cast<int64_t>(record.uuid.size())})
+    key += std::to_string(number) + ":";
+  return key + record.uuid + database_place(connection_.db(), index_.schema);
+}
+
+Result<std::vector<StoredSegment>> SegmentStore::list(int64_t dims) {
+  GLOVE_ASSIGN_OR_RETURN(auto segments, records());
+  if (dims == 0 && !segments.empty()) return damaged("it has segments, but no dimensions");
+  for (StoredSegment& stored : segments) stored.segment = live::find_segment(shared_key(stored.record, dims));
+  written_.clear();
+  GLOVE_RETURN_IF_ERROR(read_dead(segments));
+  return segments;
+}
+
+Status SegmentStore::load(StoredSegment& stored, int64_t dims) {
+  if (stored.segment != nullptr) return {};
+  GLOVE_ASSIGN_OR_RETURN(stored.segment, read(stored.record, dims));
+  stored.segment = live::share_segment(shared_key(stored.record, dims), stored.segment);
+  return {};
+}
+
+Status SegmentStore::load_ids(StoredSegment& stored, int64_t dims) {
+  if (!stored.row_ids().empty()) return {};
+  const SegmentRecord& record = stored.record;
+  const auto [begin, end] = live::segment_id_bytes(record.rows, dims);
+  GLOVE_ASSIGN_OR_RETURN(const HugePageBuffer<char> bytes, read_bytes(record, dims, begin, end));
+  stored.ids.resize(static_cast<size_t>(record.rows));
+  std::memcpy(stored.ids.data(), bytes.data(), bytes.size());
+  return {};
+}
+
+// Returns the size of all blocks of a segment but the last one.
+Result<int64_t> SegmentStore::block_size(const SegmentRecord& record, int64_t dims) {
+  OwnStatement find;
+  GLOVE_RETURN_IF_ERROR(prepare(
+      find, "SELECT length(data) FROM " + index_.object("_block") + " WHERE segment = ? AND number = 0"));
+  OwnStatement::Run run(find);
+  run.bind(record.id);
+  GLOVE_RETURN_IF_ERROR(run.next());
+  const int64_t total = live::segment_bytes(record.rows, dims);
+  const int64_t earlier{kEarlierSegmentBlockBytes};
+  return run.integer(0) == std::min(total, earlier) ? earlier : int64_t{kSegmentBlockBytes};
+}
+
+// Returns the bytes of a segment from `begin` to `end`.
+Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& record, int64_t dims,
+                                                      int64_t begin, int64_t end) {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t block_bytes, block_size(record, dims));
+  OwnStatement read;
+  GLOVE_RETURN_IF_ERROR(prepare(read, "SELECT number, data FROM " + index_.object("_block") +
+                                          " WHERE segment = ? AND number >= ? ORDER BY number"));
+  OwnStatement::Run run(read);
+  run.bind(record.id).bind(begin / block_bytes);
+  const int64_t total = live::segment_bytes(record.rows, dims);
+  HugePageBuffer<char> bytes;
+  bytes.reserve(static_cast<size_t>(std::min(end - begin, kMostReserved)));
+  int64_t first = begin / block_bytes * block_bytes;  // of the block
+  while (first < end || end == total) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) break;
+    const auto data = run.blob(1);
+    const auto size = static_cast<int64_t>(data.size());
+    if (run.integer(0) != first / block_bytes || size != std::min(block_bytes, total - first))
+      return damaged(name_of(record) + " has a block that does not belong to it, number " +
+                     std::to_string(run.integer(0)));
+    const auto* const block = reinterpret_cast<const char*>(data.data());
+    bytes.insert(bytes.end(), block + std::max<int64_t>(begin - first, 0),
+                 block + std::min(size, end - first));
+    first += block_bytes;
+  }
+  if (first < end)
+    return damaged(name_of(record) + " has no block number " + std::to_string(first / block_bytes));
+  return bytes;
+}
+
+Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t dims) {
+  GLOVE_ASSIGN_OR_RETURN(HugePageBuffer<char> bytes,
+                         read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims)));
+  if (crc32_continue(0, bytes) != static_cast<uint64_t>(record.crc))
+    return damaged(name_of(record) + " does not have the checksum that was stored with it");
+  auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record));
+  if (!segment.ok()) return damaged(segment.error().message);
+  return segment;
+}
+
+Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
+  GLOVE_RETURN_IF_ERROR(prepare(dead_, "SELECT segment, bits FROM " + index_.object("_dead")));
+  OwnStatement::Run run(dead_);
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return {};
+    const int64_t id = run.integer(0);
+    const auto bits = run.blob(1);
+    const auto segment = std::find_if(segments.begin(), segments.end(),
+                                      [id](const StoredSegment& stored) { return stored.record.id == id; });
+    if (segment == segments.end())
+      return damaged("it has a list of dead rows of the segment " + std::to_string(id) +
+                     ", which does not exist");
+    const auto rows = static_cast<size_t>(segment->record.rows);
+    if (bits.size() != (rows + 7) / 8 ||
+        (rows % 8 != 0 && std::to_integer<unsigned>(bits.back()) >> (rows % 8) != 0))
+      return damaged("the list of dead rows of the segment " + std::to_string(id) + " does not fit its " +
+                     std::to_string(rows) + " rows");
+    segment->dead.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
+  }
+}
+
+Status SegmentStore::check_length(size_t bytes) const {
+  constexpr size_t kRowBytes = 100;  // of a row beside its BLOB, at most
+  const int limit = sqlite3_limit(connection_.db(), SQLITE_LIMIT_LENGTH, -1);
+  if (bytes + kRowBytes <= static_cast<size_t>(limit)) return {};
+  return {ErrorCode::kInvalidArgument,
+          index_.name + ": the command must write a BLOB of " + std::to_string(bytes) +
+              " bytes, but SQLITE_LIMIT_LENGTH of this connection is " + std::to_string(limit) +
+              "; raise this limit, or use a connection that has a higher one"};
+}
+
+Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
+  const std::span<const char> bytes = segment->bytes();
+  SegmentRecord record{id, std::string(16, '\0'), segment->rows(), crc32_continue(0, bytes)};
+  sqlite3_randomness(static_cast<int>(record.uuid.size()), record.uuid.data());
+  OwnStatement insert, block;
+  GLOVE_RETURN_IF_ERROR(prepare(
+      insert, "INSERT INTO " + index_.object("_segment") + "(id, uuid, rows, crc) VALUES (?, ?, ?, ?)"));
+  GLOVE_RETURN_IF_ERROR(prepare(block, "INSERT INTO " + index_.object("_block") + " VALUES (?, ?, ?)"));
+  {
+    OwnStatement::Run run(insert);
+    run.bind(id).bind_blob(record.uuid).bind(record.rows).bind(record.crc);
+    GLOVE_RETURN_IF_ERROR(OwnStatement::finish(run));
+  }
+  for (size_t first = 0; first < bytes.size(); first += kSegmentBlockBytes) {
+    OwnStatement::Run run(block);
+    run.bind(id).bind(static_cast<int64_t>(first / kSegmentBlockBytes));
+    run.bind_blob(bytes.subspan(first, std::min<size_t>(kSegmentBlockBytes, bytes.size() - first)));
+    GLOVE_RETURN_IF_ERROR(OwnStatement::finish(run));
+  }
+  if (static_cast<int64_t>(bytes.size()) <= kMostKeptBytes)
+    written_.push_back(live::share_segment(shared_key(record, segment->dims()), segment));
+  return {};
+}
+
+Status SegmentStore::remove(int64_t id) {
+  for (const auto& [table, column] :
+       {std::pair("_block", "segment"), {"_dead", "segment"}, {"_segment", "id"}}) {
+    GLOVE_RETURN_IF_ERROR(
+        execute(connection_.db(),
+                "DELETE FROM " + index_.object(table) + " WHERE " + column + " = " + std::to_string(id),
+                index_.name));
+  }
+  return {};
+}
+
+Status SegmentStore::set_dead(const StoredSegment& stored) {
+  OwnStatement write;
+  GLOVE_RETURN_IF_ERROR(
+      prepare(write, "INSERT OR REPLACE INTO " + index_.object("_dead") + " VALUES (?, ?)"));
+  OwnStatement::Run run(write);
+  return OwnStatement::finish(run.bind(stored.record.id).bind_blob(stored.dead));
+}
+
+Status SegmentStore::clear() {
+  written_.clear();
+  for (const char* const table : {"_block", "_dead", "_segment"})
+    GLOVE_RETURN_IF_ERROR(execute(connection_.db(), "DELETE FROM " + index_.object(table), index_.name));
+  return {};
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,110 @@
+// Reads and writes the segments of a live index: NAME_segment, NAME_block and NAME_dead.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/huge_pages.h"
+#include "base/status.h"
+#include "live/segment.h"
+#include "sql/adapter/connection.h"
+#include "sql/adapter/own_statement.h"
+#include "sql/index/index_definition.h"
+
+namespace glove::sql {
+
+// The bytes of a segment are stored in blocks of this size; the last one may be shorter. A connection whose
+// SQLITE_LIMIT_LENGTH is 1,000,000 can read and write them.
+constexpr size_t kSegmentBlockBytes = 900'000;
+// Blocks of earlier versions had this size.
+constexpr size_t kEarlierSegmentBlockBytes = 1'000'000;
+
+// The ids of segments are below this number.
+constexpr int64_t kMostSegmentIds = int64_t{1} << 31;
+
+// Returns the error of an index whose tables have something impossible. It names 'rebuild'.
+Error damaged_index(const IndexDefinition& index, const std::string& what);
+
+// A row of NAME_segment.
+struct SegmentRecord {
+  int64_t id = 0;
+  std::string uuid;
+  int64_t rows = 0;
+  int64_t crc = 0;
+};
+
+// A segment with the rows that are no longer part of the index.
+struct StoredSegment {
+  SegmentRecord record;
+  live::SegmentPtr segment;     // null until it is loaded
+  std::vector<int64_t> ids;     // those of the rows, if only they are loaded
+  std::string dead;             // bit r % 8 of byte r / 8; empty: no row is dead
+  bool dead_has_grown = false;  // since it was read
+  bool is_new = false;          // the database does not have it yet
+
+  // The ids of the rows, ascending. REQUIRES: the segment or its ids are loaded.
+  std::span<const int64_t> row_ids() const;
+  bool is_dead(int64_t row) const {
+    const auto place = static_cast<size_t>(row);
+    return !dead.empty() && (static_cast<unsigned char>(dead[place / 8]) >> (place % 8) & 1) != 0;
+  }
+  void kill(int64_t row);
+  // The same for the row with this id, if there is one. REQUIRES: as row_ids().
+  void kill_id(int64_t id);
+  int64_t dead_rows() const;
+};
+
+// Belongs to the table object of one connection, which outlives it, like `index`.
+class SegmentStore {
+ public:
+  SegmentStore(Connection& connection, const IndexDefinition& index)
+      : connection_(connection), index_(index) {}
+
+  // Returns the segments, by ascending id. Those that the process has are loaded.
+  Result<std::vector<StoredSegment>> list(int64_t dims);
+
+  // Reads a segment unless it is loaded.
+  Status load(StoredSegment& stored, int64_t dims);
+  // Reads the ids of its rows, and no more, unless they are loaded.
+  Status load_ids(StoredSegment& stored, int64_t dims);
+
+  // Reads the bytes of a segment from the database and checks them.
+  Result<live::SegmentPtr> read(const SegmentRecord& record, int64_t dims);
+
+  // An error if SQLITE_LIMIT_LENGTH of the connection does not allow a segment of so many bytes, or a list of
+  // dead rows of so many, to be written.
+  Status check_segment_length(size_t bytes) const {
+    return check_length(std::min(bytes, kSegmentBlockBytes));
+  }
+  Status check_length(size_t bytes) const;
+
+  // Writes a new segment, whose id nothing else has. This connection keeps one of at most 64 MiB until
+  // the next list(), so that the query after a 'sync' need not read it again.
+  Status add(int64_t id, const live::SegmentPtr& segment);
+  Status remove(int64_t id);
+  // Writes which rows of the segment are dead.
+  Status set_dead(const StoredSegment& stored);
+  // Removes all segments.
+  Status clear();
+
+ private:
+  Status prepare(OwnStatement& statement, const std::string& sql);
+  Result<std::vector<StoredSegment>> records();
+  Status read_dead(std::vector<StoredSegment>& segments);
+  std::string shared_key(const SegmentRecord& record, int64_t dims) const;
+  Result<int64_t> block_size(const SegmentRecord& record, int64_t dims);
+  Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
+                                          int64_t end);
+  Error damaged(const std::string& what) const { return damaged_index(index_, what); }
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  OwnStatement segments_, dead_;
+  std::vector<live::SegmentPtr> written_;  // since the last list(); shared under their keys
+};
+
+}  // namespace glove::sql

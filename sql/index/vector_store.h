@@ -1,0 +1,82 @@
+// Reads and writes the float32 vectors of an index of texts: NAME_vector(id, vectors).
+//
+// A block has the vectors of consecutive rows of a segment, as many as fit into 16 KiB and at least one. Its
+// id is the segment's times 2^32, plus its number within the segment.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "sql/adapter/connection.h"
+#include "sql/adapter/own_statement.h"
+#include "sql/index/index_definition.h"
+
+namespace glove::sql {
+
+// Belongs to the table object of one connection, which outlives it, like `index`. REQUIRES, for every call:
+// the index is of texts, and ids of segments are from 1 to kMostSegmentIds.
+class VectorStore {
+ public:
+  VectorStore(Connection& connection, const IndexDefinition& index)
+      : connection_(connection), index_(index) {}
+
+  // How many vectors a block has; the last one of a segment may have fewer.
+  static int64_t rows_per_block(int64_t dims);
+
+  Status write(int64_t segment, int64_t block, std::span<const float> vectors);
+  // Leaves the vectors of a block in `vectors`; none if the block does not exist.
+  Status read(int64_t segment, int64_t block, std::vector<float>& vectors);
+
+  // Removes the vectors of one segment, or those of all others.
+  Status remove(int64_t segment);
+  Status remove_others(int64_t segment);
+
+  // Returns an id of a segment of which no vectors are there: above all of them, unless that is too large.
+  Result<int64_t> unused_segment();
+
+ private:
+  Status prepare(OwnStatement& statement, const std::string& sql);
+  Status remove(const std::string& condition);
+  Result<bool> has_any(int64_t segment);
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  OwnStatement read_, write_;
+};
+
+// Writes the vectors of a segment, row by row.
+class VectorWriter {
+ public:
+  VectorWriter(VectorStore& store, int64_t segment) : store_(store), segment_(segment) {}
+
+  Status add(std::span<const float> vector);
+  // Must be called after the last row.
+  Status finish();
+
+ private:
+  VectorStore& store_;
+  int64_t segment_;
+  int64_t block_ = 0;
+  int64_t rows_ = 0;  // of the block so far
+  std::vector<float> vectors_;
+};
+
+// Reads vectors, fast if they are asked for by ascending rows of a segment. Must not outlive the statement.
+class VectorReader {
+ public:
+  VectorReader(VectorStore& store, int64_t dims) : store_(store), dims_(dims) {}
+
+  // Returns a vector of `dims` components; an empty one if it is not stored. Valid until the next call.
+  Result<std::span<const float>> read(int64_t segment, int64_t row);
+
+ private:
+  VectorStore& store_;
+  int64_t dims_;
+  int64_t segment_ = 0;
+  int64_t block_ = -1;
+  std::vector<float> vectors_;  // of the block
+};
+
+}  // namespace glove::sql

@@ -1,0 +1,173 @@
+// glove_load_table(name, sql [, options]): makes a model of the rows of a SELECT, so that an application can
+// search its own embeddings. Returns the name.
+//
+//   SELECT glove_load_table('tags', 'SELECT tag, embedding FROM tags');   -- tags
+//   SELECT n.neighbor FROM glove_nn('sqlite') n WHERE n.model = 'tags' AND n.k = 5;
+//
+// The first column is the word, TEXT or INTEGER (the same type in all rows). The second column is its vector,
+// a BLOB of little-endian float32 or a JSON array of numbers. A third column, if there is one, is how often
+// the word occurs, for the option "weights":"model" of glove_text_vec. The SELECT runs once, in the
+// transaction of the caller; the model is a copy and does not reflect later changes. If a word occurs twice,
+// its first row is used.
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/utf8.h"
+#include "model/model_builder.h"
+#include "search/engine.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/direct_call.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/adapter/values.h"
+#include "sql/models/load_options.h"
+#include "sql/register.h"
+#include "sql/values/json_options.h"
+#include "sql/values/row_vector.h"
+
+namespace glove::sql {
+namespace {
+
+struct FinalizeStatement {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+
+Error load_error(const std::string& rest) {
+  return invalid_value("glove_load_table", rest);
+}
+
+// Returns the error of the connection for a code that is neither SQLITE_ROW nor SQLITE_DONE.
+Error connection_error(sqlite3* db, int code) {
+  if (code == SQLITE_NOMEM) throw std::bad_alloc();
+  if (code == SQLITE_INTERRUPT) return interrupted_error();
+  return load_error(std::string("the SELECT failed: ") + sqlite3_errmsg(db));
+}
+
+// Prepares the only statement of `sql`, which must be read-only and return two or three columns.
+Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
+  sqlite3_stmt* first = nullptr;
+  const char* tail = nullptr;
+  int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &first, &tail);
+  Statement select(first);
+  if (code != SQLITE_OK) return connection_error(db, code);
+  if (select == nullptr) return load_error("the SQL is empty; write SELECT word, vector FROM ...");
+
+  sqlite3_stmt* second = nullptr;
+  code = sqlite3_prepare_v2(db, tail, static_cast<int>(sql.data() + sql.size() - tail), &second, nullptr);
+  const Statement rest(second);
+  if (code != SQLITE_OK || rest != nullptr)
+    return load_error("the SQL has more than one statement; write one SELECT");
+  if (sqlite3_stmt_readonly(select.get()) == 0)
+    return load_error("the SQL writes to the database; write one SELECT");
+  if (const int columns = sqlite3_column_count(select.get()); columns != 2 && columns != 3)
+    return load_error(
+        "the SELECT must return two columns, the word and its vector, or a third with its frequency, but "
+        "returns " +
+        std::to_string(columns));
+  return select;
+}
+
+// Returns the end of a message about a row; model_of_rows() adds the beginning.
+Error wrong_row(const std::string& what) {
+  return Error{ErrorCode::kInvalidArgument, what};
+}
+
+// Reads the vector of a row and checks the type of its word. An error has the end of a message (wrong_row).
+Status read_row(sqlite3_stmt* row, std::vector<float>& vector, const InterruptCheck& interrupted) {
+  const int word_type = sqlite3_column_type(row, 0);
+  if (word_type != SQLITE_TEXT && word_type != SQLITE_INTEGER)
+    return wrong_row(std::string("has a word of type ") + type_name_of(word_type) +
+                     "; a word must be TEXT or INTEGER");
+  return read_row_vector(sqlite3_column_value(row, 1), vector, interrupted);
+}
+
+// Reads the frequency of a word.
+Result<double> read_count(sqlite3_stmt* row) {
+  sqlite3_value* const value = sqlite3_column_value(row, 2);
+  const int type = sqlite3_value_type(value);
+  const double count = sqlite3_value_double(value);
+  if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !std::isfinite(count) || count < 0)
+    return wrong_row("has the frequency " + shown_value(value) +
+                     ", but a frequency must be a finite number of at least 0");
+  return count;
+}
+
+// Returns the model with the frequencies of its words, if the SELECT had any.
+Result<ModelPtr> with_frequencies(ModelPtr model, std::vector<double> counts, const std::string& source) {
+  if (counts.empty()) return model;
+  double total = 0;
+  for (const double count : counts) total += count;
+  if (!(total > 0) || !std::isfinite(total))
+    return Error{ErrorCode::kInvalidArgument, source + ": the frequencies must have a finite sum above 0"};
+  return with_counts(model, std::move(counts));
+}
+
+Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_view name, int threads) {
+  const std::string source = "glove_load_table(" + quoted_value(name) + ")";
+  ModelBuilder builder(source);
+  InterruptPoller poller(db);
+  const InterruptCheck interrupted = poller.check();
+  std::vector<float> vector;
+  std::vector<double> counts;
+  const bool has_counts = sqlite3_column_count(select) == 3;
+  int code = sqlite3_step(select);
+  for (int64_t row = 1; code == SQLITE_ROW; code = sqlite3_step(select), ++row) {
+    const Status read = read_row(select, vector, interrupted);
+    if (!read.ok() && read.error().code == ErrorCode::kInterrupted) return read.error();
+    if (!read.ok())
+      return Error{read.error().code, source + ": row " + std::to_string(row) + " " + read.error().message};
+    // The builder also numbers rows in its messages, so every row must reach it.
+    sqlite3_value* word = sqlite3_column_value(select, 0);
+    GLOVE_ASSIGN_OR_RETURN(const bool is_new, sqlite3_value_type(word) == SQLITE_INTEGER
+                                                  ? builder.add(sqlite3_value_int64(word), vector)
+                                                  : builder.add(text_of(word), vector));
+    if (!has_counts || !is_new) continue;
+    const Result<double> count = read_count(select);
+    if (!count.ok())
+      return Error{count.error().code, source + ": row " + std::to_string(row) + " " + count.error().message};
+    counts.push_back(count.value());
+  }
+  if (code != SQLITE_DONE) return connection_error(db, code);
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads, interrupted));
+  return with_frequencies(std::move(model), std::move(counts), source);
+}
+
+Status glove_load_table(sqlite3_context* context, Arguments arguments) {
+  constexpr std::string_view kFunction = "glove_load_table";
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kFunction, "name"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view sql, required_text(arguments, 1, kFunction, "SQL"));
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
+                         optional_text(arguments, 2, kFunction, "options"));
+  if (name.empty()) return load_error("the name must not be empty");
+  OpenOptions options;
+  if (json) {
+    GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kTable, kFunction));
+  }
+  if (sql.find('\0') != std::string_view::npos) return load_error("the SQL must not contain a NUL byte");
+  sqlite3* db = sqlite3_context_db_handle(context);
+  // The rows could call glove_load_table again, with SQL from a table, and so recurse without end; during a
+  // load, check_direct_call() forbids that.
+  const Connection::LoadOfRows load(connection_of(context));
+  GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
+  connection_of(context).add(std::string(name), std::move(model));
+  return_text(context, name);
+  return Status();
+}
+
+}  // namespace
+
+int register_glove_load_table(sqlite3* db, Engine& engine) {
+  // Direct-only, because it runs any SELECT and changes what every connection of the process sees, so no
+  // view, trigger or default of a database file may call it.
+  return register_direct_function<glove_load_table>(db, engine, "glove_load_table", 2, 3);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,59 @@
+// glove_models: one row per loaded model, in the order of loading.
+//
+//   SELECT name, words, dims, backend, state FROM glove_models;   -- glove | 341479 | 100 | cpu | mapped
+//
+// `backend` is the one that holds the model or, if none does, the one that 'auto' would use; device,
+// device_bytes and state refer to that backend. `passed_over` says why 'auto' cannot use the backends before
+// it. Reading this table loads nothing.
+#include <string>
+
+#include "search/engine.h"
+#include "search/searcher_choice.h"
+#include "sql/adapter/snapshot.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+vtab::SnapshotRow row_of(const CatalogEntry& entry) {
+  const Model& model = *entry.model;
+  vtab::SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
+                           model.dims(), model.source().file_bytes};
+  const LikelyBackend choice = likely_backend(entry.searchers->engine(), entry.searchers.get());
+  if (choice.backend != nullptr) {
+    const Status health = model.health();  // no backend can use a file that was overwritten
+    row.insert(row.end(), {std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
+                           health.ok() ? choice.info.state : "failed: " + health.error().message});
+  } else {
+    row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
+  }
+  if (choice.passed_over.empty())
+    row.emplace_back();
+  else
+    row.emplace_back(choice.passed_over);
+  return row;
+}
+
+struct GloveModels {
+  static constexpr const char* kName = "glove_models";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_models(name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER,"
+      " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
+      " passed_over TEXT)";
+
+  static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
+    std::vector<vtab::SnapshotRow> result;
+    for (const CatalogEntry& entry : engine.catalog().list()) result.push_back(row_of(entry));
+    return result;
+  }
+};
+
+}  // namespace
+
+int register_glove_models(sqlite3* db, Engine& engine) {
+  // Not INNOCUOUS, because an untrusted schema must not see paths and devices. Not DIRECTONLY, because it
+  // changes nothing.
+  return vtab::register_table<vtab::Snapshot<GloveModels>>(db, engine);
+}
+
+}  // namespace glove::sql

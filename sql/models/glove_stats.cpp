@@ -1,0 +1,49 @@
+// glove_stats: the cost of the last 256 searches of the process, by all connections and threads, newest
+// first.
+//
+//   SELECT kind, queries, k, rows_scanned, candidates, total_us FROM glove_stats LIMIT 1;
+//   -- word|1|10|341479|15|1650.2
+//
+// A batch is one row. Times are in microseconds; work outside the stages (sorting, choosing a backend) is
+// only part of total_us. words_per_ms counts the rows scanned for all queries together.
+#include <vector>
+
+#include "search/engine.h"
+#include "sql/adapter/snapshot.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+vtab::SnapshotRow row_of(const SearchReport& report) {
+  const ScanCost& cost = report.cost;
+  vtab::SnapshotValue words_per_ms = nullptr;
+  if (report.total_us > 0) words_per_ms = static_cast<double>(cost.rows_scanned) * 1000 / report.total_us;
+  return {report.model, report.backend,    report.device,      report.kind,     report.queries,
+          report.k,     cost.rows_scanned, cost.bytes_scanned, cost.candidates, report.resolve_us,
+          cost.scan_us, cost.select_us,    cost.rescore_us,    report.total_us, words_per_ms};
+}
+
+struct GloveStats {
+  static constexpr const char* kName = "glove_stats";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_stats(model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER,"
+      " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
+      " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL)";
+
+  static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
+    std::vector<vtab::SnapshotRow> result;
+    for (const SearchReport& report : engine.statistics().recent()) result.push_back(row_of(report));
+    return result;
+  }
+};
+
+}  // namespace
+
+int register_glove_stats(sqlite3* db, Engine& engine) {
+  // Not INNOCUOUS, because it shows the searches of other connections of the process, which an untrusted
+  // schema must not read. Not DIRECTONLY, because it changes nothing.
+  return vtab::register_table<vtab::Snapshot<GloveStats>>(db, engine);
+}
+
+}  // namespace glove::sql

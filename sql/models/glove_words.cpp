@@ -1,0 +1,343 @@
+// glove_words(model): the vocabulary of a model, one row per word, in the order of the file.
+//
+//   SELECT id, word FROM glove_words LIMIT 3;                          -- 0|the  1|,  2|.
+//   SELECT id FROM glove_words WHERE word = 'king';                    -- 691
+//   SELECT word FROM glove_words WHERE word GLOB 'sqlit*';             -- sqlite ...
+//   SELECT word, vector FROM glove_words('main') WHERE id < 1000;      -- vector: a BLOB of float32
+//
+// `model` is an input, the name of a model, given as an argument or as model = ...; if it is omitted or NULL,
+// this is the default model. `vector` costs nothing unless it is read.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/utf8.h"
+#include "model/model.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/sqlite_features.h"
+#include "sql/adapter/table.h"
+#include "sql/models/glove_words_plan.h"
+#include "sql/register.h"
+#include "sql/text/text_encoding.h"
+
+namespace glove::sql {
+namespace {
+
+// The rows to visit are the positions [position, end), whose meaning depends on `path`. An id is -1 if a
+// damaged model file has no valid one at that position.
+struct WordScan {
+  sqlite3* db = nullptr;
+  ModelPtr model;
+  std::optional<std::string> model_name;  // as given
+  WordsPath path = kAllById;
+  std::vector<int32_t> listed;  // kListedWords: ids, ascending
+  int64_t position = 0;
+  int64_t end = 0;
+
+  int64_t id() const {
+    switch (path) {
+      case kByWord:
+        return model->vocabulary().sorted_id(position);
+      case kListedWords:
+        return listed[static_cast<size_t>(position)];
+      default:
+        return position;
+    }
+  }
+};
+
+void visit(WordScan& scan, WordsPath path, int64_t first, int64_t end) {
+  scan.path = path;
+  scan.position = first;
+  scan.end = std::max(first, end);
+}
+
+void visit_all(WordScan& scan) {
+  visit(scan, kAllById, 0, scan.model->words());
+}
+
+bool is_text(sqlite3_value* value) {
+  return sqlite3_value_type(value) == SQLITE_TEXT;
+}
+
+// True if a word equals the value only if their bytes are equal.
+bool is_text_of_bytes(const WordScan& scan, sqlite3_value* value) {
+  return is_text(value) && equals_by_bytes(scan.db, text_of(value));
+}
+
+// The arguments of xFilter in the order that idxNum specifies.
+class FilterArguments {
+ public:
+  FilterArguments(int plan, Arguments values) : plan_(plan), values_(values) {}
+  sqlite3_value* next() { return values_[used_++]; }
+  sqlite3_value* next_if(int flag) { return (plan_ & flag) != 0 ? next() : nullptr; }
+  bool has(int flag) const { return (plan_ & flag) != 0; }
+
+ private:
+  int plan_;
+  Arguments values_;
+  size_t used_ = 0;
+};
+
+// --- by id -----------------------------------------------------------------------------------
+
+// Returns the id that equals the value as SQLite compares numbers; nullopt if there is none.
+std::optional<int64_t> id_equal_to(sqlite3_value* value, int64_t words) {
+  std::optional<int64_t> id;
+  switch (sqlite3_value_numeric_type(value)) {
+    case SQLITE_INTEGER:
+      id = sqlite3_value_int64(value);
+      break;
+    case SQLITE_FLOAT: {
+      const double number = sqlite3_value_double(value);
+      if (number >= 0 && number < static_cast<double>(words) && number == std::floor(number))
+        id = static_cast<int64_t>(number);
+      break;
+    }
+    default:
+      break;
+  }
+  return id && *id >= 0 && *id < words ? id : std::nullopt;
+}
+
+void visit_one_id(WordScan& scan, sqlite3_value* value) {
+  const std::optional<int64_t> id = id_equal_to(value, scan.model->words());
+  visit(scan, kOneId, id.value_or(0), id ? *id + 1 : 0);
+}
+
+// Narrows the scan by integer bounds; SQLite checks other bounds.
+void visit_by_id(WordScan& scan, sqlite3_value* lower, sqlite3_value* upper) {
+  const int64_t words = scan.model->words();
+  int64_t first = 0;
+  int64_t end = words;
+  if (lower != nullptr && sqlite3_value_type(lower) == SQLITE_INTEGER)
+    first = std::clamp<int64_t>(sqlite3_value_int64(lower), 0, words);
+  if (upper != nullptr && sqlite3_value_type(upper) == SQLITE_INTEGER)
+    end = std::clamp<int64_t>(sqlite3_value_int64(upper), -1, words - 1) + 1;
+  visit(scan, kAllById, first, end);
+}
+
+// --- by word ---------------------------------------------------------------------------------
+
+void visit_one_word(WordScan& scan, sqlite3_value* value) {
+  if (is_null(value)) return visit(scan, kOneWord, 0, 0);
+  if (!is_text_of_bytes(scan, value)) return visit_all(scan);
+  const std::optional<int32_t> id = scan.model->vocabulary().find_exact(text_of(value));
+  visit(scan, kOneWord, id.value_or(0), id ? *id + 1 : 0);
+}
+
+Status visit_listed_words(WordScan& scan, sqlite3_value* list) {
+  std::vector<int32_t> ids;
+  sqlite3_value* value = nullptr;
+  int code = sqlite3_vtab_in_first(list, &value);
+  for (; code == SQLITE_OK && value != nullptr; code = sqlite3_vtab_in_next(list, &value)) {
+    if (is_null(value)) continue;
+    if (!is_text_of_bytes(scan, value)) {
+      visit_all(scan);
+      return Status();
+    }
+    if (const auto id = scan.model->vocabulary().find_exact(text_of(value))) ids.push_back(*id);
+  }
+  if (code == SQLITE_NOMEM) throw std::bad_alloc();
+  if (code != SQLITE_OK && code != SQLITE_DONE)
+    return Status(ErrorCode::kInvalidArgument, "glove_words: the list of word IN (...) could not be read");
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  scan.listed = std::move(ids);
+  visit(scan, kListedWords, 0, static_cast<int64_t>(scan.listed.size()));
+  return Status();
+}
+
+// Returns the first sorted position after all words that begin with `prefix`.
+int64_t end_of_prefix(const Vocabulary& vocabulary, std::string prefix) {
+  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
+  if (prefix.empty()) return vocabulary.size();
+  ++prefix.back();
+  return vocabulary.lower_bound(prefix);
+}
+
+// True if an upper bound may narrow the scan. If SQLite compares words with a column of numeric affinity,
+// words that look like numbers are numbers, which sort before all text; such words must not be cut off.
+bool narrows_from_above(std::string_view bound, bool is_literal) {
+  return is_literal || (!bound.empty() && static_cast<unsigned char>(bound.front()) > '9');
+}
+
+// Returns the bytes that every match of a GLOB pattern begins with: those before its first wildcard or NUL,
+// which also ends the pattern, and before U+FFFD, U+FFFE or U+FFFF, which GLOB considers equal to each other
+// and to bytes that are not valid UTF-8. If the pattern contains such bytes, returns the ASCII bytes before
+// them.
+std::string_view prefix_of_pattern(std::string_view pattern) {
+  std::string_view prefix = pattern.substr(0, pattern.find_first_of(std::string_view("*?[\0", 4)));
+  for (const char* equal_to_others : {"\xef\xbf\xbd", "\xef\xbf\xbe", "\xef\xbf\xbf"})
+    prefix = prefix.substr(0, prefix.find(equal_to_others));
+  if (is_valid_utf8(prefix)) return prefix;
+  const auto is_ascii = [](char byte) { return static_cast<unsigned char>(byte) < 0x80; };
+  return {prefix.begin(), std::ranges::find_if_not(prefix, is_ascii)};
+}
+
+void visit_by_word(WordScan& scan, FilterArguments& arguments) {
+  const Vocabulary& vocabulary = scan.model->vocabulary();
+  int64_t first = 0;
+  int64_t end = vocabulary.size();
+  if (sqlite3_value* lower = arguments.next_if(kWordsHasLower); lower != nullptr && is_text(lower))
+    first = vocabulary.lower_bound(text_of(lower));
+  if (sqlite3_value* upper = arguments.next_if(kWordsHasUpper); upper != nullptr && is_text(upper)) {
+    const std::string_view bound = text_of(upper);
+    if (narrows_from_above(bound, arguments.has(kWordsUpperIsLiteral)))
+      end = vocabulary.lower_bound(std::string(bound) + '\0');  // the least word above the bound
+  }
+  if (sqlite3_value* pattern = arguments.next_if(kWordsHasPattern); pattern != nullptr && is_text(pattern)) {
+    const std::string prefix(prefix_of_pattern(text_of(pattern)));
+    first = std::max(first, vocabulary.lower_bound(prefix));
+    end = std::min(end, end_of_prefix(vocabulary, prefix));
+  }
+  visit(scan, kByWord, first, end);
+}
+
+// --- the table -------------------------------------------------------------------------------
+
+class GloveWords;
+
+class WordCursor {
+ public:
+  WordCursor(GloveWords& table, Connection::Pin& models);
+
+  Status start(int plan, const char* plan_text, Arguments values) {
+    if (plan == kWordsRaise) return {ErrorCode::kInvalidArgument, plan_text};
+    FilterArguments arguments(plan, values);
+    GLOVE_RETURN_IF_ERROR(take_model(arguments));
+    switch (static_cast<WordsPath>(plan & kWordsPathMask)) {
+      case kOneId:
+        visit_one_id(scan_, arguments.next());
+        return {};
+      case kOneWord:
+        visit_one_word(scan_, arguments.next());
+        return {};
+      case kListedWords:
+        return visit_listed_words(scan_, arguments.next());
+      case kByWord:
+        visit_by_word(scan_, arguments);
+        return {};
+      default: {
+        sqlite3_value* lower = arguments.next_if(kWordsHasLower);
+        visit_by_id(scan_, lower, arguments.next_if(kWordsHasUpper));
+        return {};
+      }
+    }
+  }
+
+  // Leaves some rows and the last one to next(), which checks that the file of the model has not been damaged
+  // meanwhile.
+  bool next_buffered() noexcept {
+    constexpr int64_t kRowsBetweenChecks = 256;
+    const int64_t following = scan_.position + 1;
+    if (following >= scan_.end || following % kRowsBetweenChecks == 0) return false;
+    scan_.position = following;
+    return true;
+  }
+  Status next() {
+    ++scan_.position;
+    return check_health(*scan_.model, scan_.db);
+  }
+
+  bool at_end() const noexcept { return scan_.position >= scan_.end; }
+
+  Status column(sqlite3_context* context, int column) const;
+
+  // Identifies the model, how it was given, and the word, because SQLite merges the branches of an OR by
+  // rowid.
+  Result<int64_t> rowid() const {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t id, current_id());
+    const auto model = static_cast<int64_t>(scan_.model->id());
+    return (model * 2 + (scan_.model_name ? 1 : 0)) << 31 | id;
+  }
+
+ private:
+  Status take_model(FilterArguments& arguments);
+
+  Result<int64_t> current_id() const {
+    const int64_t id = scan_.id();
+    if (id >= 0) return id;
+    return Error{ErrorCode::kCorrupt, "glove_words: " + scan_.model->path() +
+                                          ": the sorted order of the words is damaged at position " +
+                                          std::to_string(scan_.position)};
+  }
+
+  Connection::Pin& models_;
+  WordScan scan_;
+};
+
+Status WordCursor::take_model(FilterArguments& arguments) {
+  scan_.model_name.reset();
+  sqlite3_value* name = arguments.next_if(kWordsHasModel);
+  if (name != nullptr && is_null(name) && arguments.has(kWordsModelChecked))
+    return Status(ErrorCode::kInvalidArgument,
+                  "glove_words: with this many conditions a NULL model cannot mean the default model; name "
+                  "the model or omit the condition");
+  GLOVE_ASSIGN_OR_RETURN(scan_.model, model_input(models_, name, "glove_words"));
+  if (name != nullptr && !is_null(name)) scan_.model_name = std::string(text_of(name));
+  return Status();
+}
+
+Status WordCursor::column(sqlite3_context* context, int column) const {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t id, current_id());
+  switch (column) {
+    case kWordsId:
+      sqlite3_result_int64(context, id);
+      break;
+    case kWordsWord:
+      return_text(context, scan_.model->vocabulary().word(id));
+      break;
+    case kWordsNorm:
+      sqlite3_result_double(context, std::sqrt(scan_.model->norm_squared(id)));
+      break;
+    case kWordsModel:
+      if (!scan_.model_name)
+        return Status(ErrorCode::kInvalidArgument, vtab::not_given(kWordsInputs, kWordsModel));
+      return_text(context, *scan_.model_name);
+      break;
+    case kWordsVector:
+      sqlite3_result_blob64(context, scan_.model->vector(id),
+                            static_cast<sqlite3_uint64>(scan_.model->dims()) * sizeof(float),
+                            SQLITE_TRANSIENT);
+      break;
+    default:
+      break;
+  }
+  return Status();
+}
+
+class GloveWords {
+ public:
+  static constexpr const char* kName = "glove_words";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_words(id INTEGER, word TEXT, norm REAL, model TEXT HIDDEN, vector BLOB HIDDEN)";
+  using Cursor = WordCursor;
+
+  explicit GloveWords(Connection& connection) : connection_(connection) {}
+
+  Status plan(sqlite3_index_info* info) { return plan_words(info, connection_.db()); }
+  const Connection& connection() const { return connection_; }
+
+ private:
+  Connection& connection_;
+};
+
+WordCursor::WordCursor(GloveWords& table, Connection::Pin& models) : models_(models) {
+  scan_.db = table.connection().db();
+}
+
+}  // namespace
+
+int register_glove_words(sqlite3* db, Engine& engine) {
+  // Not INNOCUOUS, because it depends on the models of the process and may open $GLOVE_MODEL, so an untrusted
+  // schema must not read it. Not DIRECTONLY, because it writes nothing.
+  return vtab::register_table<GloveWords>(db, engine);
+}
+
+}  // namespace glove::sql

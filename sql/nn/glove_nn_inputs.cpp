@@ -1,0 +1,335 @@
+#include "sql/nn/glove_nn_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/float_from_chars.h"
+#include "base/utf8.h"
+#include "search/backend.h"
+#include "search/expression.h"
+#include "sql/adapter/sqlite_features.h"
+#include "sql/adapter/values.h"
+#include "sql/text/text_encoding.h"
+#include "sql/values/row_vector.h"
+
+namespace glove::sql::nn {
+namespace {
+
+// The caller adds the name of the table (named_error).
+Error invalid(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
+
+Result<std::string> read_word(sqlite3_value* value) {
+  if (is_blob(value))
+    return invalid("word must be text, not a BLOB; pass a vector as expr: WHERE expr = ? AND k = 10");
+  return std::string(text_of(value));
+}
+
+Result<ExprValue> read_expr(sqlite3_value* value) {
+  if (!is_blob(value)) return ExprValue{false, std::string(text_of(value))};
+  const auto bytes = blob_of(value);
+  return ExprValue{true, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+}
+
+// True for text such as '3' and '3.0', but not for 'inf'.
+bool is_whole_number(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  double number = 0;
+  const auto [stop, error] = from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && std::isfinite(number) && number == std::floor(number);
+}
+
+Result<int64_t> read_k(sqlite3_value* value) {
+  const std::optional<int64_t> k = whole_number(value);
+  if (!k || *k < 0) return invalid("k must be a non-negative integer, but is " + shown_value(value));
+  return *k;
+}
+
+Result<std::string> read_name(sqlite3_value* value, const char* what) {
+  if (is_blob(value))
+    return invalid("the " + std::string(what) + " must be text, not a BLOB; use CAST(... AS TEXT)");
+  return std::string(text_of(value));
+}
+
+Result<std::string> read_model(sqlite3_value* value) {
+  return read_name(value, "model");
+}
+
+Result<std::string> read_backend(sqlite3_value* value, const Backends& backends) {
+  GLOVE_ASSIGN_OR_RETURN(std::string name, read_name(value, "backend"));
+  if (name == "auto" || backends.find(name) != nullptr) return name;
+  return invalid("there is no backend " + quoted_value(name) + "; the backends are: " + backends.choices());
+}
+
+// True if SQLite may compare this text as a number. Words that write the same number differently would then
+// be equal to it, and a lookup of its bytes would miss them.
+bool may_be_numeric(std::string_view text) {
+  const size_t start = text.find_first_not_of(" \t\n\v\f\r");
+  if (start == std::string_view::npos) return false;
+  constexpr std::string_view kDigits = "0123456789";
+  return std::string_view("+-.0123456789").find(text[start]) != std::string_view::npos &&
+         text.find_first_of(kDigits) != std::string_view::npos;
+}
+
+// Sorts the values and removes duplicates.
+template <class T>
+void make_set(std::vector<T>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+// Returns why word and expr cannot be combined. REQUIRES: expr does not start with an operator.
+Error two_queries(const ExprValue& expr, bool is_vector, bool has_k) {
+  if (is_vector)
+    return invalid(std::string("word and expr are both given, but expr is a ") +
+                   (expr.blob ? "BLOB" : "JSON array") +
+                   ", which is a complete query; omit word: WHERE expr = ? AND k = 10");
+  if (!has_k && is_whole_number(expr.bytes))
+    return invalid("the second argument, expr, is the number " + expr.bytes +
+                   ", but k is the third argument; write glove_nn('king', NULL, " + expr.bytes + ")");
+  return invalid("word and expr are both given, but expr " + quote_expression(expr.bytes) +
+                 " does not start with an operator; write glove_nn('king', '- man + woman')");
+}
+
+}  // namespace
+
+// Reads the arguments of one xFilter call, one at a time.
+class FilterCallReader {
+ public:
+  FilterCallReader(FilterCall& call, sqlite3* db, const Backends& backends)
+      : call_(call), db_(db), known_backends_(backends) {}
+
+  Status read(const Argument& argument, sqlite3_value* value) {
+    if (argument.relation == Relation::kLimit || argument.relation == Relation::kOffset) {
+      add_hint(argument.relation, value);
+      return {};
+    }
+    if (argument.column >= kFirstInput) return read_input(argument, value);
+    if (argument.column == kNeighbor) return read_neighbor(argument, value);
+    read_range(argument, value);
+    return {};
+  }
+
+  // REQUIRES: every argument was read.
+  void finish() {
+    for (const std::string& model : models_)
+      for (const std::string& backend : backends_)
+        for (const int64_t k : ks_) call_.settings_.push_back({model, backend, k});
+  }
+
+ private:
+  // Calls use(element) for the value or, for an IN taken whole, for each of its values except NULL, which
+  // equals nothing.
+  template <class Use>
+  static Status for_each(const Argument& argument, sqlite3_value* value, Use&& use) {
+    if (argument.relation != Relation::kAmong) return use(value);
+    sqlite3_value* element = nullptr;
+    int code = sqlite3_vtab_in_first(value, &element);
+    for (; code == SQLITE_OK && element != nullptr; code = sqlite3_vtab_in_next(value, &element))
+      if (!is_null(element)) GLOVE_RETURN_IF_ERROR(use(element));
+    if (code == SQLITE_OK || code == SQLITE_DONE) return {};
+    if (code == SQLITE_NOMEM) throw std::bad_alloc();
+    return invalid("the values of an IN could not be read: " + std::string(sqlite3_errstr(code)));
+  }
+
+  Status read_input(const Argument& argument, sqlite3_value* value) {
+    Given& given = call_.given_[static_cast<size_t>(argument.column - kFirstInput)];
+    const bool whole = argument.relation == Relation::kAmong;
+    given = !whole && is_null(value) ? Given::kNull : Given::kValue;
+    if (given == Given::kNull) return {};
+    switch (argument.column) {
+      case kWord:
+        call_.batch_ = call_.batch_ || whole;
+        return read_values(argument, value, call_.words_, read_word);
+      case kExpr:
+        call_.batch_ = call_.batch_ || whole;
+        return read_values(argument, value, call_.exprs_, read_expr);
+      case kK:
+        return read_values(argument, value, ks_, read_k);
+      case kModel:
+        return read_values(argument, value, models_, read_model);
+      default:
+        return read_values(argument, value, backends_,
+                           [this](sqlite3_value* one) { return read_backend(one, known_backends_); });
+    }
+  }
+
+  // Replaces `values` by those of the argument, in ascending order without duplicates.
+  template <class T, class ReadOne>
+  static Status read_values(const Argument& argument, sqlite3_value* value, std::vector<T>& values,
+                            const ReadOne& read_one) {
+    values.clear();
+    GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* element) -> Status {
+      GLOVE_ASSIGN_OR_RETURN(T one, read_one(element));
+      values.push_back(std::move(one));
+      return {};
+    }));
+    make_set(values);
+    return {};
+  }
+
+  // Restricts the neighbors to those that this condition allows.
+  Status read_neighbor(const Argument& argument, sqlite3_value* value) {
+    if (argument.relation == Relation::kEqual && is_null(value)) {
+      call_.range_.nothing = true;
+      return {};
+    }
+    std::optional<std::vector<std::string>> words(std::in_place), integers(std::in_place);
+    const auto add = [](auto& keys, std::optional<std::string> key) {
+      if (!key) keys.reset();
+      if (keys) keys->push_back(std::move(*key));
+    };
+    GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* element) -> Status {
+      add(words, only_equal_word(element));
+      add(integers, only_equal_integer(element));
+      return {};
+    }));
+    restrict_neighbors(KeyType::kText, std::move(words));
+    restrict_neighbors(KeyType::kInteger, std::move(integers));
+    return {};
+  }
+
+  // Returns the only TEXT key that SQLite can consider equal to the value; nullopt if there may be several.
+  std::optional<std::string> only_equal_word(sqlite3_value* value) const {
+    if (sqlite3_value_type(value) != SQLITE_TEXT || may_be_numeric(text_of(value)) ||
+        !equals_by_bytes(db_, text_of(value)))
+      return std::nullopt;
+    return std::string(text_of(value));
+  }
+
+  // The same for INTEGER keys.
+  static std::optional<std::string> only_equal_integer(sqlite3_value* value) {
+    const int type = sqlite3_value_type(value);
+    if (type == SQLITE_INTEGER) return integer_word(sqlite3_value_int64(value));
+    if (type != SQLITE_TEXT || (may_be_numeric(text_of(value)) && !integer_key(text_of(value))))
+      return std::nullopt;
+    return std::string(text_of(value));
+  }
+
+  // `keys` are those of one condition, or nullopt if only SQLite can check it.
+  void restrict_neighbors(KeyType type, std::optional<std::vector<std::string>> keys) {
+    if (!keys) return;
+    make_set(*keys);
+    auto& known = call_.neighbors_[static_cast<size_t>(type)];
+    if (known) {
+      std::vector<std::string> both;
+      std::set_intersection(keys->begin(), keys->end(), known->begin(), known->end(),
+                            std::back_inserter(both));
+      keys = std::move(both);
+    }
+    known = std::move(keys);
+  }
+
+  void read_range(const Argument& argument, sqlite3_value* value) {
+    RowRange& range = call_.range_;
+    const int type = sqlite3_value_type(value);
+    if (type == SQLITE_NULL) range.nothing = true;
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;  // SQLite checks it
+    const double number = sqlite3_value_double(value);
+    const bool at_most = argument.relation != Relation::kAtLeast;
+    const bool at_least = argument.relation != Relation::kAtMost;
+    if (argument.column == kSimilarity) {
+      if (at_most) range.highest = std::min(range.highest, number);
+      if (at_least) range.lowest = std::max(range.lowest, number);
+    } else {
+      if (at_most) set_last_rank(range, number);
+      if (at_least) set_first_rank(range, number);
+    }
+  }
+
+  // Ranks are far below 2^53, so doubles represent them exactly.
+  static constexpr double kBeyondRanks = 9e15;
+  static void set_last_rank(RowRange& range, double most) {
+    if (most < 1) range.nothing = true;
+    if (most >= 1 && most < kBeyondRanks)
+      range.last_rank = std::min(range.last_rank, static_cast<int64_t>(std::floor(most)));
+  }
+  static void set_first_rank(RowRange& range, double least) {
+    if (least > kBeyondRanks) range.nothing = true;
+    if (least > 1 && least <= kBeyondRanks)
+      range.first_rank = std::max(range.first_rank, static_cast<int64_t>(std::ceil(least)));
+  }
+
+  void add_hint(Relation relation, sqlite3_value* value) {
+    if (sqlite3_value_type(value) != SQLITE_INTEGER) return;
+    const int64_t rows = sqlite3_value_int64(value);
+    if (rows < 0 || rows > std::numeric_limits<int32_t>::max()) return;
+    if (relation == Relation::kLimit || call_.row_hint_ > 0) call_.row_hint_ += rows;
+  }
+
+  FilterCall& call_;
+  sqlite3* db_;
+  const Backends& known_backends_;
+  std::vector<std::string> models_ = std::vector<std::string>(1);
+  std::vector<std::string> backends_ = std::vector<std::string>(1);
+  std::vector<int64_t> ks_ = std::vector<int64_t>(1);
+};
+
+std::string Inputs::key() const {
+  std::string key;
+  for (const Given state : given) key += static_cast<char>('0' + static_cast<int>(state));
+  key += expr.blob ? 'b' : 't';
+  for (const std::string* text : {&word, &expr.bytes, &model, &backend})
+    key += std::to_string(text->size()) + ':' + *text;
+  return key + std::to_string(k);
+}
+
+Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask, const InterruptCheck& interrupted) const {
+  bool is_vector = expr.blob;
+  std::vector<float> vector;  // unless it is a BLOB
+  if (has(kExpr) && !expr.blob) {
+    GLOVE_ASSIGN_OR_RETURN(is_vector, read_vector_text(expr.bytes, vector, interrupted));
+  }
+  const bool stands_alone = is_vector || !starts_with_operator(expr.bytes);
+  if (has(kWord)) {
+    if (!has(kExpr)) return query_for_word(model_to_ask, word);
+    if (stands_alone) return named_error("glove_nn", two_queries(expr, is_vector, has(kK)));
+    return query_for_word_and_expression(model_to_ask, word, expr.bytes, interrupted);
+  }
+  if (state(kWord) == Given::kNull && (!has(kExpr) || !stands_alone)) return MaybeQuery();
+  if (!has(kExpr))
+    return named_error("glove_nn",
+                       invalid("expr is NULL, which counts as not given, and word is not given either; "
+                               "write WHERE word = 'king' AND k = 10"));
+  if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
+  if (is_vector) return query_for_vector(model_to_ask, std::move(vector));
+  return query_for_expression(model_to_ask, expr.bytes, interrupted);
+}
+
+bool Inputs::word_reads_as_expression() const {
+  constexpr size_t kMostBytes = 1000;  // nobody writes a longer one by hand, and parsing it would take long
+  if (!has(kWord) || has(kExpr) || word.size() > kMostBytes || word.find(' ') == std::string::npos)
+    return false;
+  const Result<std::vector<Term>> terms = parse_expression(word);
+  return terms.ok() && terms.value().size() > 1;
+}
+
+Inputs FilterCall::inputs_of(size_t setting) const {
+  Inputs inputs;
+  inputs.given = given_;
+  inputs.model = settings_[setting].model;
+  inputs.backend = settings_[setting].backend;
+  inputs.k = settings_[setting].k;
+  set_query(0, inputs);
+  return inputs;
+}
+
+void FilterCall::set_query(size_t query, Inputs& inputs) const {
+  inputs.word = words_[query / exprs_.size()];
+  inputs.expr = exprs_[query % exprs_.size()];
+}
+
+Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,
+                                    std::string_view table) {
+  FilterCall call;
+  call.reads_rank_ = plan.reads_rank;
+  FilterCallReader reader(call, db, backends);
+  for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
+    if (const Status read = reader.read(plan.arguments[i], values[i]); !read.ok())
+      return named_error(table, read.error());
+  reader.finish();
+  return call;
+}
+
+}  // namespace glove::sql::nn

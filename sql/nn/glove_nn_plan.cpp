@@ -1,0 +1,120 @@
+#include "sql/nn/glove_nn_plan.h"
+
+#include <utility>
+
+namespace glove::sql::nn {
+
+const std::array<const char*, kColumns> kColumnNames = {"neighbor", "similarity", "rank",  "word",
+                                                        "expr",     "k",          "model", "backend"};
+
+const vtab::InputColumns kInputColumns = {"glove_nn", kFirstInput,
+                                          std::span(kColumnNames).subspan(kFirstInput), "word = 'king'"};
+
+const RankedColumns kNnColumns = {
+    .names = kColumnNames,
+    .inputs = kInputColumns,
+    .batch_order = kBatchOrder,
+    .queries = vtab::bit_of(kWord) | vtab::bit_of(kExpr),
+    .literal_query = kWord,
+    .k = kK,
+    .model = kModel,
+    .how_to_ask = "WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + woman' AND k = 10",
+    .query_not_passed =
+        " has no query: SQLite could pass it neither word nor expr, although the statement names one. Use a "
+        "condition of its own with =, IS or IN, not one inside an OR. In a RIGHT or FULL JOIN use an "
+        "argument or, before SQLite 3.53, a subquery: RIGHT JOIN (SELECT * FROM glove_nn('king')) n ON ...",
+    .no_query =
+        " has no query: SQLite could pass it neither word nor expr; give one as an argument or in a "
+        "condition of its own with =, IS or IN (in an outer join, in the ON clause), after the table that "
+        "the value comes from, for example WHERE word = 'king' AND k = 10"};
+
+namespace {
+
+constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {
+    {"neighbor_equal", kNeighborEqual},
+    {"neighbor_in", kNeighborIn},
+    {"rank", kRankRange},
+    {"similarity", kSimilarityRange},
+    {"limit", kLimitHint},
+    {"order", kOrder},
+    {"batch", kBatch},
+    {"cache", kCache},
+};
+
+constexpr std::pair<Relation, std::string_view> kRelationMarks[] = {
+    {Relation::kAtMost, "<="}, {Relation::kAtLeast, ">="},  {Relation::kAmong, "[]"},
+    {Relation::kEqual, "="},   {Relation::kLimit, "limit"}, {Relation::kOffset, "offset"},
+};
+
+std::string_view mark_of(Relation relation) {
+  for (const auto& [known, mark] : kRelationMarks)
+    if (known == relation) return mark;
+  return {};
+}
+
+bool consume_suffix(std::string_view& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
+
+// Takes the part before the first `separator` off `text`.
+std::string_view next_token(std::string_view& text, char separator) {
+  const size_t end = text.find(separator);
+  const std::string_view token = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return token;
+}
+
+Argument decode_argument(std::string_view token, std::span<const char* const> names) {
+  Argument argument;
+  for (const auto& [relation, mark] : kRelationMarks) {
+    if (!consume_suffix(token, mark)) continue;
+    argument.relation = relation;
+    break;
+  }
+  for (size_t column = 0; column < names.size(); ++column)
+    if (token == names[column]) argument.column = static_cast<int>(column);
+  return argument;
+}
+
+}  // namespace
+
+Result<Pushdowns> read_pushdowns(const char* disabled) {
+  Pushdowns pushdowns = ~Pushdowns{0};
+  std::string_view rest = disabled == nullptr ? "" : disabled;
+  while (!rest.empty()) {
+    const std::string_view name = next_token(rest, ',');
+    bool known = name.empty();
+    for (const auto& [known_name, pushdown] : kPushdownNames) {
+      if (name != known_name) continue;
+      pushdowns &= ~Pushdowns{pushdown};
+      known = true;
+    }
+    if (!known)
+      return Error{ErrorCode::kInvalidArgument, "GLOVE_NN_DISABLE contains the unknown pushdown '" +
+                                                    std::string(name) +
+                                                    "'; the pushdowns are: neighbor_equal, neighbor_in, "
+                                                    "rank, similarity, limit, order, batch, cache"};
+  }
+  return pushdowns;
+}
+
+std::string Plan::encode(std::span<const char* const> names) const {
+  std::string text;
+  for (const Argument& argument : arguments) {
+    if (!text.empty()) text += ' ';
+    if (argument.column >= 0) text += names[static_cast<size_t>(argument.column)];
+    text += mark_of(argument.relation);
+  }
+  return text;
+}
+
+Plan Plan::decode(int idx_num, std::string_view idx_str, std::span<const char* const> names) {
+  Plan plan;
+  plan.reads_rank = (idx_num & kReadsRank) != 0;
+  while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' '), names));
+  return plan;
+}
+
+}  // namespace glove::sql::nn

@@ -1,0 +1,124 @@
+// The columns of glove_nn, and the plans that xBestIndex passes to xFilter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "search/catalog.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/inputs.h"
+
+namespace glove::sql::nn {
+
+// The columns in declared order. kWord and those after it are inputs.
+enum Column { kNeighbor, kSimilarity, kRank, kWord, kExpr, kK, kModel, kBackend, kColumns };
+constexpr int kFirstInput = kWord;
+constexpr int kInputs = kColumns - kFirstInput;
+// If several inputs are batches, their combinations are searched in this order, where the last input varies
+// fastest.
+constexpr std::array<int, kInputs> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
+extern const std::array<const char*, kColumns> kColumnNames;
+extern const vtab::InputColumns kInputColumns;
+
+// What the planner knows of a table that ranks rows: glove_nn, or a table of glove_index. The first three
+// columns of each are the row's key (kNeighbor), kSimilarity and kRank. Outlives the plans made with it.
+struct RankedColumns {
+  std::span<const char* const> names;  // of the columns that plans may name, in declared order
+  vtab::InputColumns inputs;
+  std::span<const int> batch_order;  // the inputs, in the order of kBatchOrder
+  vtab::InputSet queries;            // the inputs that say what to search for
+  int literal_query;                 // the one of them whose literal makes estimates reliable
+  int k;
+  int model;               // -1: the table has no such input
+  const char* how_to_ask;  // the end of a message, after "write "
+  // Messages, after the name of the table: SQLite passed no query although the statement names one, or it
+  // names none.
+  const char* query_not_passed;
+  const char* no_query;
+};
+extern const RankedColumns kNnColumns;
+
+// Conditions that the search can use to do less work. For tests, the environment variable GLOVE_NN_DISABLE
+// lists the names of those to switch off, separated by commas, which must not change the rows. It is read
+// when a connection first uses the table.
+enum Pushdown : uint32_t {
+  kNeighborEqual = 1 << 0,    // neighbor_equal:  neighbor = ?
+  kNeighborIn = 1 << 1,       // neighbor_in:     neighbor IN (...)
+  kRankRange = 1 << 2,        // rank:        rank <, <=, =, >=, > ?
+  kSimilarityRange = 1 << 3,  // similarity:  similarity <, <=, =, >=, > ?
+  kLimitHint = 1 << 4,        // limit:       LIMIT and OFFSET size the first piece
+  kOrder = 1 << 5,            // order:       ORDER BY is consumed
+  kBatch = 1 << 6,            // batch:       IN over an input arrives whole
+  kCache = 1 << 7,            // cache:       answers of earlier scans are kept
+};
+using Pushdowns = uint32_t;
+// Returns all pushdowns except those that `disabled`, the value of the variable or nullptr, names.
+Result<Pushdowns> read_pushdowns(const char* disabled);
+
+// The meaning of one argument of xFilter.
+enum class Relation {
+  kEqual,    // column = argument
+  kAmong,    // column IN (argument), to be read by sqlite3_vtab_in_first and _next
+  kAtMost,   // column <= argument, or <
+  kAtLeast,  // column >= argument, or >
+  kLimit,    // LIMIT; no column
+  kOffset,   // OFFSET; no column
+};
+struct Argument {
+  Relation relation = Relation::kEqual;
+  int column = -1;
+};
+
+// A plan as xBestIndex passes it to xFilter. EXPLAIN QUERY PLAN shows both numbers:
+// "SCAN n VIRTUAL TABLE INDEX 0:word= k= rank<=".
+//
+//   idxNum  idxStr
+//   0       one token per argument, in order, separated by spaces (table below)
+//   2       the same, and the statement reads rank
+//   1       the text of an error, without arguments: this plan cannot be executed
+//
+//   token                                            the argument
+//   word= expr= k= model= backend= neighbor=         the value the column equals
+//   word[] expr[] k[] model[] backend[] neighbor[]   all values of an IN, in one call of xFilter
+//   rank= rank<= rank>= similarity= <= >=            a bound, or a strict bound: SQLite checks again
+//   limit offset                                     a hint for the size of the first piece
+//
+// Each input occurs at most once; neighbor, rank and similarity may occur any number of times.
+struct Plan {
+  static constexpr int kError = 1;
+  static constexpr int kReadsRank = 2;
+
+  std::vector<Argument> arguments;
+  bool reads_rank = false;
+
+  // Returns the idxStr. `names` are those of the columns.
+  std::string encode(std::span<const char* const> names) const;
+  int number() const { return reads_rank ? kReadsRank : 0; }
+  // REQUIRES: idx_num and idx_str came from a Plan without kError, and the names are the same.
+  static Plan decode(int idx_num, std::string_view idx_str, std::span<const char* const> names);
+};
+
+// The size of a relation, for estimates. The default is a guess.
+struct RelationSize {
+  double rows = 400000;
+  double dims = 100;
+};
+// Returns the size of the relation for the literal that the statement gives as the model, which is null if
+// there is none.
+using SizeOfRelation = std::function<RelationSize(sqlite3_value* model)>;
+
+// Returns the size of the model of that name (nullptr or NULL: the default model) if it is loaded. Opens no
+// file.
+RelationSize size_of_model(const Catalog& catalog, sqlite3_value* name);
+
+// The body of xBestIndex.
+Status best_index(const RankedColumns& columns, sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db,
+                  const SizeOfRelation& size);
+
+}  // namespace glove::sql::nn

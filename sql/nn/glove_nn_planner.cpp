@@ -1,0 +1,367 @@
+// xBestIndex of glove_nn and of the tables of glove_index: which conditions become arguments of xFilter (the
+// table of plans is in glove_nn_plan.h), in what order the rows come, and what a plan costs.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "search/catalog.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/constraints.h"
+#include "sql/adapter/sqlite_features.h"
+#include "sql/nn/glove_nn_plan.h"
+#include "sql/text/text_encoding.h"
+
+namespace glove::sql::nn {
+namespace {
+
+// A condition of the statement on a column of this table.
+struct Condition {
+  int index = -1;          // in aConstraint
+  bool may_be_in = false;  // x IN (...): SQLite calls xFilter once per value unless the IN is taken whole
+  bool whole = false;      // taken whole
+};
+
+class Planner {
+ public:
+  Planner(const RankedColumns& columns, sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db,
+          const SizeOfRelation& size)
+      : columns_(columns),
+        info_(info),
+        pushdowns_(pushdowns),
+        db_(db),
+        size_(size),
+        asked_(vtab::asked_inputs(*info, columns.inputs)),
+        unseen_(vtab::unseen_inputs(*info, columns.inputs)) {}
+
+  Status plan() {
+    collect();
+    if (const std::string error = misuse(); !error.empty())
+      return vtab::refuse_unseen(info_, columns_.inputs, Plan::kError, error);
+    if (const std::string error = input_error(); !error.empty())
+      return vtab::refuse(info_, Plan::kError, error);
+    if (unseen_ != 0)
+      return vtab::refuse_unseen(info_, columns_.inputs, Plan::kError,
+                                 vtab::not_given(columns_.inputs, std::countr_zero(unseen_)));
+    push_inputs();
+    push_neighbors();
+    push_ranges();
+    info_->orderByConsumed = enabled(kOrder) && order_consumed();
+    push_limit();
+    plan_.reads_rank = (info_->colUsed >> kRank & 1) != 0;
+    estimate();
+    info_->idxNum = plan_.number();
+    return vtab::set_plan_text(info_, plan_.encode(columns_.names));
+  }
+
+ private:
+  bool enabled(Pushdown pushdown) const { return (pushdowns_ & pushdown) != 0; }
+  const auto& constraint(int index) const { return info_->aConstraint[index]; }
+  std::optional<Condition>& input(int column) {
+    return inputs_[static_cast<size_t>(column - columns_.inputs.first)];
+  }
+
+  bool asked(int column) const { return (asked_ & vtab::bit_of(column)) != 0; }
+
+  void collect() {
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      if (columns_.inputs.contains(column) && vtab::gives_input(op) && usable) collect_input(i);
+    }
+  }
+
+  // The input of a column is its first usable `=` or, if there is none, its first usable IN. SQLite checks
+  // the other conditions.
+  void collect_input(int index) {
+    std::optional<Condition>& chosen = input(constraint(index).iColumn);
+    const Condition condition{index, vtab::may_be_in(info_, index), false};
+    if (!chosen || (chosen->may_be_in && !condition.may_be_in)) chosen = condition;
+  }
+
+  // Returns the error for a condition that no plan can support; empty if there is none.
+  std::string misuse() const {
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      if (op == SQLITE_INDEX_CONSTRAINT_MATCH)
+        return table() + " does not support MATCH; write " + columns_.how_to_ask;
+      const bool range = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
+                         op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
+      if (column == columns_.k && range && !asked(columns_.k))
+        return table() + ": k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
+    }
+    return {};
+  }
+
+  bool sees_query_columns() const {
+    for (int i = 0; i < info_->nConstraint; ++i)
+      if (const int column = constraint(i).iColumn;
+          columns_.inputs.contains(column) && (columns_.queries & vtab::bit_of(column)) != 0)
+        return true;
+    return false;
+  }
+
+  // Returns why the conditions that this plan may use do not allow a search; empty if they do.
+  std::string input_error() {
+    for (int column = columns_.inputs.first; columns_.inputs.contains(column); ++column) {
+      if (!asked(column) || input(column)) continue;
+      const std::string name = columns_.inputs.name(column);
+      return table() + " cannot read its input " + name +
+             ": SQLite found no table order in which its value is known before the search; give it as an "
+             "argument or in a condition of its own with =, IS or IN (in an outer join, in the ON clause), "
+             "for example FROM items i CROSS JOIN " +
+             table() + " n ON n." + name + " = i." + name;
+    }
+    if (has_query()) return {};
+    return table() + (!sees_query_columns() && (unseen_ & columns_.queries) != 0 ? columns_.query_not_passed
+                                                                                 : columns_.no_query);
+  }
+
+  std::string table() const { return columns_.inputs.table; }
+
+  bool has_query() {
+    for (int column = columns_.inputs.first; columns_.inputs.contains(column); ++column)
+      if ((columns_.queries & vtab::bit_of(column)) != 0 && input(column)) return true;
+    return false;
+  }
+
+  bool take_whole(int index) {
+    return sqlite_has(kSqliteVtabIn) && index < vtab::kInLimit && sqlite3_vtab_in(info_, index, 1) != 0;
+  }
+
+  void push(int index, Relation relation, bool omit) {
+    auto& usage = info_->aConstraintUsage[index];
+    usage.argvIndex = static_cast<int>(plan_.arguments.size()) + 1;
+    usage.omit = omit;
+    const bool hint = relation == Relation::kLimit || relation == Relation::kOffset;
+    plan_.arguments.push_back({relation, hint ? -1 : constraint(index).iColumn});
+  }
+
+  // Tells SQLite to omit its own check of an input, because NULL = NULL is not true. SQLite omits checks only
+  // for the first 16 constraints, and not for an OR that it evaluates branch by branch. In those cases it
+  // reads the input, and reading a NULL input is an error.
+  //
+  // An IN is taken whole if SQLite can pass it (3.38 and later), so that it is one search. Otherwise SQLite
+  // might also stop looking for plans once one without the IN, such as the error plan, needs no other table.
+  void push_inputs() {
+    for (int column = columns_.inputs.first; columns_.inputs.contains(column); ++column) {
+      auto& chosen = input(column);
+      if (!chosen) continue;
+      chosen->whole = chosen->may_be_in && enabled(kBatch) && take_whole(chosen->index);
+      push(chosen->index, chosen->whole ? Relation::kAmong : Relation::kEqual, true);
+    }
+  }
+
+  // True if some input is an IN that SQLite splits into values. With such an input, SQLite 3.53 finds no plan
+  // for a pushed neighbor.
+  bool has_loop() const {
+    return std::any_of(inputs_.begin(), inputs_.end(),
+                       [](const auto& chosen) { return chosen && chosen->may_be_in && !chosen->whole; });
+  }
+
+  // Pushes neighbor = ? and neighbor IN (...) if words compare by their bytes. An IN must be taken whole: if
+  // SQLite splits it, numbers and BLOBs among its values return rows twice or not at all. SQLite always
+  // checks these conditions again. (The parts of a row value, (neighbor, x) IN (SELECT ...), cannot be
+  // distinguished from neighbor = ?; SQLite splits those in any case.)
+  void push_neighbors() {
+    if (!sqlite_has(kSqliteVtabIn) || has_loop()) return;
+    for (int i = 0; i < std::min(info_->nConstraint, vtab::kInLimit); ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      if (column != kNeighbor || !usable) continue;
+      if (!vtab::is_equality(op) || !vtab::is_binary(info_, i)) continue;
+      const bool in = vtab::may_be_in(info_, i);
+      if (!enabled(in ? kNeighborIn : kNeighborEqual) || (in && !take_whole(i))) continue;
+      push(i, in ? Relation::kAmong : Relation::kEqual, false);
+      (in ? neighbor_in_ : neighbor_equal_) = true;
+    }
+  }
+
+  static std::optional<Relation> range_relation(int op) {
+    switch (op) {
+      case SQLITE_INDEX_CONSTRAINT_EQ:
+        return Relation::kEqual;
+      case SQLITE_INDEX_CONSTRAINT_LT:
+      case SQLITE_INDEX_CONSTRAINT_LE:
+        return Relation::kAtMost;
+      case SQLITE_INDEX_CONSTRAINT_GT:
+      case SQLITE_INDEX_CONSTRAINT_GE:
+        return Relation::kAtLeast;
+      default:
+        return std::nullopt;
+    }
+  }
+
+  void push_ranges() {
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      if (!usable || (column != kRank && column != kSimilarity)) continue;
+      if (!enabled(column == kRank ? kRankRange : kSimilarityRange)) continue;
+      const std::optional<Relation> relation = range_relation(op);
+      if (!relation || (*relation == Relation::kEqual && vtab::may_be_in(info_, i))) continue;
+      push(i, *relation, false);
+    }
+  }
+
+  // Passes LIMIT and OFFSET only to size the first piece, because SQLite may still discard rows of this
+  // table. This is useful only if every other constraint was pushed and our order is the requested one.
+  void push_limit() {
+    if (!enabled(kLimitHint) || !sqlite_has(kSqliteVtabIn)) return;
+    if (info_->nOrderBy > 0 && !info_->orderByConsumed) return;
+    std::optional<int> limit, offset;
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& [column, op, usable, unused] = constraint(i);
+      const bool pushed = info_->aConstraintUsage[i].argvIndex > 0;
+      if (op == SQLITE_INDEX_CONSTRAINT_LIMIT && usable) {
+        limit = i;
+      } else if (op == SQLITE_INDEX_CONSTRAINT_OFFSET && usable) {
+        offset = i;
+      } else if (!pushed) {
+        return;
+      }
+    }
+    if (has_loop() || !limit) return;
+    push(*limit, Relation::kLimit, false);
+    if (offset) push(*offset, Relation::kOffset, false);
+  }
+
+  bool is_batch(int column) {
+    return columns_.inputs.contains(column) && input(column) && input(column)->whole;
+  }
+  bool is_fixed(int column) {
+    return columns_.inputs.contains(column) && input(column) && !input(column)->whole;
+  }
+
+  // True if our order is the requested one. Rows are sorted by the values of the batches, in the order of
+  // kBatchOrder, and then by rank. An input given by one = is the same in all rows. Batches of text are
+  // sorted by their UTF-8 bytes, which is SQLite's order if it stores UTF-8. (If SQLite splits an IN, it
+  // clears orderByConsumed itself.)
+  bool order_consumed() {
+    size_t batch = 0;
+    const auto next_batch = [&] {
+      while (batch < columns_.batch_order.size() && !is_batch(columns_.batch_order[batch])) ++batch;
+      return batch < columns_.batch_order.size() ? columns_.batch_order[batch] : -1;
+    };
+    for (int i = 0; i < info_->nOrderBy; ++i) {
+      const auto& [column, descending] = info_->aOrderBy[i];
+      if (is_fixed(column)) continue;
+      if (const int expected = next_batch(); expected >= 0) {
+        if (column != expected || descending || (column != columns_.k && !stores_utf8(db_))) return false;
+        ++batch;
+        continue;
+      }
+      if (column == kRank) return !descending;
+      return column == kSimilarity && descending && only_rank_follows(i + 1);
+    }
+    return info_->nOrderBy > 0 && next_batch() < 0;
+  }
+
+  // True if the ORDER BY terms from `i` on are consistent with equal similarities being ordered by rank.
+  bool only_rank_follows(int i) {
+    for (; i < info_->nOrderBy; ++i) {
+      const auto& [column, descending] = info_->aOrderBy[i];
+      if (column == kRank) return !descending;
+      if (!is_fixed(column) && !is_batch(column)) return false;
+    }
+    return true;
+  }
+
+  // Returns the literal on the right-hand side of a constraint; nullptr if it is not a literal or SQLite
+  // cannot tell.
+  sqlite3_value* literal(int index) const {
+    sqlite3_value* value = nullptr;
+    if (!sqlite_has(kSqliteVtabIn) || sqlite3_vtab_rhs_value(info_, index, &value) != SQLITE_OK)
+      return nullptr;
+    return value;
+  }
+
+  // Estimates how many rows a search returns: the literal k, a guess for an unknown k, or all words. Ranges
+  // lower the estimate only for a literal query; otherwise one of several searches combined by OR would look
+  // cheaper than another for no reason.
+  double rows_of_search(double words) {
+    double rows = words;
+    if (const auto& k = input(columns_.k)) {
+      sqlite3_value* value = literal(k->index);
+      if (value == nullptr || !is_null(value))
+        rows = std::min(rows, value == nullptr ? 10.0 : sqlite3_value_double(value));
+    }
+    const auto& query = input(columns_.literal_query);
+    if (!query || literal(query->index) == nullptr || has_null_input()) return std::max(rows, 1.0);
+    for (const Argument& argument : plan_.arguments) {
+      const int index = index_of(argument);
+      sqlite3_value* value = literal(index);
+      if (argument.column == kSimilarity) rows /= 4;
+      if (argument.column != kRank || argument.relation == Relation::kAtLeast || value == nullptr) continue;
+      rows = std::min(rows, argument.relation == Relation::kEqual ? 1.0 : sqlite3_value_double(value));
+    }
+    return std::max(rows, 1.0);
+  }
+
+  // True if an input is a literal NULL. In the branches of an OR, SQLite compares such an input itself and
+  // would return no rows, so the plan ends in an error and must not look cheap.
+  bool has_null_input() const {
+    return std::any_of(inputs_.begin(), inputs_.end(), [this](const std::optional<Condition>& chosen) {
+      sqlite3_value* value = chosen ? literal(chosen->index) : nullptr;
+      return value != nullptr && is_null(value);
+    });
+  }
+
+  int index_of(const Argument& argument) const {
+    const auto position = static_cast<int>(&argument - plan_.arguments.data()) + 1;
+    for (int i = 0; i < info_->nConstraint; ++i)
+      if (info_->aConstraintUsage[i].argvIndex == position) return i;
+    return -1;
+  }
+
+  // Sets the cost, in units of about one row that SQLite reads: a search reads words x dims codes, and each
+  // row that it returns costs one unit.
+  void estimate() {
+    const auto named = columns_.model >= 0 ? input(columns_.model) : std::nullopt;
+    const RelationSize size = size_(named ? literal(named->index) : nullptr);
+    const double scan = 100 + size.rows * size.dims / 1000;
+    double rows = rows_of_search(size.rows);
+    double cost = scan + rows;
+    if (neighbor_equal_ || neighbor_in_) {
+      const double asked = neighbor_equal_ ? 1 : 25;
+      const bool needs_rank = plan_.reads_rank || input(columns_.k);
+      // Just below the plan without the neighbors: the same cost would make SQLite's estimates of an OR
+      // meaningless.
+      cost = needs_rank ? cost * 0.9 : 10 * asked;
+      rows = std::min(rows, asked);
+    }
+    for (const auto& chosen : inputs_) {
+      if (!chosen || !chosen->whole) continue;
+      cost *= 25.0 / 8;
+      rows *= 25;
+    }
+    info_->estimatedCost = cost;
+    info_->estimatedRows = static_cast<sqlite3_int64>(std::ceil(rows));
+  }
+
+  const RankedColumns& columns_;
+  sqlite3_index_info* info_;
+  Pushdowns pushdowns_;
+  sqlite3* db_;
+  const SizeOfRelation& size_;
+  const vtab::InputSet asked_;   // inputs that some condition gives, usable or not
+  const vtab::InputSet unseen_;  // inputs that the statement uses but no visible condition gives
+  std::array<std::optional<Condition>, kInputs> inputs_;
+  bool neighbor_equal_ = false;
+  bool neighbor_in_ = false;
+  Plan plan_;
+};
+
+}  // namespace
+
+Status best_index(const RankedColumns& columns, sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db,
+                  const SizeOfRelation& size) {
+  return Planner(columns, info, pushdowns, db, size).plan();
+}
+
+RelationSize size_of_model(const Catalog& catalog, sqlite3_value* name) {
+  for (const CatalogEntry& entry : catalog.list()) {
+    if (name == nullptr || is_null(name) ? !entry.is_default : entry.name != text_of(name)) continue;
+    return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
+  }
+  return {};
+}
+
+}  // namespace glove::sql::nn

@@ -1,0 +1,68 @@
+// glove_oov(expr [, model]): returns the words of an expression that the model lacks ("out of vocabulary") as
+// a JSON array, each once, in the order of the text.
+//
+//   SELECT glove_oov('king - kingg + "qeen"');            -- ["kingg","qeen"]
+//   SELECT value FROM json_each(glove_oov('kingg'));      -- kingg
+//
+// Returns '[]' if the model has all of them, and NULL if expr is NULL.
+#include <memory_resource>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "search/expression.h"
+#include "search/query.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/adapter/scalar_function.h"
+#include "sql/adapter/values.h"
+#include "sql/register.h"
+#include "sql/values/json_reader.h"
+#include "sql/values/row_vector.h"
+
+namespace glove::sql {
+namespace {
+
+Status glove_oov(sqlite3_context* context, Arguments arguments) {
+  if (is_null(arguments[0])) return Status();
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view expression,
+                         required_text(arguments, 0, "glove_oov", "expression"));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, "glove_oov"));
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  const InterruptCheck interrupted = poller.check();
+  std::vector<float> vector;
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector_text(expression, vector, interrupted));
+  std::vector<Term> terms;  // of a vector: none
+  if (is_vector) {
+    GLOVE_RETURN_IF_ERROR(query_for_vector(*model, std::move(vector)));
+  } else {
+    GLOVE_ASSIGN_OR_RETURN(terms, parse_expression(expression, interrupted));
+  }
+  std::string json = "[";
+  InterruptPoll poll(interrupted);
+  // Millions of words take memory that is freed at once, and are never moved to other buckets.
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_set<std::string_view> seen(&memory);
+  seen.reserve(terms.size());
+  for (const Term& term : terms) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    if (!model->vocabulary().find(term.word) && seen.insert(term.word).second)
+      json += (json.size() > 1 ? "," : "") + json_text(term.word);
+  }
+  return_json(context, json + "]");
+  return Status();
+}
+
+}  // namespace
+
+int register_glove_oov(sqlite3* db, Engine& engine) {
+  // The same flags as cos_sim, for the same reasons, and RESULT_SUBTYPE because the result is marked as JSON
+  // (SQLite before 3.45 ignores the flag).
+  return register_scalar_function<glove_oov>(db, engine, "glove_oov", 1, 2,
+                                             SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE);
+}
+
+}  // namespace glove::sql

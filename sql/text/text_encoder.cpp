@@ -1,0 +1,226 @@
+#include "sql/text/text_encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "base/timer.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/adapter/values.h"
+#include "sql/values/json_options.h"
+#include "sql/values/toolbox_inputs.h"
+#include "text/common_components.h"
+#include "text/sentence_encoder.h"
+#include "text/static_encoder.h"
+#include "text/word_index.h"
+
+namespace glove::sql {
+namespace {
+
+// What a parsed tokenizer needs per byte of its JSON; an estimate for the cache.
+constexpr size_t kBytesPerJsonByte = 3;
+
+bool take_method(const JsonValue& value, TextOptions& options) {
+  using Method = TextOptions::Method;
+  constexpr std::array<std::pair<const char*, Method>, 2> kMethods = {
+      {{"words", Method::kWords}, {"tokenizer", Method::kTokenizer}}};
+  Method method{};
+  if (!take_choice(value, kMethods, method)) return false;
+  options.method = method;
+  return true;
+}
+
+bool take_a(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
+  return take_number(value, 0, 1e300, options.a) && options.a > 0;
+}
+
+bool take_components(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
+  return take_whole(value, 0, options.components) && options.components <= kMostCommonComponents;
+}
+
+bool take_weights(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
+  constexpr std::array<std::pair<const char*, WeightSource>, 3> kSources = {
+      {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
+  return take_choice(value, kSources, options.weights);
+}
+
+bool take_lower_case(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
+  return take_flag(value, options.lower_case);
+}
+
+using TextOption = JsonOption<TextOptions>;
+constexpr std::array kTextOptions = {
+    TextOption{"a", "a number above 0", take_a},
+    TextOption{"components", "an integer from 0 to 10", take_components},
+    TextOption{"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
+    TextOption{"lower_case", "true or false", take_lower_case},
+    TextOption{"method", "\"words\" or \"tokenizer\"", take_method},
+};
+
+std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
+  const std::string key = "word index " + std::to_string(model.id());
+  auto index = engine.results().find<WordIndex>(key);
+  if (index == nullptr) {
+    index = std::make_shared<const WordIndex>(model.vocabulary());
+    engine.results().add(key, index, index->bytes());
+  }
+  return index;
+}
+
+Result<WordWeights> weights_of(const Model& model, const TextOptions& options, std::string_view function) {
+  switch (options.weights) {
+    case WeightSource::kZipf:
+      return WordWeights::of_rank(model.words(), options.a);
+    case WeightSource::kNone:
+      return WordWeights::none(model.words());
+    case WeightSource::kModel:
+      if (model.source().counts != nullptr) return WordWeights::of_counts(model.source().counts, options.a);
+  }
+  return invalid_value(function,
+                       "the model from " + model.path() +
+                           " has no frequencies for the option \"weights\":\"model\"; give them "
+                           "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
+                           "column, or use \"zipf\"");
+}
+
+// The common components of a model with these weights, `needed` of them or more unless the model has fewer
+// dimensions: those of its file, or derived.
+Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connection, const ModelPtr& model,
+                                                              const WordWeights& weights,
+                                                              const TextOptions& options,
+                                                              std::string_view function) {
+  const int64_t needed = std::min(options.components, model->dims() - 1);
+  if (auto stored = stored_common_components(*model, weights, needed); stored != nullptr) return stored;
+  Engine& engine = connection.engine();
+  const std::string key = "common components " + std::to_string(model->id()) + " " +
+                          std::to_string(static_cast<int>(options.weights)) + " " +
+                          std::to_string(std::bit_cast<uint64_t>(options.a));
+  auto common = engine.results().find<CommonComponents>(key);
+  if (common != nullptr) return common;
+  GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
+  InterruptPoller poller(connection.db());
+  std::string backend;
+  auto derived = with_takeover(
+      engine, backends, "compute the common components of the model " + model->path(), backend,
+      [&](Analysis& analysis) {
+        return derive_common_components(analysis, model, weights, [&poller] { return poller.interrupted(); });
+      });
+  if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
+    return invalid_value(function, derived.error().message + "; the option \"components\":0 needs none");
+  GLOVE_RETURN_IF_ERROR(derived);
+  GLOVE_RETURN_IF_ERROR(model->health());
+  common = std::make_shared<const CommonComponents>(std::move(derived.value()));
+  engine.results().add(key, common, static_cast<int64_t>(common->vectors.size() * sizeof(float)));
+  return common;
+}
+
+// Adds a row to glove_stats.
+void record(Connection& connection, const Model& model, double microseconds) {
+  Engine& engine = connection.engine();
+  SearchReport report;
+  for (const CatalogEntry& entry : connection.models()->entries())
+    if (entry.model->id() == model.id()) report.model = entry.name;
+  report.backend = engine.backends().all().back()->name();  // the CPU
+  report.kind = "text";
+  report.queries = 1;
+  report.total_us = microseconds;
+  engine.statistics().record(std::move(report));
+}
+
+// Returns whether texts are encoded by the model's tokenizer.
+Result<bool> uses_tokenizer(const Model& model, const TextOptions& options, std::string_view function) {
+  using Method = TextOptions::Method;
+  const bool has_tokenizer = model.source().tokenizer != nullptr;
+  const bool uses = options.method ? *options.method == Method::kTokenizer : has_tokenizer;
+  if (uses && !has_tokenizer)
+    return invalid_value(function,
+                         "the model from " + model.path() +
+                             " has no tokenizer for the option \"method\":\"tokenizer\"; omit it, or "
+                             "use \"words\"");
+  if (uses && options.for_words)
+    return invalid_value(function,
+                         "the options \"a\", \"components\", \"weights\" and \"lower_case\" are for "
+                         "encoding by words, but the model from " +
+                             model.path() +
+                             " encodes by its tokenizer; omit them, or add \"method\":\"words\"");
+  return uses;
+}
+
+Result<std::shared_ptr<const TextEncoder>> make_word_encoder(Connection& connection, const ModelPtr& model,
+                                                             const TextOptions& parsed,
+                                                             std::string_view function, bool for_words_only) {
+  GLOVE_ASSIGN_OR_RETURN(WordWeights weights, weights_of(*model, parsed, function));
+  std::shared_ptr<const CommonComponents> common;
+  int64_t components = for_words_only ? 0 : parsed.components;
+  if (components > 0) {
+    GLOVE_ASSIGN_OR_RETURN(common, components_of(connection, model, weights, parsed, function));
+    components = std::min(components, common->count);
+  }
+  return std::shared_ptr<const TextEncoder>(std::make_shared<const SentenceEncoder>(
+      index_of(connection.engine(), *model), std::move(weights), std::move(common), components,
+      TokenizerOptions{parsed.lower_case}));
+}
+
+// The tokenizer depends on the model only.
+Result<std::shared_ptr<const TextEncoder>> static_encoder_of(Engine& engine, const Model& model,
+                                                             std::string_view function) {
+  const std::string key = "static encoder " + std::to_string(model.id());
+  if (auto known = engine.results().find<StaticEncoder>(key); known != nullptr)
+    return std::shared_ptr<const TextEncoder>(std::move(known));
+  auto made = StaticEncoder::make(model);
+  if (!made.ok()) return named_error(function, made.error());
+  GLOVE_RETURN_IF_ERROR(model.health());
+  const auto bytes = static_cast<int64_t>(kBytesPerJsonByte * model.source().tokenizer->json.size());
+  engine.results().add(key, made.value(), bytes);
+  return std::shared_ptr<const TextEncoder>(std::move(made.value()));
+}
+
+Result<std::shared_ptr<const TextEncoder>> make_encoder(Connection& connection, const ModelPtr& model,
+                                                        std::optional<std::string_view> options,
+                                                        std::string_view function, bool for_words_only) {
+  const Timer timer;
+  TextOptions parsed;
+  if (options) {
+    GLOVE_ASSIGN_OR_RETURN(parsed, parse_text_options(*options, function));
+  }
+  GLOVE_ASSIGN_OR_RETURN(const bool by_tokenizer, uses_tokenizer(*model, parsed, function));
+  auto encoder = by_tokenizer ? static_encoder_of(connection.engine(), *model, function)
+                              : make_word_encoder(connection, model, parsed, function, for_words_only);
+  if (encoder.ok()) record(connection, *model, timer.microseconds());
+  return encoder;
+}
+
+}  // namespace
+
+Result<TextOptions> parse_text_options(std::string_view json, std::string_view function) {
+  TextOptions options;
+  GLOVE_RETURN_IF_ERROR(parse_options(json, function, "{\"components\":0}", kTextOptions, options));
+  return options;
+}
+
+Result<const TextEncoder*> KeptEncoder::find(Connection& connection, const ModelPtr& model,
+                                             std::optional<std::string_view> options,
+                                             std::string_view function, bool for_words_only) {
+  if (encoder_ != nullptr && model_id_ == model->id() && options_ == options) return encoder_.get();
+  encoder_.reset();
+  std::string key = for_words_only ? "word encoder " : "encoder ";
+  key += std::to_string(model->id());
+  if (options) key.append(" ").append(*options);
+  encoder_ = connection.engine().results().find<TextEncoder>(key);
+  if (encoder_ == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(encoder_, make_encoder(connection, model, options, function, for_words_only));
+    const auto bytes = static_cast<int64_t>(sizeof(SentenceEncoder) + key.size());
+    connection.engine().results().add(std::move(key), encoder_, bytes);
+  }
+  model_id_ = model->id();
+  options_.reset();
+  if (options) options_.emplace(*options);
+  return encoder_.get();
+}
+
+}  // namespace glove::sql

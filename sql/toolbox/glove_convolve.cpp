@@ -1,0 +1,49 @@
+// glove_convolve(grid, kernel): the convolution of two matrices in JSON, with the size of the first.
+//
+//   SELECT glove_convolve('[[0,0,0],[0,9,0],[0,0,0]]', '[[1,2,1]]');   -- [[0.0,0.0,0.0],[9.0,18.0,9.0],...]
+//
+// Values beyond the border are 0. Returns NULL if the grid or the kernel is NULL.
+#include <span>
+#include <string_view>
+
+#include "analysis/grid.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/adapter/scalar_function.h"
+#include "sql/adapter/values.h"
+#include "sql/register.h"
+#include "sql/toolbox/convolution.h"
+#include "sql/values/json_grid.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr std::string_view kFunction = "glove_convolve";
+
+Status glove_convolve(sqlite3_context* context, Arguments arguments) {
+  if (is_null(arguments[0]) || is_null(arguments[1])) return {};
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view grid_json, required_text(arguments, 0, kFunction, "grid"));
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  GLOVE_ASSIGN_OR_RETURN(const Grid grid, parse_grid(grid_json, kFunction, "grid", interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view kernel_json,
+                         required_text(arguments, 1, kFunction, "kernel"));
+  GLOVE_ASSIGN_OR_RETURN(const Grid kernel, parse_grid(kernel_json, kFunction, "kernel", interrupted));
+  const auto result =
+      convolve_somewhere(engine_of(context), kFunction, grid, std::span(&kernel, 1), interrupted);
+  if (result.ok()) return return_grid(context, result.value(), kFunction, interrupted);
+  if (result.error().code != ErrorCode::kInvalidArgument) return result.error();
+  return named_error(kFunction, result.error());
+}
+
+}  // namespace
+
+int register_glove_convolve(sqlite3* db, Engine& engine) {
+  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
+  // because the result is marked as JSON.
+  return register_scalar_function<glove_convolve>(
+      db, engine, "glove_convolve", 2, 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE);
+}
+
+}  // namespace glove::sql

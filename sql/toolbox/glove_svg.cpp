@@ -1,0 +1,178 @@
+// glove_svg(x, y, label, group [, options]): an aggregate that draws points in the plane, as an SVG document
+// with contours of their density, colours for groups, and labels that do not overlap.
+//
+//   SELECT writefile('map.svg', glove_svg(m.x, m.y, m.word, c.cluster))
+//     FROM glove_map(2000) m JOIN glove_kmeans(12, 2000) c ON c.word = m.word;
+//
+// option     value                     meaning
+// width      an integer, 100 to 8192   of the drawing, in pixels (default 960)
+// height     an integer, 100 to 8192   (default 720)
+// title      text                      a line above the points (default: none)
+// labels     an integer from 0         the maximum number of labels (default 200)
+// contours   an integer, 0 to 20       the number of density levels (default 6); 0 means none
+// radius     a number, 0.1 to 50       of a point, in pixels (default 2.5)
+// font_size  a number, 4 to 72         in pixels (default 11)
+//
+// Rows whose x or y is NULL are skipped. Returns NULL if there is no point.
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "drawing/svg_map.h"
+#include "sql/adapter/aggregate_state.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/adapter/values.h"
+#include "sql/register.h"
+#include "sql/toolbox/plane_arguments.h"
+#include "sql/values/json_options.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr std::string_view kFunction = "glove_svg";
+
+bool take_pixels(const JsonValue& value, int64_t& pixels) {
+  return take_whole(value, 100, pixels) && pixels <= 8192;
+}
+
+bool take_contours(const JsonValue& value, SvgMapOptions& options) {
+  return take_whole(value, 0, options.contours) && options.contours <= 20;
+}
+
+bool take_title(const JsonValue& value, SvgMapOptions& options) {
+  if (value.kind != JsonKind::kText) return false;
+  options.title = value.text;
+  return true;
+}
+
+using SvgOption = JsonOption<SvgMapOptions>;
+constexpr std::array kOptions = {
+    SvgOption{
+        "width", "an integer from 100 to 8192",
+        [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.width); }},
+    SvgOption{
+        "height", "an integer from 100 to 8192",
+        [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.height); }},
+    SvgOption{"title", "text", take_title},
+    SvgOption{
+        "labels", "a non-negative integer",
+        [](const JsonValue& value, SvgMapOptions& options) { return take_whole(value, 0, options.labels); }},
+    SvgOption{"contours", "an integer from 0 to 20", take_contours},
+    SvgOption{"radius", "a number from 0.1 to 50",
+              [](const JsonValue& value, SvgMapOptions& options) {
+                return take_number(value, 0.1, 50, options.radius);
+              }},
+    SvgOption{"font_size", "a number from 4 to 72",
+              [](const JsonValue& value, SvgMapOptions& options) {
+                return take_number(value, 4, 72, options.font_size);
+              }},
+};
+
+// Groups in SQL's order: numbers by value, then text by its bytes.
+struct GroupKey {
+  bool is_text = false;
+  double number = 0;
+  std::string text;  // of numbers too
+
+  bool operator<(const GroupKey& other) const {
+    if (is_text != other.is_text) return other.is_text;
+    if (!is_text && number != other.number) return number < other.number;
+    return text < other.text;
+  }
+};
+
+// What one group of rows has collected.
+struct SvgRows {
+  bool has_options = false;
+  SvgMapOptions options;  // of the first row
+  SvgMapPoints points;    // whose groups are the numbers in `groups` until the end
+  std::map<GroupKey, int32_t> groups;
+};
+
+Result<std::string> read_label(sqlite3_value* value) {
+  if (is_blob(value))
+    return invalid_value(kFunction, "the label must be text, not a BLOB; use CAST(... AS TEXT)");
+  return is_null(value) ? std::string() : std::string(text_of(value));
+}
+
+Result<int32_t> read_group(sqlite3_value* value, std::map<GroupKey, int32_t>& groups) {
+  if (is_null(value)) return -1;
+  if (is_blob(value))
+    return invalid_value(kFunction, "the group must be text or a number, not a BLOB; use CAST(... AS TEXT)");
+  GroupKey key;
+  key.is_text = sqlite3_value_type(value) == SQLITE_TEXT;
+  if (!key.is_text) key.number = sqlite3_value_double(value);
+  key.text = text_of(value);
+  return groups.emplace(std::move(key), static_cast<int32_t>(groups.size())).first->second;
+}
+
+// Numbers the groups by their order, and gives names to those that are text.
+void order_groups(SvgRows& rows) {
+  std::vector<int32_t> numbers(rows.groups.size());
+  for (const auto& [key, first_number] : rows.groups) {
+    numbers[static_cast<size_t>(first_number)] = static_cast<int32_t>(rows.points.group_names.size());
+    rows.points.group_names.push_back(key.is_text ? key.text : std::string());
+  }
+  for (int32_t& group : rows.points.groups)
+    if (group >= 0) group = numbers[static_cast<size_t>(group)];
+}
+
+Status step(sqlite3_context* context, Arguments arguments) {
+  SvgRows& rows = AggregateState<SvgRows>::of(context);
+  if (!rows.has_options && arguments.size() > 4) {
+    GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(arguments[4], kFunction));
+    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":800}", kOptions, rows.options));
+  }
+  rows.has_options = true;
+  double x = 0, y = 0;
+  GLOVE_ASSIGN_OR_RETURN(const bool has_x, read_coordinate(arguments[0], kFunction, "x", x));
+  GLOVE_ASSIGN_OR_RETURN(const bool has_y, read_coordinate(arguments[1], kFunction, "y", y));
+  if (!has_x || !has_y) return {};
+  GLOVE_ASSIGN_OR_RETURN(std::string label, read_label(arguments[2]));
+  GLOVE_ASSIGN_OR_RETURN(const int32_t group, read_group(arguments[3], rows.groups));
+  SvgMapPoints& points = rows.points;
+  points.x.push_back(x);
+  points.y.push_back(y);
+  points.labels.push_back(std::move(label));
+  points.groups.push_back(group);
+  return {};
+}
+
+Status finish(sqlite3_context* context) {
+  const std::unique_ptr<SvgRows> rows = AggregateState<SvgRows>::take(context);
+  if (rows == nullptr) return {};
+  // The last step may have run out of memory between them.
+  rows->points.x.resize(rows->points.groups.size());
+  rows->points.y.resize(rows->points.groups.size());
+  rows->points.labels.resize(rows->points.groups.size());
+  if (rows->points.x.empty()) return {};
+  order_groups(*rows);
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  GLOVE_ASSIGN_OR_RETURN(const std::string document,
+                         draw_map(rows->points, rows->options, [&poller] { return poller.interrupted(); }));
+  return_text(context, document);
+  return {};
+}
+
+void step_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
+  guard(context, [&] { return step(context, {argv, static_cast<size_t>(argc)}); });
+}
+
+void finish_callback(sqlite3_context* context) {
+  guard(context, [&] { return finish(context); });
+}
+
+}  // namespace
+
+int register_glove_svg(sqlite3* db, Engine& engine) {
+  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments and their order.
+  return register_aggregate(db, engine, "glove_svg", 4, 5, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                            {step_callback, nullptr, nullptr, finish_callback});
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,148 @@
+#include "sql/toolbox/kmeans_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "base/timer.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/adapter/values.h"
+#include "sql/toolbox/fit_watch.h"
+#include "sql/values/json_options.h"
+
+namespace glove::sql {
+namespace {
+
+bool take_metric(const JsonValue& value, KMeansOptions& options) {
+  constexpr std::array<std::pair<const char*, Metric>, 2> kMetrics = {
+      {{"cosine", Metric::kCosine}, {"euclidean", Metric::kEuclidean}}};
+  return take_choice(value, kMetrics, options.metric);
+}
+
+bool take_init(const JsonValue& value, KMeansOptions& options) {
+  using Start = KMeansOptions::Start;
+  constexpr std::array<std::pair<const char*, Start>, 3> kStarts = {
+      {{"auto", Start::kAuto}, {"k-means++", Start::kSpread}, {"random", Start::kRandom}}};
+  return take_choice(value, kStarts, options.start);
+}
+
+bool take_seed(const JsonValue& value, KMeansOptions& options) {
+  int64_t seed = 0;
+  if (!take_whole(value, 0, seed)) return false;
+  options.seed = static_cast<uint64_t>(seed);
+  return true;
+}
+
+bool take_tolerance(const JsonValue& value, KMeansOptions& options) {
+  return take_number(value, 0, 1, options.tolerance);
+}
+
+using KMeansOption = JsonOption<KMeansOptions>;
+constexpr std::array kOptions = {
+    KMeansOption{"metric", "\"cosine\" or \"euclidean\"", take_metric},
+    KMeansOption{"init", "\"auto\", \"k-means++\" or \"random\"", take_init},
+    KMeansOption{"seed", "a non-negative integer", take_seed},
+    KMeansOption{
+        "n_init", "a positive integer",
+        [](const JsonValue& value, KMeansOptions& options) { return take_whole(value, 1, options.runs); }},
+    KMeansOption{"max_iter", "a positive integer",
+                 [](const JsonValue& value, KMeansOptions& options) {
+                   return take_whole(value, 1, options.max_iterations);
+                 }},
+    KMeansOption{"tol", "a number from 0 to 1", take_tolerance},
+};
+
+// Spells what a fit depends on.
+std::string key_of(const ToolboxSubject& subject, int64_t k, const KMeansOptions& options) {
+  return "kmeans " + std::to_string(k) + " " + std::to_string(static_cast<int>(options.metric)) + " " +
+         std::to_string(static_cast<int>(options.start)) + " " + std::to_string(options.seed) + " " +
+         std::to_string(options.runs) + " " + std::to_string(options.max_iterations) + " " +
+         std::to_string(std::bit_cast<uint64_t>(options.tolerance)) + " " + subject.key();
+}
+
+int64_t bytes_of(const KMeansFit& fit) {
+  return static_cast<int64_t>(fit.ids.size() * sizeof(int32_t) + fit.norms_squared.size() * sizeof(double) +
+                              fit.clustering.rows.size() * sizeof(NearestTwo) +
+                              fit.clustering.centroids.vectors.size() * sizeof(float) +
+                              fit.clustering.clusters.size() * sizeof(Clustering::Cluster) +
+                              sizeof(KMeansFit));
+}
+
+Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
+                                                 const KMeansOptions& options,
+                                                 const InterruptCheck& interrupted) {
+  const Timer timer;
+  GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
+  SearchReport report;
+  const auto cluster = [&](Analysis& analysis) {
+    return cluster_rows(analysis, set.points(), k, options, interrupted);
+  };
+  GLOVE_ASSIGN_OR_RETURN(
+      Clustering clustering,
+      with_takeover(engine, subject.backends, "cluster the model " + subject.entry.model->path(),
+                    report.backend, cluster));
+  GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
+  auto fit = std::make_shared<KMeansFit>(KMeansFit{subject.chosen, subject.ids, {}, std::move(clustering)});
+  if (options.metric == Metric::kEuclidean)
+    fit->norms_squared.assign(set.points().norms_squared, set.points().norms_squared + set.rows());
+  report.model = subject.entry.name;
+  report.kind = "kmeans";
+  report.queries = 1;
+  report.k = k;
+  report.cost.rows_scanned = set.rows() * fit->clustering.iterations;
+  report.total_us = timer.microseconds();
+  engine.statistics().record(std::move(report));
+  return std::shared_ptr<const KMeansFit>(std::move(fit));
+}
+
+}  // namespace
+
+int64_t KMeansFit::row_of(int64_t id) const {
+  if (!chosen) return id < rows() ? id : -1;
+  const auto found = std::lower_bound(ids.begin(), ids.end(), id);
+  return found != ids.end() && *found == id ? found - ids.begin() : -1;
+}
+
+double KMeansFit::similarity(int64_t row) const {
+  return clustering.similarity(row, norms_squared.empty() ? 0 : norms_squared[static_cast<size_t>(row)]);
+}
+
+Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_view table) {
+  KMeansOptions options;
+  GLOVE_RETURN_IF_ERROR(parse_options(json, table, "{\"seed\":1}", kOptions, options));
+  return options;
+}
+
+Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
+                                 sqlite3_value* const (&inputs)[5]) {
+  Engine& engine = models.connection().engine();
+  FoundFit found;
+  if (inputs[kKMeansK] == nullptr)
+    return invalid_value(table, "k must be the number of clusters, but is NULL");
+  const std::optional<int64_t> k = whole_number(inputs[kKMeansK]);
+  if (!k) return invalid_value(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs[kKMeansOptions], table));
+  GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options, parse_kmeans_options(json, table));
+  InterruptPoller poller(models.connection().db());
+  GLOVE_ASSIGN_OR_RETURN(found.subject,
+                         read_subject(models, table, inputs[kKMeansWords], inputs[kKMeansModel],
+                                      inputs[kKMeansBackend], [&poller] { return poller.interrupted(); }));
+  found.key = key_of(found.subject, *k, options);
+  found.fit = engine.results().find<KMeansFit>(found.key);
+  if (found.fit != nullptr) return found;
+  FitWatch watch(models.connection(), std::string(table) + ": " + std::to_string(*k) + " clusters of " +
+                                          std::to_string(found.subject.count()) + " words of the model '" +
+                                          found.subject.entry.name + "'");
+  auto fit = compute(engine, found.subject, *k, options, watch.interrupted());
+  if (!fit.ok()) {
+    if (fit.error().code == ErrorCode::kInvalidArgument) return named_error(table, fit.error());
+    return fit.error();
+  }
+  found.fit = std::move(fit.value());
+  engine.results().add(found.key, found.fit, bytes_of(*found.fit));
+  return found;
+}
+
+}  // namespace glove::sql

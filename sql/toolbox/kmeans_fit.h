@@ -1,0 +1,58 @@
+// The fits of glove_kmeans and glove_clusters: their inputs, and the cache that both tables share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/kmeans.h"
+#include "base/status.h"
+#include "search/engine.h"
+#include "sql/adapter/boundary.h"
+#include "sql/values/toolbox_inputs.h"
+
+namespace glove::sql {
+
+// The inputs of both tables, in the order of their columns.
+enum KMeansInput : int { kKMeansK, kKMeansWords, kKMeansModel, kKMeansBackend, kKMeansOptions };
+
+// A fit and the rows that it clusters. Does not keep the model alive, because cached fits may outlive it.
+struct KMeansFit {
+  bool chosen = false;
+  std::vector<int32_t> ids;  // of the rows, ascending, if `chosen`; otherwise they are the first rows
+  std::vector<double> norms_squared;  // [rows], for Euclidean similarities only, else empty
+  Clustering clustering;
+
+  int64_t rows() const { return static_cast<int64_t>(clustering.rows.size()); }
+  int64_t row_id(int64_t row) const { return chosen ? ids[static_cast<size_t>(row)] : row; }
+  // Returns the row of a word's id, or -1 if the word is not in the fit.
+  int64_t row_of(int64_t id) const;
+  // Returns the cosine of the row and its centroid, or NaN if one of them has no direction.
+  double similarity(int64_t row) const;
+};
+
+// A fit and the model that its rows belong to.
+struct FoundFit {
+  ToolboxSubject subject;
+  std::string key;  // identifies everything that the fit depends on
+  std::shared_ptr<const KMeansFit> fit;
+};
+
+// Returns the fit for these inputs, where nullptr means NULL. Computes it unless the process has it in its
+// cache. Errors name the input; `table` begins the messages.
+Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
+                                 sqlite3_value* const (&inputs)[5]);
+
+// option    value                       meaning
+// metric    "cosine", "euclidean"       how rows are compared (default "cosine")
+// init      "auto", "k-means++",        the first centroids; "auto" (default) means k-means++ up to
+//           "random"                    k = 256, and random rows above
+// seed      a non-negative integer      of the random numbers (default 0)
+// n_init    a positive integer          runs, of which the one with the least inertia is kept (default 1)
+// max_iter  a positive integer          iterations at most (default 100)
+// tol       a number from 0 to 1        stops when at most this share of the rows changes its cluster (0.001)
+Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_view table);
+
+}  // namespace glove::sql

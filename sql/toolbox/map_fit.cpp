@@ -1,0 +1,127 @@
+#include "sql/toolbox/map_fit.h"
+
+#include <array>
+#include <utility>
+
+#include "analysis/layout.h"
+#include "analysis/neighbor_graph.h"
+#include "base/cores.h"
+#include "base/timer.h"
+#include "sql/adapter/values.h"
+#include "sql/toolbox/fit_watch.h"
+#include "sql/toolbox/pca_fit.h"
+#include "sql/values/json_options.h"
+
+namespace glove::sql {
+namespace {
+
+bool take_method(const JsonValue& value, MapOptions& options) {
+  constexpr std::array<std::pair<const char*, MapMethod>, 3> kMethods = {
+      {{"auto", MapMethod::kAuto}, {"neighbors", MapMethod::kNeighbors}, {"pca", MapMethod::kPca}}};
+  return take_choice(value, kMethods, options.method);
+}
+
+using MapOption = JsonOption<MapOptions>;
+constexpr std::array kMapOptions = {
+    MapOption{"method", "\"auto\", \"neighbors\" or \"pca\"", take_method},
+    MapOption{
+        "unit_rows", "true or false",
+        [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
+};
+
+int64_t bytes_of(const PlanePlaces& places) {
+  return static_cast<int64_t>(places.rows.capacity() * sizeof(int64_t) +
+                              (places.x.capacity() + places.y.capacity()) * sizeof(double) +
+                              sizeof(PlanePlaces));
+}
+
+// Moves the places, which are nearly those of the principal components, by the neighbours of each row.
+Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
+                         const std::string& backend, FitWatch& watch, PlanePlaces& places) {
+  const Timer timer;
+  GLOVE_ASSIGN_OR_RETURN(const int threads, engine.settings().threads());
+  SearchReport report;
+  GLOVE_ASSIGN_OR_RETURN(const NeighborGraph graph,
+                         nearest_rows_graph(engine, set, places.rows, kLayoutNeighbors, backend,
+                                            watch.interrupted(), watch.progress(), report));
+  GLOVE_ASSIGN_OR_RETURN(PlaneLayout layout,
+                         lay_out(graph, {std::move(places.x), std::move(places.y)}, thread_count(threads),
+                                 watch.interrupted(), watch.progress()));
+  places.x = std::move(layout.x);
+  places.y = std::move(layout.y);
+  report.model = subject.entry.name;
+  report.kind = "map";
+  report.queries = 1;
+  report.k = kLayoutNeighbors;
+  report.total_us = timer.microseconds();
+  engine.statistics().record(std::move(report));
+  return {};
+}
+
+Result<PlanePlaces> compute(Connection& connection, std::string_view table, const ToolboxSubject& subject,
+                            const MapOptions& options, const std::string& backend) {
+  Engine& engine = connection.engine();
+  FitWatch watch(connection, std::string(table) + ": " + std::to_string(subject.count()) +
+                                 " words of the model '" + subject.entry.name + "'");
+  GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(watch.interrupted()));
+  std::shared_ptr<const PrincipalComponents> components;
+  const bool too_wide = subject.entry.model->dims() > kMostPrincipalDims;
+  if (options.method == MapMethod::kPca && !(too_wide && options.unit_rows)) {
+    PcaOptions pca;
+    pca.unit_rows = options.unit_rows;
+    GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, table, subject, pca, watch.interrupted()));
+  }
+  const auto find_plane = [&](Analysis& analysis) {
+    return components == nullptr ? approximate_plane(analysis, set.points(), watch.interrupted())
+                                 : plane_of_components(analysis, set.points(), *components, options.unit_rows,
+                                                       watch.interrupted());
+  };
+  std::string answered;
+  GLOVE_ASSIGN_OR_RETURN(
+      PlanePlaces places,
+      with_takeover(engine, subject.backends, "place the words of the model " + subject.entry.model->path(),
+                    answered, find_plane));
+  if (options.method == MapMethod::kNeighbors)
+    GLOVE_RETURN_IF_ERROR(lay_out_neighbors(engine, subject, set, backend, watch, places));
+  GLOVE_RETURN_IF_ERROR(subject.entry.model->health(watch.interrupted()));
+  return places;
+}
+
+}  // namespace
+
+Result<MapOptions> parse_map_options(std::string_view json, std::string_view table, int64_t words) {
+  MapOptions options;
+  GLOVE_RETURN_IF_ERROR(parse_options(json, table, "{\"method\":\"pca\"}", kMapOptions, options));
+  if (options.method == MapMethod::kNeighbors && words > kMostNeighborWords)
+    return invalid_value(table, "the method \"neighbors\" places at most " +
+                                    std::to_string(kMostNeighborWords) + " words, but there are " +
+                                    std::to_string(words) + "; name fewer words, or use the method \"pca\"");
+  if (options.method == MapMethod::kAuto)
+    options.method = words > kMostNeighborWords ? MapMethod::kPca : MapMethod::kNeighbors;
+  if (!options.unit_rows && options.method != MapMethod::kPca)
+    return invalid_value(
+        table,
+        "the option \"unit_rows\" is false, which the method \"pca\" alone can do; the method "
+        "\"neighbors\" compares directions");
+  return options;
+}
+
+std::string map_key(const ToolboxSubject& subject, const MapOptions& options) {
+  return std::string(options.method == MapMethod::kPca ? "map pca " : "map neighbors ") +
+         (options.unit_rows ? "unit " : "raw ") + subject.key();
+}
+
+Result<std::shared_ptr<const PlanePlaces>> find_map(Connection& connection, std::string_view table,
+                                                    const ToolboxSubject& subject, const MapOptions& options,
+                                                    const std::string& backend) {
+  ResultCache& results = connection.engine().results();
+  const std::string key = map_key(subject, options);
+  if (auto found = results.find<PlanePlaces>(key); found != nullptr) return found;
+  auto places = compute(connection, table, subject, options, backend);
+  if (!places.ok()) return places.error();
+  auto kept = std::make_shared<const PlanePlaces>(std::move(places.value()));
+  results.add(key, kept, bytes_of(*kept));
+  return std::shared_ptr<const PlanePlaces>(std::move(kept));
+}
+
+}  // namespace glove::sql

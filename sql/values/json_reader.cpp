@@ -1,0 +1,174 @@
+#include "sql/values/json_reader.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace glove::sql {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Interrupted {};
+
+// The bytes of a text. Moving to the next one throws Interrupted if the poll says so: a string or a number
+// may be as long as the text. (If the bytes only ended early, the parser would make a message of that
+// string.)
+class PolledBytes {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  PolledBytes(const char* at, InterruptPoll& poll) : at_(at), poll_(&poll) {}
+
+  reference operator*() const { return *at_; }
+  PolledBytes& operator++() {
+    ++at_;
+    if (reinterpret_cast<uintptr_t>(at_) % kBytesPerPoll == 0 && poll_->stop()) throw Interrupted();
+    return *this;
+  }
+  bool operator==(const PolledBytes& other) const { return at_ == other.at_; }
+
+ private:
+  static constexpr uintptr_t kBytesPerPoll = 4096;
+
+  const char* at_;
+  InterruptPoll* poll_;
+};
+
+// Receives the events of nlohmann's parser. The library's own values are not used for arrays and objects,
+// because freeing these allocates memory in a destructor, where a failure ends the process.
+class JsonEvents {
+ public:
+  explicit JsonEvents(JsonHandler& handler) : handler_(handler) {}
+
+  // NOLINTBEGIN(readability-identifier-naming): the parser's interface
+  bool null() { return pass(JsonKind::kNull); }
+  bool boolean(bool flag) {
+    if (skipped_ > 0) return true;
+    JsonValue value;
+    value.flag = flag;
+    return pass(JsonKind::kBoolean, value);
+  }
+  bool number_integer(Json::number_integer_t integer) {
+    if (skipped_ > 0) return true;
+    JsonValue value;
+    value.integer = integer;
+    value.number = static_cast<double>(integer);
+    return pass(JsonKind::kInteger, value);
+  }
+  bool number_unsigned(Json::number_unsigned_t integer) {
+    if (integer <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+      return number_integer(static_cast<int64_t>(integer));
+    if (skipped_ > 0) return true;
+    JsonValue value;
+    value.number = static_cast<double>(integer);
+    value.text = std::to_string(integer);
+    return pass(JsonKind::kReal, value);
+  }
+  bool number_float(Json::number_float_t number, const std::string&) {
+    if (skipped_ > 0) return true;
+    JsonValue value;
+    value.number = number;
+    return pass(JsonKind::kReal, value);
+  }
+  bool string(std::string& text) {
+    if (skipped_ > 0) return true;
+    JsonValue value;
+    value.text = std::move(text);
+    return pass(JsonKind::kText, value);
+  }
+  bool binary(Json::binary_t&) { return false; }  // not in JSON text
+  bool key(std::string& name) {
+    if (skipped_ == 0) handler_.key(name);
+    return true;
+  }
+  bool start_object(std::size_t) { return begin(JsonKind::kObject); }
+  bool end_object() { return end(); }
+  bool start_array(std::size_t) { return begin(JsonKind::kArray); }
+  bool end_array() { return end(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& problem) {
+    constexpr int kNumberOverflow = 406;
+    if (problem.id == kNumberOverflow && skipped_ == 0) handler_.too_large();
+    return false;
+  }
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  bool pass(JsonKind kind) {
+    if (skipped_ > 0) return true;
+    JsonValue value;
+    return pass(kind, value);
+  }
+  bool pass(JsonKind kind, JsonValue& value) {
+    value.kind = kind;
+    handler_.value(value);
+    return true;
+  }
+  bool begin(JsonKind kind) {
+    JsonValue value;
+    value.kind = kind;
+    if (skipped_ > 0 || !handler_.value(value)) ++skipped_;
+    return true;
+  }
+  bool end() {
+    if (skipped_ > 0)
+      --skipped_;
+    else
+      handler_.end();
+    return true;
+  }
+
+  JsonHandler& handler_;
+  int64_t skipped_ = 0;  // arrays and objects that have begun since the handler skipped one
+};
+
+}  // namespace
+
+const char* json_type_name(JsonKind kind) {
+  switch (kind) {
+    case JsonKind::kNull:
+      return "null";
+    case JsonKind::kBoolean:
+      return "boolean";
+    case JsonKind::kInteger:
+    case JsonKind::kReal:
+      return "number";
+    case JsonKind::kText:
+      return "string";
+    case JsonKind::kArray:
+      return "array";
+    case JsonKind::kObject:
+      return "object";
+  }
+  return "";
+}
+
+Result<bool> read_json(std::string_view json, JsonHandler& handler, const InterruptCheck& interrupted) {
+  // The parser takes a NUL for the end of the text.
+  if (json.find('\0') != std::string_view::npos) return false;
+  InterruptPoll poll(interrupted);
+  JsonEvents events(handler);
+  try {
+    const PolledBytes begin(json.data(), poll);
+    return Json::sax_parse(begin, PolledBytes(json.data() + json.size(), poll), &events);
+  } catch (const Interrupted&) {
+    return interrupted_error();
+  }
+}
+
+std::string json_text(double number) {
+  return Json(number).dump();
+}
+
+std::string json_text(std::string_view text) {
+  return Json(text).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,61 @@
+// The inputs that the tables of the toolbox share: `words`, `model`, `backend`, and options in JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/points.h"
+#include "analysis/takeover.h"
+#include "base/cancel.h"
+#include "base/status.h"
+#include "search/backend.h"
+#include "search/engine.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/connection.h"
+#include "sql/values/json_reader.h"
+
+namespace glove::sql {
+
+// The rows that a table of the toolbox works on, and the backends that do the work.
+struct ToolboxSubject {
+  CatalogEntry entry;        // the model, by the name under which it was found
+  int64_t rows = 0;          // the first rows of the model, if no ids are chosen
+  bool chosen = false;       // the rows with these ids instead
+  std::vector<int32_t> ids;  // ascending, each once
+  AnalysisBackends backends;
+
+  int64_t count() const { return chosen ? static_cast<int64_t>(ids.size()) : rows; }
+  // Copies chosen rows. Errors: an interrupt.
+  Result<PointSet> points(const InterruptCheck& interrupted) const;
+  // Returns a string that identifies the model and the rows, for keys of the ResultCache.
+  std::string key() const;
+};
+
+// Returns the backends that compute for the toolbox. `value` names one; nullptr, NULL or "auto" means the
+// first one that is available and offers the toolbox. If the named backend does not offer it, the CPU does
+// the work. Error messages begin with `table`.
+Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view table, sqlite3_value* value);
+
+// words    NULL means all words; an integer n means the first n; a JSON array means these words, in the
+//          order of the model, without NULLs, repetitions and words that the model lacks.
+// model    The name of a model; NULL means the default model.
+// backend  As analysis_backends() takes it.
+//
+// nullptr stands for NULL. Error messages begin with `table`; an interrupt is an error.
+Result<ToolboxSubject> read_subject(Connection::Pin& models, std::string_view table, sqlite3_value* words,
+                                    sqlite3_value* model, sqlite3_value* backend,
+                                    const InterruptCheck& interrupted);
+
+// Returns all rows of the model as a subject, on the backend that NULL means.
+Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, CatalogEntry entry);
+
+// Restricts the subject to `rows`: a non-negative integer or an array of words, with the same meaning as
+// `words` above. nullopt means all rows. Messages begin with `object` and call the value `name`; an interrupt
+// is an error.
+Status choose_rows(std::string_view object, std::string_view name, const std::optional<JsonValue>& rows,
+                   ToolboxSubject& subject, const InterruptCheck& interrupted);
+
+}  // namespace glove::sql
