@@ -48,7 +48,6 @@ std::optional<int32_t> Vocabulary::find_exact(std::string_view target) const {
 }
 
 void Vocabulary::find_all(std::string_view target, std::vector<int32_t>& ids) const {
-  if (target.empty()) return;
   for (int64_t position = lower_bound(target); position < size(); ++position) {
     const int32_t id = sorted_id(position);
     if (id < 0 || word(id) != target) return;

@@ -66,7 +66,7 @@ StaticEncoder::StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredT
   if (stored_->rules != EncodingRules::kModel2Vec) return;
   most_ids_ = kMostIds;
   most_characters_ = kMostIds * median_token_length(*tokenizer_);
-  drops_unknown_ = tokenizer_->unknown_id().has_value();
+  drops_unknown_ = tokenizer_->names_unknown() && tokenizer_->unknown_id().has_value();
   unknown_ = tokenizer_->unknown_id().value_or(0);
 }
 

@@ -109,6 +109,7 @@ class ContentRows final : public live::RowSource {
   ModelPtr model_;
   const TextEncoder* encoder_ = nullptr;
   TextEncoder::Scratch scratch_;
+  std::string text_;  // of the current row
 };
 
 }  // namespace glove::sql

@@ -105,8 +105,7 @@ void NeighborScan::look_words_up() {
   const auto& neighbors = call_->neighbors(vocabulary.key_type());
   if (!neighbors) return;
   ids_.emplace();
-  for (const std::string& word : *neighbors)
-    if (const auto id = vocabulary.find_exact(word)) ids_->push_back(*id);
+  for (const std::string& word : *neighbors) vocabulary.find_all(word, *ids_);
   std::sort(ids_->begin(), ids_->end());
 }
 

@@ -71,8 +71,10 @@ void KMeansScan::look_up_word(sqlite3_value* value) {
   if (sqlite3_value_type(value) != SQLITE_TEXT || model().vocabulary().key_type() != KeyType::kText) return;
   const std::string_view word = text_of(value);
   if (!equals_by_bytes(models_.connection().db(), word)) return;
-  const std::optional<int32_t> id = model().vocabulary().find_exact(word);
-  row_ = id ? fit().row_of(*id) : -1;
+  std::vector<int32_t> ids;
+  model().vocabulary().find_all(word, ids);
+  if (ids.size() > 1) return;  // equal tokens of a tokenizer
+  row_ = ids.empty() ? -1 : fit().row_of(ids.front());
 }
 
 }  // namespace glove::sql

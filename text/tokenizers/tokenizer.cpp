@@ -21,6 +21,7 @@ struct Tokenizer::Parts {
   std::optional<PreTokenizers> pre_tokenizers;
   AddedTokens added;
   PostProcessor post_processor;
+  bool names_unknown = false;
 
   Status encode_text(std::string_view text, bool is_first, Scratch::Buffers& buffers, Work& work,
                      std::vector<uint32_t>& ids) const;
@@ -53,6 +54,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
   auto parts = std::make_unique<Parts>();
   GLOVE_ASSIGN_OR_RETURN(const JsonField model, root.at("model"));
   GLOVE_ASSIGN_OR_RETURN(parts->model, read_model(model));
+  parts->names_unknown = model.has("unk_token");
   if (const auto field = root.find("normalizer")) {
     GLOVE_ASSIGN_OR_RETURN(parts->normalizers, Normalizers::read(*field));
   }
@@ -83,6 +85,10 @@ std::optional<uint32_t> Tokenizer::id_of(std::string_view token) const {
 
 std::optional<uint32_t> Tokenizer::unknown_id() const {
   return parts_->model->unknown_id();
+}
+
+bool Tokenizer::names_unknown() const {
+  return parts_->names_unknown;
 }
 
 bool Tokenizer::is_special(uint32_t id) const {
